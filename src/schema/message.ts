@@ -1,0 +1,60 @@
+import * as z from "zod"
+import { FinishReason, type Part, Tokens } from "./part.ts"
+
+/** A model by its two names: `openai` and `gpt-5` of `openai/gpt-5`. */
+export const ModelRef = z.object({ providerID: z.string(), modelID: z.string() })
+export type ModelRef = z.infer<typeof ModelRef>
+
+/** What ended an answer before its time, for people and programs. */
+export const MessageError = z.object({
+  name: z.enum([
+    "aborted",
+    "provider",
+    "auth",
+    "context-overflow",
+    "content-filter",
+    "limit",
+    "refused",
+    "unknown",
+  ]),
+  message: z.string(),
+  status: z.number().optional(),
+})
+export type MessageError = z.infer<typeof MessageError>
+
+/** What the person said. Its text and files are parts. */
+export const UserMessage = z.object({
+  id: z.string(),
+  sessionID: z.string(),
+  role: z.literal("user"),
+  time: z.object({ created: z.number() }),
+  agent: z.string(),
+  model: ModelRef,
+})
+export type UserMessage = z.infer<typeof UserMessage>
+
+/** One step of the model with the calls it made. `parentID` is the user message it answers. */
+export const AssistantMessage = z.object({
+  id: z.string(),
+  sessionID: z.string(),
+  role: z.literal("assistant"),
+  parentID: z.string(),
+  time: z.object({ created: z.number(), completed: z.number().optional() }),
+  agent: z.string(),
+  model: ModelRef,
+  path: z.object({ cwd: z.string(), root: z.string() }),
+  cost: z.number(),
+  tokens: Tokens,
+  finish: FinishReason.optional(),
+  error: MessageError.optional(),
+})
+export type AssistantMessage = z.infer<typeof AssistantMessage>
+
+export const Message = z.discriminatedUnion("role", [UserMessage, AssistantMessage])
+export type Message = z.infer<typeof Message>
+
+/** A message with its parts in the order they came. */
+export interface MessageWithParts {
+  message: Message
+  parts: Part[]
+}

@@ -1,0 +1,129 @@
+import * as z from "zod"
+import { ToolState } from "./tool-state.ts"
+
+const base = { id: z.string(), sessionID: z.string(), messageID: z.string() }
+const span = z.object({ start: z.number(), end: z.number().optional() })
+const providerMetadata = z.record(z.string(), z.unknown())
+
+/** Text of the person or the model. `synthetic` marks what Tackle itself wrote. */
+export const TextPart = z.object({
+  ...base,
+  type: z.literal("text"),
+  text: z.string(),
+  synthetic: z.boolean().optional(),
+  time: span.optional(),
+  metadata: providerMetadata.optional(),
+})
+export type TextPart = z.infer<typeof TextPart>
+
+/** The model's thinking. `metadata` holds what the provider wants to see again, such as a signature. */
+export const ReasoningPart = z.object({
+  ...base,
+  type: z.literal("reasoning"),
+  text: z.string(),
+  time: span,
+  metadata: providerMetadata.optional(),
+})
+export type ReasoningPart = z.infer<typeof ReasoningPart>
+
+/** A file given by the person. `url` is a data URL or an absolute path. */
+export const FilePart = z.object({
+  ...base,
+  type: z.literal("file"),
+  mime: z.string(),
+  url: z.string(),
+  filename: z.string().optional(),
+})
+export type FilePart = z.infer<typeof FilePart>
+
+/** One tool call, from its first byte to its result. `tool` is the name as the model wrote it. */
+export const ToolPart = z.object({
+  ...base,
+  type: z.literal("tool"),
+  callID: z.string(),
+  tool: z.string(),
+  state: ToolState,
+  metadata: providerMetadata.optional(),
+})
+export type ToolPart = z.infer<typeof ToolPart>
+
+/** The model was asked for one step. */
+export const StepStartPart = z.object({ ...base, type: z.literal("step-start") })
+export type StepStartPart = z.infer<typeof StepStartPart>
+
+/** Tokens as the provider counts them. `input` is without cached ones, `output` without reasoning. */
+export const Tokens = z.object({
+  input: z.number(),
+  output: z.number(),
+  reasoning: z.number(),
+  cache: z.object({ read: z.number(), write: z.number() }),
+})
+export type Tokens = z.infer<typeof Tokens>
+
+/** Why a step ended. `tool-calls`: the model waits for results. `length`: it was cut off. */
+export const FinishReason = z.enum(["stop", "length", "content-filter", "tool-calls", "error", "other"])
+export type FinishReason = z.infer<typeof FinishReason>
+
+/** The step ended. `cost` in US dollars by the prices of the config, 0 where there are none. */
+export const StepFinishPart = z.object({
+  ...base,
+  type: z.literal("step-finish"),
+  reason: FinishReason,
+  tokens: Tokens,
+  cost: z.number(),
+})
+export type StepFinishPart = z.infer<typeof StepFinishPart>
+
+/** The provider failed and the step is tried again after `delayMs`. */
+export const RetryPart = z.object({
+  ...base,
+  type: z.literal("retry"),
+  attempt: z.number(),
+  error: z.string(),
+  delayMs: z.number(),
+  time: z.object({ created: z.number() }),
+})
+export type RetryPart = z.infer<typeof RetryPart>
+
+/** Files that a turn changed, by the snapshot that undoes it. */
+export const PatchPart = z.object({
+  ...base,
+  type: z.literal("patch"),
+  hash: z.string(),
+  files: z.array(z.string()),
+})
+export type PatchPart = z.infer<typeof PatchPart>
+
+/** The state of the files before a turn. */
+export const SnapshotPart = z.object({ ...base, type: z.literal("snapshot"), snapshot: z.string() })
+export type SnapshotPart = z.infer<typeof SnapshotPart>
+
+/** Earlier history was replaced by a summary at this point. */
+export const CompactionPart = z.object({ ...base, type: z.literal("compaction"), auto: z.boolean() })
+export type CompactionPart = z.infer<typeof CompactionPart>
+
+/** A subagent is to do this. */
+export const SubtaskPart = z.object({
+  ...base,
+  type: z.literal("subtask"),
+  prompt: z.string(),
+  description: z.string(),
+  agent: z.string(),
+})
+export type SubtaskPart = z.infer<typeof SubtaskPart>
+
+/** Everything a message can consist of: one schema for the store, the events and every client. */
+export const Part = z.discriminatedUnion("type", [
+  TextPart,
+  ReasoningPart,
+  FilePart,
+  ToolPart,
+  StepStartPart,
+  StepFinishPart,
+  RetryPart,
+  PatchPart,
+  SnapshotPart,
+  CompactionPart,
+  SubtaskPart,
+])
+export type Part = z.infer<typeof Part>

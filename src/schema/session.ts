@@ -1,0 +1,18 @@
+import * as z from "zod"
+import { ModelRef } from "./message.ts"
+
+/** A conversation with its place on disk. Times are milliseconds since the epoch. */
+export const Session = z.object({
+  id: z.string(),
+  title: z.string(),
+  /** Where relative paths of the tools start. Absolute. */
+  directory: z.string(),
+  /** The project's root: the top of the git work tree, else the directory itself. Absolute. */
+  worktree: z.string(),
+  agent: z.string(),
+  model: ModelRef.optional(),
+  /** The session whose `task` call started this one. */
+  parentID: z.string().optional(),
+  time: z.object({ created: z.number(), updated: z.number() }),
+})
+export type Session = z.infer<typeof Session>

@@ -1,0 +1,45 @@
+import type { Message, MessageWithParts } from "../schema/message.ts"
+import type { Part } from "../schema/part.ts"
+import type { Grant } from "../schema/permission.ts"
+import type { Session } from "../schema/session.ts"
+import type { Todo } from "../schema/todo.ts"
+
+/** One thing to write. Sessions, messages, parts and grants are put whole, by id: written anew or over the old. */
+export type Change =
+  | { kind: "session"; session: Session }
+  | { kind: "message"; message: Message }
+  | { kind: "part"; part: Part }
+  | { kind: "part.remove"; sessionID: string; partID: string }
+  | { kind: "todos"; sessionID: string; todos: readonly Todo[] }
+  | { kind: "grant"; grant: Grant }
+  | { kind: "grant.remove"; grantID: string }
+
+export interface SessionFilter {
+  /** Only sessions of this worktree. */
+  worktree?: string
+  /** Only children of this session; `null`: only sessions without a parent. */
+  parentID?: string | null
+  /** Newest by `time.updated` first; default 100. */
+  limit?: number
+}
+
+/**
+ * Where everything is kept. The contract that every implementation passes (`test/suites/store.ts`):
+ * a resolved `commit` survives the death of the process; a rejected one has changed nothing; reads see every commit
+ * before them; what is returned is the caller's own copy.
+ */
+export interface Store {
+  /** All changes or none, in order. Throws `StoreError`. */
+  commit(changes: readonly Change[]): Promise<void>
+  session(id: string): Promise<Session | undefined>
+  sessions(filter?: SessionFilter): Promise<Session[]>
+  /** Removes a session with its messages, parts, todos, grants and child sessions. False: there was none. */
+  deleteSession(id: string): Promise<boolean>
+  /** In the order of ids. `after`: only messages with a greater id. `limit`: the newest so many, still in order. */
+  messages(sessionID: string, page?: { after?: string; limit?: number }): Promise<MessageWithParts[]>
+  todos(sessionID: string): Promise<Todo[]>
+  /** Grants of the worktree with scope `project`, and those of the session, oldest first. */
+  grants(scope: { worktree?: string; sessionID?: string }): Promise<Grant[]>
+  /** Ends everything; a later call throws. */
+  close(): Promise<void>
+}

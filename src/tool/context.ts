@@ -1,0 +1,105 @@
+import type { ModelRef } from "../schema/message.ts"
+import type { Todo } from "../schema/todo.ts"
+import type { SpillOpener } from "./spill.ts"
+
+/** What a tool asks leave for. */
+export interface AskRequest {
+  /** The permission's type: `read`, `edit`, `bash`, a tool's own id… */
+  permission: string
+  /** Every thing the call would do. One deny denies all, else one ask asks for all. */
+  patterns: string[]
+  /** The patterns that an "always" of the person would allow from then on. */
+  always?: string[]
+  /**
+   * Files and directories that the call touches, absolute or relative to the directory. The engine resolves them and
+   * asks `external_directory` for what lies outside the worktree. For `read` and `edit` the patterns are the paths.
+   */
+  paths?: string[]
+  /** What the person has to see to decide: `diff`, `command`, `filePath`… */
+  metadata?: Record<string, unknown>
+}
+
+/** A report while the tool works. Keys it does not know, such as `progress`, merge into the metadata. */
+export interface MetadataUpdate {
+  title?: string
+  metadata?: Record<string, unknown>
+  [key: string]: unknown
+}
+
+/** The session's to-do list. `write` replaces it whole. */
+export interface TodoCapability {
+  read(): Promise<Todo[]>
+  write(todos: Todo[]): Promise<void>
+}
+
+/**
+ * What a file's bytes were when this session last saw them. `size` in bytes; `digest` is the sha256 in hex, absent for
+ * files too large to hash, where `mtimeMs` and `size` decide.
+ */
+export interface FileStamp {
+  size: number
+  mtimeMs: number
+  digest?: string
+}
+
+/** Which files this session has read or written, by resolved absolute path, and with what bytes. */
+export interface FileLedger {
+  seen(path: string): FileStamp | undefined
+  record(path: string, stamp: FileStamp): void
+  /** Runs `work` alone among all calls that name the same path; two on one file never interleave. */
+  lock<T>(path: string, work: () => Promise<T>): Promise<T>
+}
+
+/** A process that outlived the shell which started it. Times in milliseconds since the epoch. */
+export interface JobInfo {
+  id: string
+  command: string
+  status: "running" | "exited" | "killed"
+  startedAt: number
+  endedAt?: number
+  /** Bytes it has written so far. */
+  bytes: number
+}
+
+/** Background processes of this session. Jobs end with the process that started them. */
+export interface JobCapability {
+  list(): JobInfo[]
+  get(id: string): Job | undefined
+  add(job: Job): void
+}
+
+/** One background job, as `bash` hands it over and the `job` tool uses it. */
+export interface Job {
+  info(): JobInfo
+  /** What was kept of the output: head and tail where it was long, with the path of the whole. */
+  output(): { text: string; truncated: boolean; outputPath?: string }
+  /** SIGTERM to the whole group, SIGKILL after the grace period; resolves when it is gone. */
+  kill(): Promise<void>
+}
+
+/** The tool's whole world: what it is not given here it does not have. */
+export interface ToolContext {
+  sessionID: string
+  messageID: string
+  callID?: string
+  /** Name of the agent that calls. */
+  agent: string
+  model?: ModelRef
+  /** Fires on the person's interrupt, the tool's timeout and the end of the run. */
+  abort: AbortSignal
+  /** Where relative paths start. Absolute. */
+  directory: string
+  /** The project's root. Absolute. What lies outside asks `external_directory`. */
+  worktree: string
+  extra?: Record<string, unknown>
+  /** Shows progress. Cheap to call often: reports are joined before they are stored. May be awaited. */
+  metadata(update: MetadataUpdate): Promise<void>
+  /** Resolves when allowed; throws `PermissionError` when refused. Nothing may be touched before it resolves. */
+  ask(request: AskRequest): Promise<void>
+  /** Opens a place on disk for output that is too long to keep. */
+  spill: SpillOpener
+  files: FileLedger
+  /** Capabilities that only some hosts provide. */
+  todo?: TodoCapability
+  jobs?: JobCapability
+}

@@ -1,0 +1,54 @@
+import { createHash } from "node:crypto"
+import { createReadStream } from "node:fs"
+import { stat } from "node:fs/promises"
+import type { FileLedger, FileStamp } from "./context.ts"
+
+/** Files above this many bytes are told apart by size and time alone: hashing them would cost a read of the whole. */
+const maxDigestBytes = 64 * 1024 * 1024
+
+/** What this session knows of the files, kept in memory. `session/` fills it again when a session is continued. */
+export function createFileLedger(): FileLedger {
+  const stamps = new Map<string, FileStamp>()
+  const tails = new Map<string, Promise<unknown>>()
+
+  return {
+    seen: (path) => stamps.get(path),
+    record(path, stamp) {
+      stamps.set(path, stamp)
+    },
+    async lock(path, work) {
+      const before = tails.get(path) ?? Promise.resolve()
+      const { promise: tail, resolve: release } = Promise.withResolvers<void>()
+      tails.set(path, tail)
+      await before
+      try {
+        return await work()
+      } finally {
+        release()
+        if (tails.get(path) === tail) tails.delete(path)
+      }
+    },
+  }
+}
+
+/** The stamp of a file as it is on disk now. Throws what the system throws. */
+export async function stampFile(path: string): Promise<FileStamp> {
+  const { size, mtimeMs } = await stat(path)
+  if (size > maxDigestBytes) return { size, mtimeMs }
+  const hash = createHash("sha256")
+  for await (const chunk of createReadStream(path)) hash.update(chunk)
+  return { size, mtimeMs, digest: hash.digest("hex") }
+}
+
+/** The stamp of bytes at hand. */
+export function stampBytes(bytes: Uint8Array, mtimeMs: number): FileStamp {
+  const stamp: FileStamp = { size: bytes.length, mtimeMs }
+  if (bytes.length <= maxDigestBytes) stamp.digest = createHash("sha256").update(bytes).digest("hex")
+  return stamp
+}
+
+/** True if both describe the same bytes: by digest where both have one, else by size and time. */
+export function sameStamp(a: FileStamp, b: FileStamp): boolean {
+  if (a.digest !== undefined && b.digest !== undefined) return a.digest === b.digest
+  return a.size === b.size && a.mtimeMs === b.mtimeMs
+}
