@@ -53,6 +53,8 @@ export interface FileLedger {
 /** A process that outlived the shell which started it. Times in milliseconds since the epoch. */
 export interface JobInfo {
   id: string
+  /** The session whose call started it: no other one may see or end it. */
+  sessionID: string
   command: string
   status: "running" | "exited" | "killed"
   startedAt: number
@@ -61,7 +63,7 @@ export interface JobInfo {
   bytes: number
 }
 
-/** Background processes of this session. Jobs end with the process that started them. */
+/** Background processes of all sessions. Jobs end with the process that started them. */
 export interface JobCapability {
   list(): JobInfo[]
   get(id: string): Job | undefined
@@ -71,7 +73,7 @@ export interface JobCapability {
 /** One background job, as `bash` hands it over and the `job` tool uses it. */
 export interface Job {
   info(): JobInfo
-  /** What was kept of the output: head and tail where it was long, with the path of the whole. */
+  /** The output so far: head and tail where it is long, with the path of the whole. */
   output(): { text: string; truncated: boolean; outputPath?: string }
   /** SIGTERM to the whole group, SIGKILL after the grace period; resolves when it is gone. */
   kill(): Promise<void>

@@ -4,7 +4,7 @@ import { stat } from "node:fs/promises"
 import type { FileLedger, FileStamp } from "./context.ts"
 
 /** Files above this many bytes are told apart by size and time alone: hashing them would cost a read of the whole. */
-const maxDigestBytes = 64 * 1024 * 1024
+export const maxDigestBytes = 64 * 1024 * 1024
 
 /** What this session knows of the files, kept in memory. `session/` fills it again when a session is continued. */
 export function createFileLedger(): FileLedger {

@@ -42,8 +42,11 @@ function openSpillFile(path: string, maxBytes: number): SpillFile {
   let closed = false
 
   function put(chunk: Uint8Array): void {
-    for (let offset = 0; offset < chunk.length; ) offset += writeSync(descriptor, chunk, offset)
-    bytes += chunk.length
+    for (let offset = 0; offset < chunk.length; ) {
+      const written = writeSync(descriptor, chunk, offset)
+      offset += written
+      bytes += written
+    }
   }
 
   return {

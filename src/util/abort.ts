@@ -49,3 +49,14 @@ export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
     clearTimeout(timer)
   }
 }
+
+/** Settles as `promise` does, or resolves to undefined when it takes longer. The promise itself is not stopped by this. */
+export async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
+  const { promise: late, resolve } = Promise.withResolvers<undefined>()
+  const timer = setTimeout(resolve, ms, undefined)
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,1 @@
+// Node with nothing to do: the floor of `--version` and `--help`.

@@ -1,0 +1,120 @@
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { errorMessage } from "../src/util/errors.ts"
+import type { Line, Runs } from "./line.ts"
+import { runSubject, type Scenario, type Trace } from "./run-subject.ts"
+import { median } from "./statistics.ts"
+import type { Subject } from "./subject.ts"
+
+/** One part of the table, measured by itself. */
+export interface Row {
+  id: string
+  measure(bench: Bench): Promise<Line[]>
+}
+
+/** What the rows measure with. */
+export interface Bench {
+  /** Floor, Tackle and whatever peers take part. */
+  subjects: Subject[]
+  /** How many runs a row makes that wants so many. */
+  count(runs: number): number
+  /** Lets every subject do the scenario, in turns. One run of each comes before and is thrown away. */
+  compare(scenario: Scenario, options: CompareOptions): Promise<Runs<Trace>>
+  /** Measures anything else in the same manner. */
+  alternate<T>(subjects: Subject[], runs: number, measure: Measure<T>): Promise<Runs<T>>
+  /** How many times longer this machine takes than the one of the targets. */
+  slowness(): Promise<number>
+}
+
+export interface CompareOptions {
+  runs: number
+  /** Subjects of this row alone. */
+  extra?: Subject[]
+}
+
+type Measure<T> = (subject: Subject, home: string) => Promise<T>
+
+/** The floor's start to its first request, in milliseconds, on the machine where the targets were found. */
+const referenceStartMs = 65
+const runLimitMs = 90_000
+
+export function createBench(options: {
+  subjects: Subject[]
+  runs?: number
+  progress(text: string): void
+}): Bench {
+  let slowness: Promise<number> | undefined
+  const bench: Bench = {
+    subjects: options.subjects,
+    count: (runs) => options.runs ?? runs,
+    compare: (scenario, { runs, extra = [] }) =>
+      bench.alternate([...options.subjects, ...extra], bench.count(runs), (subject, home) =>
+        runSubject(subject, scenario, { home, limitMs: runLimitMs }),
+      ),
+    alternate: (subjects, runs, measure) =>
+      alternate({ subjects, runs, measure, progress: options.progress }),
+    slowness: () => {
+      slowness ??= measureSlowness(bench)
+      return slowness
+    },
+  }
+  return bench
+}
+
+/**
+ * A B A B and not A A B B, so that what the machine does meanwhile falls on all alike. A subject that fails once is out,
+ * with the reason in place of its runs; the others go on. Each has a home of its own, which lasts as long as this.
+ */
+async function alternate<T>(work: {
+  subjects: Subject[]
+  runs: number
+  measure: Measure<T>
+  progress(text: string): void
+}): Promise<Runs<T>> {
+  const homes = await mkdtemp(join(tmpdir(), "tackle-bench-"))
+  const results: Runs<T> = new Map(work.subjects.map((subject) => [subject.name, []]))
+  try {
+    for (let run = 0; run <= work.runs; run++) {
+      for (const subject of work.subjects) {
+        const done = results.get(subject.name)
+        if (!Array.isArray(done)) continue
+        work.progress(`${subject.name} ${run === 0 ? "warm-up" : `${run}/${work.runs}`}`)
+        try {
+          const result = await work.measure(subject, join(homes, subject.name))
+          if (run > 0) done.push(result)
+        } catch (error) {
+          results.set(subject.name, `failed: ${errorMessage(error)}`)
+        }
+      }
+    }
+    return results
+  } finally {
+    await rm(homes, { recursive: true, force: true })
+  }
+}
+
+async function measureSlowness(bench: Bench): Promise<number> {
+  const floor = bench.subjects.filter((subject) => subject.name === "floor")
+  const runs = await bench.alternate(floor, 5, (subject, home) =>
+    runSubject(subject, { replies: () => [{ text: "Done." }] }, { home, limitMs: runLimitMs }),
+  )
+  const traces = runs.get("floor")
+  if (!Array.isArray(traces)) throw new Error(`The floor ${traces}.`)
+  return median(traces.map(startMs)) / referenceStartMs
+}
+
+/** From the start of the process to the arrival of its first request. */
+export function startMs(trace: Trace): number {
+  return (trace.requests[0]?.time ?? Number.NaN) - trace.started
+}
+
+/** From the end of the answer to one turn to the request of the next. */
+export function gapMs(trace: Trace, turn: number): number {
+  return (trace.requests[turn + 1]?.time ?? Number.NaN) - (trace.requests[turn]?.answerEnd ?? Number.NaN)
+}
+
+/** From the first byte of the first answer to the second request: the stream, the call and the way back. */
+export function streamedCallMs(trace: Trace): number {
+  return (trace.requests[1]?.time ?? Number.NaN) - (trace.requests[0]?.answerStart ?? Number.NaN)
+}

@@ -1,0 +1,103 @@
+import { mkdir, writeFile } from "node:fs/promises"
+import { arch, cpus, platform } from "node:os"
+import { dirname, join } from "node:path"
+import { parseArgs } from "node:util"
+import { createBench, type Row } from "./bench.ts"
+import { chart } from "./chart.ts"
+import type { Line } from "./line.ts"
+import { findPeers } from "./peers/find.ts"
+import { isolate } from "./peers/isolate.ts"
+import { backgroundRow } from "./rows/background.ts"
+import { launchRow } from "./rows/launch.ts"
+import { outputRow } from "./rows/output.ts"
+import { parallelRow } from "./rows/parallel.ts"
+import { startRow } from "./rows/start.ts"
+import { turnsRow } from "./rows/turns.ts"
+import { wireRow } from "./rows/wire.ts"
+import { writeRow } from "./rows/write.ts"
+import { floor, tackle } from "./subjects.ts"
+import { table } from "./table.ts"
+
+const rows: Row[] = [startRow, turnsRow, outputRow, writeRow, backgroundRow, parallelRow, wireRow, launchRow]
+
+const help = `npm run bench -- [options]
+
+Measures Tackle against a floor, a bare fetch loop that does the same work, in the same run.
+
+  --rows a,b       only these: ${rows.map((row) => row.id).join(", ")}
+  --runs N         runs of each subject and row; default: as many as the row needs
+  --peers          other agents too: opencode codex pi gemini qwen claude, as far as found on PATH
+                   or in TACKLE_BENCH_PEERS, a directory with node_modules/.bin
+  --tackle FILE    the command to measure; default: bin/tackle; "none" for the floor alone
+  --json FILE      write the results there too
+  --help           this page
+
+Results go to bench/results/latest.json and latest.svg when every row was measured. The exit code is 0 when all could
+be measured, whether or not the targets were met, and 1 when Tackle or the floor failed at a row.
+`
+
+const repository = dirname(import.meta.dirname)
+const { values } = parseArgs({
+  options: {
+    rows: { type: "string" },
+    runs: { type: "string" },
+    peers: { type: "boolean", default: false },
+    tackle: { type: "string", default: join(repository, "bin/tackle") },
+    json: { type: "string" },
+    help: { type: "boolean", default: false },
+  },
+})
+
+if (values.help) process.stdout.write(help)
+else process.exitCode = values.peers ? await isolate(main) : await main()
+
+async function main(): Promise<number> {
+  const chosen = chosenRows(values.rows)
+  const peers = values.peers ? await findPeers(process.env) : []
+  const subjects = [floor, ...(values.tackle === "none" ? [] : [tackle(values.tackle)]), ...peers]
+  const lines: Line[] = []
+  for (const row of chosen) {
+    const progress = (text: string) => showProgress(`${row.id}: ${text}`)
+    lines.push(...(await row.measure(createBench({ subjects, runs: runCount(values.runs), progress }))))
+  }
+  showProgress("")
+  process.stdout.write(`${table(lines, { colour: process.stdout.isTTY })}\n`)
+  await store(lines, chosen.length === rows.length)
+  const failed = lines.some((line) =>
+    [line.figures.floor, line.figures.tackle].some((it) => typeof it === "string"),
+  )
+  return failed ? 1 : 0
+}
+
+function chosenRows(names: string | undefined): Row[] {
+  if (names === undefined) return rows
+  return names.split(",").map((name) => {
+    const row = rows.find(({ id }) => id === name)
+    if (!row) throw new Error(`There is no row ${name}. There are: ${rows.map(({ id }) => id).join(", ")}.`)
+    return row
+  })
+}
+
+function runCount(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const runs = Number(text)
+  if (!Number.isInteger(runs) || runs < 1)
+    throw new Error(`--runs must be a whole number from 1 on, not ${text}.`)
+  return runs
+}
+
+async function store(lines: Line[], complete: boolean): Promise<void> {
+  const machine = { node: process.version, platform: platform(), arch: arch(), cores: cpus().length }
+  const json = `${JSON.stringify({ date: new Date().toISOString(), machine, lines }, undefined, 2)}\n`
+  if (values.json) await writeFile(values.json, json)
+  // Part of the rows must not replace the picture of all.
+  if (!complete) return
+  const directory = join(repository, "bench/results")
+  await mkdir(directory, { recursive: true })
+  await writeFile(join(directory, "latest.json"), json)
+  await writeFile(join(directory, "latest.svg"), chart(lines, machine))
+}
+
+function showProgress(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`)
+}

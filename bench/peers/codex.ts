@@ -1,0 +1,55 @@
+import { RunError } from "../run-subject.ts"
+import { type Peer, writeConfig } from "./peer.ts"
+import { responsesFormat, responsesTurn } from "./responses-format.ts"
+
+export const codex: Peer = {
+  name: "codex",
+  subject: (program) => ({
+    name: "codex",
+    launcher: true,
+    format: responsesFormat,
+    turn: responsesTurn,
+    // It reads through its shell, and would patch files, but has no tool for that with a model it does not know.
+    tools: {
+      read: (path) => shell(`cat '${path}'`),
+      bash: shell,
+      write: () => {
+        throw new RunError("offers no tool that writes a file")
+      },
+    },
+    prepare: ({ home, url }) => writeConfig(home, ".codex/config.toml", config(url)),
+    launch: ({ prompt }) => ({
+      command: program,
+      args: [
+        "exec",
+        "--skip-git-repo-check",
+        "--dangerously-bypass-approvals-and-sandbox",
+        "--ephemeral",
+        prompt,
+      ],
+      env: { BENCH_KEY: "k" },
+    }),
+    about: (flag) => ({ command: program, args: [flag] }),
+  }),
+}
+
+function shell(cmd: string) {
+  return { name: "exec_command", arguments: { cmd } }
+}
+
+function config(url: string): string {
+  return `model = "m"
+model_provider = "bench"
+check_for_update_on_startup = false
+[model_providers.bench]
+name = "bench"
+base_url = "${url}"
+wire_api = "responses"
+env_key = "BENCH_KEY"
+request_max_retries = 0
+stream_max_retries = 0
+supports_websockets = false
+[analytics]
+enabled = false
+`
+}

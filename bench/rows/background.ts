@@ -1,0 +1,33 @@
+import { gapMs, type Row } from "../bench.ts"
+import { line } from "../line.ts"
+import type { Scenario } from "../run-subject.ts"
+
+const command = "sleep 20 & echo started"
+
+const scenario: Scenario = {
+  replies: (tools) => [{ calls: [tools.bash(command)] }, { text: "Done." }],
+  async check({ subject, requests }) {
+    // The command itself is in the conversation too, and holds the word that it prints.
+    const rest = JSON.stringify(requests.at(-1)?.body).replaceAll("echo started", "")
+    if (!rest.includes("started")) return "the output did not come back"
+    return subject !== "tackle" || rest.includes("job_") ? undefined : "the model is not told of a job"
+  },
+}
+
+/** A command that leaves a process behind: the shell's end counts, not that of what holds its pipe. */
+export const backgroundRow: Row = {
+  id: "background",
+  async measure(bench) {
+    const runs = await bench.compare(scenario, { runs: 5 })
+    return [
+      line({
+        row: "background",
+        title: "sleep 20 & echo started",
+        unit: "time",
+        runs,
+        figure: (trace) => gapMs(trace, 0),
+        target: { kind: "figure", limit: 150 * (await bench.slowness()) },
+      }),
+    ]
+  },
+}

@@ -1,0 +1,81 @@
+import { gapMs, type Row } from "../bench.ts"
+import { line } from "../line.ts"
+import type { Scenario, Trace } from "../run-subject.ts"
+import { median } from "../statistics.ts"
+
+const turns = 100
+
+/** A hundred turns with one small `read` each. Every file is another one: a repetition would rightly be stopped. */
+const scenario: Scenario = {
+  files: Object.fromEntries(Array.from({ length: turns }, (_, turn) => [name(turn), text(turn)])),
+  replies: (tools, path) => [
+    ...Array.from({ length: turns }, (_, turn) => ({ calls: [tools.read(path(name(turn)))] })),
+    { text: "Done." },
+  ],
+  async check({ requests }) {
+    const last = JSON.stringify(requests.at(-1)?.body)
+    return last.includes(marker(turns - 1)) && last.includes(marker(0))
+      ? undefined
+      : "the files did not come back"
+  },
+}
+
+/** What a turn costs, whether that grows with the conversation, and what the whole takes. */
+export const turnsRow: Row = {
+  id: "turns",
+  async measure(bench) {
+    const runs = await bench.compare(scenario, { runs: 11 })
+    return [
+      line({
+        row: "turns",
+        title: "answer to next request, 100 read turns",
+        unit: "time",
+        runs,
+        figure: (trace) => median(gaps(trace)),
+        target: { kind: "ratio", limit: 2.5, of: "floor" },
+      }),
+      line({
+        row: "turns",
+        title: "last ten turns against first ten",
+        unit: "ratio",
+        runs,
+        figure: (trace) => median(gaps(trace).slice(-10)) / median(gaps(trace).slice(0, 10)),
+        target: { kind: "ratio", limit: 1.2, of: "floor" },
+      }),
+      line({
+        row: "turns",
+        title: "whole run of 100 turns",
+        unit: "time",
+        runs,
+        figure: (trace) => trace.ended - trace.started,
+        // 0.45 s where the floor took 0.22.
+        target: { kind: "ratio", limit: 0.45 / 0.22, of: "floor" },
+      }),
+      line({
+        row: "turns",
+        title: "peak memory, 100 turns",
+        unit: "size",
+        runs,
+        figure: (trace) => trace.peakBytes,
+        // 130 MB where the floor took 95.
+        target: { kind: "ratio", limit: 130 / 95, of: "floor" },
+      }),
+    ]
+  },
+}
+
+function gaps(trace: Trace): number[] {
+  return Array.from({ length: turns }, (_, turn) => gapMs(trace, turn))
+}
+
+function name(turn: number): string {
+  return `note-${turn}.txt`
+}
+
+function marker(turn: number): string {
+  return `This is note ${turn} of the hundred.`
+}
+
+function text(turn: number): string {
+  return `${marker(turn)}\n${"It has a few lines that say little.\n".repeat(8)}`
+}

@@ -1,0 +1,52 @@
+import { join } from "node:path"
+import type { Launch, Place, Subject, Tools } from "./subject.ts"
+
+const tools: Tools = {
+  read: (filePath) => ({ name: "read", arguments: { filePath } }),
+  bash: (command) => ({ name: "bash", arguments: { command, description: "Run the command" } }),
+  write: (filePath, content) => ({ name: "write", arguments: { filePath, content } }),
+}
+
+/** The bare fetch loop that all ratios are over. */
+export const floor: Subject = {
+  name: "floor",
+  tools,
+  launch: ({ url, prompt }) => node("floor.mjs", url, prompt),
+  about: () => node("bare.mjs"),
+}
+
+/** The provider's stream parser alone. */
+export const doStream: Subject = {
+  name: "doStream",
+  tools,
+  launch: ({ url, prompt }) => node("do-stream.mjs", url, prompt),
+}
+
+/** Tackle as a person runs it, from its built command. `command` is the path of `bin/tackle`. */
+export function tackle(command: string): Subject {
+  return {
+    name: "tackle",
+    tools,
+    launch: (place) => ({
+      command: process.execPath,
+      // The step limit is above the hundred calls of the longest script.
+      args: [command, "run", "--auto", "--format", "json", "--max-steps", "200", place.prompt],
+      env: {
+        TACKLE_DATA_DIR: join(place.home, "data"),
+        TACKLE_CONFIG_CONTENT: JSON.stringify(config(place)),
+      },
+    }),
+    about: (flag) => ({ command: process.execPath, args: [command, flag] }),
+  }
+}
+
+function config({ url }: Place) {
+  return {
+    model: "bench/m",
+    provider: { bench: { options: { baseURL: url, apiKey: "k" }, models: { m: {} } } },
+  }
+}
+
+function node(file: string, ...args: string[]): Launch {
+  return { command: process.execPath, args: [join(import.meta.dirname, file), ...args] }
+}

@@ -1,0 +1,79 @@
+/**
+ * Builds what is published: `dist/cli`, the command as one bundle with lazy chunks, and `dist/lib`, the library as
+ * plain modules with types. Runs in about a second; `npm ci` calls it.
+ */
+import { execFileSync } from "node:child_process"
+import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { createRequire } from "node:module"
+import { basename, dirname, join, relative, resolve } from "node:path"
+import { build, type Plugin } from "esbuild"
+
+const root = resolve(import.meta.dirname, "..")
+const source = join(root, "src")
+const output = join(root, "dist")
+const require = createRequire(import.meta.url)
+
+rmSync(output, { recursive: true, force: true })
+await buildCommand(join(output, "cli"))
+buildLibrary(join(output, "lib"))
+
+async function buildCommand(directory: string): Promise<void> {
+  await build({
+    entryPoints: [join(source, "cli/main.ts")],
+    outdir: directory,
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node24",
+    minify: true,
+    keepNames: true,
+    legalComments: "none",
+    define: { "process.env.TACKLE_VERSION": JSON.stringify(version()) },
+    // Both look for files beside themselves.
+    external: ["@vscode/ripgrep", "jiti"],
+    banner: { js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);' },
+    plugins: [leaveOutLocales],
+    logLevel: "warning",
+  })
+  copyTexts(directory, (file) => basename(file))
+  for (const grammar of ["tree-sitter-bash/tree-sitter-bash.wasm", "web-tree-sitter/web-tree-sitter.wasm"]) {
+    copyFileSync(require.resolve(grammar), join(directory, basename(grammar)))
+  }
+}
+
+/** Modules one by one, so that a user's bundler can leave out what it does not need. */
+function buildLibrary(directory: string): void {
+  const tsc = join(root, "node_modules/typescript/bin/tsc")
+  execFileSync(process.execPath, [tsc, "-p", join(root, "tsconfig.build.json"), "--outDir", directory], { stdio: "inherit" })
+  copyTexts(directory, (file) => relative(source, file))
+}
+
+/** Texts lie beside the code that reads them: flat in the bundle, where every module is one folder. */
+function copyTexts(directory: string, place: (file: string) => string): void {
+  const taken = new Map<string, string>()
+  for (const entry of readdirSync(source, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile() || !entry.name.endsWith(".md")) continue
+    const file = join(entry.parentPath, entry.name)
+    const target = join(directory, place(file))
+    const other = taken.get(target)
+    if (other) throw new Error(`${file} and ${other} would be one file in the bundle: rename one of them.`)
+    taken.set(target, file)
+    mkdirSync(dirname(target), { recursive: true })
+    cpSync(file, target)
+  }
+}
+
+/** The provider packages pull in every language of zod's messages; ours are English. */
+const leaveOutLocales: Plugin = {
+  name: "leave-out-locales",
+  setup(context) {
+    context.onLoad({ filter: /zod\/v4\/locales\/index\.js$/ }, () => ({ contents: 'export { default as en } from "./en.js"' }))
+  },
+}
+
+function version(): string {
+  const manifest: unknown = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+  if (typeof manifest === "object" && manifest !== null && "version" in manifest) return String(manifest.version)
+  throw new Error("package.json names no version")
+}

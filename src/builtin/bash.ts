@@ -1,0 +1,178 @@
+import * as z from "zod"
+import type { Job, ToolContext } from "../tool/context.ts"
+import { createOutputBuffer, type OutputBuffer } from "../tool/output-buffer.ts"
+import type { ToolResult } from "../tool/result.ts"
+import { define, type Info, type OutputLimits } from "../tool/tool.ts"
+import { defaultLimits } from "../tool/truncate.ts"
+import { abortedError, throwIfAborted } from "../util/abort.ts"
+import { resolvePath } from "../util/paths.ts"
+import { startProcess } from "../util/process.ts"
+import { readText } from "../util/text-file.ts"
+import { createJob } from "./support/background-job.ts"
+import { describeOutput, formatSeconds } from "./support/command-text.ts"
+import { NotDirectoryError } from "./support/file-errors.ts"
+import { statPath } from "./support/open-file.ts"
+import { createProgress } from "./support/progress.ts"
+import { shellCommand } from "./support/shell.ts"
+import { type Ending, supervise } from "./support/supervise.ts"
+
+/** Milliseconds. */
+const defaultTimeout = 120_000
+const maxTimeout = 3_600_000
+
+/** The line that says how it ended comes on top of what the buffer gives: its bytes at most. */
+const lastLineBytes = 300
+
+/** Characters of the output's end that an interface is given: while it runs, and in the end. */
+const liveCharacters = 4_000
+const finalCharacters = 30_000
+
+const parameters = z.object({
+  command: z.string().min(1).describe("The command, as for bash -c"),
+  description: z.string().optional().describe("What it does, in 5 to 10 words, for the person"),
+  timeout: z.coerce
+    .number()
+    .int()
+    .positive()
+    .max(maxTimeout, `at most ${maxTimeout} (one hour); run longer work with a trailing & as a job`)
+    .optional()
+    .describe(`Milliseconds (default ${defaultTimeout}, at most ${maxTimeout})`),
+  workdir: z.string().min(1).optional().describe("Where to run it (default: the working directory)"),
+})
+
+/** What the host decides about commands. */
+export interface BashOptions {
+  /** The variables a command is given, and no others. */
+  environment(command: string): Readonly<Record<string, string | undefined>>
+  /** A program that takes `-c` and a command. Default: `/bin/bash`, else `/bin/sh`. */
+  shell?: string
+  /** For calls that name none. Milliseconds. */
+  defaultTimeout?: number
+  /** Of what the model reads. Default: 2,000 lines or 50 KB, both ends. */
+  limits?: Partial<OutputLimits>
+}
+
+/** Runs a command. An exit code other than 0 and a timeout are results; only an abort is thrown. */
+export function createBashTool(options: BashOptions): Info<typeof parameters> {
+  const limits = roomForLastLine({ ...defaultLimits, keep: "head-tail", ...options.limits })
+  return define("bash", {
+    description: readText(new URL("./bash.md", import.meta.url)),
+    parameters,
+    access: "execute",
+    async execute(args, ctx) {
+      const { command, description = command } = args
+      const workdir = resolvePath(args.workdir ?? ".", ctx.directory)
+      await ctx.ask({
+        permission: "bash",
+        patterns: [command],
+        paths: [workdir],
+        metadata: { command, workdir, description },
+      })
+      throwIfAborted(ctx.abort)
+      const found = await statPath(workdir, "Path")
+      if (!found.isDirectory()) throw new NotDirectoryError(workdir)
+
+      const { argv, env } = shellCommand(command, {
+        shell: options.shell,
+        environment: options.environment(command),
+      })
+      const timeoutMs = args.timeout ?? options.defaultTimeout ?? defaultTimeout
+      return run({ command, description, timeoutMs, argv, env, cwd: workdir, limits }, ctx)
+    },
+  })
+}
+
+function roomForLastLine(limits: OutputLimits): OutputLimits {
+  const { maxLines, maxBytes, keep } = limits
+  return { maxLines: Math.max(1, maxLines - 1), maxBytes: Math.max(1, maxBytes - lastLineBytes), keep }
+}
+
+/** A call with nothing left to decide. */
+interface Run {
+  command: string
+  description: string
+  timeoutMs: number
+  argv: [string, ...string[]]
+  env: Record<string, string | undefined>
+  cwd: string
+  limits: OutputLimits
+}
+
+async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
+  const { command, description, timeoutMs, argv, cwd, env, limits } = plan
+  const startedAt = Date.now()
+  const start = performance.now()
+  const buffer = createOutputBuffer({ limits, spill: ctx.spill })
+  const report = (more?: Record<string, unknown>) =>
+    ctx.metadata({
+      title: description,
+      metadata: { output: buffer.tail(liveCharacters), description, ...more },
+    })
+  const progress = createProgress(report)
+  const onOutput = (bytes: Uint8Array) => {
+    buffer.push(bytes)
+    progress.touch()
+  }
+
+  const process = await startProcess({ argv, cwd, env, onOutput })
+  let job: Job | undefined
+  try {
+    // Recorded before anything else, so that a start after a crash can end what this one left.
+    await report({ process: process.identity })
+    const ending = await supervise(process, { timeoutMs, signal: ctx.abort })
+    const durationMs = Math.round(performance.now() - start)
+    await progress.finish()
+    if (ending.cause === "abort" || ctx.abort.aborted) throw abortedError(ctx.abort)
+    const goesOn = ending.cause === "exit" && ending.goesOn
+    if (goesOn && ctx.jobs) {
+      job = createJob({ sessionID: ctx.sessionID, command, startedAt, process, buffer })
+      ctx.jobs.add(job)
+    } else if (goesOn) {
+      await process.kill()
+    }
+    return resultOf({ plan, ending, durationMs, buffer, jobID: job?.info().id })
+  } catch (error) {
+    await process.kill()
+    throw error
+  } finally {
+    if (!job) buffer.close()
+  }
+}
+
+function resultOf(call: {
+  plan: Run
+  ending: Ending
+  durationMs: number
+  buffer: OutputBuffer
+  jobID: string | undefined
+}): ToolResult {
+  const { plan, ending, durationMs, buffer, jobID } = call
+  const { text, ...cut } = buffer.view()
+  const notes = [endingNote(ending, plan.timeoutMs), formatSeconds(durationMs)]
+  if (jobID !== undefined) notes.push(`job ${jobID} goes on in the background: see the job tool`)
+  else if (ending.cause === "exit" && ending.goesOn) notes.push("what it left running was ended")
+
+  const metadata: Record<string, unknown> = {
+    output: buffer.tail(finalCharacters),
+    description: plan.description,
+    exit: ending.cause === "exit" ? ending.exit.code : null,
+    durationMs,
+    ...cut,
+  }
+  if (ending.cause === "exit" && ending.exit.signal) metadata.signal = ending.exit.signal
+  if (ending.cause === "timeout") metadata.timedOut = true
+  if (jobID !== undefined) metadata.jobID = jobID
+  return {
+    title: plan.description,
+    output: `${describeOutput(text, buffer.bytes)}\n[${notes.join(" · ")}]`,
+    metadata,
+  }
+}
+
+function endingNote(ending: Ending, timeoutMs: number): string {
+  if (ending.cause !== "exit") {
+    return `timed out after ${timeoutMs} ms; it was ended with all it started. Give a longer timeout, or run it with & as a job`
+  }
+  const { code, signal } = ending.exit
+  return signal ? `ended by ${signal}` : `exit code ${code}`
+}

@@ -1,0 +1,107 @@
+import * as z from "zod"
+import { define } from "../tool/tool.ts"
+import { readText } from "../util/text-file.ts"
+import { changeFile, type FileChange } from "./support/change-file.ts"
+import { applyEdit } from "./support/edit-apply.ts"
+import { findEdit, type Strategy } from "./support/edit-match.ts"
+import { EditError, editReport, matchError } from "./support/edit-report.ts"
+import { PathNotFoundError } from "./support/file-errors.ts"
+import type { FileBefore } from "./support/freshness.ts"
+import { planWrite } from "./support/plan-write.ts"
+import { decodeText, encodeText } from "./support/text-encoding.ts"
+import { lineNumbers } from "./support/text-lines.ts"
+import { unifiedDiff } from "./support/unified-diff.ts"
+
+const parameters = z.object({
+  filePath: z.string().min(1).describe("File to change, absolute or relative"),
+  oldString: z.string().describe("Text to replace, exactly as in the file"),
+  newString: z.string().describe("Text that takes its place"),
+  replaceAll: z.boolean().default(false).describe("Replace every occurrence"),
+})
+
+type Arguments = z.output<typeof parameters>
+
+/** Replaces a text in a file by another. */
+export const editTool = define("edit", {
+  description: readText(new URL("./edit.md", import.meta.url)),
+  parameters,
+  access: "write",
+  async execute(args, ctx) {
+    if (args.oldString === args.newString) {
+      throw new EditError("identical", "oldString and newString are identical: there is nothing to change.")
+    }
+    const { change, title, metadata } = await changeFile(ctx, args.filePath, (before, title) =>
+      before.exists ? planReplacement(before, title, args) : planCreation(before, title, args),
+    )
+    const { replaced, diff } = change
+    if (!replaced) return { title, output: `Created ${title}.`, metadata }
+    const { strategy, lines } = replaced
+    return {
+      title,
+      output: editReport({ title, strategy, lines, diff }),
+      metadata: { ...metadata, strategy, replacements: lines.length },
+    }
+  },
+})
+
+interface PlannedEdit extends FileChange {
+  /** Absent for a file that is created. `lines`: where the replaced text begins, from 1. */
+  replaced?: { strategy: Strategy; lines: number[] }
+}
+
+async function planCreation(before: FileBefore, title: string, args: Arguments): Promise<PlannedEdit> {
+  if (args.oldString === "") return planWrite(before, title, args.newString)
+  throw new PathNotFoundError(
+    before.path,
+    `${title} does not exist. Find the right path with glob; to create the file use write.`,
+  )
+}
+
+async function planReplacement(
+  before: Extract<FileBefore, { exists: true }>,
+  title: string,
+  args: Arguments,
+): Promise<PlannedEdit> {
+  if (args.oldString === "") {
+    throw new EditError(
+      "empty",
+      `${title} exists, so oldString must name a text in it. To replace it whole use write.`,
+    )
+  }
+  const decoded = decodeText(before.bytes)
+  if (decoded.kind !== "text") throw encodingError(decoded.kind, title)
+  const { text, format } = decoded
+
+  const match = findEdit(text, args.oldString, args)
+  if (match.kind !== "found") throw matchError(match, title, args.replaceAll)
+  const { strategy, spans } = match
+  const lines = lineNumbers(
+    text,
+    spans.map((span) => span.start),
+  )
+  const after = applyEdit({ text, match, ...args })
+  if (after === undefined) {
+    throw new EditError(
+      "indentation",
+      `oldString was found in ${title} at line ${lines[0]}, but its indentation is not the file's, and how newString ` +
+        "is to be indented cannot be told from it. Nothing was changed. Copy the text with its exact indentation.",
+    )
+  }
+  if (after === text) {
+    throw new EditError(
+      "unchanged",
+      `The edit would change nothing in ${title} at line ${lines[0]}: but for white space, line endings or look-alike ` +
+        "characters, which are kept as the file has them, newString is what stands there.",
+    )
+  }
+  const diff = await unifiedDiff({ path: title, before: text, after })
+  return { bytes: encodeText(after, format), diff, replaced: { strategy, lines } }
+}
+
+function encodingError(kind: "binary" | "unknown", title: string): EditError {
+  const what = kind === "binary" ? "is a binary file" : "is neither UTF-8 nor marked UTF-16 text"
+  return new EditError(
+    "encoding",
+    `${title} ${what}: editing it could damage other bytes. Change it with a command that knows its format.`,
+  )
+}

@@ -1,0 +1,31 @@
+import * as z from "zod"
+import { define } from "../tool/tool.ts"
+import { TackleError } from "../util/errors.ts"
+import { readText } from "../util/text-file.ts"
+
+/** What the model reads of a call that could not be used. `available`: the tools there are, for an unknown name. */
+export function invalidCallMessage(call: {
+  tool: string
+  error: string
+  available?: readonly string[]
+}): string {
+  const reason = /[.!?]$/.test(call.error) ? call.error : `${call.error}.`
+  const tools = call.available?.length ? `\nTools that can be called: ${call.available.join(", ")}.` : ""
+  return `The call to "${call.tool}" could not be used: ${reason}${tools}`
+}
+
+/**
+ * Where the engine sends a call that it cannot use: an unknown name, or arguments that are no JSON. Never offered to a
+ * model; always throws the error (`invalid-call`) that the model reads.
+ */
+export const invalidTool = define("invalid", {
+  description: readText(new URL("./invalid.md", import.meta.url)),
+  parameters: z.object({
+    tool: z.string().describe("Name that was called"),
+    error: z.string().describe("What was wrong, and what there is instead"),
+  }),
+  access: "meta",
+  async execute(call) {
+    throw new TackleError(invalidCallMessage(call), { code: "invalid-call", recoverable: true })
+  },
+})

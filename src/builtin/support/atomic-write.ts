@@ -1,0 +1,74 @@
+import { randomBytes } from "node:crypto"
+import { type FileHandle, mkdir, open, rename, rm, stat } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import type { FileStamp } from "../../tool/context.ts"
+import { stampBytes } from "../../tool/ledger.ts"
+import { systemCode } from "../../util/errors.ts"
+
+/**
+ * Puts `bytes` at `path` in one move: readers see the old file or the new one, never a half, also when the process or
+ * the machine dies. Parents are made. An existing file keeps its mode and, where the system lets us, its owner; a new
+ * one gets 0666 less the umask. `path` must be resolved: a symbolic link there would be replaced, and another hard
+ * link to the file keeps the old bytes. Returns the stamp of what was written; throws what the system throws, with
+ * nothing changed but perhaps new parents.
+ */
+export async function writeAtomic(path: string, bytes: Uint8Array): Promise<FileStamp> {
+  const directory = dirname(path)
+  await mkdir(directory, { recursive: true })
+  const old = await statIfThere(path)
+  const temporary = join(directory, `.tackle-${randomBytes(6).toString("hex")}.tmp`)
+  // Nobody else may look into the copy of a private file before it has the file's own mode.
+  const handle = await open(temporary, "wx", old ? 0o600 : 0o666)
+  try {
+    const { mtimeMs } = await fill(handle, bytes, old)
+    await rename(temporary, path)
+    return stampBytes(bytes, mtimeMs)
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  }
+}
+
+interface Ownership {
+  mode: number
+  uid: number
+  gid: number
+}
+
+async function statIfThere(path: string): Promise<Ownership | undefined> {
+  try {
+    return await stat(path)
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return undefined
+    throw error
+  }
+}
+
+async function fill(
+  handle: FileHandle,
+  bytes: Uint8Array,
+  old: Ownership | undefined,
+): Promise<{ mtimeMs: number }> {
+  try {
+    await handle.writeFile(bytes)
+    if (old) await keepOwnership(handle, old)
+    await handle.sync()
+    return await handle.stat()
+  } finally {
+    await handle.close()
+  }
+}
+
+async function keepOwnership(handle: FileHandle, old: Ownership): Promise<void> {
+  const own = await handle.stat()
+  if (own.uid !== old.uid || own.gid !== old.gid) {
+    try {
+      await handle.chown(old.uid, old.gid)
+    } catch (error) {
+      // Only root may give files away. Whoever may write here may still replace the file by one of their own.
+      if (systemCode(error) !== "EPERM") throw error
+    }
+  }
+  // After the change of owner, which clears the set-id bits.
+  await handle.chmod(old.mode & 0o7777)
+}

@@ -1,0 +1,71 @@
+import type { FileStamp, ToolContext } from "../../tool/context.ts"
+import { throwIfAborted } from "../../util/abort.ts"
+import { displayPath, resolvePath } from "../../util/paths.ts"
+import { writeAtomic } from "./atomic-write.ts"
+import {
+  assertSeen,
+  assertUnchanged,
+  type FileBefore,
+  ioError,
+  readBefore,
+  resolveTarget,
+} from "./freshness.ts"
+import { showName } from "./show-name.ts"
+
+/** What a tool wants of a file: its new bytes, and the diff that the person sees. */
+export interface FileChange {
+  bytes: Uint8Array
+  diff: string
+}
+
+/** A change that was made. */
+export interface ChangedFile<C extends FileChange> {
+  change: C
+  /** Relative to the worktree where it lies inside. */
+  title: string
+  metadata: {
+    filePath: string
+    /** False: it was created. */
+    exists: boolean
+    diff: string
+    /** For the ledger of a session that is continued. */
+    file: { path: string; stamp: FileStamp }
+  }
+}
+
+/**
+ * The one way in which a tool changes a file: look, plan, ask, look again, write, remember. The file's lock is held
+ * throughout, so that no other change comes between. Refuses files that the session has not read or that changed
+ * since, also while the person was asked. Throws `FileChangeError`, `FileAccessError`, what `plan` throws, and
+ * the refusal of `ctx.ask`.
+ */
+export async function changeFile<C extends FileChange>(
+  ctx: ToolContext,
+  filePath: string,
+  plan: (before: FileBefore, title: string) => Promise<C>,
+): Promise<ChangedFile<C>> {
+  const path = resolvePath(filePath, ctx.directory)
+  const title = showName(displayPath(path, ctx.worktree))
+  const real = resolveTarget(path)
+  return ctx.files.lock(real, async () => {
+    throwIfAborted(ctx.abort)
+    const before = await readBefore(path, real)
+    assertSeen(before, ctx.files)
+    const change = await plan(before, title)
+    const about = { filePath: path, exists: before.exists, diff: change.diff }
+    await ctx.ask({ permission: "edit", patterns: [path], always: ["*"], metadata: about })
+    throwIfAborted(ctx.abort)
+    await assertUnchanged(before)
+    const stamp = await write(path, real, change.bytes)
+    ctx.files.record(real, stamp)
+    return { change, title, metadata: { ...about, file: { path: real, stamp } } }
+  })
+}
+
+async function write(path: string, real: string, bytes: Uint8Array): Promise<FileStamp> {
+  try {
+    return await writeAtomic(real, bytes)
+  } catch (error) {
+    throw ioError("write", path, error)
+  }
+}

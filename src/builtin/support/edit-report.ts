@@ -1,0 +1,102 @@
+import { TackleError } from "../../util/errors.ts"
+import { type EditMatch, maxFuzzyLength, maxReplacements, type Strategy } from "./edit-match.ts"
+
+/** The model sees of a loose match's diff at most so many characters. */
+const maxDiffLength = 4_000
+
+/** What each strategy looked past. */
+const differences: Record<Exclude<Strategy, "exact">, string> = {
+  "line-endings": "its line endings are others than the file's",
+  "trailing-whitespace": "the white space at its line ends is not the file's",
+  indentation: "its indentation is not the file's; new lines were shifted to the file's",
+  "line-trimmed":
+    "the white space around its lines is not the file's; new lines were indented as the file is",
+  whitespace: "white space within its lines is not the file's",
+  escapes:
+    "it held backslash escapes for characters that the file has plain; newString was read the same way",
+  "escaped-quotes": "its quotes were escaped, the file's are not; newString was read the same way",
+  "look-alikes": "quotes, dashes or spaces in it are look-alikes of the file's, which were kept",
+  "block-anchors":
+    "only its first and last line are the file's, those between resemble them; unchanged lines were left as the file has them",
+}
+
+/** An edit that was not made. The text says why and what to do. Codes: `edit.missing`, `edit.ambiguous`… */
+export class EditError extends TackleError {
+  constructor(
+    why: "identical" | "empty" | "missing" | "ambiguous" | "indentation" | "unchanged" | "encoding",
+    message: string,
+  ) {
+    super(message, { code: `edit.${why}`, recoverable: true })
+  }
+}
+
+/** What the model reads of an edit that was made. `lines`: where the replaced text began, from 1. */
+export function editReport(edit: {
+  title: string
+  strategy: Strategy
+  lines: readonly number[]
+  diff: string
+}): string {
+  const { title, strategy, lines, diff } = edit
+  const what = `Edited ${title}: replaced ${count(lines.length)} at ${places(lines, lines.length)}.`
+  if (strategy === "exact") return what
+  return (
+    `${what}\noldString did not match exactly (strategy "${strategy}"): ${differences[strategy]}. ` +
+    `Check what was changed:\n${shorten(diff)}`
+  )
+}
+
+/** Why nothing was replaced, for a text that is not there once. */
+export function matchError(
+  match: Exclude<EditMatch, { kind: "found" }>,
+  title: string,
+  replaceAll: boolean,
+): EditError {
+  return match.kind === "missing"
+    ? new EditError("missing", missingText(match, title))
+    : new EditError("ambiguous", ambiguousText(match, title, replaceAll))
+}
+
+function missingText(match: Extract<EditMatch, { kind: "missing" }>, title: string): string {
+  const parts = [`oldString was not found in ${title}; nothing was changed.`]
+  if (match.exactOnly) {
+    parts.push(`The file has over ${maxFuzzyLength} characters, so only exact text was looked for.`)
+  }
+  if (match.nearest)
+    parts.push(`The nearest text begins at line ${match.nearest.line}:\n${match.nearest.text}\n`)
+  parts.push("Read that part of the file again and copy the text exactly, without the line numbers.")
+  return parts.join(match.nearest ? "\n" : " ")
+}
+
+function ambiguousText(
+  match: Extract<EditMatch, { kind: "ambiguous" }>,
+  title: string,
+  replaceAll: boolean,
+): string {
+  const { strategy, count: number, lines } = match
+  if (strategy === "exact" || strategy === "line-endings") {
+    const where = `oldString occurs ${number} times in ${title}, at ${places(lines, number)}; nothing was changed.`
+    if (replaceAll) return `${where} One call replaces at most ${maxReplacements}: use bash.`
+    return `${where} Add lines around it until one place alone fits, or set replaceAll to change every one.`
+  }
+  return (
+    `oldString does not stand in ${title} as given, and ${number} places resemble it, at ${places(lines, number)} ` +
+    `(strategy "${strategy}"); nothing was changed. ` +
+    "Copy the text exactly from the file, with lines around it until one place alone fits."
+  )
+}
+
+function places(lines: readonly number[], total: number): string {
+  const named = lines.slice(0, 10)
+  const more = total > named.length ? ` and ${total - named.length} more` : ""
+  return `line${named.length === 1 ? "" : "s"} ${named.join(", ")}${more}`
+}
+
+function count(number: number): string {
+  return number === 1 ? "one occurrence" : `${number} occurrences`
+}
+
+function shorten(diff: string): string {
+  if (diff.length <= maxDiffLength) return diff
+  return `${diff.slice(0, diff.lastIndexOf("\n", maxDiffLength) + 1)}[cut here; read the file for the rest]\n`
+}

@@ -1,0 +1,60 @@
+import { extname } from "node:path"
+
+/** What a file holds, as far as its first bytes and its name tell. */
+export type FileKind =
+  | { kind: "text"; encoding: TextEncoding }
+  | { kind: "media"; mime: string }
+  | { kind: "binary" }
+
+/** Labels that `TextDecoder` knows. UTF-16 is recognised by its byte order mark alone. */
+export type TextEncoding = "utf-8" | "utf-16le" | "utf-16be"
+
+/** How many bytes {@link fileKind} wants to see. */
+export const sampleBytes = 4096
+
+/** Above this share of control characters a sample is no text. */
+const maxControlShare = 0.3
+
+/** Beginnings of the formats that models take as attachments. SVG is text and stays text. */
+const media: readonly { mime: string; matches: (sample: Buffer) => boolean }[] = [
+  { mime: "image/png", matches: (sample) => starts(sample, "\x89PNG\r\n\x1a\n") },
+  { mime: "image/jpeg", matches: (sample) => starts(sample, "\xff\xd8\xff") },
+  { mime: "image/gif", matches: (sample) => starts(sample, "GIF87a") || starts(sample, "GIF89a") },
+  { mime: "image/webp", matches: (sample) => starts(sample, "RIFF") && starts(sample.subarray(8), "WEBP") },
+  { mime: "application/pdf", matches: (sample) => starts(sample, "%PDF-") },
+]
+
+/** Formats that are never text, whatever their first bytes look like. */
+const binaryExtensions = new Set(
+  (
+    ".7z .a .avi .avif .bmp .br .bz2 .class .dll .dmg .doc .docx .dylib .ear .eot .exe .flac .gz .heic .ico .iso .jar " +
+    ".lz4 .mkv .mov .mp3 .mp4 .o .odp .ods .odt .ogg .otf .ppt .pptx .pyc .rar .so .sqlite .tar .tgz .tif .tiff .ttf " +
+    ".war .wasm .wav .webm .woff .woff2 .xls .xlsx .xz .zip .zst"
+  ).split(" "),
+)
+
+/** Tells text, media and binary apart. `sample` is the file's beginning, {@link sampleBytes} where it has as many. */
+export function fileKind(name: string, sample: Buffer): FileKind {
+  const known = media.find(({ matches }) => matches(sample))
+  if (known) return { kind: "media", mime: known.mime }
+  if (starts(sample, "\xff\xfe\0\0")) return { kind: "binary" } // UTF-32, which no decoder here knows
+  if (starts(sample, "\xff\xfe")) return { kind: "text", encoding: "utf-16le" }
+  if (starts(sample, "\xfe\xff")) return { kind: "text", encoding: "utf-16be" }
+  if (binaryExtensions.has(extname(name).toLowerCase())) return { kind: "binary" }
+  if (sample.includes(0) || controlShare(sample) > maxControlShare) return { kind: "binary" }
+  return { kind: "text", encoding: "utf-8" }
+}
+
+function starts(sample: Buffer, bytes: string): boolean {
+  return sample.subarray(0, bytes.length).equals(Buffer.from(bytes, "latin1"))
+}
+
+/** Control characters except those of text: backspace, tab, line feed, form feed, return, escape. */
+function controlShare(sample: Buffer): number {
+  let count = 0
+  for (const byte of sample) {
+    const ofText = (byte >= 8 && byte <= 10) || byte === 12 || byte === 13 || byte === 27
+    if ((byte < 32 && !ofText) || byte === 127) count += 1
+  }
+  return sample.length === 0 ? 0 : count / sample.length
+}

@@ -1,0 +1,59 @@
+/** Takes text in pieces of any size and hands on its lines. */
+export interface LineSplitter {
+  push(text: string): void
+  /** The last line, if the text did not end with a line feed. */
+  end(): void
+}
+
+/**
+ * Lines end with LF or CR LF; neither is part of the line. Of a longer line only the first `maxLength` characters are
+ * kept (one less where that would halve a surrogate pair), so that a line of any size costs no memory; `length` is
+ * what the whole line has. Characters are UTF-16 units.
+ */
+export function createLineSplitter(
+  maxLength: number,
+  onLine: (line: string, length: number) => void,
+): LineSplitter {
+  let kept = ""
+  let length = 0
+  let last = ""
+
+  function add(piece: string): void {
+    if (piece === "") return
+    if (kept.length < maxLength) kept += piece.slice(0, maxLength - kept.length)
+    length += piece.length
+    last = piece.slice(-1)
+  }
+
+  function finish(): void {
+    if (last === "\r") length -= 1
+    const line = length > maxLength ? cutText(kept, maxLength) : kept.slice(0, length)
+    kept = ""
+    last = ""
+    const whole = length
+    length = 0
+    onLine(line, whole)
+  }
+
+  return {
+    push(text) {
+      let start = 0
+      for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
+        add(text.slice(start, end))
+        finish()
+        start = end + 1
+      }
+      add(text.slice(start))
+    },
+    end() {
+      if (length > 0) finish()
+    },
+  }
+}
+
+/** The first `maxLength` UTF-16 units of a text, one less where a surrogate pair would be halved. */
+export function cutText(text: string, maxLength: number): string {
+  const cut = text.slice(0, maxLength)
+  const last = cut.charCodeAt(cut.length - 1)
+  return last >= 0xd800 && last <= 0xdbff ? cut.slice(0, -1) : cut
+}

@@ -1,0 +1,57 @@
+import { stat } from "node:fs/promises"
+import { systemCode } from "../../util/errors.ts"
+
+/** How many files are looked at together. */
+const batchSize = 64
+
+/** The `max` files that changed last, the newest first (equal times by name), and how many there were in all. */
+export async function newestFirst(
+  paths: AsyncIterable<string>,
+  max: number,
+): Promise<{ paths: string[]; total: number }> {
+  let kept: DatedPath[] = []
+  let batch: string[] = []
+  let total = 0
+
+  async function take(): Promise<void> {
+    kept = [...kept, ...(await Promise.all(batch.map(dated)))].sort(byAge).slice(0, max)
+    batch = []
+  }
+
+  for await (const path of paths) {
+    total += 1
+    batch.push(path)
+    if (batch.length >= batchSize) await take()
+  }
+  await take()
+  return { paths: kept.map(({ path }) => path), total }
+}
+
+/** The items in the order in which their files changed, the newest first. */
+export async function sortNewestFirst<T extends { path: string }>(items: readonly T[]): Promise<T[]> {
+  const pairs: { item: T; age: DatedPath }[] = []
+  for (let start = 0; start < items.length; start += batchSize) {
+    const batch = items.slice(start, start + batchSize)
+    pairs.push(...(await Promise.all(batch.map(async (item) => ({ item, age: await dated(item.path) })))))
+  }
+  return pairs.sort((a, b) => byAge(a.age, b.age)).map(({ item }) => item)
+}
+
+interface DatedPath {
+  path: string
+  mtimeMs: number
+}
+
+/** A file that went away meanwhile counts as the oldest. */
+async function dated(path: string): Promise<DatedPath> {
+  try {
+    return { path, mtimeMs: (await stat(path)).mtimeMs }
+  } catch (error) {
+    if (systemCode(error) === undefined) throw error
+    return { path, mtimeMs: 0 }
+  }
+}
+
+function byAge(a: DatedPath, b: DatedPath): number {
+  return b.mtimeMs - a.mtimeMs || (a.path < b.path ? -1 : 1)
+}

@@ -1,0 +1,38 @@
+import type { FileHandle } from "node:fs/promises"
+import type { FileStamp } from "../../tool/context.ts"
+import { stampBytes } from "../../tool/ledger.ts"
+import { UnreadableContentError } from "./file-errors.ts"
+import { readChunks } from "./open-file.ts"
+import { showName } from "./show-name.ts"
+
+/** 20 MB: what the largest providers take in one request. */
+export const maxMediaBytes = 20 * 1024 * 1024
+
+/**
+ * A whole image or document as a data URL. Throws {@link UnreadableContentError} above {@link maxMediaBytes}, also
+ * for a file that grows while it is read.
+ */
+export async function readMedia(
+  handle: FileHandle,
+  options: { path: string; mime: string; signal: AbortSignal },
+): Promise<{ url: string; bytes: number; stamp: FileStamp }> {
+  const { size, mtimeMs } = await handle.stat()
+  if (size > maxMediaBytes) throw tooLarge(options.path, size)
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of readChunks(handle, options.signal)) {
+    bytes += chunk.length
+    if (bytes > maxMediaBytes) throw tooLarge(options.path, bytes)
+    chunks.push(Buffer.from(chunk))
+  }
+  const content = Buffer.concat(chunks)
+  const url = `data:${options.mime};base64,${content.toString("base64")}`
+  return { url, bytes, stamp: stampBytes(content, mtimeMs) }
+}
+
+function tooLarge(path: string, bytes: number): UnreadableContentError {
+  return new UnreadableContentError(
+    `${showName(path)} has ${bytes} bytes; images and PDFs are attached up to ${maxMediaBytes}. ` +
+      "Make a smaller copy, or extract what you need, with a command.",
+  )
+}

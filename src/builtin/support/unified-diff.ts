@@ -1,0 +1,46 @@
+/** Above this many characters on either side no lines are compared: it would take seconds and nobody would read it. */
+const maxTextLength = 1_000_000
+
+/** What a permission request and a stored part can carry, in characters. */
+const maxDiffLength = 20_000
+
+/** Past this many changed lines the time grows with their square: 1,000 take about 0.15 s. */
+const maxChangedLines = 1_000
+
+/** Two states of one file, `before` undefined for a new one, and its path as the reader is to see it. */
+export interface DiffInput {
+  path: string
+  before: string | undefined
+  after: string
+}
+
+/**
+ * A unified diff with three lines of context, at most 20,000 characters and a mark where it was cut. Texts over a
+ * million characters give one line with their sizes; texts with too little in common give the new one alone.
+ */
+export async function unifiedDiff(input: DiffInput): Promise<string> {
+  const { path, after } = input
+  const before = input.before ?? ""
+  if (Math.max(before.length, after.length) > maxTextLength) {
+    return `[${path} is too large to compare: ${before.length} characters become ${after.length}]\n`
+  }
+  const { createTwoFilesPatch } = await import("diff")
+  const from = input.before === undefined ? "/dev/null" : path
+  // All lines added or all removed is quick to find out, however many they are.
+  const limit = before === "" || after === "" ? Number.MAX_SAFE_INTEGER : maxChangedLines
+  const patch = createTwoFilesPatch(from, path, before, after, undefined, undefined, {
+    context: 3,
+    maxEditLength: limit,
+  })
+  return cut(patch ?? newTextAlone(path, after))
+}
+
+function newTextAlone(path: string, after: string): string {
+  return `[${path} changes almost everywhere: this is its new text]\n${after.replace(/^/gm, "+")}`
+}
+
+function cut(diff: string): string {
+  if (diff.length <= maxDiffLength) return diff
+  const end = diff.lastIndexOf("\n", maxDiffLength) + 1 || maxDiffLength
+  return `${diff.slice(0, end)}[cut here: ${end} of ${diff.length} characters are shown]\n`
+}

@@ -1,0 +1,54 @@
+import * as z from "zod"
+import { Todo } from "../schema/todo.ts"
+import type { TodoCapability, ToolContext } from "../tool/context.ts"
+import { define } from "../tool/tool.ts"
+import { TackleError } from "../util/errors.ts"
+import { readText } from "../util/text-file.ts"
+
+/** Replaces the session's to-do list. */
+export const todowriteTool = define("todowrite", {
+  description: readText(new URL("./todowrite.md", import.meta.url)),
+  parameters: z.object({ todos: z.array(Todo).describe("The whole list, in order") }),
+  access: "meta",
+  async execute({ todos }, ctx) {
+    const list = await openList(ctx)
+    await list.write(todos)
+    return result(todos)
+  },
+})
+
+/** Gives the session's to-do list. */
+export const todoreadTool = define("todoread", {
+  description: readText(new URL("./todoread.md", import.meta.url)),
+  parameters: z.object({}),
+  access: "meta",
+  async execute(_, ctx) {
+    const list = await openList(ctx)
+    return result(await list.read())
+  },
+})
+
+async function openList(ctx: ToolContext): Promise<TodoCapability> {
+  if (!ctx.todo) {
+    throw new TackleError("There is no to-do list here: it belongs to a session. Go on without it.", {
+      code: "todo.absent",
+      recoverable: true,
+    })
+  }
+  await ctx.ask({ permission: "todo", patterns: ["*"], always: ["*"] })
+  return ctx.todo
+}
+
+function result(todos: readonly Todo[]) {
+  const open = todos.filter((todo) => todo.status === "pending" || todo.status === "in_progress").length
+  return {
+    title: `${open} open todo${open === 1 ? "" : "s"}`,
+    output: todos.length === 0 ? "No todos yet." : todos.map(line).join("\n"),
+    metadata: { todos },
+  }
+}
+
+function line(todo: Todo): string {
+  const text = todo.content.trim().replace(/\s+/g, " ")
+  return `[${todo.status}] ${text}${todo.priority === "medium" ? "" : ` (${todo.priority})`}`
+}

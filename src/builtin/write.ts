@@ -1,0 +1,33 @@
+import * as z from "zod"
+import { define } from "../tool/tool.ts"
+import { readText } from "../util/text-file.ts"
+import { changeFile } from "./support/change-file.ts"
+import { planWrite } from "./support/plan-write.ts"
+
+const parameters = z.object({
+  filePath: z.string().min(1).describe("File to write, absolute or relative"),
+  content: z.string().describe("The whole content of the file"),
+})
+
+/** Creates a file or replaces all of its content. */
+export const writeTool = define("write", {
+  description: readText(new URL("./write.md", import.meta.url)),
+  parameters,
+  access: "write",
+  async execute({ filePath, content }, ctx) {
+    const { change, title, metadata } = await changeFile(ctx, filePath, (before, title) =>
+      planWrite(before, title, content),
+    )
+    const size = `${count(countLines(content), "line")}, ${count(change.bytes.length, "byte")}`
+    return { title, output: `${metadata.exists ? "Overwrote" : "Created"} ${title} (${size}).`, metadata }
+  },
+})
+
+function countLines(content: string): number {
+  const breaks = content.split("\n").length - 1
+  return content === "" || content.endsWith("\n") ? breaks : breaks + 1
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`
+}

@@ -1,0 +1,74 @@
+import type { Refusal } from "../event/events.ts"
+import type { Permission, Scope } from "../permission/engine.ts"
+import type { ModelRef } from "../schema/message.ts"
+import type { ToolState, ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
+import type { FileLedger, JobCapability, TodoCapability } from "../tool/context.ts"
+import type { OutputLimits } from "../tool/tool.ts"
+import type { OfferedTool } from "../registry/registry.ts"
+
+/** A call as the model made it. */
+export interface Call {
+  callID: string
+  /** The name as written; it may not exist. */
+  tool: string
+  /** The arguments as written: JSON text, or what was meant to be. */
+  raw: string
+  /** The answer was cut off by the output limit inside this call. */
+  cut?: boolean
+}
+
+/** What became of a call. `state` is what was last given to `onState`. */
+export interface CallOutcome {
+  callID: string
+  state: ToolStateCompleted | ToolStateError
+}
+
+/** A past call of this turn, as the loop detector sees it. `result` is a digest of what came back. */
+export interface PastCall {
+  tool: string
+  input: string
+  result?: string
+}
+
+/** What the calls of one prompt share, across its steps. */
+export interface Turn {
+  past: PastCall[]
+  refused: Refusal[]
+  /** Calls refused as a loop. The third ends the run. */
+  loopRefusals: number
+}
+
+/** A turn in which nothing has happened yet. */
+export function newTurn(): Turn {
+  return { past: [], refused: [], loopRefusals: 0 }
+}
+
+/** Everything the calls of one step need of the world. */
+export interface CallHost {
+  sessionID: string
+  messageID: string
+  agent: string
+  model?: ModelRef
+  directory: string
+  worktree: string
+  offered: ReadonlyMap<string, OfferedTool>
+  permission: Permission
+  scope: Scope
+  files: FileLedger
+  todo?: TodoCapability
+  jobs?: JobCapability
+  extra?: Record<string, unknown>
+  /** `<data>/truncate/<sessionID>`. */
+  spillDirectory: string
+  spillBytes?: number
+  limits?: Partial<OutputLimits>
+  turn: Turn
+  /** Set where no call may run any more: why, for the model. */
+  closed?: string
+  /** Fires on the person's interrupt and the end of the run. */
+  signal: AbortSignal
+  /** Gets every state of every call, in order. It has to be stored before this resolves. */
+  onState(callID: string, state: ToolState): Promise<void>
+  /** An error that a tool's code let escape. */
+  onEscape(tool: string, error: unknown): void
+}

@@ -1,0 +1,165 @@
+import { createHash } from "node:crypto"
+import { detectLoop } from "../permission/doom-loop.ts"
+import { complete, fail, progress, start, type ToolState, type ToolStateRunning } from "../schema/tool-state.ts"
+import type { AskRequest, ToolContext } from "../tool/context.ts"
+import { executeValidated } from "../tool/run.ts"
+import { createSpillOpener } from "../tool/spill.ts"
+import { AbortedError, orAbort, TimeoutError } from "../util/abort.ts"
+import { canonicalJson } from "../util/json.ts"
+import type { CallHost, CallOutcome, PastCall } from "./call.ts"
+import { contain } from "./containment.ts"
+import type { PreparedCall } from "./prepare.ts"
+import { LoopRefusedError, settleFailure } from "./settle.ts"
+import { createThrottle } from "./throttle.ts"
+
+/** Progress of one call is stored and shown at most ten times a second. */
+const progressIntervalMs = 100
+
+/** How long a tool may take to stop by itself after an abort, such as to end its processes. */
+const abortGraceMs = 5_000
+
+/** One prepared call from asking leave to its last state. Never rejects for what the tool does. */
+export async function executeCall(
+  prepared: PreparedCall,
+  past: readonly PastCall[],
+  host: CallHost,
+): Promise<CallOutcome> {
+  const { call, tool } = prepared
+  const report = (state: ToolState) => host.onState(call.callID, state)
+  let state: PreparedCall["state"] | ToolStateRunning = prepared.state
+  const limit = timeLimit(host.signal, tool.id, tool.definition.timeout)
+  const progressing = createThrottle<ToolStateRunning>(progressIntervalMs, (latest) => {
+    // A report that cannot be stored will fail again, and be seen, when the result is stored.
+    report(latest).catch((error: unknown) => host.onEscape(tool.id, error))
+  })
+
+  const ctx = createContext(prepared, host, limit.signal, (update) => {
+    if (state.status !== "running") return
+    state = progress(state, update)
+    progressing.push(state)
+  })
+
+  try {
+    await askLoop(prepared, past, host)
+    await askForThirdParty(prepared, host, limit.signal)
+    state = start(prepared.state, prepared.state.input, Date.now())
+    if (prepared.repaired !== undefined) state = progress(state, { metadata: { repaired: prepared.repaired } })
+    await report(state)
+
+    const work = contain(
+      () => executeValidated(tool, prepared.args, ctx, host.limits ? { limits: host.limits } : {}),
+      (error) => host.onEscape(tool.id, error),
+    )
+    const result = await settleOrAbort(work, limit.signal)
+    progressing.stop()
+    prepared.past.result = digest(result.output)
+    const metadata = { ...(state.status === "running" ? state.metadata : undefined), ...result.metadata }
+    const completed = complete(state, { ...result, metadata }, Date.now())
+    await report(completed)
+    return { callID: call.callID, state: completed }
+  } catch (error) {
+    progressing.stop()
+    const failure = settleFailure(error, { callID: call.callID, tool: tool.id, turn: host.turn })
+    prepared.past.result = digest(failure.error)
+    const failed = fail(state, failure, Date.now())
+    await report(failed)
+    return { callID: call.callID, state: failed }
+  } finally {
+    limit.end()
+  }
+}
+
+/** The same call again and again is a question to the person before it is an action. */
+async function askLoop(prepared: PreparedCall, past: readonly PastCall[], host: CallHost): Promise<void> {
+  const loop = detectLoop(past, prepared.past)
+  if (!loop) return
+  const { tool, state } = prepared
+  try {
+    await ask({ permission: "doom_loop", patterns: [tool.id], metadata: { tool: tool.id, input: state.input, ...loop } }, prepared, host, host.signal)
+  } catch (error) {
+    throw new LoopRefusedError(tool.id, loop.count, error)
+  }
+}
+
+/** Tools that are not ours are asked for before they run, whether they ask by themselves or not. */
+async function askForThirdParty(prepared: PreparedCall, host: CallHost, signal: AbortSignal): Promise<void> {
+  const { tool, args, state } = prepared
+  if (tool.source.kind === "builtin") return
+  const named = tool.definition.ask?.(args) ?? { patterns: [canonicalJson(state.input)] }
+  await ask({ permission: tool.id, ...named, metadata: { tool: tool.id, input: state.input } }, prepared, host, signal)
+}
+
+function ask(request: AskRequest, { call }: PreparedCall, host: CallHost, signal: AbortSignal): Promise<void> {
+  const tool = { messageID: host.messageID, callID: call.callID }
+  return host.permission.ask({ ...request, sessionID: host.sessionID, tool }, host.scope, signal)
+}
+
+function createContext(
+  prepared: PreparedCall,
+  host: CallHost,
+  signal: AbortSignal,
+  onProgress: (update: { title?: string; metadata?: Record<string, unknown> }) => void,
+): ToolContext {
+  const { call, tool } = prepared
+  const askedFor = tool.source.kind === "builtin" ? undefined : tool.id
+  const ctx: ToolContext = {
+    sessionID: host.sessionID,
+    messageID: host.messageID,
+    callID: call.callID,
+    agent: host.agent,
+    abort: signal,
+    directory: host.directory,
+    worktree: host.worktree,
+    files: host.files,
+    spill: createSpillOpener({
+      directory: host.spillDirectory,
+      name: call.callID.replaceAll(/[^A-Za-z0-9_-]/g, "_"),
+      ...(host.spillBytes === undefined ? {} : { maxBytes: host.spillBytes }),
+    }),
+    async metadata({ title, metadata, ...rest }) {
+      onProgress({ ...(title === undefined ? {} : { title }), metadata: { ...metadata, ...rest } })
+    },
+    async ask(request) {
+      // Leave for a third party's own id was given before it started: rules may still deny, nobody is asked twice.
+      const again = request.permission === askedFor
+      const check = again ? await host.permission.check(request, host.scope) : undefined
+      if (check && check.action !== "deny") return
+      await ask(request, prepared, host, signal)
+    },
+  }
+  if (host.model) ctx.model = host.model
+  if (host.todo) ctx.todo = host.todo
+  if (host.jobs) ctx.jobs = host.jobs
+  if (host.extra) ctx.extra = host.extra
+  return ctx
+}
+
+/** The run's signal, and the tool's own limit of time where it has one. */
+function timeLimit(signal: AbortSignal, tool: string, ms: number | undefined) {
+  if (ms === undefined) return { signal, end: () => {} }
+  const own = new AbortController()
+  const timer = setTimeout(
+    () => own.abort(new TimeoutError(`The ${tool} tool was stopped: it did not finish within ${ms} ms.`, ms)),
+    ms,
+  )
+  return { signal: AbortSignal.any([signal, own.signal]), end: () => clearTimeout(timer) }
+}
+
+/** After an abort the tool has a moment to stop by itself; one that does not is left behind. */
+async function settleOrAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  try {
+    return await orAbort(work, signal)
+  } catch (error) {
+    if (!signal.aborted) throw error
+    const { promise: patience, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, abortGraceMs)
+    // Its own end does not matter any more: the call is over as aborted.
+    await Promise.race([work.then(() => resolve(), () => resolve()), patience])
+    clearTimeout(timer)
+    throw error instanceof TimeoutError ? error : new AbortedError(undefined, error)
+  }
+}
+
+function digest(text: string): string {
+  return createHash("sha1").update(text).digest("base64")
+}

@@ -1,0 +1,92 @@
+import { invalidCallMessage } from "../builtin/invalid.ts"
+import { repairArguments, repairName } from "../model/repair.ts"
+import { pending, type ToolStatePending } from "../schema/tool-state.ts"
+import { InvalidArgumentsError, validateArguments } from "../tool/validate.ts"
+import { canonicalJson, isRecord } from "../util/json.ts"
+import type { OfferedTool } from "../registry/registry.ts"
+import type { Call, PastCall } from "./call.ts"
+
+/** A call that can run: its tool found, its arguments parsed. */
+export interface PreparedCall {
+  kind: "prepared"
+  call: Call
+  tool: OfferedTool
+  state: ToolStatePending
+  /** What the tool gets: defaults and coercions applied. */
+  args: unknown
+  /** This call's line in the turn's history; its result is filled in when it is there. */
+  past: PastCall
+  /** What was mended, in words, where the call was not right as it came. */
+  repaired?: string
+}
+
+/** A call that cannot run. `error` is what the model reads. */
+export interface InvalidCall {
+  kind: "invalid"
+  call: Call
+  state: ToolStatePending
+  past: PastCall
+  error: string
+  reason: "unknown-tool" | "malformed" | "invalid-arguments" | "closed"
+}
+
+/** Finds the tool and reads the arguments. Touches nothing; a bad call is an outcome, not an exception. */
+export async function prepareCall(
+  call: Call,
+  { offered, closed }: { offered: ReadonlyMap<string, OfferedTool>; closed?: string },
+): Promise<PreparedCall | InvalidCall> {
+  const parsed = parseInput(call)
+  const state = pending(call.raw, parsed.ok ? parsed.input : {})
+  const invalid = (reason: InvalidCall["reason"], error: string): InvalidCall => ({
+    kind: "invalid",
+    call,
+    state,
+    past: { tool: call.tool, input: call.raw, result: reason },
+    error,
+    reason,
+  })
+
+  if (closed !== undefined) return invalid("closed", invalidCallMessage({ tool: call.tool, error: closed }))
+  const found = findTool(call.tool, offered)
+  if (!found) {
+    return invalid("unknown-tool", invalidCallMessage({ tool: call.tool, error: "there is no such tool", available: [...offered.keys()] }))
+  }
+  if (!parsed.ok) return invalid("malformed", invalidCallMessage({ tool: call.tool, error: parsed.error }))
+
+  try {
+    const args = await validateArguments(found.tool, parsed.input)
+    const repaired = [found.repaired, parsed.repaired].filter((note) => note !== undefined).join("; ")
+    const past: PastCall = { tool: found.tool.id, input: canonicalJson(parsed.input) }
+    return { kind: "prepared", call, tool: found.tool, state, args, past, ...(repaired ? { repaired } : {}) }
+  } catch (error) {
+    if (error instanceof InvalidArgumentsError) return invalid("invalid-arguments", error.message)
+    throw error
+  }
+}
+
+function findTool(name: string, offered: ReadonlyMap<string, OfferedTool>) {
+  const exact = offered.get(name)
+  if (exact) return { tool: exact }
+  const near = repairName(name, [...offered.keys()])
+  const tool = near === undefined ? undefined : offered.get(near)
+  return tool ? { tool, repaired: `the name "${name}" was read as "${tool.id}"` } : undefined
+}
+
+type ParsedInput = { ok: true; input: Record<string, unknown>; repaired?: string } | { ok: false; error: string }
+
+function parseInput(call: Call): ParsedInput {
+  if (call.cut) {
+    return {
+      ok: false,
+      error:
+        "the answer reached its output limit in the middle of this call, so its arguments are incomplete. " +
+        "Nothing was done. Make the call again with less in it, such as a shorter text or several smaller calls",
+    }
+  }
+  const parsed = repairArguments(call.raw)
+  if (!parsed.ok) return { ok: false, error: `its arguments are not valid JSON: ${parsed.error}` }
+  if (!isRecord(parsed.value)) return { ok: false, error: "its arguments must be one JSON object" }
+  return parsed.repaired === undefined
+    ? { ok: true, input: parsed.value }
+    : { ok: true, input: parsed.value, repaired: parsed.repaired }
+}

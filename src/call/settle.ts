@@ -1,0 +1,51 @@
+import type { Refusal } from "../event/events.ts"
+import { PermissionError } from "../permission/errors.ts"
+import { AbortedError, TimeoutError } from "../util/abort.ts"
+import { errorMessage, TackleError } from "../util/errors.ts"
+import type { Turn } from "./call.ts"
+
+/** A repetition that nobody allowed to go on. */
+export class LoopRefusedError extends TackleError {
+  readonly refusal: PermissionError | undefined
+  constructor(tool: string, count: number, cause: unknown) {
+    super(
+      `This ${tool} call was not run: the same call was made ${count} times in this turn without getting anywhere. ` +
+        "Do not make it again. Try another way, or say what is missing.",
+      { code: "call.loop", recoverable: true, cause },
+    )
+    this.refusal = cause instanceof PermissionError ? cause : undefined
+  }
+}
+
+/** Why a call ended as an error, in `metadata.kind`. */
+export type FailureKind = "refused" | "loop" | "aborted" | "timeout" | "failed"
+
+/**
+ * Anything thrown on the way of a call, as its last state: the text for the model, and the kind for programs. Refusals
+ * are also noted in the turn.
+ */
+export function settleFailure(
+  error: unknown,
+  { callID, tool, turn }: { callID: string; tool: string; turn: Turn },
+): { error: string; metadata: Record<string, unknown> } {
+  const kind = kindOf(error)
+  const refusal = error instanceof LoopRefusedError ? error.refusal : error
+  if (refusal instanceof PermissionError) {
+    turn.refused.push(describeRefusal(refusal, { callID, tool }))
+    if (kind === "loop") turn.loopRefusals += 1
+  }
+  return { error: errorMessage(error), metadata: { kind } }
+}
+
+function kindOf(error: unknown): FailureKind {
+  if (error instanceof LoopRefusedError) return "loop"
+  if (error instanceof PermissionError) return "refused"
+  if (error instanceof TimeoutError) return "timeout"
+  if (error instanceof AbortedError) return "aborted"
+  return "failed"
+}
+
+function describeRefusal(error: PermissionError, call: { callID: string; tool: string }): Refusal {
+  const { permission, patterns, by, message } = error
+  return { ...call, permission, patterns: [...patterns], by, reason: message }
+}

@@ -1,0 +1,68 @@
+import { basename, dirname, join, resolve } from "node:path"
+import { isInside, realPath } from "../util/paths.ts"
+import { filterEntries, type ObjectNode } from "./node.ts"
+
+/** Makes the relative paths in `instructions` absolute, so that it no longer matters in which file they stood. */
+export function resolveInstructions(
+  tree: ObjectNode,
+  start: { directory: string; home: string },
+): ObjectNode {
+  return mapInstructions(tree, (text) => {
+    if (isAddress(text)) return text
+    return text.startsWith("~/") ? join(start.home, text.slice(2)) : resolve(start.directory, text)
+  })
+}
+
+/** Where the relative paths of a config file start: beside it, and beside the dot directory that holds it. */
+export function instructionsDirectory(file: string): string {
+  const directory = dirname(file)
+  return [".tackle", ".opencode"].includes(basename(directory)) ? dirname(directory) : directory
+}
+
+/**
+ * Keeps only what a project that is not trusted may say: Markdown and text files that lie in its work tree once links
+ * are followed. Anything else could send the person's own files, or a page of the net, to the model.
+ */
+export function keepOwnInstructions(
+  tree: ObjectNode,
+  project: { worktree: string; directory: string },
+): { tree: ObjectNode; dropped: boolean } {
+  let dropped = false
+  const kept = mapInstructions(tree, (text) => {
+    if (isOwnText(text, project)) return text
+    dropped = true
+    return undefined
+  })
+  return { tree: kept, dropped }
+}
+
+function isOwnText(text: string, { worktree, directory }: { worktree: string; directory: string }): boolean {
+  // Braces hold substitutions, or alternatives of a pattern that may climb.
+  if (isAddress(text) || /^~|\{|\.\./.test(text) || !/\.(md|mdc|markdown|txt)$/i.test(text)) return false
+  const path = resolve(directory, text)
+  // Of a pattern: the directory in which its first wildcard stands.
+  const [beginning = path, ...wild] = path.split(/[*?[(!]/)
+  try {
+    const fixed = realPath(wild.length > 0 ? dirname(`${beginning}x`) : path)
+    return isInside(path, worktree) && isInside(fixed, realPath(worktree))
+  } catch {
+    // A loop of links, or a directory without rights: nothing to read either.
+    return false
+  }
+}
+
+function isAddress(text: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(text)
+}
+
+function mapInstructions(tree: ObjectNode, change: (text: string) => string | undefined): ObjectNode {
+  return filterEntries(tree, (entry) => {
+    if (entry.key !== "instructions" || entry.value.kind !== "array") return entry
+    const items = entry.value.items.flatMap((item) => {
+      if (item.kind !== "scalar" || typeof item.value !== "string") return [item]
+      const value = change(item.value)
+      return value === undefined ? [] : [{ ...item, value }]
+    })
+    return { ...entry, value: { ...entry.value, items } }
+  })
+}

@@ -1,0 +1,78 @@
+import type { Node, ParseError, ParseErrorCode } from "jsonc-parser"
+import { ConfigError, type Place } from "./errors.ts"
+import type { ConfigEntry, ConfigNode, ObjectNode } from "./node.ts"
+import { placeFinder } from "./place.ts"
+
+/**
+ * Reads JSON with comments, trailing commas and a byte order mark. An empty text is an empty object.
+ * Throws {@link ConfigError} with the place of the first fault and what was expected there.
+ */
+export async function parseJsonc(text: string, file: string): Promise<ObjectNode> {
+  const { parseTree, printParseErrorCode } = await import("jsonc-parser")
+  const place = placeFinder(text, file)
+  const errors: ParseError[] = []
+  const root = guardDepth(place(0), () =>
+    parseTree(text.replace(/^\uFEFF/, " "), errors, { allowTrailingComma: true, allowEmptyContent: true }),
+  )
+  const [first] = errors
+  if (first) {
+    throw new ConfigError([
+      { place: place(first.offset), text: syntaxText(printParseErrorCode(first.error)) },
+    ])
+  }
+  if (root === undefined) return { kind: "object", place: place(0), entries: [] }
+  const tree = toNode(root, place)
+  if (tree.kind === "object") return tree
+  throw new ConfigError([{ place: tree.place, text: 'a config file holds an object: expected "{".' }])
+}
+
+function toNode(node: Node, place: (offset: number) => Place): ConfigNode {
+  const children = node.children ?? []
+  const at = place(node.offset)
+  if (node.type === "object") {
+    return { kind: "object", place: at, entries: children.flatMap((child) => toEntry(child, place)) }
+  }
+  if (node.type === "array") {
+    return { kind: "array", place: at, items: children.map((child) => toNode(child, place)) }
+  }
+  return { kind: "scalar", place: at, value: node.value }
+}
+
+function toEntry(property: Node, place: (offset: number) => Place): ConfigEntry[] {
+  const [key, value] = property.children ?? []
+  if (key === undefined || value === undefined) return []
+  return [{ key: String(key.value), place: place(key.offset), value: toNode(value, place) }]
+}
+
+/** The parser calls itself for each level: a hostile file must not end the process. */
+function guardDepth<T>(place: Place, parse: () => T): T {
+  try {
+    return parse()
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new ConfigError([{ place, text: "the file is nested too deeply." }], error)
+  }
+}
+
+/** By the parser's names of its errors. */
+const syntaxTexts: Partial<Record<keyof typeof ParseErrorCode | "<unknown ParseErrorCode>", string>> = {
+  InvalidSymbol: "expected a key or string in double quotes, a number, true, false or null.",
+  InvalidNumberFormat: "expected a number.",
+  PropertyNameExpected: "expected a key in double quotes.",
+  ValueExpected: "expected a value.",
+  ColonExpected: 'expected ":".',
+  CommaExpected: 'expected "," or a closing bracket.',
+  CloseBraceExpected: 'expected "}".',
+  CloseBracketExpected: 'expected "]".',
+  EndOfFileExpected: "expected the end of the file.",
+  UnexpectedEndOfComment: 'expected "*/".',
+  UnexpectedEndOfString: "expected a closing double quote.",
+  UnexpectedEndOfNumber: "expected the rest of a number.",
+  InvalidUnicode: "expected four hexadecimal digits after \\u.",
+  InvalidEscapeCharacter: 'expected one of " \\ / b f n r t u after the backslash.',
+  InvalidCharacter: "control characters in a string have to be escaped.",
+}
+
+function syntaxText(name: keyof typeof syntaxTexts): string {
+  return syntaxTexts[name] ?? "this is no JSON."
+}

@@ -1,0 +1,97 @@
+import { resolve } from "node:path"
+import { displayPath } from "../util/paths.ts"
+import { checkTree, pruneTree } from "./check.ts"
+import { ConfigError, describeProblem, type Problem } from "./errors.ts"
+import { instructionsDirectory, keepOwnInstructions, resolveInstructions } from "./instructions.ts"
+import { parseJsonc } from "./jsonc.ts"
+import type { ConfigFile, Location } from "./locate.ts"
+import { filterEntries, type ObjectNode, withoutRepeats } from "./node.ts"
+import { type FileRules, takeRules } from "./rules.ts"
+import { substitute } from "./substitute.ts"
+import { parseToml } from "./toml.ts"
+
+/** A config text that was found, before anyone looked into it. */
+export interface ConfigSource extends Pick<ConfigFile, "path" | "kind" | "scope"> {
+  text: string
+  /** sha256 of the bytes. */
+  hash: string
+  /** False: of a project that is not trusted. */
+  trusted: boolean
+}
+
+/** A source, understood: what it adds to the merged config. */
+export interface ConfigLayer {
+  source: ConfigSource
+  /** Checked values, without `permission` and `$schema`. */
+  tree: ObjectNode
+  rules: FileRules
+  warnings: string[]
+  /** Keys that do not count because the project is not trusted. */
+  ignored: string[]
+}
+
+/** Parses, substitutes and checks one source. Throws {@link ConfigError}. */
+export async function readLayer(source: ConfigSource, location: Location): Promise<ConfigLayer> {
+  const { path, text, trusted, kind } = source
+  const parsed = path.endsWith(".toml") ? await parseToml(text, path) : await parseJsonc(text, path)
+  const written = filterEntries(parsed, (entry) => (entry.key === "$schema" ? undefined : entry))
+  const directory = resolve(location.directory, instructionsDirectory(path))
+  const warnings: string[] = []
+  const warn = (warning: string) => warnings.push(warning)
+
+  const counted = trusted
+    ? { tree: substitute(written, location, warn), ignored: [] }
+    : restrict(written, { worktree: location.worktree, directory })
+  const { rest, rules, problems } = takeRules(counted.tree)
+  const values = withoutRepeats(rest)
+  const tree =
+    kind === "tackle"
+      ? strict(values, problems)
+      : lenient(values, problems, { name: displayPath(path, location.worktree), warn })
+  return {
+    source,
+    tree: resolveInstructions(tree, { directory, home: location.home }),
+    rules,
+    warnings,
+    ignored: counted.ignored,
+  }
+}
+
+/** All that counts of a project's file before the person trusts it: instructions of its own, and rules. */
+function restrict(
+  tree: ObjectNode,
+  project: { worktree: string; directory: string },
+): { tree: ObjectNode; ignored: string[] } {
+  const ignored = new Set<string>()
+  const kept = filterEntries(tree, (entry) => {
+    if (entry.key === "instructions" || entry.key === "permission") return entry
+    ignored.add(entry.key)
+    return undefined
+  })
+  const own = keepOwnInstructions(kept, project)
+  if (own.dropped) ignored.add("some instructions")
+  return { tree: own.tree, ignored: [...ignored] }
+}
+
+/** Tackle's own file: every problem at once, as an error. */
+function strict(tree: ObjectNode, problems: readonly Problem[]): ObjectNode {
+  const all = [...problems, ...checkTree(tree)]
+  if (all.length > 0) throw new ConfigError(all)
+  return tree
+}
+
+/** Another program's file: what Tackle does not understand goes, with a warning. */
+function lenient(
+  tree: ObjectNode,
+  problems: readonly Problem[],
+  report: { name: string; warn: (warning: string) => void },
+): ObjectNode {
+  const pruned = pruneTree(tree)
+  for (const problem of problems) report.warn(`${describeProblem(problem)} Taken as "ask".`)
+  for (const problem of pruned.dropped) {
+    if (!problem.unknown) report.warn(`${describeProblem(problem)} Ignored.`)
+  }
+  const unknown = pruned.dropped.filter((problem) => problem.unknown).map(({ path }) => path.join("."))
+  if (unknown.length > 0) report.warn(`${report.name}: Tackle does not use ${unknown.join(", ")}.`)
+  return pruned.tree
+}

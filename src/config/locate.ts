@@ -1,0 +1,121 @@
+import { existsSync, statSync } from "node:fs"
+import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
+import { collectTrustItems, type TrustItem } from "../permission/trust-items.ts"
+import { isInside } from "../util/paths.ts"
+
+/** Where a run takes place. All paths absolute; `environment` is asked for `XDG_CONFIG_HOME` and `TACKLE_CONFIG`. */
+export interface Location {
+  directory: string
+  worktree: string
+  home: string
+  environment: Readonly<Record<string, string | undefined>>
+}
+
+/** A file that may hold config. `required`: it was named by the person, so that it has to exist. */
+export interface ConfigFile {
+  path: string
+  kind: "tackle" | "opencode"
+  scope: "user" | "project" | "env"
+  required?: true
+}
+
+const formats = ["json", "jsonc", "toml"]
+const tackleUserNames = formats.flatMap((format) => [`config.${format}`, `tackle.${format}`])
+const tackleProjectNames = formats
+  .map((format) => `tackle.${format}`)
+  .concat(formats.map((format) => `.tackle/config.${format}`))
+const opencodeUserNames = ["config.json", "opencode.json", "opencode.jsonc", "config.toml"]
+const opencodeProjectNames = [
+  "opencode.json",
+  "opencode.jsonc",
+  ".opencode/opencode.json",
+  ".opencode/opencode.jsonc",
+  ".opencode/config.toml",
+]
+
+/** The nearest directory upwards that has `.git` (a directory, or the file of a linked work tree), else `directory`. */
+export function findWorktree(directory: string): string {
+  const start = resolve(directory)
+  for (let current = start; ; ) {
+    if (existsSync(join(current, ".git"))) return current
+    const parent = dirname(current)
+    if (parent === current) return start
+    current = parent
+  }
+}
+
+/** Every file that may hold config, in rising precedence, whether it exists or not. */
+export function configFiles(location: Location): ConfigFile[] {
+  const named = location.environment.TACKLE_CONFIG
+  const user = userDirectory(location)
+  const files: ConfigFile[] = [
+    ...within(join(user, "opencode"), opencodeUserNames, "opencode", "user"),
+    ...within(join(user, "tackle"), tackleUserNames, "tackle", "user"),
+    ...(named ? [namedFile(named, location)] : []),
+    ...projectFiles(location),
+  ]
+  // A work tree that holds the user's own config directory does not make those files a project's.
+  const own = new Set(files.filter(({ scope }) => scope === "user").map(({ path }) => path))
+  return files.filter(({ path, scope }) => scope !== "project" || !own.has(path))
+}
+
+/**
+ * The directories that may hold tools and the like, in rising precedence: the user's, then `.opencode` and `.tackle`
+ * from the work tree's root down to the directory. Only those that exist.
+ */
+export function configDirectories(location: Location): { path: string; scope: "user" | "project" }[] {
+  const user = userDirectory(location)
+  return [
+    ...["opencode", "tackle"].map((name) => ({ path: join(user, name), scope: "user" as const })),
+    ...projectDirectories(location).map((path) => ({ path, scope: "project" as const })),
+  ].filter(({ path }) => statSync(path, { throwIfNoEntry: false })?.isDirectory())
+}
+
+/** What a project brings that has to be trusted before it counts: its config and its tools. */
+export function projectTrustItems(location: Location): TrustItem[] {
+  return collectTrustItems(location.worktree, {
+    config: configFiles(location)
+      .filter(({ scope }) => scope === "project")
+      .map(({ path }) => path),
+    toolFolders: projectDirectories(location).flatMap((path) => [join(path, "tool"), join(path, "tools")]),
+  })
+}
+
+function userDirectory({ home, environment }: Location): string {
+  const configured = environment.XDG_CONFIG_HOME
+  return configured && isAbsolute(configured) ? configured : join(home, ".config")
+}
+
+function namedFile(name: string, { directory, home }: Location): ConfigFile {
+  const path = name.startsWith("~/") ? join(home, name.slice(2)) : resolve(directory, name)
+  return { path, kind: "tackle", scope: "env", required: true }
+}
+
+function projectFiles(location: Location): ConfigFile[] {
+  const levels = projectLevels(location)
+  return [
+    ...levels.flatMap((level) => within(level, opencodeProjectNames, "opencode", "project")),
+    ...levels.flatMap((level) => within(level, tackleProjectNames, "tackle", "project")),
+  ]
+}
+
+function projectDirectories(location: Location): string[] {
+  const levels = projectLevels(location)
+  return [".opencode", ".tackle"].flatMap((name) => levels.map((level) => join(level, name)))
+}
+
+/** From the work tree's root down to the directory. */
+function projectLevels({ directory, worktree }: Location): string[] {
+  if (!isInside(directory, worktree)) return [directory]
+  const steps = relative(worktree, directory).split(sep).filter(Boolean)
+  return [worktree, ...steps.map((_, index) => join(worktree, ...steps.slice(0, index + 1)))]
+}
+
+function within(
+  directory: string,
+  names: readonly string[],
+  kind: ConfigFile["kind"],
+  scope: ConfigFile["scope"],
+): ConfigFile[] {
+  return names.map((name) => ({ path: join(directory, name), kind, scope }))
+}

@@ -1,0 +1,118 @@
+import type { Place } from "./errors.ts"
+
+/** A parsed config file: its values in written order, each with its place. Never changed once made. */
+export type ConfigNode = ObjectNode | ArrayNode | ScalarNode
+
+export interface ObjectNode {
+  kind: "object"
+  place: Place
+  entries: readonly ConfigEntry[]
+}
+
+/** `place` is that of the key. */
+export interface ConfigEntry {
+  key: string
+  place: Place
+  value: ConfigNode
+}
+
+export interface ArrayNode {
+  kind: "array"
+  place: Place
+  items: readonly ConfigNode[]
+}
+
+export interface ScalarNode {
+  kind: "scalar"
+  place: Place
+  value: string | number | boolean | null
+}
+
+export type Path = readonly (string | number)[]
+
+/** The last entry of that key, as the last of two equal keys counts. */
+export function entryOf(node: ConfigNode | undefined, key: string): ConfigEntry | undefined {
+  return node?.kind === "object" ? node.entries.findLast((entry) => entry.key === key) : undefined
+}
+
+/** The place of the deepest part of `path` that exists: a key's, or an item's. */
+export function placeOf(tree: ConfigNode, path: Path): Place {
+  let node = tree
+  let place = tree.place
+  for (const step of path) {
+    const entry = entryOf(node, String(step))
+    const next = node.kind === "array" ? node.items[Number(step)] : entry?.value
+    if (next === undefined) break
+    place = entry?.place ?? next.place
+    node = next
+  }
+  return place
+}
+
+/** As plain values. Objects have no prototype, so that a key such as `constructor` is a key and nothing else. */
+export function toPlain(node: ConfigNode): unknown {
+  if (node.kind === "scalar") return node.value
+  if (node.kind === "array") return node.items.map(toPlain)
+  const plain: Record<string, unknown> = Object.create(null)
+  for (const { key, value } of node.entries) plain[key] = toPlain(value)
+  return plain
+}
+
+/** The tree without what `path` names; without effect where that does not exist. */
+export function without<T extends ConfigNode>(node: T, path: Path): T
+export function without(node: ConfigNode, path: Path): ConfigNode {
+  const [step, ...rest] = path
+  if (step === undefined || node.kind === "scalar") return node
+  if (node.kind === "array") {
+    const items =
+      rest.length === 0
+        ? node.items.filter((_, index) => index !== step)
+        : node.items.map((item, index) => (index === step ? without(item, rest) : item))
+    return { ...node, items }
+  }
+  return filterEntries(node, (entry) => {
+    if (entry.key !== step) return entry
+    return rest.length === 0 ? undefined : { ...entry, value: without(entry.value, rest) }
+  })
+}
+
+/** The object with each entry replaced by what `change` makes of it; `undefined` drops it. */
+export function filterEntries(
+  node: ObjectNode,
+  change: (entry: ConfigEntry) => ConfigEntry | undefined,
+): ObjectNode {
+  return { ...node, entries: node.entries.map(change).filter((entry) => entry !== undefined) }
+}
+
+/** Each key once, at every depth: the last of equal ones counts, as in JSON everywhere. */
+export function withoutRepeats<T extends ConfigNode>(node: T): T
+export function withoutRepeats(node: ConfigNode): ConfigNode {
+  if (node.kind === "scalar") return node
+  if (node.kind === "array") return { ...node, items: node.items.map((item) => withoutRepeats(item)) }
+  const last = new Map(node.entries.map((entry) => [entry.key, entry]))
+  return {
+    ...node,
+    entries: [...last.values()].map((entry) => ({ ...entry, value: withoutRepeats(entry.value) })),
+  }
+}
+
+/** Objects merge by key, lists of `instructions` are joined; everything else of `over` replaces what stood there. */
+export function mergeNodes(under: ObjectNode, over: ObjectNode): ObjectNode {
+  const merged = new Map(under.entries.map((entry) => [entry.key, entry]))
+  for (const entry of over.entries) {
+    const before = merged.get(entry.key)
+    merged.set(
+      entry.key,
+      before ? { ...entry, value: mergeValues(entry.key, before.value, entry.value) } : entry,
+    )
+  }
+  return { ...over, entries: [...merged.values()] }
+}
+
+function mergeValues(key: string, under: ConfigNode, over: ConfigNode): ConfigNode {
+  if (under.kind === "object" && over.kind === "object") return mergeNodes(under, over)
+  if (key === "instructions" && under.kind === "array" && over.kind === "array") {
+    return { ...over, items: [...under.items, ...over.items] }
+  }
+  return over
+}

@@ -1,0 +1,98 @@
+import * as z from "zod"
+import { ProviderConfig } from "../model/model.ts"
+import { Action } from "../schema/permission.ts"
+
+const count = z.number().int().positive()
+
+/** Permission rules as written. Order counts, so that they are read from the text and not through this schema. */
+const PermissionSection = z
+  .union([Action, z.record(z.string(), z.union([Action, z.record(z.string(), Action)]))])
+  .describe(
+    "What may be done without asking: permission to action, or to pattern to action. The last match wins",
+  )
+
+const AgentSection = z.strictObject({
+  model: z.string().optional().describe("The agent's model, as provider/model"),
+  prompt: z
+    .string()
+    .optional()
+    .describe("System prompt in place of the built-in one; {file:path} reads a file"),
+  mode: z
+    .enum(["primary", "subagent", "all"])
+    .optional()
+    .describe("primary talks with the person, subagent is started by another agent"),
+  temperature: z.number().min(0).max(2).optional().describe("Sampling temperature"),
+  steps: count.optional().describe("Steps of the model in one prompt (default 100)"),
+  permission: PermissionSection.optional(),
+  description: z.string().optional().describe("What the agent is for: the model chooses subagents by it"),
+  disable: z.boolean().optional().describe("True takes the agent away"),
+})
+
+/** All that a config file may say. Every level is strict, but for options that go to a provider's package. */
+export const ConfigFile = z.strictObject({
+  $schema: z.string().optional().describe("Address of this schema, for editors"),
+  model: z.string().optional().describe("The model to use, as provider/model"),
+  small_model: z.string().optional().describe("A cheaper model for titles and summaries, as provider/model"),
+  default_agent: z.string().optional().describe("The agent of a run that names none (default build)"),
+  provider: z.record(z.string(), ProviderConfig).optional().describe("Model providers by their id"),
+  permission: PermissionSection.optional(),
+  agent: z
+    .record(z.string(), AgentSection)
+    .optional()
+    .describe("Agents by name: changes to built-in ones, and own"),
+  tools: z.record(z.string(), z.boolean()).optional().describe("Tools by id: false takes one away"),
+  override: z.array(z.string()).optional().describe("Ids of tools that a custom tool may replace"),
+  instructions: z
+    .array(z.string())
+    .optional()
+    .describe("Files whose text is added to the system prompt; patterns and addresses are allowed"),
+  truncate: z
+    .strictObject({
+      maxLines: count.optional().describe("Lines of a tool's output that the model gets (default 2000)"),
+      maxBytes: count.optional().describe("Bytes of a tool's output that the model gets (default 51200)"),
+      spillBytes: count
+        .optional()
+        .describe("Bytes at which the file with the full output ends (default 1 GB)"),
+      retentionDays: count.optional().describe("Days that full outputs are kept (default 7)"),
+    })
+    .optional()
+    .describe("Limits of tool output"),
+  experimental: z
+    .strictObject({
+      lsp_tool: z.boolean().optional().describe("Offers the lsp tool"),
+      batch_tool: z.boolean().optional().describe("Offers the batch tool"),
+      plan_mode: z.boolean().optional().describe("Offers plan_enter and plan_exit"),
+    })
+    .optional()
+    .describe("Features that may change"),
+  shell: z
+    .string()
+    .optional()
+    .describe("The shell that runs commands (default: bash where there is one, else sh)"),
+  retry: z
+    .strictObject({
+      maxAttempts: count.optional().describe("Attempts at one request to a provider"),
+      maxDelaySeconds: z.number().positive().optional().describe("Longest wait between two attempts"),
+    })
+    .optional()
+    .describe("How faults of a provider are met"),
+  timeout: z
+    .strictObject({
+      firstByteSeconds: z.number().positive().optional().describe("Longest wait for an answer to begin"),
+      idleSeconds: z.number().positive().optional().describe("Longest silence within an answer"),
+    })
+    .optional()
+    .describe("Patience with a provider"),
+})
+
+type Sections = z.infer<typeof ConfigFile>
+
+/** The merged config as plain values. Permission rules are apart: see `LoadedConfig`. */
+export type Config = Omit<Sections, "$schema" | "permission" | "agent"> & {
+  agent?: Record<string, Omit<z.infer<typeof AgentSection>, "permission">>
+}
+
+/** JSON Schema (draft 7) of a config file, for editors. */
+export function configJsonSchema(): Record<string, unknown> {
+  return z.toJSONSchema(ConfigFile, { target: "draft-7", io: "input" })
+}

@@ -1,0 +1,66 @@
+import { dirname, join, resolve } from "node:path"
+import { errorMessage } from "../util/errors.ts"
+import { ConfigError, describeProblem, type Place } from "./errors.ts"
+import type { ConfigNode } from "./node.ts"
+import { readSmallFile } from "./read.ts"
+
+export interface Surroundings {
+  /** Where relative paths of a config without a file start. Absolute. */
+  directory: string
+  /** What `~` stands for. Absolute. */
+  home: string
+  environment: Readonly<Record<string, string | undefined>>
+}
+
+const pattern = /\{(env|file):([^{}]+)\}/g
+
+/**
+ * Replaces `{env:NAME}` and `{file:path}` in every string value, once: what is put in is not looked at again. A
+ * variable that is not set is empty, with a warning; a file that cannot be read is a {@link ConfigError}. File paths
+ * start at the config file; the white space around a file's text is dropped.
+ */
+export function substitute<T extends ConfigNode>(
+  node: T,
+  around: Surroundings,
+  warn: (text: string) => void,
+): T
+export function substitute(node: ConfigNode, around: Surroundings, warn: (text: string) => void): ConfigNode {
+  if (node.kind === "array") {
+    return { ...node, items: node.items.map((item) => substitute(item, around, warn)) }
+  }
+  if (node.kind === "object") {
+    const entries = node.entries.map((entry) => ({ ...entry, value: substitute(entry.value, around, warn) }))
+    return { ...node, entries }
+  }
+  if (typeof node.value !== "string") return node
+  const value = node.value.replace(pattern, (_, kind: string, name: string) =>
+    kind === "env" ? variable(name, node.place, around, warn) : fileText(name, node.place, around),
+  )
+  return { ...node, value }
+}
+
+function variable(
+  name: string,
+  place: Place,
+  { environment }: Surroundings,
+  warn: (text: string) => void,
+): string {
+  const value = environment[name]
+  if (value === undefined) {
+    warn(describeProblem({ place, text: `the environment variable ${name} is not set; taken as empty.` }))
+  }
+  return value ?? ""
+}
+
+function fileText(name: string, place: Place, { directory, home }: Surroundings): string {
+  const path = name.startsWith("~/")
+    ? join(home, name.slice(2))
+    : resolve(directory, dirname(place.file), name)
+  try {
+    const file = readSmallFile(path)
+    if (file) return file.text.trim()
+  } catch (error) {
+    throw new ConfigError([{ place, text: `${path} cannot be read: ${errorMessage(error)}.` }], error)
+  }
+  throw new ConfigError([{ place, text: `there is no file ${path}.` }])
+}

@@ -1,0 +1,218 @@
+import type {
+  LanguageModelV4FilePart,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  LanguageModelV4TextPart,
+  LanguageModelV4ToolResultOutput,
+  SharedV4ProviderOptions,
+} from "@ai-sdk/provider"
+import type { Message, MessageWithParts } from "../schema/message.ts"
+import type { ToolPart } from "../schema/part.ts"
+import { isRecord } from "../util/json.ts"
+import { convertFile } from "./convert-file.ts"
+import { type ModelInfo, modelName, type ProviderFamily } from "./model.ts"
+
+export interface PromptInput {
+  /** System prompts in order. */
+  system: readonly string[]
+  messages: readonly MessageWithParts[]
+  model: ModelInfo
+}
+
+/** What a family's servers want of the history. */
+interface Habits {
+  /** True: results of calls may hold files. Otherwise those follow in a message of the user's. */
+  filesInResults?: boolean
+  /** Characters that its call ids must not have. */
+  badInCallID?: RegExp
+  /** Marks on the system prompt and the last message, so that the server keeps what it computed for all before them. */
+  cacheMark?: SharedV4ProviderOptions
+}
+
+const habits: Record<ProviderFamily, Habits> = {
+  "openai-compatible": {},
+  openai: {},
+  anthropic: {
+    filesInResults: true,
+    badInCallID: /[^A-Za-z0-9_-]/g,
+    cacheMark: { anthropic: { cacheControl: { type: "ephemeral" } } },
+  },
+  google: { filesInResults: true },
+  other: {},
+}
+
+/**
+ * The history as the provider interface wants it. Every call has exactly one result, in the order of the calls, in one
+ * message after the one that made them; a failed call's result begins with `Error: `, and a call without a result says
+ * that it was interrupted. Messages without content are left out; what another model thought is left out too.
+ */
+export function toPrompt(input: PromptInput): LanguageModelV4Prompt {
+  return createPromptBuilder()(input)
+}
+
+/** {@link toPrompt} for one session: messages that can no longer change are converted once and kept by their id. */
+export function createPromptBuilder(): (input: PromptInput) => LanguageModelV4Prompt {
+  let kept = new Map<string, Kept>()
+  let keptFor: string | undefined
+
+  return ({ system, messages, model }) => {
+    const wanted = `${modelName(model.ref)} ${model.family} ${model.attachment}`
+    if (wanted !== keptFor) kept.clear()
+    keptFor = wanted
+
+    const prompt: LanguageModelV4Prompt = []
+    for (const text of system) {
+      if (text !== "") prompt.push({ role: "system", content: text.toWellFormed() })
+    }
+    const next = new Map<string, Kept>()
+    for (const entry of messages) {
+      const { message, parts } = entry
+      const before = kept.get(message.id)
+      const current =
+        before !== undefined && before.lastPartID === parts.at(-1)?.id && before.partCount === parts.length
+          ? before
+          : convert(entry, model)
+      if (isSettled(entry)) next.set(message.id, current)
+      for (const converted of current.converted) prompt.push(converted)
+    }
+    kept = next
+    return markForCache(prompt, habits[model.family ?? "openai-compatible"].cacheMark)
+  }
+}
+
+/** A converted message, with what tells whether parts were added or removed since. */
+interface Kept {
+  converted: readonly LanguageModelV4Message[]
+  partCount: number
+  lastPartID: string | undefined
+}
+
+function convert(entry: MessageWithParts, model: ModelInfo): Kept {
+  const { message, parts } = entry
+  const converted = message.role === "user" ? convertUser(entry, model) : convertAssistant(entry, model)
+  return { converted, partCount: parts.length, lastPartID: parts.at(-1)?.id }
+}
+
+/** Nothing of it will change any more. */
+function isSettled({ message, parts }: MessageWithParts): boolean {
+  if (message.role === "user") return true
+  if (message.time.completed === undefined) return false
+  return parts.every((part) => part.type !== "tool" || hasEnded(part))
+}
+
+function hasEnded({ state }: ToolPart): boolean {
+  return state.status === "completed" || state.status === "error"
+}
+
+function convertUser({ parts }: MessageWithParts, model: ModelInfo): LanguageModelV4Message[] {
+  const content: (LanguageModelV4TextPart | LanguageModelV4FilePart)[] = []
+  for (const part of parts) {
+    if (part.type === "text" && part.text !== "")
+      content.push({ type: "text", text: part.text.toWellFormed() })
+    if (part.type !== "file") continue
+    const file = convertFile(part, model)
+    if (file !== undefined) content.push(file)
+  }
+  return content.length > 0 ? [{ role: "user", content }] : []
+}
+
+type AssistantContent = Extract<LanguageModelV4Message, { role: "assistant" }>["content"]
+
+function convertAssistant({ message, parts }: MessageWithParts, model: ModelInfo): LanguageModelV4Message[] {
+  const isOwn = isFrom(message, model)
+  const content: AssistantContent = []
+  const calls: ToolPart[] = []
+  for (const part of parts) {
+    if (part.type !== "text" && part.type !== "reasoning" && part.type !== "tool") continue
+    const metadata = isOwn ? part.metadata : undefined
+    const options = metadata && { providerOptions: metadata as SharedV4ProviderOptions }
+    if (part.type === "text") {
+      if (part.text.trim() === "" && !options) continue
+      content.push({ type: "text", text: part.text.toWellFormed(), ...options })
+    } else if (part.type === "reasoning") {
+      if (isOwn) content.push({ type: "reasoning", text: part.text.toWellFormed(), ...options })
+    } else {
+      calls.push(part)
+      const { callID, name } = namesOf(part, model)
+      const input = wellFormed(part.state.input)
+      content.push({ type: "tool-call", toolCallId: callID, toolName: name, input, ...options })
+    }
+  }
+  if (!content.some((part) => part.type !== "reasoning")) return []
+  return [{ role: "assistant", content }, ...convertResults(calls, model)]
+}
+
+function isFrom(message: Message, model: ModelInfo): boolean {
+  return modelName(message.model) === modelName(model.ref)
+}
+
+/** A name or id that the server would refuse must not spoil every request from then on. */
+function namesOf(part: ToolPart, model: ModelInfo): { callID: string; name: string } {
+  const { badInCallID } = habits[model.family ?? "openai-compatible"]
+  return {
+    callID: badInCallID ? part.callID.replaceAll(badInCallID, "_") : part.callID,
+    name: part.tool.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64) || "unnamed",
+  }
+}
+
+function convertResults(calls: readonly ToolPart[], model: ModelInfo): LanguageModelV4Message[] {
+  if (calls.length === 0) return []
+  const { filesInResults } = habits[model.family ?? "openai-compatible"]
+  const following: (LanguageModelV4TextPart | LanguageModelV4FilePart)[] = []
+  const content = calls.map((part) => {
+    const { callID, name } = namesOf(part, model)
+    const { text, files } = resultOf(part, model)
+    let output: LanguageModelV4ToolResultOutput = { type: "text", value: text }
+    if (files.length > 0 && filesInResults) {
+      output = { type: "content", value: [{ type: "text", text }, ...files] }
+    } else if (files.length > 0) {
+      following.push({ type: "text", text: `What the ${name} call ${callID} returned:` }, ...files)
+    }
+    return { type: "tool-result" as const, toolCallId: callID, toolName: name, output }
+  })
+  const results: LanguageModelV4Message[] = [{ role: "tool", content }]
+  if (following.length > 0) results.push({ role: "user", content: following })
+  return results
+}
+
+function resultOf({ state }: ToolPart, model: ModelInfo): { text: string; files: LanguageModelV4FilePart[] } {
+  switch (state.status) {
+    case "completed": {
+      const converted = (state.attachments ?? []).map((file) => convertFile(file, model))
+      const notes = converted.flatMap((part) => (part?.type === "text" ? [part.text] : []))
+      return {
+        text: [state.output, ...notes].join("\n").toWellFormed(),
+        files: converted.filter((part) => part?.type === "file"),
+      }
+    }
+    case "error":
+      return { text: `Error: ${state.error.toWellFormed()}`, files: [] }
+    case "running":
+      return {
+        text: "Error: The call was interrupted while it ran; it may have taken effect. Check before you repeat it.",
+        files: [],
+      }
+    case "pending":
+      return { text: "Error: The call was interrupted before it started; it had no effect.", files: [] }
+  }
+}
+
+/** Half a surrogate pair is legal in JavaScript and JSON escapes, and refused by many servers. */
+function wellFormed(value: unknown): unknown {
+  if (typeof value === "string") return value.toWellFormed()
+  if (Array.isArray(value)) return value.map(wellFormed)
+  if (!isRecord(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [key.toWellFormed(), wellFormed(inner)]),
+  )
+}
+
+/** The kept messages are shared between prompts, so marks go on copies. */
+function markForCache(
+  prompt: LanguageModelV4Prompt,
+  providerOptions: SharedV4ProviderOptions | undefined,
+): LanguageModelV4Prompt {
+  if (providerOptions === undefined) return prompt
+  const marked = new Set([prompt.findLastIndex(({ role }) => role === "system"), prompt.length - 1])
+  return prompt.map((message, index) => (marked.has(index) ? { ...message, providerOptions } : message))
+}

@@ -1,0 +1,53 @@
+import { readFile, stat } from "node:fs/promises"
+import * as z from "zod"
+import { systemCode, UsageError } from "../util/errors.ts"
+import { parseJson } from "../util/json.ts"
+
+/** Where the providers' keys come from. */
+export interface Credentials {
+  /**
+   * The first of the environment's `variables` that is set, else the key of the auth file. Throws `UsageError` for an
+   * auth file that is malformed or readable by others.
+   */
+  key(providerID: string, variables: readonly string[]): Promise<string | undefined>
+}
+
+const AuthFile = z.record(z.string(), z.looseObject({ type: z.string(), key: z.string().optional() }))
+
+/** `authFile` is `<data>/auth.json`: `{ "openai": { "type": "api", "key": "…" } }`. It may be missing. */
+export function createCredentials(options: {
+  environment: Readonly<Record<string, string | undefined>>
+  authFile: string
+}): Credentials {
+  const { environment, authFile } = options
+  return {
+    async key(providerID, variables) {
+      for (const name of variables) {
+        const value = environment[name]?.trim()
+        if (value) return value
+      }
+      const entry = (await readAuthFile(authFile))?.[providerID]
+      return entry?.type === "api" ? entry.key : undefined
+    },
+  }
+}
+
+async function readAuthFile(path: string): Promise<z.infer<typeof AuthFile> | undefined> {
+  let text: string
+  try {
+    const { mode } = await stat(path)
+    if ((mode & 0o077) !== 0) {
+      throw new UsageError(`Other users may read the keys in ${path}. Run: chmod 600 ${path}`)
+    }
+    text = await readFile(path, "utf8")
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return undefined
+    throw error
+  }
+  const json = parseJson(text)
+  const parsed = json.ok ? AuthFile.safeParse(json.value) : undefined
+  if (parsed?.success) return parsed.data
+  throw new UsageError(
+    `${path} is no auth file: expected {"<provider>": {"type": "api", "key": "…"}}. Mend it, or delete it and run "tackle auth".`,
+  )
+}

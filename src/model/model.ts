@@ -1,0 +1,104 @@
+import type { LanguageModelV4 } from "@ai-sdk/provider"
+import * as z from "zod"
+import type { ModelRef } from "../schema/message.ts"
+import { UsageError } from "../util/errors.ts"
+
+/** Whose wire format a provider speaks. Habits of a family are data in `convert.ts` and `schema.ts`. */
+export type ProviderFamily = "openai-compatible" | "openai" | "anthropic" | "google" | "other"
+
+/** What is known of a model without asking it. */
+export interface ModelInfo {
+  ref: ModelRef
+  /** For people. */
+  name: string
+  /** False: the server takes no `tools`. */
+  toolCall: boolean
+  /** Tokens. A missing limit is unknown, not infinite. */
+  limit: { context?: number; output?: number }
+  /** US dollars per million tokens. Missing: unknown, counted as 0. */
+  cost?: { input: number; output: number; cacheRead?: number; cacheWrite?: number }
+  /** True: it takes images (and what else its family takes). Otherwise the model gets a note instead of the file. */
+  attachment?: boolean
+  /** Default: `openai-compatible`. */
+  family?: ProviderFamily
+  /** What the config says about patience, in milliseconds: see `StreamLimits`. */
+  timeouts?: { firstByteMs?: number; idleMs?: number }
+}
+
+/** A model that can be asked. `language` loads the provider's package on first use and is the same object after. */
+export interface Model {
+  info: ModelInfo
+  /** Throws `ProviderError` of kind `auth` where a key is needed and there is none, before any request. */
+  language(): Promise<LanguageModelV4>
+}
+
+/**
+ * `provider/model` by its first slash, so that `openrouter/meta/llama` names the model `meta/llama`.
+ * Throws `UsageError` for anything else; `known` names are listed in its text.
+ */
+export function parseModelName(name: string, known: readonly string[] = []): ModelRef {
+  const text = name.trim()
+  const slash = text.indexOf("/")
+  if (slash > 0 && slash < text.length - 1) {
+    return { providerID: text.slice(0, slash), modelID: text.slice(slash + 1) }
+  }
+  const list = known.length > 0 ? ` Known: ${known.join(", ")}.` : ""
+  throw new UsageError(`"${name}" is no model name: write provider/model, such as openai/gpt-5.${list}`)
+}
+
+/** `provider/model`, as a person writes it. */
+export function modelName(ref: ModelRef): string {
+  return `${ref.providerID}/${ref.modelID}`
+}
+
+const price = z.number().nonnegative()
+const milliseconds = z.number().int().positive()
+
+/** One entry of `provider.<id>.models`. */
+export const ModelConfig = z.strictObject({
+  /** The name on the wire, where it differs from the key. */
+  id: z.string().min(1).optional(),
+  name: z.string().optional(),
+  limit: z
+    .strictObject({ context: z.number().int().nonnegative(), output: z.number().int().nonnegative() })
+    .partial()
+    .optional(),
+  tool_call: z.boolean().optional(),
+  attachment: z.boolean().optional(),
+  /** US dollars per million tokens. */
+  cost: z
+    .strictObject({
+      input: price,
+      output: price,
+      cache_read: price.optional(),
+      cache_write: price.optional(),
+    })
+    .optional(),
+  /** Goes to the provider with every request; for compatible servers into the request's body. */
+  options: z.record(z.string(), z.json()).optional(),
+})
+export type ModelConfig = z.infer<typeof ModelConfig>
+
+/** The config's slice `provider.<id>`. Keys of `options` that are not named here go to the provider's package. */
+export const ProviderConfig = z.strictObject({
+  /** The AI SDK package. Default: that of the known provider, else `@ai-sdk/openai-compatible`. */
+  npm: z.string().min(1).optional(),
+  name: z.string().optional(),
+  /** Environment variables that may hold the key, first found wins. */
+  env: z.array(z.string()).optional(),
+  options: z
+    .looseObject({
+      baseURL: z.string().optional(),
+      apiKey: z.string().optional(),
+      headers: z.record(z.string(), z.string()).optional(),
+      /** Milliseconds for a whole answer; false: no limit. Default: none. */
+      timeout: z.union([milliseconds, z.literal(false)]).optional(),
+      /** Milliseconds until the answer begins. */
+      headerTimeout: milliseconds.optional(),
+      /** Milliseconds of silence within an answer. */
+      chunkTimeout: milliseconds.optional(),
+    })
+    .optional(),
+  models: z.record(z.string(), ModelConfig).optional(),
+})
+export type ProviderConfig = z.infer<typeof ProviderConfig>

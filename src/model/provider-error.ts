@@ -1,0 +1,209 @@
+import type { ModelRef } from "../schema/message.ts"
+import { errorMessage, systemCode } from "../util/errors.ts"
+import { isRecord, parseJson } from "../util/json.ts"
+import { ProviderError, type ProviderErrorKind } from "./errors.ts"
+import { modelName } from "./model.ts"
+import { keyRemedy } from "./provider-table.ts"
+import { readRetryAfter } from "./retry.ts"
+
+/** What a package of the AI SDK may put on the errors it throws or streams. All of it may be missing. */
+interface Report {
+  name: string
+  message: string
+  /** Of the HTTP answer. */
+  status: number | undefined
+  url: string | undefined
+  headers: Record<string, string>
+  body: string
+  /** `type` and `code` of the provider's own error object. */
+  labels: string
+  /** Of the system: `ECONNREFUSED`. */
+  systemCode: string | undefined
+  retryable: boolean | undefined
+}
+
+/** Sorts whatever a provider's package threw or streamed. The message names model, host, status and the next move. */
+export function toProviderError(error: unknown, ref: ModelRef): ProviderError {
+  if (error instanceof ProviderError) return error
+  const report = readReport(error)
+  const kind = kindOf(report)
+  const retryAfterMs = readRetryAfter(report.headers, Date.now())
+  const sentences = [
+    `${modelName(ref)}: ${whatHappened(report, kind)}`,
+    retryAfterMs === undefined ? "" : `It asks to wait ${duration(retryAfterMs)}.`,
+    nextMove(report, kind, ref),
+  ]
+  return new ProviderError(sentences.filter((sentence) => sentence !== "").join(" "), {
+    kind,
+    retryable: isRetryable(report, kind),
+    ...(report.status !== undefined && { status: report.status }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    // Not the error itself: it holds the whole request.
+    cause: error instanceof Error ? error.cause : undefined,
+  })
+}
+
+function readReport(error: unknown): Report {
+  const fields = typeof error === "object" && error !== null ? (error as Record<string, unknown>) : {}
+  const data = isRecord(fields.data) ? fields.data : {}
+  const inner = isRecord(data.error) ? data.error : fields
+  const message = typeof fields.message === "string" && fields.message !== "" ? fields.message : undefined
+  return {
+    name: typeof fields.name === "string" ? fields.name : "",
+    message: message ?? errorMessage(error),
+    status: typeof fields.statusCode === "number" ? fields.statusCode : undefined,
+    url: typeof fields.url === "string" ? fields.url : undefined,
+    headers: isRecord(fields.responseHeaders) ? (fields.responseHeaders as Record<string, string>) : {},
+    body: typeof fields.responseBody === "string" ? fields.responseBody.slice(0, maxBodyLength) : "",
+    labels: [inner.type, inner.code, inner.status].filter((label) => typeof label === "string").join(" "),
+    systemCode: findSystemCode(error),
+    retryable: typeof fields.isRetryable === "boolean" ? fields.isRetryable : undefined,
+  }
+}
+
+/** The code of the error or of what caused it. */
+function findSystemCode(error: unknown): string | undefined {
+  let current = error
+  for (let depth = 0; depth < 5 && current instanceof Error; depth++) {
+    const code = systemCode(current)
+    if (code !== undefined) return code
+    current = current.cause
+  }
+  return undefined
+}
+
+/** How providers and local servers word that the prompt is longer than the model can take. */
+const overflow =
+  /context[ _]?(length|window|size|limit)|maximum context|too many (input )?tokens|(prompt|input|request|messages?)( is| are|_is)? too (long|large)|exceeds? (the |this )?(available |model'?s? )?(context|maximum (input|number of) tokens)|reduce the length|token (count|limit).{0,20}exceed/i
+
+const certificate = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|ERR_TLS)/
+
+/** In order of precedence. */
+function kindOf(report: Report): ProviderErrorKind {
+  const { status, name } = report
+  const text = `${report.message} ${report.labels} ${report.body}`
+  if (status === 401 || status === 402 || status === 403 || name === "AI_LoadAPIKeyError") return "auth"
+  if (/\b(authentication|permission)_error\b|invalid_api_key/.test(report.labels)) return "auth"
+  if (status === 429 || /rate_?limit|insufficient_quota/i.test(report.labels)) return "rate-limit"
+  if (status === 413 || ((status === undefined || status >= 400) && overflow.test(text)))
+    return "context-overflow"
+  if (
+    status === 408 ||
+    status === 504 ||
+    name === "TimeoutError" ||
+    /TIMEOUT|ETIMEDOUT/.test(report.systemCode ?? "")
+  )
+    return "timeout"
+  if (status === 503 || status === 529 || /overloaded/i.test(text)) return "overloaded"
+  if (name === "AbortError") return "aborted"
+  if (report.systemCode !== undefined && (status === undefined || status < 400)) return "network"
+  if (status !== undefined && status < 400) return "bad-response"
+  return /^AI_(JSONParse|TypeValidation|InvalidResponseData|EmptyResponseBody)Error$/.test(name)
+    ? "bad-response"
+    : "unknown"
+}
+
+function isRetryable(report: Report, kind: ProviderErrorKind): boolean {
+  switch (kind) {
+    case "auth":
+    case "context-overflow":
+      return false
+    case "rate-limit":
+      return !/insufficient_quota/.test(`${report.labels} ${report.body}`)
+    case "network":
+      return !certificate.test(report.systemCode ?? "") && !isOffLocally(report)
+    case "overloaded":
+    case "timeout":
+    case "bad-response":
+    case "aborted":
+      return true
+    case "unknown":
+      return report.status !== undefined
+        ? report.status >= 500 || report.status === 409
+        : report.retryable === true
+  }
+}
+
+function whatHappened(report: Report, kind: ProviderErrorKind): string {
+  const host = hostOf(report.url)
+  if (report.status !== undefined && report.status >= 400) {
+    return `${host} answered ${report.status}: ${sentence(detail(report))}`
+  }
+  if (kind === "network" || kind === "timeout") {
+    return `the connection to ${host} failed: ${sentence(shorten(report.message))}`
+  }
+  if (kind === "bad-response") {
+    return `${host} sent something that is no answer: ${sentence(shorten(report.message))}`
+  }
+  return sentence(shorten(report.message))
+}
+
+function nextMove(report: Report, kind: ProviderErrorKind, ref: ModelRef): string {
+  switch (kind) {
+    case "auth":
+      return report.status === 402 ? "Check the account's credit." : keyRemedy(ref.providerID)
+    case "context-overflow":
+      return "The conversation is too long for this model: compact it, start a new session or take a larger model."
+    case "network":
+      if (certificate.test(report.systemCode ?? "")) {
+        return "If your network has its own certificate authority, name its file in NODE_EXTRA_CA_CERTS."
+      }
+      return isOffLocally(report)
+        ? "Is the model server running?"
+        : "Check the network and the proxy settings."
+    case "bad-response":
+      return `Check provider.${ref.providerID}.options.baseURL.`
+    default:
+      return report.status === 404
+        ? `Check the model's name and provider.${ref.providerID}.options.baseURL (it usually ends in /v1).`
+        : ""
+  }
+}
+
+/** Nobody listens on a port of this machine: waiting a few seconds will not start a server. */
+function isOffLocally(report: Report): boolean {
+  return report.systemCode === "ECONNREFUSED" && /^(127\.|localhost|\[::1\])/.test(hostOf(report.url))
+}
+
+function hostOf(url: string | undefined): string {
+  return url !== undefined && URL.canParse(url) ? new URL(url).host : "the server"
+}
+
+const maxBodyLength = 8_192
+const maxDetailLength = 300
+
+/** What the server said, in one line: of an error object its text, of an HTML page its title. */
+function detail(report: Report): string {
+  const body = report.body.trim()
+  if (body === "") return report.message
+  if (body.startsWith("<")) {
+    const title = /<(title|h1)[^>]*>([^<]+)</i.exec(body)?.[2]
+    return shorten(title ?? body.replaceAll(/<[^>]*>/g, " "))
+  }
+  const json = parseJson(body)
+  return shorten((json.ok ? wordsOf(json.value) : undefined) ?? body)
+}
+
+/** The text in the shapes that servers give their error objects. */
+function wordsOf(value: unknown): string | undefined {
+  if (typeof value === "string") return value
+  if (Array.isArray(value)) return wordsOf(value[0])
+  if (!isRecord(value)) return undefined
+  return wordsOf(value.error) ?? wordsOf(value.message) ?? wordsOf(value.detail)
+}
+
+function shorten(text: string): string {
+  const line = text.replaceAll(/\s+/g, " ").trim()
+  return line.length > maxDetailLength ? `${line.slice(0, maxDetailLength)}…` : line
+}
+
+function sentence(text: string): string {
+  return /[.!?…]$/.test(text) ? text : `${text || "no reason given"}.`
+}
+
+function duration(ms: number): string {
+  const seconds = Math.ceil(ms / 1000)
+  if (seconds < 120) return `${seconds} s`
+  const minutes = Math.ceil(seconds / 60)
+  return minutes < 120 ? `${minutes} min` : `${Math.ceil(minutes / 60)} h`
+}

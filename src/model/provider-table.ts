@@ -1,0 +1,76 @@
+import type { ProviderFamily } from "./model.ts"
+
+/** A provider that is known without any config. */
+export interface ProviderRow {
+  id: string
+  name: string
+  npm: string
+  baseURL: string
+  /** Environment variable that moves `baseURL`. */
+  baseURLVariable?: string
+  /** Environment variables that may hold the key, first found wins. Empty: no key needed. */
+  keyVariables: readonly string[]
+  /** A model server that people run on their own machine listens on this port of 127.0.0.1. */
+  port?: number
+}
+
+export const defaultPackage = "@ai-sdk/openai-compatible"
+
+/** The known providers. Any model id is taken for them: the server knows which it has. */
+export const providerTable: readonly ProviderRow[] = [
+  {
+    id: "openai",
+    name: "OpenAI",
+    npm: "@ai-sdk/openai",
+    baseURL: "https://api.openai.com/v1",
+    baseURLVariable: "OPENAI_BASE_URL",
+    keyVariables: ["OPENAI_API_KEY"],
+  },
+  {
+    id: "anthropic",
+    name: "Anthropic",
+    npm: "@ai-sdk/anthropic",
+    baseURL: "https://api.anthropic.com/v1",
+    baseURLVariable: "ANTHROPIC_BASE_URL",
+    keyVariables: ["ANTHROPIC_API_KEY"],
+  },
+  {
+    id: "google",
+    name: "Google",
+    npm: "@ai-sdk/google",
+    baseURL: "https://generativelanguage.googleapis.com/v1beta",
+    keyVariables: ["GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"],
+  },
+  local("ollama", "Ollama", 11434),
+  local("lmstudio", "LM Studio", 1234),
+  local("llamacpp", "llama.cpp", 8080),
+  local("vllm", "vLLM", 8000),
+]
+
+/** The row of a known provider. */
+export function findProvider(id: string): ProviderRow | undefined {
+  return providerTable.find((row) => row.id === id)
+}
+
+/** What a person does to give a provider its key: the end of an error's text. */
+export function keyRemedy(providerID: string, extraVariables: readonly string[] = []): string {
+  const variables = [...extraVariables, ...(findProvider(providerID)?.keyVariables ?? [])]
+  const config = `provider.${providerID}.options.apiKey in the config (for instance "{env:MY_KEY}")`
+  if (variables.length === 0) return `Set ${config}, or run "tackle auth".`
+  return `Set ${variables.join(" or ")} in the environment or ${config}, or run "tackle auth".`
+}
+
+/** Whose wire format a package speaks. */
+export function familyOf(npm: string): ProviderFamily {
+  const families: Record<string, ProviderFamily> = {
+    "@ai-sdk/openai": "openai",
+    "@ai-sdk/anthropic": "anthropic",
+    "@ai-sdk/google": "google",
+    [defaultPackage]: "openai-compatible",
+  }
+  return families[npm] ?? "other"
+}
+
+function local(id: string, name: string, port: number): ProviderRow {
+  return { id, name, npm: defaultPackage, baseURL: `http://127.0.0.1:${port}/v1`, keyVariables: [], port }
+}

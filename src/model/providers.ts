@@ -1,0 +1,234 @@
+import type { LanguageModelV4, LanguageModelV4CallOptions, SharedV4ProviderOptions } from "@ai-sdk/provider"
+import type { ModelRef } from "../schema/message.ts"
+import type { Credentials } from "./credentials.ts"
+import { ModelNotFoundError, ProviderError } from "./errors.ts"
+import { type Model, type ModelConfig, type ModelInfo, modelName, type ProviderConfig } from "./model.ts"
+import { createOfflineModel, offlineInfo } from "./offline.ts"
+import { type ModelFactory, openPackage } from "./packages.ts"
+import {
+  defaultPackage,
+  familyOf,
+  findProvider,
+  keyRemedy,
+  type ProviderRow,
+  providerTable,
+} from "./provider-table.ts"
+
+/** Every model that can be named. */
+export interface Models {
+  /** Throws `ModelNotFoundError` with near names. Loads and asks nothing. */
+  get(ref: ModelRef): Promise<Model>
+  /** The models of the config and the built-in one. Known providers have more: any id is taken for them. */
+  list(): ModelInfo[]
+}
+
+export interface ModelsDependencies {
+  /** `provider` of the config. */
+  config: Readonly<Record<string, ProviderConfig>>
+  credentials: Credentials
+  environment: Readonly<Record<string, string | undefined>>
+  /** Default: the global one. */
+  fetch?: typeof fetch
+  /** Whole providers from elsewhere, by id. They go before the config's. */
+  extra?: Readonly<Record<string, (modelID: string) => Model>>
+  /** How a package that does not ship with Tackle is imported. Default: `import(name)`. */
+  importPackage?: (name: string) => Promise<unknown>
+}
+
+/** A provider as the table and the config together describe it. */
+interface Provider {
+  id: string
+  npm: string
+  row: ProviderRow | undefined
+  config: ProviderConfig
+}
+
+/** The models of the table, the config and `extra`. Nothing is loaded before a model's `language()` is called. */
+export function createModels(dependencies: ModelsDependencies): Models {
+  const { config, extra = {} } = dependencies
+  const made = new Map<string, Model>()
+
+  function knownNames(): string[] {
+    const providers = [...providerTable.map(({ id }) => id), ...Object.keys(config), ...Object.keys(extra)]
+    return [...list().map(({ ref }) => modelName(ref)), ...new Set(providers.map((id) => `${id}/…`))]
+  }
+
+  function list(): ModelInfo[] {
+    const configured = Object.keys(config).flatMap((providerID) =>
+      Object.keys(config[providerID]?.models ?? {}).map((modelID) =>
+        describe(findConfigured(config, providerID), modelID),
+      ),
+    )
+    return [...configured.filter((info) => info !== undefined), offlineInfo]
+  }
+
+  function make(ref: ModelRef): Model {
+    const fromExtra = own(extra, ref.providerID)
+    if (fromExtra) return fromExtra(ref.modelID)
+    if (modelName(ref) === modelName(offlineInfo.ref)) return createOfflineModel()
+    const provider = findConfigured(config, ref.providerID)
+    const info = describe(provider, ref.modelID)
+    if (provider === undefined || info === undefined) throw new ModelNotFoundError(ref, knownNames())
+    let language: Promise<LanguageModelV4> | undefined
+    return {
+      info,
+      language() {
+        // A failure is not kept: the person may have mended it since.
+        language ??= open(provider, ref.modelID, dependencies).catch((error: unknown) => {
+          language = undefined
+          throw error
+        })
+        return language
+      },
+    }
+  }
+
+  return {
+    list,
+    async get(ref) {
+      const name = modelName(ref)
+      const model = made.get(name) ?? make(ref)
+      made.set(name, model)
+      return model
+    },
+  }
+}
+
+function findConfigured(config: ModelsDependencies["config"], id: string): Provider | undefined {
+  const row = findProvider(id)
+  const written = own(config, id)
+  if (row === undefined && written === undefined) return undefined
+  return { id, row, config: written ?? {}, npm: written?.npm ?? row?.npm ?? defaultPackage }
+}
+
+/** Names come from people: `constructor` is no provider. */
+function own<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined
+}
+
+/** Undefined: the provider lists its models, and this is none of them. */
+function describe(provider: Provider | undefined, modelID: string): ModelInfo | undefined {
+  if (provider === undefined) return undefined
+  const models = provider.config.models ?? {}
+  const config = own(models, modelID)
+  const listed = provider.row === undefined && Object.keys(models).length > 0
+  if (listed && config === undefined) return undefined
+  const family = familyOf(provider.npm)
+  const info: ModelInfo = {
+    ref: { providerID: provider.id, modelID },
+    name: config?.name ?? modelID,
+    toolCall: config?.tool_call ?? true,
+    limit: { ...config?.limit },
+    // Servers that merely speak the format often take no files, and then refuse the whole request.
+    attachment: config?.attachment ?? (family !== "openai-compatible" && family !== "other"),
+    family,
+  }
+  const cost = readCost(config)
+  if (cost) info.cost = cost
+  const { headerTimeout, chunkTimeout } = provider.config.options ?? {}
+  if (headerTimeout !== undefined || chunkTimeout !== undefined) {
+    info.timeouts = {
+      ...(headerTimeout !== undefined && { firstByteMs: headerTimeout }),
+      ...(chunkTimeout !== undefined && { idleMs: chunkTimeout }),
+    }
+  }
+  return info
+}
+
+function readCost(config: ModelConfig | undefined): ModelInfo["cost"] {
+  if (config?.cost === undefined) return undefined
+  const { input, output, cache_read: cacheRead, cache_write: cacheWrite } = config.cost
+  return {
+    input,
+    output,
+    ...(cacheRead !== undefined && { cacheRead }),
+    ...(cacheWrite !== undefined && { cacheWrite }),
+  }
+}
+
+async function open(
+  provider: Provider,
+  modelID: string,
+  dependencies: ModelsDependencies,
+): Promise<LanguageModelV4> {
+  const { id, row, npm, config } = provider
+  const { environment } = dependencies
+  const {
+    apiKey: ownKey,
+    baseURL: ownURL,
+    headers,
+    timeout,
+    headerTimeout: _header,
+    chunkTimeout: _chunk,
+    ...rest
+  } = config.options ?? {}
+
+  const variables = [...(config.env ?? []), ...(row?.keyVariables ?? [])]
+  const apiKey = ownKey || (await dependencies.credentials.key(id, variables))
+  const needsKey = row !== undefined && row.keyVariables.length > 0
+  if (needsKey && apiKey === undefined) throw noKey(provider)
+
+  const moved = row?.baseURLVariable === undefined ? undefined : environment[row.baseURLVariable]
+  const factory: ModelFactory = await openPackage(
+    npm,
+    {
+      ...rest,
+      name: id,
+      apiKey,
+      baseURL: ownURL || moved || row?.baseURL,
+      headers,
+      fetch: dependencies.fetch,
+    },
+    dependencies.importPackage ?? ((name) => import(name)),
+  )
+  const model = own(config.models ?? {}, modelID)
+  return asNamed(factory(model?.id ?? modelID), {
+    ref: { providerID: id, modelID },
+    options: model?.options && { [optionsKey(provider)]: model.options },
+    timeoutMs: timeout === false ? undefined : timeout,
+  })
+}
+
+/** The key of `providerOptions` that the package listens to. */
+function optionsKey(provider: Provider): string {
+  const family = familyOf(provider.npm)
+  return family === "openai-compatible" || family === "other" ? (provider.id.split(".")[0] ?? "") : family
+}
+
+/** The model under our names, which errors then carry, with what the config wants in every request. */
+function asNamed(
+  inner: LanguageModelV4,
+  wishes: { ref: ModelRef; options: SharedV4ProviderOptions | undefined; timeoutMs: number | undefined },
+): LanguageModelV4 {
+  const { ref, options, timeoutMs } = wishes
+  function withWishes(call: LanguageModelV4CallOptions): LanguageModelV4CallOptions {
+    const changed = { ...call }
+    if (options !== undefined) changed.providerOptions = { ...options, ...call.providerOptions }
+    if (timeoutMs !== undefined) {
+      const limit = AbortSignal.timeout(timeoutMs)
+      changed.abortSignal = call.abortSignal ? AbortSignal.any([call.abortSignal, limit]) : limit
+    }
+    return changed
+  }
+  return {
+    specificationVersion: "v4",
+    provider: ref.providerID,
+    modelId: ref.modelID,
+    get supportedUrls() {
+      return inner.supportedUrls
+    },
+    doGenerate: (call) => inner.doGenerate(withWishes(call)),
+    doStream: (call) => inner.doStream(withWishes(call)),
+  }
+}
+
+function noKey(provider: Provider): ProviderError {
+  const name = provider.config.name ?? provider.row?.name ?? provider.id
+  return new ProviderError(
+    `${name} needs a key, and there is none. ${keyRemedy(provider.id, provider.config.env)}`,
+    {
+      kind: "auth",
+      retryable: false,
+    },
+  )
+}

@@ -1,0 +1,253 @@
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4FinishReason,
+  LanguageModelV4Prompt,
+  LanguageModelV4StreamPart,
+  LanguageModelV4StreamResult,
+  LanguageModelV4Usage,
+  SharedV4ProviderMetadata,
+} from "@ai-sdk/provider"
+import type { FinishReason, Tokens } from "../schema/part.ts"
+import { orAbort, throwIfAborted } from "../util/abort.ts"
+import { ProviderError } from "./errors.ts"
+import { type ModelInfo, modelName } from "./model.ts"
+import { toProviderError } from "./provider-error.ts"
+import { type JsonSchema, transformSchema } from "./schema.ts"
+import { type StreamWatch, watchStream } from "./stream-watch.ts"
+
+/** A tool as the model sees it. */
+export interface OfferedTool {
+  name: string
+  description: string
+  inputSchema: JsonSchema
+}
+
+/** Patience in milliseconds. */
+export interface StreamLimits {
+  /** Until the answer begins. */
+  firstByteMs: number
+  /** Of silence within the answer. Time in which the caller does not ask for the next event does not count. */
+  idleMs: number
+}
+
+/** Five minutes each: what Node's own fetch allows at most, and slow local models need. */
+export const defaultStreamLimits: StreamLimits = { firstByteMs: 300_000, idleMs: 300_000 }
+
+/** Of an end that the provider announced: how long it may then take to close the stream. */
+const closingMs = 1_000
+
+export interface StepRequest {
+  language: LanguageModelV4
+  /** Gives errors the model's name, schemas its family's form, and patience what the config says of it. */
+  info?: ModelInfo
+  prompt: LanguageModelV4Prompt
+  /** Sent with every request, also where `toolChoice` forbids to use them. */
+  tools: readonly OfferedTool[]
+  toolChoice?: "auto" | "none" | "required"
+  maxOutputTokens?: number
+  temperature?: number
+  headers?: Record<string, string>
+  signal: AbortSignal
+  limits?: Partial<StreamLimits>
+}
+
+export type StepEvent =
+  | {
+      type: "text-start" | "text-end" | "reasoning-start" | "reasoning-end"
+      id: string
+      /** At the end: all that the provider wants to see again with this block. */
+      metadata?: Record<string, unknown>
+    }
+  | { type: "text-delta" | "reasoning-delta"; id: string; delta: string }
+  | { type: "tool-start"; callID: string; tool: string }
+  | { type: "tool-delta"; callID: string; delta: string }
+  | {
+      type: "tool-call"
+      callID: string
+      tool: string
+      /** The arguments as the model wrote them: JSON, if all went well. */
+      input: string
+      metadata?: Record<string, unknown>
+    }
+  | { type: "finish"; reason: FinishReason; tokens: Tokens }
+
+/**
+ * Asks the model for one step and hands on what it answers, as it comes. `finish` comes last and exactly once; a
+ * `tool-call` may come without a `tool-start` and is to be run only after `finish`, since a stream that breaks off may
+ * have announced a truncated one. Throws {@link ProviderError} for whatever the provider does wrong (refuses, breaks
+ * off, sends garbage, stays silent) and `AbortedError` at the signal. Whoever stops reading early closes the connection.
+ */
+export async function* streamStep(request: StepRequest): AsyncGenerator<StepEvent, void, undefined> {
+  const { language, info } = request
+  const ref = info?.ref ?? { providerID: language.provider, modelID: language.modelId }
+  const limits = { ...defaultStreamLimits, ...request.limits, ...info?.timeouts }
+  throwIfAborted(request.signal)
+  const watch = watchStream(request.signal, limits.firstByteMs, (ms) => silence(modelName(ref), ms))
+  let reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart> | undefined
+  const cancel = () => void reader?.cancel(watch.stopped).catch(ignoreLateFailure)
+  try {
+    const result = await open(language, callOptions(request, watch.signal), watch)
+    reader = result.stream.getReader()
+    watch.signal.addEventListener("abort", cancel, { once: true })
+    const blocks = new Map<string, Record<string, unknown>>()
+    let begun = false
+    let finish: StepEvent | undefined
+    for (;;) {
+      watch.wait()
+      const { done, value } = await reader.read()
+      if (done || watch.stopped !== undefined) break
+      watch.answered()
+      if (!begun && value.type !== "stream-start" && value.type !== "error") {
+        begun = true
+        watch.setLimit(limits.idleMs)
+      }
+      switch (value.type) {
+        case "text-delta":
+        case "reasoning-delta":
+          if (value.providerMetadata !== undefined) remember(blocks, value.id, value.providerMetadata)
+          yield value
+          break
+        case "tool-input-delta":
+          yield { type: "tool-delta", callID: value.id, delta: value.delta }
+          break
+        case "tool-input-start":
+          if (!value.providerExecuted) yield { type: "tool-start", callID: value.id, tool: value.toolName }
+          break
+        case "tool-call":
+          if (!value.providerExecuted) yield toolCall(value)
+          break
+        case "text-start":
+        case "text-end":
+        case "reasoning-start":
+        case "reasoning-end":
+          if (value.providerMetadata !== undefined) remember(blocks, value.id, value.providerMetadata)
+          yield blockEvent(value.type, value.id, blocks.get(value.id))
+          if (value.type.endsWith("-end")) blocks.delete(value.id)
+          break
+        case "finish":
+          if (value.finishReason.unified === "interrupted") throw noEnd(modelName(ref))
+          finish = {
+            type: "finish",
+            reason: readReason(value.finishReason),
+            tokens: readTokens(value.usage),
+          }
+          watch.setLimit(closingMs)
+          break
+        case "error":
+          throw begun ? value.error : (wrongFormat(modelName(ref), result) ?? value.error)
+      }
+    }
+    throwIfAborted(request.signal)
+    if (finish === undefined) throw watch.stopped ?? noEnd(modelName(ref))
+    yield finish
+  } catch (error) {
+    throw watch.stopped ?? toProviderError(error, ref)
+  } finally {
+    watch.end()
+    watch.signal.removeEventListener("abort", cancel)
+    cancel()
+  }
+}
+
+/** The answer's beginning. One that comes after the watch gave up is thrown away. */
+async function open(
+  language: LanguageModelV4,
+  options: LanguageModelV4CallOptions,
+  watch: StreamWatch,
+): Promise<LanguageModelV4StreamResult> {
+  const answer = Promise.resolve(language.doStream(options))
+  try {
+    return await orAbort(answer, watch.signal)
+  } catch (error) {
+    answer.then(({ stream }) => stream.cancel(error)).catch(ignoreLateFailure)
+    throw error
+  }
+}
+
+function callOptions(request: StepRequest, abortSignal: AbortSignal): LanguageModelV4CallOptions {
+  const { prompt, info, tools, maxOutputTokens, temperature, headers } = request
+  const options: LanguageModelV4CallOptions = { prompt, abortSignal }
+  if (tools.length > 0) {
+    options.tools = tools.map(({ name, description, inputSchema }) => ({
+      type: "function",
+      name,
+      description,
+      inputSchema: transformSchema(inputSchema, info?.family),
+    }))
+    options.toolChoice = { type: request.toolChoice ?? "auto" }
+  }
+  if (maxOutputTokens !== undefined) options.maxOutputTokens = maxOutputTokens
+  if (temperature !== undefined) options.temperature = temperature
+  if (headers !== undefined) options.headers = headers
+  return options
+}
+
+function toolCall(part: Extract<LanguageModelV4StreamPart, { type: "tool-call" }>): StepEvent {
+  const { toolCallId: callID, toolName: tool, input, providerMetadata: metadata } = part
+  return { type: "tool-call", callID, tool, input, ...(metadata && { metadata }) }
+}
+
+function blockEvent(
+  type: "text-start" | "text-end" | "reasoning-start" | "reasoning-end",
+  id: string,
+  metadata: Record<string, unknown> | undefined,
+): StepEvent {
+  return metadata === undefined ? { type, id } : { type, id, metadata: { ...metadata } }
+}
+
+/** Providers spread a block's metadata over its events: a signature comes on an empty last delta. */
+function remember(
+  blocks: Map<string, Record<string, unknown>>,
+  id: string,
+  metadata: SharedV4ProviderMetadata,
+): void {
+  const known = blocks.get(id) ?? {}
+  for (const [provider, values] of Object.entries(metadata)) {
+    known[provider] = { ...(known[provider] as object | undefined), ...values }
+  }
+  blocks.set(id, known)
+}
+
+function readReason({ unified }: LanguageModelV4FinishReason): FinishReason {
+  return unified === "interrupted" ? "error" : unified
+}
+
+function readTokens({ inputTokens, outputTokens }: LanguageModelV4Usage): Tokens {
+  const read = inputTokens.cacheRead ?? 0
+  const write = inputTokens.cacheWrite ?? 0
+  const reasoning = outputTokens.reasoning ?? 0
+  return {
+    input: inputTokens.noCache ?? Math.max(0, (inputTokens.total ?? 0) - read - write),
+    output: outputTokens.text ?? Math.max(0, (outputTokens.total ?? 0) - reasoning),
+    reasoning,
+    cache: { read, write },
+  }
+}
+
+function silence(model: string, ms: number): ProviderError {
+  return new ProviderError(`${model}: the server sent nothing for ${ms / 1000} s.`, {
+    kind: "timeout",
+    retryable: true,
+  })
+}
+
+function noEnd(model: string): ProviderError {
+  return new ProviderError(`${model}: the answer broke off before its end.`, {
+    kind: "bad-response",
+    retryable: true,
+  })
+}
+
+/** A page of some other program at this address: asking again will not help. */
+function wrongFormat(model: string, { response }: LanguageModelV4StreamResult): ProviderError | undefined {
+  const type = response?.headers?.["content-type"]
+  if (type === undefined || !/^text\/html/.test(type)) return undefined
+  return new ProviderError(
+    `${model}: the server answered with a web page (${type}) instead of a model's answer. Check the provider's baseURL in the config (it usually ends in /v1).`,
+    { kind: "bad-response", retryable: false },
+  )
+}
+
+/** What a stream that was given up still reports is of no interest: why it was given up is already known. */
+function ignoreLateFailure(): void {}

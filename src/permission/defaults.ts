@@ -1,0 +1,23 @@
+import type { Action, Rule } from "../schema/permission.ts"
+
+const source = { file: "defaults" }
+
+/**
+ * What holds before anyone configured anything. What is not named asks. Commands that are proved to only read are
+ * allowed on top of this: see `shell/read-only.ts`.
+ */
+export function defaultRules(): Rule[] {
+  return [
+    rule("*", "*", "ask"),
+    ...["read", "glob", "grep", "list", "todo", "skill", "task", "lsp"].map((name) => rule(name, "*", "allow")),
+    rule("read", "*.env", "ask"),
+    rule("read", "*.env.*", "ask"),
+    rule("read", "*.env.example", "allow"),
+    rule("external_directory", "*", "ask"),
+    rule("doom_loop", "*", "ask"),
+  ]
+}
+
+function rule(permission: string, pattern: string, action: Action): Rule {
+  return { permission, pattern, action, source }
+}

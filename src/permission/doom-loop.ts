@@ -1,0 +1,66 @@
+/** A past call: `input` is canonical JSON, `result` a digest of what came back, absent while it runs. */
+export interface LoopCall {
+  readonly tool: string
+  readonly input: string
+  readonly result?: string
+}
+
+/** `count` rounds of `period` calls, the coming one included. */
+export interface Loop {
+  kind: "repeat" | "cycle"
+  count: number
+  period: number
+}
+
+const longestPeriod = 4
+const roundsWithEqualResults = 3
+const roundsWithChangingResults = 10
+
+/**
+ * Tells whether `next` completes a loop with the calls of this turn, oldest first: the third identical call in a row,
+ * or the third round of a cycle of two to four calls, where the two rounds before gave the same results or their
+ * results are not known yet; with changing results only the tenth round counts.
+ */
+export function detectLoop(history: readonly LoopCall[], next: LoopCall): Loop | undefined {
+  const calls = [...history, { tool: next.tool, input: next.input }]
+  for (let period = 1; period <= longestPeriod; period++) {
+    const count = rounds(calls, period)
+    if (count < roundsWithEqualResults || !isPrimitive(calls.slice(-period))) continue
+    if (count >= roundsWithChangingResults || sameResults(history, period)) {
+      return { kind: period === 1 ? "repeat" : "cycle", count, period }
+    }
+  }
+  return undefined
+}
+
+/** How many times the last `period` calls came one round after the other, counted back from the end. */
+function rounds(calls: readonly LoopCall[], period: number): number {
+  let same = 0
+  for (let index = calls.length - 1 - period; index >= 0; index--) {
+    if (!sameCall(calls[index], calls[index + period])) break
+    same += 1
+  }
+  return calls.length < period ? 0 : 1 + Math.floor(same / period)
+}
+
+/** False where the round is itself made of shorter equal rounds: those are counted by their own period. */
+function isPrimitive(round: readonly LoopCall[]): boolean {
+  for (let part = 1; part <= round.length / 2; part++) {
+    if (round.length % part === 0 && round.every((call, index) => sameCall(call, round[index % part]))) return false
+  }
+  return true
+}
+
+/** Compares the results of the last two whole rounds before the call that is to come. */
+function sameResults(history: readonly LoopCall[], period: number): boolean {
+  const last = history.length
+  for (let index = Math.max(0, last - period); index < last; index++) {
+    const [late, early] = [history[index]?.result, history[index - period]?.result]
+    if (late !== undefined && early !== undefined && late !== early) return false
+  }
+  return true
+}
+
+function sameCall(a: LoopCall | undefined, b: LoopCall | undefined): boolean {
+  return a !== undefined && b !== undefined && a.tool === b.tool && a.input === b.input
+}

@@ -1,0 +1,166 @@
+import { lstatSync, readdirSync, statSync } from "node:fs"
+import { dirname, isAbsolute, join, normalize, relative, resolve } from "node:path"
+import { errorMessage, systemCode } from "../util/errors.ts"
+import { isInside, realPath } from "../util/paths.ts"
+import { namesProtected, type Protection, protectionOf } from "./protected.ts"
+import type { Check, Scope } from "./request.ts"
+
+/** A scope with its links followed. */
+export interface Place {
+  worktree: string
+  realWorktree: string
+  realOwn: readonly string[]
+}
+
+/** Throws what the system throws where the worktree cannot be resolved. */
+export function openPlace(scope: Scope): Place {
+  return {
+    worktree: resolve(scope.worktree),
+    realWorktree: realPath(scope.worktree),
+    realOwn: scope.own.map((directory) => realPath(directory)),
+  }
+}
+
+/**
+ * What reading or changing a file asks for: one check for the path as written and one for where its links lead, where
+ * those differ, both to be allowed; and `external_directory` for what lies outside. The path is absolute; `..` in it
+ * is followed as the system does, after the links before it.
+ */
+export function fileChecks(access: "read" | "edit", path: string, place: Place): Check[] {
+  const written = normalize(path)
+  const followed = follow(path)
+  if ("fault" in followed) return [unresolved(access, written, followed.fault), unresolved("external_directory", written, followed.fault)]
+
+  const { real } = followed
+  const own = place.realOwn.some((directory) => isInside(real, directory))
+  const locations = sameLocation(written, real, place)
+    ? [{ shown: written, forms: unique([...spell(written, place.worktree), ...spell(real, place.realWorktree)]) }]
+    : [
+        { shown: written, forms: spell(written, place.worktree) },
+        { shown: real, forms: unique([...spell(real, place.realWorktree), ...respelled(real, place)]) },
+      ]
+  const protection = protectionAt(access, written, real, place)
+  const checks = locations.map(({ shown, forms }): Check => {
+    const check: Check = { permission: access, pattern: forms[0] ?? shown, forms, options: {}, resolved: real }
+    if (own) check.own = true
+    if (!protection) return check
+    return {
+      ...check,
+      options: { counts: (rule) => namesProtected(rule.pattern, protection) },
+      reason: protection.reason,
+      protection: protection.reason,
+    }
+  })
+  return [...checks, ...externalChecks(path, place)]
+}
+
+/** `external_directory` for a path that lies outside the worktree, as written or after its links; else nothing. */
+export function externalChecks(path: string, place: Place): Check[] {
+  const written = normalize(path)
+  const followed = follow(path)
+  if ("fault" in followed) return [unresolved("external_directory", written, followed.fault)]
+  const { real } = followed
+  if (isInside(real, place.realWorktree) || place.realOwn.some((directory) => isInside(real, directory))) return []
+  const outside = isInside(written, place.worktree) ? [real] : unique([real, written])
+  return outside.map((location): Check => {
+    const directory = isDirectory(location) ? location : dirname(location)
+    const pattern = directory === "/" ? "/*" : `${directory}/*`
+    const check: Check = { permission: "external_directory", pattern, forms: [pattern, location], options: {}, resolved: real }
+    if (!/[*?]/.test(directory)) check.remember = pattern
+    return check
+  })
+}
+
+/** True if the path, links followed, lies in the worktree or in a directory of the session. */
+export function isWithin(path: string, place: Place): boolean {
+  const followed = follow(path)
+  if ("fault" in followed) return false
+  return [place.realWorktree, ...place.realOwn].some((directory) => isInside(followed.real, directory))
+}
+
+/** The path from the worktree's root, or absolute outside: what {@link protectionOf} takes. */
+export function fromRoot(path: string, place: Place): string {
+  const inside = [place.worktree, place.realWorktree].find((root) => isInside(path, root))
+  return inside === undefined ? path : relative(inside, path)
+}
+
+/** Follows links step by step, so that `..` leaves the directory that a link leads to, not the one the link lies in. */
+function follow(path: string): { real: string } | { fault: string } {
+  try {
+    let real = "/"
+    for (const segment of path.split("/")) {
+      if (segment === "" || segment === ".") continue
+      real = segment === ".." ? dirname(real) : realPath(join(real, segment))
+    }
+    return { real }
+  } catch (error) {
+    return { fault: `it cannot be resolved: ${errorMessage(error)}` }
+  }
+}
+
+/** Nothing but a person can allow what cannot be resolved. */
+function unresolved(permission: string, path: string, reason: string): Check {
+  return { permission, pattern: path, forms: [path], options: { counts: () => false }, reason }
+}
+
+function sameLocation(written: string, real: string, place: Place): boolean {
+  if (written === real) return true
+  if (!isInside(written, place.worktree) || !isInside(real, place.realWorktree)) return false
+  return relative(place.worktree, written) === relative(place.realWorktree, real)
+}
+
+/** Relative to the root where it lies inside, and absolute. */
+function spell(path: string, root: string): string[] {
+  return isInside(path, root) ? [relative(root, path) || ".", path] : [path]
+}
+
+/** A path of the real worktree under the name that the worktree goes by. */
+function respelled(real: string, place: Place): string[] {
+  return isInside(real, place.realWorktree) ? [join(place.worktree, relative(place.realWorktree, real))] : []
+}
+
+function protectionAt(access: "read" | "edit", written: string, real: string, place: Place): Protection | undefined {
+  return (
+    protectionOf(fromRoot(real, place), access) ??
+    protectionOf(fromRoot(written, place), access) ??
+    linkedProtection(access, real, place)
+  )
+}
+
+/**
+ * A file with several names may be a protected one under another name. Which names there are cannot be asked of the
+ * system: for a change any further name counts, for reading the files of the directories up to the worktree's root are
+ * compared.
+ */
+function linkedProtection(access: "read" | "edit", real: string, place: Place): Protection | undefined {
+  const found = statIfThere(real)
+  if (!found?.isFile() || found.nlink < 2) return undefined
+  if (access === "edit") return { reason: "the file has a second name elsewhere (a hard link)", marker: real.toLowerCase() }
+  for (let directory = dirname(real); isInside(directory, place.realWorktree); directory = dirname(directory)) {
+    for (const name of readdirSync(directory)) {
+      const protection = protectionOf(name, access)
+      if (!protection) continue
+      const other = lstatSync(join(directory, name))
+      if (other.ino === found.ino && other.dev === found.dev) return protection
+    }
+  }
+  return undefined
+}
+
+function isDirectory(path: string): boolean {
+  return statIfThere(path)?.isDirectory() === true
+}
+
+function statIfThere(path: string) {
+  try {
+    return statSync(path)
+  } catch (error) {
+    const code = systemCode(error)
+    if (code === "ENOENT" || code === "ENOTDIR" || code === "EACCES") return undefined
+    throw error
+  }
+}
+
+function unique(texts: readonly string[]): string[] {
+  return [...new Set(texts.filter((text) => isAbsolute(text) || text !== ""))]
+}

@@ -1,0 +1,157 @@
+import type { Action, Rule, Ruleset } from "../schema/permission.ts"
+import { wildcardCovers, wildcardMatch, wildcardOverlap } from "../util/wildcard.ts"
+import { concerns, expandHome } from "./rules.ts"
+
+/** Rules of one origin. `tightenOnly`: an untrusted project's, which may make a verdict stricter and nothing else. */
+export interface Layer {
+  name: "defaults" | "user" | "project" | "agent" | "flags" | "grants"
+  rules: Ruleset
+  tightenOnly?: boolean
+}
+
+/**
+ * All rules that hold for an agent. Later layers win. `ceiling` are a built-in agent's own rules: the stricter of both
+ * verdicts holds, unless a rule of the layer `agent` lifts it.
+ */
+export interface Policy {
+  layers: readonly Layer[]
+  ceiling?: Ruleset
+}
+
+/** What the rules say. Without a rule nothing matched, and the action is `ask`. */
+export interface Judgement {
+  action: Action
+  rule?: Rule
+  layer?: Layer["name"] | "ceiling"
+}
+
+/** Narrows what a rule may decide. */
+export interface JudgeOptions {
+  /** An allow counts only where this holds of its rule; others are passed over. */
+  counts?: (rule: Rule) => boolean
+  /** Spellings that nothing but a deny may match, such as the bare name of a program that was given with its path. */
+  denyForms?: readonly string[]
+  /** A pattern over all that the thing may turn out to be: a rule that may then say no makes the verdict an ask. */
+  span?: string
+}
+
+/**
+ * The verdict on one thing. `forms` are its spellings, such as a path relative and absolute: a rule matches if it
+ * matches one of them. Never loosened: a deny of the user's own layer, a deny by a grant.
+ */
+export function judge(
+  policy: Policy,
+  permission: string,
+  forms: readonly string[],
+  options: JudgeOptions = {},
+): Judgement {
+  const judgement = judgeForms(policy, permission, forms, options)
+  if (judgement.action === "deny") return judgement
+  for (const form of options.denyForms ?? []) {
+    const denied = judgeForms(policy, permission, [form], {})
+    if (denied.action === "deny") return denied
+  }
+  if (judgement.action === "ask" || options.span === undefined) return judgement
+  return possibleRefusal(policy, permission, options.span) ?? judgement
+}
+
+/**
+ * False where nothing of this type could ever be allowed or asked: the tool need not be shown. Every pattern of a rule
+ * is tried as a text, since only what some rule names can escape a general deny.
+ */
+export function isOffered(policy: Policy, permission: string): boolean {
+  const rules = [...policy.layers.flatMap((layer) => layer.rules), ...(policy.ceiling ?? [])]
+  const patterns = rules.filter((rule) => rule.action !== "deny").map((rule) => rule.pattern)
+  return [unnamed, ...patterns].some((text) => judge(policy, permission, [text]).action !== "deny")
+}
+
+/** The same policy with `~` and `$HOME` of its patterns written out. */
+export function expandPolicy(policy: Policy, home: string): Policy {
+  const expand = (rules: Ruleset): Ruleset =>
+    rules.map((rule) => {
+      const pattern = expandHome(rule.pattern, home)
+      return pattern === rule.pattern ? rule : { ...rule, pattern }
+    })
+  const layers = policy.layers.map((layer) => ({ ...layer, rules: expand(layer.rules) }))
+  return policy.ceiling ? { layers, ceiling: expand(policy.ceiling) } : { layers }
+}
+
+/** The same policy with one more default: whatever any later layer says still wins. */
+export function withDefault(policy: Policy, rule: Rule): Policy {
+  const layers = policy.layers.map((layer) =>
+    layer.name === "defaults" ? { ...layer, rules: [...layer.rules, rule] } : layer,
+  )
+  return { ...policy, layers }
+}
+
+/** True if `a` is stricter than `b`. */
+export function isStricter(a: Action, b: Action): boolean {
+  return strictness[a] > strictness[b]
+}
+
+const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 }
+
+/** A text that no rule names: only patterns made of wildcards match it. */
+const unnamed = "\u0000".repeat(16)
+
+function judgeForms(
+  policy: Policy,
+  permission: string,
+  forms: readonly string[],
+  { counts }: JudgeOptions,
+): Judgement {
+  const lastMatch = (rules: Ruleset): Rule | undefined =>
+    rules.findLast(
+      (rule) =>
+        concerns(rule, permission) &&
+        forms.some((form) => wildcardMatch(form, rule.pattern)) &&
+        (rule.action !== "allow" || !counts || counts(rule)),
+    )
+
+  let current: Judgement = { action: "ask" }
+  let userDeny: Judgement | undefined
+  let lifted = false
+  for (const { name, rules, tightenOnly } of policy.layers) {
+    const rule = lastMatch(rules)
+    if (!rule) continue
+    const found: Judgement = { action: rule.action, rule, layer: name }
+    if (name === "user" && rule.action === "deny") userDeny = found
+    if (name === "agent" && rule.action !== "deny") lifted = true
+    if (tightenOnly && !isStricter(rule.action, current.action)) continue
+    if (name === "grants" && current.action === "deny") continue
+    current = found
+  }
+  if (userDeny) return userDeny
+
+  const bound = lifted ? undefined : lastMatch(policy.ceiling ?? [])
+  if (bound && isStricter(bound.action, current.action)) {
+    return { action: bound.action, rule: bound, layer: "ceiling" }
+  }
+  return current
+}
+
+/**
+ * The ask that is due where a rule may refuse something the span stands for. A later allow of all that the span stands
+ * for puts earlier rules to rest, except those of the user's own layer.
+ */
+function possibleRefusal(policy: Policy, permission: string, span: string): Judgement | undefined {
+  let settled = false
+  for (const { name, rules, tightenOnly } of policy.layers.toReversed()) {
+    if (settled && name !== "user") continue
+    const found = lastWord(rules, permission, span, settled ? ["deny"] : ["deny", "ask"])
+    if (found && found.action !== "allow") return { action: "ask", rule: found, layer: name }
+    if (found && !tightenOnly) settled = true
+  }
+  const bound = lastWord(policy.ceiling ?? [], permission, span, ["deny", "ask"])
+  if (!bound || bound.action === "allow") return undefined
+  return { action: "ask", rule: bound, layer: "ceiling" }
+}
+
+/** The last rule that may refuse a part of the span, or that allows all of it. */
+function lastWord(rules: Ruleset, permission: string, span: string, refusals: readonly Action[]): Rule | undefined {
+  return rules.findLast((rule) => {
+    if (!concerns(rule, permission)) return false
+    if (rule.action === "allow") return wildcardCovers(rule.pattern, span)
+    return refusals.includes(rule.action) && wildcardOverlap(rule.pattern, span)
+  })
+}

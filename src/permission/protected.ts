@@ -1,0 +1,91 @@
+import { wildcardMatch } from "../util/wildcard.ts"
+
+/** Why a file asks even inside the worktree, and the text that a rule has to contain to be about it. */
+export interface Protection {
+  reason: string
+  marker: string
+}
+
+/**
+ * The protection of a file, if it has one: those that configure a tool, an agent or a program that runs by itself, and
+ * those that hold secrets. For `read` only the secrets count. The path is relative to the worktree, or absolute for
+ * what lies outside. Case, trailing dots and look-alike spellings make no difference.
+ */
+export function protectionOf(path: string, access: "read" | "edit"): Protection | undefined {
+  const segments = path.split("/").map(foldSegment).filter((segment) => segment !== "")
+  const name = segments.at(-1) ?? ""
+  if (isSecret(name)) return { reason: "it usually holds secrets", marker: ".env" }
+  if (access === "read") return undefined
+
+  const joined = `/${segments.join("/")}/`
+  for (const { reason, directories = [], files = [] } of protectedNames) {
+    const directory = directories.find((entry) => joined.includes(`/${entry}/`))
+    const file = files.find((entry) => wildcardMatch(name, entry))
+    if (directory !== undefined) return { reason, marker: directory }
+    if (file !== undefined) return { reason, marker: file.replace(/\*.*$/, "") }
+  }
+  return undefined
+}
+
+/** Why a file asks although it lies inside the worktree; undefined for ordinary ones. See {@link protectionOf}. */
+export function protectedReason(path: string, access: "read" | "edit" = "edit"): string | undefined {
+  return protectionOf(path, access)?.reason
+}
+
+/** True if the pattern names what is protected instead of merely covering it: `.git/hooks/*`, but not `**`. */
+export function namesProtected(pattern: string, { marker }: Protection): boolean {
+  const text = pattern.toLowerCase()
+  for (let at = text.indexOf(marker); at !== -1; at = text.indexOf(marker, at + 1)) {
+    const next = text[at + marker.length] ?? ""
+    // `.env` also names `.env.local` and `.envrc`; `.git` does not name `.github`.
+    if (marker === ".env" || !/[a-z0-9_-]/.test(next)) return true
+  }
+  return false
+}
+
+const protectedNames: readonly { reason: string; directories?: readonly string[]; files?: readonly string[] }[] = [
+  { reason: "git runs or trusts what stands there", directories: [".git"], files: [".gitmodules", ".gitconfig"] },
+  {
+    reason: "it configures Tackle or another agent",
+    directories: [".tackle", ".opencode", ".claude", ".agents", ".cursor", ".codex", ".gemini"],
+    files: ["tackle.json", "tackle.jsonc", "tackle.toml", "opencode.json", "opencode.jsonc", ".mcp.json"],
+  },
+  {
+    reason: "it instructs agents",
+    files: ["agents.md", "claude.md", "claude.local.md", "gemini.md", ".cursorrules", ".windsurfrules", "copilot-instructions.md"],
+  },
+  {
+    reason: "an editor or a hook runs what stands there",
+    directories: [".vscode", ".idea", ".zed", ".devcontainer", ".husky"],
+    files: [".envrc", ".pre-commit-config.yaml", "lefthook.y*"],
+  },
+  {
+    reason: "it configures a package manager",
+    directories: [".cargo", ".bundle"],
+    files: [".npmrc", ".yarnrc*", ".pnp.*", ".pnpmfile.*", "bunfig.toml", "pip.conf", "pip.ini", ".pypirc", ".condarc", ".gemrc"],
+  },
+  {
+    reason: "a program starts with it",
+    directories: [".ssh", ".config/fish", "node_modules/.bin", ".venv/bin", "venv/bin"],
+    files: [
+      ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".inputrc", ".zshrc", ".zshenv",
+      ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".curlrc", ".wgetrc",
+      "conftest.py", "build.rs", "sitecustomize.py", "usercustomize.py",
+    ],
+  },
+]
+
+function isSecret(name: string): boolean {
+  if (name.endsWith(".env.example")) return false
+  return name.startsWith(".env") || name.endsWith(".env") || name.includes(".env.")
+}
+
+/**
+ * The name as the most forgiving file system sees it: composed, without case, characters that take no room, an
+ * alternate stream, or dots and blanks at the end.
+ */
+function foldSegment(segment: string): string {
+  const folded = segment.normalize("NFKC").toLowerCase().replaceAll(/\p{Default_Ignorable_Code_Point}/gu, "")
+  const name = folded.replace(/:.*$/s, "").replace(/[. ]+$/, "")
+  return name === "" && !/^\.\.?$/.test(folded) ? folded : name
+}

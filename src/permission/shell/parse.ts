@@ -1,0 +1,61 @@
+import { existsSync } from "node:fs"
+import { createRequire } from "node:module"
+import { fileURLToPath } from "node:url"
+import type { Node, Parser } from "web-tree-sitter"
+
+/** A node of the syntax tree as plain data. Positions are indices into the text. */
+export interface ShellNode {
+  readonly type: string
+  readonly named: boolean
+  readonly start: number
+  readonly end: number
+  readonly children: readonly ShellNode[]
+}
+
+/** Deeper nesting is cut off: what lies below has the type `too-deep`. */
+const maxDepth = 200
+
+/** A text that takes longer than this to parse, in milliseconds, is not understood. */
+const maxParseMs = 2_000
+
+/**
+ * The syntax tree of a text in the language of bash, or nothing where it could not be made in time. Faults in the text
+ * are nodes of the types `ERROR` and `MISSING`. The parser is loaded by the first call.
+ */
+export async function parseShell(text: string): Promise<ShellNode | undefined> {
+  const parser = await (loaded ??= loadParser())
+  const deadline = Date.now() + maxParseMs
+  const tree = parser.parse(text, null, { progressCallback: () => Date.now() > deadline })
+  if (!tree) {
+    parser.reset()
+    return undefined
+  }
+  try {
+    return toPlain(tree.rootNode, 0)
+  } finally {
+    tree.delete()
+  }
+}
+
+let loaded: Promise<Parser> | undefined
+
+async function loadParser(): Promise<Parser> {
+  const { Language, Parser } = await import("web-tree-sitter")
+  await Parser.init({ locateFile: () => locate("web-tree-sitter.wasm", "web-tree-sitter/web-tree-sitter.wasm") })
+  const language = await Language.load(locate("tree-sitter-bash.wasm", "tree-sitter-bash/tree-sitter-bash.wasm"))
+  return new Parser().setLanguage(language)
+}
+
+/** The bundle has its copy beside it; the sources use the one in the package. */
+function locate(file: string, inPackage: string): string {
+  const beside = fileURLToPath(new URL(`./${file}`, import.meta.url))
+  return existsSync(beside) ? beside : createRequire(import.meta.url).resolve(inPackage)
+}
+
+function toPlain(node: Node, depth: number): ShellNode {
+  const { startIndex: start, endIndex: end, isNamed: named } = node
+  if (depth > maxDepth) return { type: "too-deep", named, start, end, children: [] }
+  const children: ShellNode[] = []
+  for (const child of node.children) if (child) children.push(toPlain(child, depth + 1))
+  return { type: node.isMissing ? "MISSING" : node.type, named, start, end, children }
+}

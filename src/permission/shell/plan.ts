@@ -1,0 +1,79 @@
+import { joinContinuations, layoutFault } from "./layout.ts"
+import { compose } from "./directories.ts"
+import { parseShell, type ShellNode } from "./parse.ts"
+import { walkCommands } from "./walk.ts"
+import type { Word } from "./words.ts"
+
+/** One command that a text runs, at whatever depth. */
+export interface PlannedCommand {
+  /** The program and its arguments after quote removal. */
+  argv: Word[]
+  /** As written. */
+  source: string
+  /** The words joined by single blanks: what rules match. */
+  pattern: string
+  /** Why no rule narrower than `*` may allow it. */
+  opaque?: string
+  /** Spellings that only a deny may match: what it may run where that is not certain. */
+  denyForms: string[]
+  /** Where it may run: relative to where the text starts, absolute, or under `~`. Undefined: anywhere. */
+  directories?: readonly string[]
+  /** Variables are set for it. */
+  assigns: boolean
+  /** Another command of the plan runs it: its words may be files that the other one names. */
+  wrapped: boolean
+}
+
+/** A file that the shell itself opens, or a word whose files a loop goes through. */
+export interface PlannedFile {
+  kind: "read" | "write" | "mention"
+  target: Word
+  directories?: readonly string[]
+}
+
+/** All that a text would do, as far as its words tell. */
+export interface ShellPlan {
+  commands: PlannedCommand[]
+  files: PlannedFile[]
+  /** Why the text as a whole is not understood: then its commands are those that were found all the same. */
+  opaque?: string
+}
+
+/** Longer texts are not analysed, in characters. */
+export const maxCommandLength = 262_144
+
+/** How deep texts for further shells are followed. */
+const maxShellDepth = 8
+
+/**
+ * Reads a command text as a shell would and lists every command in it: in pipelines, lists, substitutions, subshells,
+ * control flow and functions, and those that wrappers run. Never throws for what the text holds.
+ */
+export async function planCommand(text: string): Promise<ShellPlan> {
+  return planAt(text, 0)
+}
+
+async function planAt(original: string, depth: number): Promise<ShellPlan> {
+  const plan: ShellPlan = { commands: [], files: [] }
+  if (original.length > maxCommandLength) return { ...plan, opaque: "it is too long to analyse" }
+  if (depth > maxShellDepth) return { ...plan, opaque: "it starts shells within shells too deeply" }
+  const text = joinContinuations(original)
+  const tree: ShellNode | undefined = await parseShell(text)
+  if (!tree) return { ...plan, opaque: "it takes too long to analyse" }
+
+  const found = walkCommands(tree, text)
+  plan.commands.push(...found.commands)
+  plan.files.push(...found.files)
+  const fault = layoutFault(tree, text) ?? found.fault
+  if (fault !== undefined) plan.opaque = fault
+
+  for (const inner of found.texts) {
+    const nested = await planAt(inner.text, depth + 1)
+    // Its directories start where the outer command stands, which only the outer text knows.
+    const within = <T extends { directories?: readonly string[] }>(entry: T): T => ({ ...entry, directories: compose(inner.directories, entry.directories) })
+    plan.commands.push(...nested.commands.map(within))
+    plan.files.push(...nested.files.map(within))
+    if (nested.opaque !== undefined) plan.opaque ??= nested.opaque
+  }
+  return plan
+}

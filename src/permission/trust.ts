@@ -1,0 +1,105 @@
+import { randomBytes } from "node:crypto"
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { dirname } from "node:path"
+import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
+import { isRecord, parseJson } from "../util/json.ts"
+import type { TrustItem } from "./trust-items.ts"
+
+/** What the person trusted, per real path of a work tree. Nested directories and other work trees inherit nothing. */
+export interface Trust {
+  /** Set where the file could not be understood: nothing is trusted then, and this says why. For people. */
+  readonly problem: string | undefined
+  /** `changed`: the items that are new, or another since they were trusted. `trusted`: there are none of these. */
+  isTrusted(directoryRealPath: string, items: readonly TrustItem[]): TrustVerdict
+  /**
+   * From now on exactly these items of the directory are trusted; an empty list takes its trust back. A file that could
+   * not be understood is written anew. Throws `TackleError` when it cannot be written.
+   */
+  trust(directoryRealPath: string, items: readonly TrustItem[]): void
+}
+
+export interface TrustVerdict {
+  trusted: boolean
+  changed: TrustItem[]
+}
+
+/** By directory, then by kind and path: the hash. */
+type Directories = Map<string, Map<string, string>>
+
+/** Opens `<data>/trust.json`. A missing file means that nothing was trusted yet. Never throws. */
+export function openTrust(path: string): Trust {
+  let { directories, problem } = load(path)
+  return {
+    get problem() {
+      return problem
+    },
+    isTrusted(directory, items) {
+      const known = directories.get(directory)
+      const changed = items.filter((item) => item.hash === "" || known?.get(itemKey(item)) !== item.hash)
+      return { trusted: changed.length === 0, changed }
+    },
+    trust(directory, items) {
+      // Read again, so that what another process wrote meanwhile stays.
+      const current = load(path).directories
+      if (items.length === 0) current.delete(directory)
+      else current.set(directory, new Map(items.map((item) => [itemKey(item), item.hash])))
+      save(path, current)
+      directories = current
+      problem = undefined
+    },
+  }
+}
+
+function itemKey({ kind, path }: TrustItem): string {
+  return `${kind}:${path}`
+}
+
+function load(path: string): { directories: Directories; problem?: string } {
+  const directories: Directories = new Map()
+  const failed = (reason: string) => ({
+    directories: new Map(),
+    problem: `${path} cannot be used (${reason}): nothing is trusted. Run "tackle trust" to write it anew.`,
+  })
+  let text: string
+  try {
+    text = readFileSync(path, "utf8")
+  } catch (error) {
+    return systemCode(error) === "ENOENT" ? { directories } : failed(errorMessage(error))
+  }
+  const parsed = parseJson(text)
+  if (!parsed.ok) return failed("it is no JSON")
+  const listed = isRecord(parsed.value) && parsed.value.version === 1 ? parsed.value.directories : undefined
+  if (!isRecord(listed)) return failed("it is not of version 1")
+  for (const [directory, items] of Object.entries(listed)) {
+    if (!isRecord(items)) return failed("an entry is no list of hashes")
+    const hashes = Object.entries(items).filter(
+      (entry): entry is [string, string] => typeof entry[1] === "string",
+    )
+    directories.set(directory, new Map(hashes))
+  }
+  return { directories }
+}
+
+/** Whole or not at all: written beside, then renamed. Readable by its owner alone. */
+function save(path: string, directories: Directories): void {
+  const listed = Object.fromEntries(
+    [...directories].map(([name, items]) => [name, Object.fromEntries(items)]),
+  )
+  const temporary = `${path}.${randomBytes(6).toString("hex")}`
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    const text = `${JSON.stringify({ version: 1, directories: listed }, null, 2)}\n`
+    writeFileSync(temporary, text, { mode: 0o600, flag: "wx" })
+    renameSync(temporary, path)
+  } catch (error) {
+    rmSync(temporary, { force: true })
+    throw new TackleError(
+      `${path} cannot be written (${errorMessage(error)}). Check the rights of its directory.`,
+      {
+        code: "trust.write",
+        recoverable: false,
+        cause: error,
+      },
+    )
+  }
+}

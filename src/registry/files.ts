@@ -1,0 +1,101 @@
+import { readdirSync, statSync } from "node:fs"
+import { basename, extname, join } from "node:path"
+import * as z from "zod"
+import type { ToolContext } from "../tool/context.ts"
+import type { ToolResult } from "../tool/result.ts"
+import { type Definition, define, type Info, isTool } from "../tool/tool.ts"
+import { errorMessage, systemCode } from "../util/errors.ts"
+import { isRecord } from "../util/json.ts"
+import { isModuleFile, loadModule, type ModuleAliases } from "../util/load-module.ts"
+import type { RegisteredTool, RegistryProblem } from "./registry.ts"
+
+/** The folders of a config directory that hold custom tools. */
+export const toolFolders = ["tool", "tools"] as const
+
+/** Paths of the tool files below the config directories, in order; a directory that is not there has none. */
+export function findToolFiles(configDirectories: readonly string[]): string[] {
+  return configDirectories.flatMap((directory) =>
+    toolFolders.flatMap((folder) => moduleFiles(join(directory, folder))),
+  )
+}
+
+/**
+ * Loads custom tools. The default export gets the file's name as its id, a named export `file_export`. A file that
+ * cannot be loaded, and an export that is no tool in a file without any, is a problem; the others go on.
+ */
+export async function loadToolFiles(
+  paths: readonly string[],
+  aliases: ModuleAliases,
+): Promise<{ tools: RegisteredTool[]; problems: RegistryProblem[] }> {
+  const tools: RegisteredTool[] = []
+  const problems: RegistryProblem[] = []
+  for (const path of paths) {
+    try {
+      const version = String(statSync(path).mtimeMs)
+      const found = toolsOf(await loadModule(path, { aliases, version }), path)
+      tools.push(...found)
+      if (found.length === 0) problems.push({ file: path, message: noToolMessage })
+    } catch (error) {
+      problems.push({ file: path, message: loadFailure(error) })
+    }
+  }
+  return { tools, problems }
+}
+
+const noToolMessage =
+  'it exports no tool. Export one with `export default Tool.define("name", { description, parameters, execute })` from "tackle/tool".'
+
+function moduleFiles(directory: string): string[] {
+  try {
+    return readdirSync(directory)
+      .filter(isModuleFile)
+      .sort()
+      .map((name) => join(directory, name))
+  } catch (error) {
+    if (systemCode(error) === "ENOENT" || systemCode(error) === "ENOTDIR") return []
+    throw error
+  }
+}
+
+function toolsOf(module: Record<string, unknown>, path: string): RegisteredTool[] {
+  const name = basename(path, extname(path))
+  return Object.entries(module).flatMap(([key, value]) => {
+    const tool = toTool(key === "default" ? name : `${name}_${key}`, value)
+    return tool ? [{ tool, source: { kind: "file", path } as const }] : []
+  })
+}
+
+/** Takes both shapes that people have: `Tool.define(…)` and the plain `{ description, args, execute }`. */
+function toTool(id: string, value: unknown): Info | undefined {
+  if (isTool(value)) return define(id, (ctx) => value.init(ctx))
+  if (!isPlainTool(value)) return undefined
+  const definition: Definition = {
+    description: value.description,
+    parameters: z.object(value.args),
+    execute: async (args, ctx) => toResult(id, await value.execute(args, ctx)),
+  }
+  return define(id, definition)
+}
+
+interface PlainTool {
+  description: string
+  args: z.ZodRawShape
+  execute(args: unknown, ctx: ToolContext): Promise<string | ToolResult>
+}
+
+function isPlainTool(value: unknown): value is PlainTool {
+  return (
+    isRecord(value) && typeof value.description === "string" && isRecord(value.args) && typeof value.execute === "function"
+  )
+}
+
+function toResult(id: string, result: string | ToolResult): ToolResult {
+  return typeof result === "string" ? { title: id, output: result } : result
+}
+
+/** The message with the first place in the user's file that the stack names. */
+function loadFailure(error: unknown): string {
+  const place = error instanceof Error ? /file:\/\/(\S+?)(?:\?[^:)\s]*)?:(\d+)(?::(\d+))?/.exec(error.stack ?? "") : null
+  const message = errorMessage(error)
+  return place ? `${message} (${place[1]}:${place[2]})` : message
+}

@@ -1,0 +1,192 @@
+import type { ModelRef } from "../schema/message.ts"
+import type { Policy } from "../permission/policy.ts"
+import { isOffered } from "../permission/policy.ts"
+import { type JsonSchema, toJsonSchema } from "../model/schema.ts"
+import type { Definition, Info } from "../tool/tool.ts"
+import { errorMessage } from "../util/errors.ts"
+
+/** Where a tool comes from: `path` of a custom file, `package` name of a plugin. */
+export type ToolSource = { kind: "builtin" } | { kind: "library" } | { kind: "file"; path: string }
+
+/** A tool with its origin, before it is prepared for anybody. */
+export interface RegisteredTool {
+  tool: Info
+  source: ToolSource
+  /** Why it is not offered here whatever the rules say: a missing back end, a flag that is off. */
+  unavailable?: (scope: ToolScope) => string | undefined
+}
+
+/** Something that kept a tool out. Shown to the person; never stops the others. */
+export interface RegistryProblem {
+  /** File of the tool that was left out. */
+  file: string
+  message: string
+}
+
+/** Whom tools are listed for. */
+export interface ToolScope {
+  model: ModelRef
+  agent: string
+  policy: Policy
+}
+
+/** A tool as one agent and model get it. */
+export interface OfferedTool {
+  id: string
+  definition: Definition
+  /** JSON Schema of the parameters, as sent. */
+  schema: JsonSchema
+  source: ToolSource
+}
+
+/** A line of `tackle tool list --all`. */
+export interface ToolListing {
+  id: string
+  description: string
+  parameters: JsonSchema
+  source: string
+  offered: boolean
+  /** Why it is not offered. */
+  reason?: string
+}
+
+/** Which tools exist, and which of them this agent and model are offered. */
+export interface Registry {
+  /** Every id, in the order in which tools are offered. */
+  ids(): string[]
+  get(id: string): RegisteredTool | undefined
+  /** The tools for the model and agent. Their order is stable, so that prompt caches hold. */
+  tools(scope: ToolScope): Promise<OfferedTool[]>
+  /** All tools, with the reason where one is not offered. */
+  list(scope: ToolScope): Promise<ToolListing[]>
+  /** What was left out and why. */
+  problems(): readonly RegistryProblem[]
+}
+
+/** Ids that the engine itself answers and no model is offered. */
+const internal: ReadonlySet<string> = new Set(["invalid"])
+
+/**
+ * Merges tools in the order given. Of two with one id the first stays and the problem is reported; where `override`
+ * names the id, the later one replaces it. `disabled` are ids that the config switched off.
+ */
+export function createRegistry(options: {
+  tools: readonly RegisteredTool[]
+  problems?: readonly RegistryProblem[]
+  override?: readonly string[]
+  disabled?: ReadonlySet<string>
+}): Registry {
+  const problems = [...(options.problems ?? [])]
+  const byId = merge(options.tools, new Set(options.override), problems)
+  const prepared = new Map<string, Promise<OfferedTool>>()
+
+  function prepare(entry: RegisteredTool, agent: string): Promise<OfferedTool> {
+    const key = `${agent}\n${entry.tool.id}`
+    let tool = prepared.get(key)
+    if (!tool) {
+      tool = initialise(entry, agent)
+      prepared.set(key, tool)
+    }
+    return tool
+  }
+
+  function reasonAgainst(entry: RegisteredTool, scope: ToolScope): string | undefined {
+    const { id } = entry.tool
+    if (internal.has(id)) return "answers malformed calls; no model is offered it"
+    if (options.disabled?.has(id)) return "switched off in the configuration (tools)"
+    const unavailable = entry.unavailable?.(scope)
+    if (unavailable !== undefined) return unavailable
+    if (!isOffered(scope.policy, permissionOf(id))) return `no rule could ever allow it for the agent ${scope.agent}`
+    return undefined
+  }
+
+  async function consider(entry: RegisteredTool, scope: ToolScope) {
+    let reason = reasonAgainst(entry, scope)
+    try {
+      const tool = await prepare(entry, scope.agent)
+      const { providers } = tool.definition
+      if (reason === undefined && providers && !providers.includes(scope.model.providerID)) {
+        reason = `only for models of ${providers.join(", ")}`
+      }
+      return { tool, reason }
+    } catch (error) {
+      report(problems, entry, errorMessage(error))
+      return { tool: undefined, reason: `its init failed: ${errorMessage(error)}` }
+    }
+  }
+
+  return {
+    ids: () => [...byId.keys()],
+    get: (id) => byId.get(id),
+    async tools(scope) {
+      const considered = await Promise.all([...byId.values()].map((entry) => consider(entry, scope)))
+      return considered.flatMap(({ tool, reason }) => (tool && reason === undefined ? [tool] : []))
+    },
+    async list(scope) {
+      return Promise.all(
+        [...byId.values()].map(async (entry): Promise<ToolListing> => {
+          const { tool, reason } = await consider(entry, scope)
+          return {
+            id: entry.tool.id,
+            description: tool?.definition.description ?? "",
+            parameters: tool?.schema ?? {},
+            source: describeSource(entry.source),
+            offered: reason === undefined,
+            ...(reason === undefined ? {} : { reason }),
+          }
+        }),
+      )
+    },
+    problems: () => problems,
+  }
+}
+
+/** The permission type that stands for a tool: most have their own id. */
+export function permissionOf(id: string): string {
+  return permissions[id] ?? id
+}
+
+const permissions: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
+  write: "edit",
+  apply_patch: "edit",
+  todowrite: "todo",
+  todoread: "todo",
+})
+
+/** A source in words, for lists and messages. */
+export function describeSource(source: ToolSource): string {
+  return source.kind === "file" ? source.path : source.kind
+}
+
+async function initialise(entry: RegisteredTool, agent: string): Promise<OfferedTool> {
+  const definition = await entry.tool.init({ agent: { name: agent } })
+  return { id: entry.tool.id, definition, schema: toJsonSchema(definition.parameters), source: entry.source }
+}
+
+function merge(
+  tools: readonly RegisteredTool[],
+  override: ReadonlySet<string>,
+  problems: RegistryProblem[],
+): Map<string, RegisteredTool> {
+  const byId = new Map<string, RegisteredTool>()
+  for (const entry of tools) {
+    const { id } = entry.tool
+    const first = byId.get(id)
+    if (first && !override.has(id)) {
+      report(
+        problems,
+        entry,
+        `there are two tools named "${id}": one from ${describeSource(first.source)}, one from ${describeSource(entry.source)}. ` +
+          `The first is kept. Rename the second, or put "override": ["${id}"] into the configuration to let it replace the first.`,
+      )
+      continue
+    }
+    byId.set(id, entry)
+  }
+  return byId
+}
+
+function report(problems: RegistryProblem[], entry: RegisteredTool, message: string): void {
+  const file = describeSource(entry.source)
+  if (!problems.some((known) => known.file === file && known.message === message)) problems.push({ file, message })
+}

@@ -1,0 +1,352 @@
+import { homedir } from "node:os"
+import { join, resolve } from "node:path"
+import type { LanguageModelV4 } from "@ai-sdk/provider"
+import { type Agent, type AgentConfig, mergeAgents } from "./agent/agent.ts"
+import { builtinAgents } from "./agent/builtin.ts"
+import { builtinTools } from "./builtin/index.ts"
+import { createJobTable } from "./builtin/support/job-table.ts"
+import { type Call, type CallOutcome, newTurn, type Turn } from "./call/call.ts"
+import { holdProcess } from "./call/containment.ts"
+import { runCalls } from "./call/schedule.ts"
+import { findWorktree } from "./config/locate.ts"
+import { createBus } from "./event/bus.ts"
+import type { EventOf, EventType, TackleEvent } from "./event/events.ts"
+import { createCredentials } from "./model/credentials.ts"
+import { type Model, type ModelInfo, type ProviderConfig, parseModelName } from "./model/model.ts"
+import { createModels } from "./model/providers.ts"
+import { defaultRetryLimits, type RetryLimits } from "./model/retry.ts"
+import { defaultStreamLimits, type StreamLimits } from "./model/stream.ts"
+import { defaultRules } from "./permission/defaults.ts"
+import { createPermission, type ReplyOutcome } from "./permission/engine.ts"
+import type { Layer, Policy } from "./permission/policy.ts"
+import { type PermissionConfig, rulesFromObject } from "./permission/rules.ts"
+import { loadToolFiles } from "./registry/files.ts"
+import { createRegistry, type RegisteredTool, type RegistryProblem, type ToolListing } from "./registry/registry.ts"
+import type { ModelRef } from "./schema/message.ts"
+import type { Grant, PermissionReply, PermissionRequest, ReplySource, Ruleset } from "./schema/permission.ts"
+import type { Session } from "./schema/session.ts"
+import { openSession, type SessionHandle, type SessionServices } from "./session/session.ts"
+import type { Store } from "./store/store.ts"
+import type { FileLedger } from "./tool/context.ts"
+import type { Info, OutputLimits } from "./tool/tool.ts"
+import { errorMessage, UsageError } from "./util/errors.ts"
+import { newId } from "./util/id.ts"
+import { type ModuleAliases, resolveFrom } from "./util/load-module.ts"
+
+/** What an engine is made of. Only `directory` is needed; nothing is read from files but what is named here. */
+export interface TackleOptions {
+  /** Where the agent works. */
+  directory: string
+  /** The project's root. Default: the nearest parent with `.git`, else the directory. */
+  worktree?: string
+  /** `provider/model`, a model of the AI SDK, or one of ours. Without it an agent or session has to name one. */
+  model?: string | LanguageModelV4 | Model
+  /** Providers in the shape of the config. */
+  providers?: Readonly<Record<string, ProviderConfig>>
+  /** Own tools beside the built-in ones. */
+  tools?: readonly Info[]
+  /** Files with custom tools. They are run as they are: name only what is trusted. */
+  toolFiles?: readonly string[]
+  /** Ids that a later tool may take from an earlier one. */
+  override?: readonly string[]
+  /** Ids that are not to be there at all. */
+  disabledTools?: readonly string[]
+  /** Rules in the shape of the config. They come over the defaults. */
+  permission?: PermissionConfig
+  /** Further layers of rules, in rising order, in place of `permission`. */
+  layers?: readonly Layer[]
+  agents?: Readonly<Record<string, AgentConfig>>
+  agentRules?: Readonly<Record<string, Ruleset>>
+  defaultAgent?: string
+  /** Texts that are added to every system prompt. */
+  instructions?: readonly string[]
+  /** Default: SQLite in the data directory. The engine closes only what it opened itself. */
+  store?: Store
+  /** Default: `$TACKLE_DATA_DIR`, else `$XDG_DATA_HOME/tackle`, else `~/.local/share/tackle`. */
+  dataDirectory?: string
+  /** Default: that of the process. */
+  environment?: Readonly<Record<string, string | undefined>>
+  limits?: { output?: Partial<OutputLimits>; spillBytes?: number; stream?: Partial<StreamLimits>; retry?: Partial<RetryLimits> }
+  /** Faults that stop nothing: an error that escaped a tool, a subscriber that threw. Default: stderr. */
+  onFault?: (message: string, error: unknown) => void
+}
+
+/** The sessions of one engine. */
+export interface Sessions {
+  /** Throws `UsageError` for an unknown agent. */
+  create(options?: { agent?: string; model?: string; title?: string; parentID?: string }): Promise<SessionHandle>
+  /** Undefined where there is none. */
+  get(id: string): Promise<SessionHandle | undefined>
+  /** The session of this worktree that was used last. */
+  latest(): Promise<SessionHandle | undefined>
+  /** Of this worktree, newest first; `everywhere` lists those of all. */
+  list(options?: { everywhere?: boolean; limit?: number }): Promise<Session[]>
+  /** With everything in it. False: there was none. */
+  delete(id: string): Promise<boolean>
+}
+
+/** A tool-calling engine. */
+export interface Tackle {
+  readonly directory: string
+  readonly worktree: string
+  readonly dataDirectory: string
+  readonly sessions: Sessions
+  readonly agents: ReadonlyMap<string, Agent>
+  readonly store: Store
+  /** Calls the listener for every event of the type. Returns the function that ends it. */
+  on<T extends EventType>(type: T, listener: (event: EventOf<T> & Answerable<T>) => void): () => void
+  subscribe(listener: (event: TackleEvent) => void): () => void
+  /** Answers a request once; a second, late or unknown answer changes nothing and says so. */
+  reply(requestID: string, reply: PermissionReply, source?: ReplySource): Promise<ReplyOutcome>
+  pendingRequests(sessionID?: string): PermissionRequest[]
+  models(): ModelInfo[]
+  /** Every tool, with the reason where the agent and model are not offered it. */
+  tools(scope?: { agent?: string; model?: string }): Promise<ToolListing[]>
+  /** What kept tools out. */
+  problems(): readonly RegistryProblem[]
+  /** One call through the whole pipeline, without a model or a stored session. */
+  callTool(call: { tool: string; input: string; agent?: string; signal?: AbortSignal }): Promise<CallOutcome & { turn: Turn }>
+  /** Ends jobs and runs, waits for them, closes the store. */
+  close(): Promise<void>
+}
+
+/** Requests can be answered where they are heard of. */
+type Answerable<T extends EventType> = T extends "permission.asked"
+  ? { reply(reply: PermissionReply["reply"] | PermissionReply): Promise<ReplyOutcome> }
+  : unknown
+
+/** The only wiring: every part of the engine is made here and handed what it needs. */
+export async function createTackle(options: TackleOptions): Promise<Tackle> {
+  const environment = options.environment ?? process.env
+  const directory = resolve(options.directory)
+  const worktree = resolve(options.worktree ?? findWorktree(directory))
+  const dataDirectory = resolve(options.dataDirectory ?? defaultDataDirectory(environment))
+  const onFault = options.onFault ?? ((message, error) => console.error(`tackle: ${message}: ${errorMessage(error)}`))
+  const release = holdProcess()
+
+  const bus = createBus((error) => onFault("a subscriber threw", error))
+  const store = options.store ?? (await openDefaultStore(dataDirectory))
+  const jobs = createJobTable()
+  const agents = mergeAgents(builtinAgents(), options.agents ?? {}, options.agentRules ?? {})
+  const models = createModels({
+    config: options.providers ?? {},
+    credentials: createCredentials({ environment, authFile: join(dataDirectory, "auth.json") }),
+    environment,
+  })
+  const registry = await openRegistry(options, environment)
+  const handles = new Map<string, SessionHandle>()
+
+  const grants = createGrantCache(store)
+  const permission = createPermission({
+    home: homedir(),
+    publish: (event) => bus.publish(event),
+    saveGrants: (added) => grants.add(added),
+  })
+
+  function policyOf(session: { id: string; worktree: string }, agent: Agent): Policy {
+    const configured: readonly Layer[] = options.layers ?? [{ name: "user", rules: rulesFromObject(options.permission ?? {}) }]
+    const flags = configured.filter((layer) => layer.name === "flags")
+    const layers: Layer[] = [
+      { name: "defaults", rules: defaultRules() },
+      ...configured.filter((layer) => layer.name !== "flags"),
+      { name: "agent", rules: agent.permission },
+      ...flags,
+      { name: "grants", rules: grants.rules(session) },
+    ]
+    return agent.ceiling ? { layers, ceiling: agent.ceiling } : { layers }
+  }
+
+  function agentNamed(name: string): Agent {
+    const agent = agents.get(name)
+    if (agent) return agent
+    throw new UsageError(`There is no agent "${name}". There are: ${[...agents.keys()].join(", ")}.`)
+  }
+
+  async function modelNamed(choice: TackleOptions["model"]): Promise<Model> {
+    if (choice === undefined) {
+      throw new UsageError('No model is chosen. Name one: --model provider/model, or "model" in the configuration.')
+    }
+    if (typeof choice === "string") return models.get(parseModelName(choice))
+    return "doStream" in choice ? modelOf(choice) : choice
+  }
+
+  function modelFor(session: { model?: ModelRef }, agent: Agent): Promise<Model> {
+    const chosen = session.model ?? agent.model
+    if (!chosen) return modelNamed(options.model)
+    const given = options.model
+    if (typeof given === "object" && isModel(given, chosen)) return modelNamed(given)
+    return models.get(chosen)
+  }
+
+  const services: SessionServices = {
+    store,
+    bus,
+    registry,
+    permission,
+    jobs,
+    policy: policyOf,
+    loadGrants: (session) => grants.load(session),
+    agent: agentNamed,
+    model: modelFor,
+    instructions: options.instructions ?? [],
+    spillRoot: join(dataDirectory, "truncate"),
+    streamLimits: { ...defaultStreamLimits, ...options.limits?.stream },
+    retry: { ...defaultRetryLimits, ...options.limits?.retry },
+    onEscape: (tool, error) => onFault(`an error escaped the ${tool} tool`, error),
+    ...(options.limits?.spillBytes === undefined ? {} : { spillBytes: options.limits.spillBytes }),
+    ...(options.limits?.output === undefined ? {} : { outputLimits: options.limits.output }),
+  }
+
+  /** One handle a session, so that two callers cannot run it at once. */
+  function handleOf(session: Session): SessionHandle {
+    const handle = handles.get(session.id) ?? openSession(session, services)
+    handles.set(session.id, handle)
+    return handle
+  }
+
+  const sessions: Sessions = {
+    async create({ agent = options.defaultAgent ?? "build", model, title = "", parentID } = {}) {
+      agentNamed(agent)
+      const now = Date.now()
+      const session: Session = { id: newId("ses"), title, directory, worktree, agent, time: { created: now, updated: now } }
+      if (model !== undefined) session.model = parseModelName(model)
+      if (parentID !== undefined) session.parentID = parentID
+      await store.commit([{ kind: "session", session }])
+      bus.publish({ type: "session.created", sessionID: session.id, session })
+      return handleOf(session)
+    },
+    async get(id) {
+      const session = await store.session(id)
+      return session && handleOf(session)
+    },
+    async latest() {
+      const [session] = await store.sessions({ worktree, parentID: null, limit: 1 })
+      return session && handleOf(session)
+    },
+    list: ({ everywhere = false, limit } = {}) =>
+      store.sessions({ ...(everywhere ? {} : { worktree }), ...(limit === undefined ? {} : { limit }) }),
+    async delete(id) {
+      await handles.get(id)?.abort()
+      handles.delete(id)
+      return store.deleteSession(id)
+    },
+  }
+
+  async function callTool({ tool, input, agent: name = options.defaultAgent ?? "build", signal }: Parameters<Tackle["callTool"]>[0]) {
+    const agent = agentNamed(name)
+    const session = { id: newId("ses"), worktree }
+    await grants.load(session)
+    const policy = () => policyOf(session, agent)
+    const spillDirectory = join(services.spillRoot, session.id)
+    const offered = await registry.tools({ model: { providerID: "", modelID: "" }, agent: agent.name, policy: policy() })
+    const call: Call = { callID: newId("prt"), tool, raw: input }
+    const turn = newTurn()
+    const [outcome] = await runCalls([call], {
+      sessionID: session.id,
+      messageID: newId("msg"),
+      agent: agent.name,
+      directory,
+      worktree,
+      offered: new Map(offered.map((entry) => [entry.id, entry])),
+      permission,
+      scope: { directory, worktree, policy, own: [spillDirectory] },
+      files: personsLedger(),
+      jobs,
+      spillDirectory,
+      turn,
+      signal: signal ?? new AbortController().signal,
+      onState: async () => {},
+      onEscape: services.onEscape,
+      ...(services.outputLimits === undefined ? {} : { limits: services.outputLimits }),
+    })
+    if (!outcome) throw new Error("runCalls gave no outcome for its one call")
+    return { ...outcome, turn }
+  }
+
+  return {
+    directory,
+    worktree,
+    dataDirectory,
+    sessions,
+    agents,
+    store,
+    on(type, listener) {
+      return bus.on(type, (event) => {
+        if (event.type !== "permission.asked") return listener(event as Parameters<typeof listener>[0])
+        const { id } = event.request
+        const reply = (answer: PermissionReply["reply"] | PermissionReply) =>
+          permission.reply(id, typeof answer === "string" ? defaultReply(answer) : answer, "person")
+        listener({ ...event, reply } as unknown as Parameters<typeof listener>[0])
+      })
+    },
+    subscribe: (listener) => bus.subscribe(listener),
+    reply: (requestID, reply, source = "person") => permission.reply(requestID, reply, source),
+    pendingRequests: (sessionID) => permission.pending(sessionID),
+    models: () => models.list(),
+    async tools({ agent: name = options.defaultAgent ?? "build", model } = {}) {
+      const agent = agentNamed(name)
+      const chosen = model ?? (typeof options.model === "string" ? options.model : undefined)
+      const ref = chosen === undefined ? { providerID: "", modelID: "" } : parseModelName(chosen)
+      return registry.list({ model: ref, agent: agent.name, policy: policyOf({ id: "", worktree }, agent) })
+    },
+    problems: () => registry.problems(),
+    callTool,
+    async close() {
+      await Promise.all([...handles.values()].map((handle) => handle.abort()))
+      await jobs.killAll()
+      if (!options.store) await store.close()
+      release()
+    },
+  }
+}
+
+/** `$TACKLE_DATA_DIR`, else `$XDG_DATA_HOME/tackle`, else `~/.local/share/tackle`. */
+export function defaultDataDirectory(environment: Readonly<Record<string, string | undefined>>): string {
+  const { TACKLE_DATA_DIR: own, XDG_DATA_HOME: shared } = environment
+  return own || join(shared || join(homedir(), ".local/share"), "tackle")
+}
+
+async function openDefaultStore(dataDirectory: string): Promise<Store> {
+  const { openSqliteStore } = await import("./store/sqlite.ts")
+  return openSqliteStore(join(dataDirectory, "tackle.db"))
+}
+
+async function openRegistry(options: TackleOptions, environment: Readonly<Record<string, string | undefined>>) {
+  const custom = await loadToolFiles(options.toolFiles ?? [], toolAliases())
+  const own = (options.tools ?? []).map((tool): RegisteredTool => ({ tool, source: { kind: "library" } }))
+  return createRegistry({
+    tools: [...builtinTools({ environment }), ...own, ...custom.tools],
+    problems: custom.problems,
+    override: options.override ?? [],
+    disabled: new Set(options.disabledTools),
+  })
+}
+
+/** What the file of a custom tool may import without having it installed. */
+function toolAliases(): ModuleAliases {
+  const own = resolveFrom(import.meta.url, "./tool/index.ts") ?? resolveFrom(import.meta.url, "./tool/index.js") ?? resolveFrom(import.meta.url, "../lib/tool/index.js")
+  const zod = resolveFrom(import.meta.url, "zod")
+  return {
+    ...(own === undefined ? {} : { "tackle/tool": own, tackle: own }),
+    ...(zod === undefined ? {} : { zod }),
+  }
+}
+
+/** The grants that policies read, kept beside the store so that a verdict needs no query. */
+function createGrantCache(store: Store) {
+  const known = new Map<string, Grant>()
+  return {
+    async load(session: { id: string; worktree: string }): Promise<void> {
+      for (const grant of await store.grants({ worktree: session.worktree, sessionID: session.id })) known.set(grant.id, grant)
+    },
+    async add(grants: readonly Grant[]): Promise<void> {
+      await store.commit(grants.map((grant) => ({ kind: "grant", grant })))
+      for (const grant of grants) known.set(grant.id, grant)
+    },
+    rules(session: { id: string; worktree: string }): Ruleset {
+      return [...known.values()]
+        .filter((grant) => (grant.scope === "session" ? grant.sessionID === session.id : grant.worktree === session.worktree))
+        .map(({ permission, pattern, action, id }) => ({ permission, pattern, action, source: { file: `grant ${id}` } }))
+    },
+  }
+}

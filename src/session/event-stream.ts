@@ -1,0 +1,48 @@
+import type { Bus } from "../event/bus.ts"
+import type { TackleEvent } from "../event/events.ts"
+
+/**
+ * The events of one session from now until its `run.completed`, as an iterable. Nothing is lost between subscription
+ * and the first read. Leaving the loop early calls `onLeave`.
+ */
+export function eventStream(bus: Bus, sessionID: string, onLeave: () => void): AsyncIterableIterator<TackleEvent> {
+  const queue: TackleEvent[] = []
+  let wake: (() => void) | undefined
+  let ended = false
+
+  const unsubscribe = bus.subscribe((event) => {
+    if (event.sessionID !== sessionID || ended) return
+    queue.push(event)
+    if (event.type === "run.completed") end()
+    wake?.()
+  })
+
+  function end(): void {
+    ended = true
+    unsubscribe()
+  }
+
+  return {
+    [Symbol.asyncIterator]() {
+      return this
+    },
+    async next() {
+      for (;;) {
+        const event = queue.shift()
+        if (event) return { done: false, value: event }
+        if (ended) return { done: true, value: undefined }
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+      }
+    },
+    async return() {
+      if (!ended) {
+        end()
+        onLeave()
+      }
+      queue.length = 0
+      return { done: true, value: undefined }
+    },
+  }
+}

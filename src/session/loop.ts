@@ -1,0 +1,162 @@
+import type { LanguageModelV4Prompt } from "@ai-sdk/provider"
+import type { Agent } from "../agent/agent.ts"
+import { type CallHost, newTurn, type Turn } from "../call/call.ts"
+import { runCalls } from "../call/schedule.ts"
+import type { RunStatus } from "../event/events.ts"
+import { ProviderError } from "../model/errors.ts"
+import type { Model } from "../model/model.ts"
+import { type RetryLimits, retryDelay } from "../model/retry.ts"
+import { type StreamLimits, streamStep } from "../model/stream.ts"
+import type { OfferedTool } from "../registry/registry.ts"
+import type { AssistantMessage, MessageError, MessageWithParts, UserMessage } from "../schema/message.ts"
+import type { Session } from "../schema/session.ts"
+import { sleep } from "../util/abort.ts"
+import { errorMessage, TackleError } from "../util/errors.ts"
+import { newId } from "../util/id.ts"
+import { noTokens } from "./cost.ts"
+import { type Processor, startStep } from "./processor.ts"
+import type { Recorder } from "./recorder.ts"
+
+/** Refused loops in one turn that end the run. */
+const loopRefusalLimit = 3
+
+/** What one prompt needs, resolved. */
+export interface LoopInput {
+  session: Session
+  agent: Agent
+  model: Model
+  tools: readonly OfferedTool[]
+  user: UserMessage
+  /** The session so far, the new user message last. The loop appends to it. */
+  history: MessageWithParts[]
+  maxSteps: number
+  limits: StreamLimits
+  retry: RetryLimits
+  recorder: Recorder
+  /** The history as the provider takes it. Cheap to call at every step. */
+  toPrompt(history: readonly MessageWithParts[]): LanguageModelV4Prompt
+  /** What the calls of a step get, apart from what the loop itself knows. */
+  host(step: { messageID: string; turn: Turn; offered: ReadonlyMap<string, OfferedTool> }): Omit<CallHost, "onState">
+  signal: AbortSignal
+}
+
+export interface LoopResult {
+  status: RunStatus
+  error?: MessageError
+  turn: Turn
+  /** The assistant messages of this prompt. */
+  messages: AssistantMessage[]
+}
+
+/**
+ * Asks the model, runs its calls, asks again, until it stops calling. The last step the limit leaves forbids calls.
+ * Never rejects for what a model, provider or tool does; rejects when the store refuses to write.
+ */
+export async function runLoop(input: LoopInput): Promise<LoopResult> {
+  const turn = newTurn()
+  const messages: AssistantMessage[] = []
+  const offered = new Map(input.tools.map((tool) => [tool.id, tool]))
+  const result = (status: RunStatus, error?: MessageError): LoopResult => ({ status, turn, messages, ...(error ? { error } : {}) })
+
+  for (let step = 1; step <= input.maxSteps; step += 1) {
+    const last = step === input.maxSteps
+    const processor = await startStep(newMessage(input), { recorder: input.recorder, model: input.model.info })
+    messages.push(processor.message)
+
+    const failure = await streamWithRetries(processor, input, last)
+    input.history.push({ message: processor.message, parts: processor.parts })
+    if (failure) {
+      await processor.end(failure)
+      return result(failure.name === "aborted" ? "interrupted" : "failed", failure)
+    }
+
+    const calls = processor.calls()
+    const host: CallHost = {
+      ...input.host({ messageID: processor.message.id, turn, offered }),
+      onState: (callID, state) => processor.setState(callID, state),
+    }
+    if (last) host.closed = `no calls are possible any more: this is the last of ${input.maxSteps} steps. Answer in words`
+    await runCalls(calls, host)
+    await processor.end()
+
+    if (input.signal.aborted) return result("interrupted", abortedMessage)
+    if (turn.loopRefusals >= loopRefusalLimit) return result("limit", loopMessage)
+    if (last && (calls.length > 0 || step > 1)) return result("limit", stepsMessage(input.maxSteps))
+    if (calls.length === 0) return result("completed")
+  }
+  return result("limit", stepsMessage(input.maxSteps))
+}
+
+const abortedMessage: MessageError = { name: "aborted", message: "The run was interrupted." }
+const loopMessage: MessageError = {
+  name: "limit",
+  message: `The run was stopped: ${loopRefusalLimit} calls were refused because they only repeated earlier ones.`,
+}
+
+function stepsMessage(steps: number): MessageError {
+  return { name: "limit", message: `The run was stopped: it reached its limit of ${steps} steps (--max-steps, or "steps" of the agent).` }
+}
+
+function newMessage({ session, agent, model, user }: LoopInput): AssistantMessage {
+  return {
+    id: newId("msg"),
+    sessionID: session.id,
+    role: "assistant",
+    parentID: user.id,
+    time: { created: Date.now() },
+    agent: agent.name,
+    model: model.info.ref,
+    path: { cwd: session.directory, root: session.worktree },
+    cost: 0,
+    tokens: noTokens,
+  }
+}
+
+/** Streams one step into the processor. Returns what ended it, or nothing where it went well. */
+async function streamWithRetries(processor: Processor, input: LoopInput, last: boolean): Promise<MessageError | undefined> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await streamOnce(processor, input, last)
+      return undefined
+    } catch (error) {
+      if (input.signal.aborted) return abortedMessage
+      const delayMs = error instanceof ProviderError ? retryDelay(attempt, error, Math.random, input.retry) : undefined
+      if (delayMs === undefined) return describeFailure(error)
+      await processor.reset()
+      await processor.retry({ attempt, error: errorMessage(error), delayMs })
+      try {
+        await sleep(delayMs, input.signal)
+      } catch {
+        return abortedMessage
+      }
+    }
+  }
+}
+
+async function streamOnce(processor: Processor, input: LoopInput, last: boolean): Promise<void> {
+  const { agent, model, tools, signal, limits } = input
+  const events = streamStep({
+    language: await model.language(),
+    info: model.info,
+    prompt: input.toPrompt(input.history),
+    tools: tools.map(({ id, definition, schema }) => ({ name: id, description: definition.description, inputSchema: schema })),
+    toolChoice: last ? "none" : "auto",
+    ...(agent.temperature === undefined ? {} : { temperature: agent.temperature }),
+    limits,
+    signal,
+  })
+  for await (const event of events) {
+    const stored = processor.apply(event)
+    if (stored) await stored
+  }
+}
+
+function describeFailure(error: unknown): MessageError {
+  const message = errorMessage(error)
+  if (!(error instanceof ProviderError)) {
+    if (TackleError.isInstance(error) && error.code === "store") throw error
+    return { name: "unknown", message }
+  }
+  const name = error.kind === "auth" || error.kind === "context-overflow" ? error.kind : "provider"
+  return { name, message, ...(error.status === undefined ? {} : { status: error.status }) }
+}

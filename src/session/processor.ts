@@ -1,0 +1,177 @@
+import type { ModelInfo } from "../model/model.ts"
+import type { StepEvent } from "../model/stream.ts"
+import type { AssistantMessage, MessageError } from "../schema/message.ts"
+import type { FinishReason, Part, ReasoningPart, TextPart, Tokens, ToolPart } from "../schema/part.ts"
+import { assertMove, fail, pending, type ToolState } from "../schema/tool-state.ts"
+import type { Call } from "../call/call.ts"
+import { newId } from "../util/id.ts"
+import { costOf } from "./cost.ts"
+import type { Recorder } from "./recorder.ts"
+
+/** One step of the model on its way into the store: turns stream events into parts, and call states into tool parts. */
+export interface Processor {
+  /** The message and its parts as they stand: the caller's history, not a copy. */
+  readonly message: AssistantMessage
+  readonly parts: Part[]
+  /** Takes an event of the stream. Returns nothing for a delta, a promise where something has to be stored. */
+  apply(event: StepEvent): Promise<void> | undefined
+  /** The calls that the model made, in order, once the stream has ended. */
+  calls(): Call[]
+  /** A new state of a call. Refuses moves that its life does not have. */
+  setState(callID: string, state: ToolState): Promise<void>
+  /** Takes back what a failed attempt left. */
+  reset(): Promise<void>
+  /** The provider failed and the step will be tried again. */
+  retry(failure: { attempt: number; error: string; delayMs: number }): Promise<void>
+  /** Ends the message: open parts are closed, calls without an end become errors. */
+  end(error?: MessageError): Promise<void>
+}
+
+/** Stores the new message with its `step-start`, and returns the processor of its step. */
+export async function startStep(
+  message: AssistantMessage,
+  { recorder, model }: { recorder: Recorder; model: ModelInfo },
+): Promise<Processor> {
+  const parts: Part[] = []
+  const calls = new Map<string, ToolPart>()
+  const texts = new Map<string, TextPart | ReasoningPart>()
+  /** Ids of text blocks that began and have no text so far: an empty block leaves no part. */
+  const begun = new Map<string, { kind: "text" | "reasoning"; metadata?: Record<string, unknown> }>()
+  let reason: FinishReason | undefined
+
+  const base = () => ({ id: newId("prt"), sessionID: message.sessionID, messageID: message.id })
+
+  function add<P extends Part>(part: P): P {
+    parts.push(part)
+    return part
+  }
+
+  function openText(id: string, at: number): TextPart | ReasoningPart {
+    const { kind, metadata } = begun.get(id) ?? { kind: "text" }
+    const part: TextPart | ReasoningPart = add({ ...base(), type: kind, text: "", time: { start: at } })
+    if (metadata) part.metadata = metadata
+    texts.set(id, part)
+    return part
+  }
+
+  function addDelta(id: string, delta: string): Promise<void> | undefined {
+    const known = texts.get(id)
+    const part = known ?? openText(id, Date.now())
+    part.text += delta
+    // The part's first state is announced empty, its text follows as deltas.
+    const stored = known ? undefined : recorder.write({ parts: [{ ...part, text: "" }] })
+    recorder.delta(part.id, "text", delta)
+    return stored
+  }
+
+  function closeText(id: string, metadata?: Record<string, unknown>): Promise<void> | undefined {
+    begun.delete(id)
+    const part = texts.get(id)
+    if (!part) return undefined
+    texts.delete(id)
+    part.time = { start: part.time?.start ?? Date.now(), end: Date.now() }
+    if (metadata) part.metadata = metadata
+    return recorder.write({ parts: [part] })
+  }
+
+  function openCall(callID: string, tool: string): ToolPart {
+    const part: ToolPart = add({ ...base(), type: "tool", callID, tool, state: pending() })
+    calls.set(callID, part)
+    return part
+  }
+
+  async function setState(callID: string, state: ToolState): Promise<void> {
+    const part = calls.get(callID)
+    if (!part) throw new Error(`There is no call ${callID} in message ${message.id}.`)
+    assertMove(part.state, state)
+    part.state = state
+    await recorder.write({ parts: [{ ...part }] })
+  }
+
+  async function finish(why: FinishReason, tokens: Tokens): Promise<void> {
+    reason = why
+    message.finish = why
+    message.tokens = tokens
+    message.cost = costOf(tokens, model.cost)
+    await recorder.write({ parts: [add({ ...base(), type: "step-finish", reason: why, tokens, cost: message.cost })] })
+  }
+
+  const startPart = add({ ...base(), type: "step-start" })
+  await recorder.write({ messages: [message], created: true, parts: [startPart] })
+
+  return {
+    message,
+    parts,
+    setState,
+    apply(event) {
+      switch (event.type) {
+        case "text-start":
+        case "reasoning-start":
+          begun.set(event.id, { kind: event.type === "text-start" ? "text" : "reasoning", ...(event.metadata ? { metadata: event.metadata } : {}) })
+          return undefined
+        case "text-delta":
+        case "reasoning-delta":
+          return addDelta(event.id, event.delta)
+        case "text-end":
+        case "reasoning-end":
+          return closeText(event.id, event.metadata)
+        case "tool-start":
+          return recorder.write({ parts: [{ ...openCall(event.callID, event.tool) }] })
+        case "tool-delta": {
+          const part = calls.get(event.callID)
+          if (part?.state.status !== "pending") return undefined
+          part.state.raw += event.delta
+          recorder.delta(part.id, "raw", event.delta)
+          return undefined
+        }
+        case "tool-call": {
+          const known = calls.get(event.callID)
+          const part = known ?? openCall(event.callID, event.tool)
+          part.tool = event.tool
+          part.state = pending(event.input)
+          if (event.metadata) part.metadata = event.metadata
+          // What streamed in was announced as it came; the next state of the call stores it.
+          return known ? undefined : recorder.write({ parts: [{ ...part }] })
+        }
+        case "finish":
+          return finish(event.reason, event.tokens)
+      }
+    },
+    calls() {
+      return [...calls.values()].flatMap(({ callID, tool, state }) =>
+        state.status === "pending" ? [{ callID, tool, raw: state.raw, cut: reason === "length" && !isWhole(state.raw) }] : [],
+      )
+    },
+    async reset() {
+      const left = parts.filter((part) => part.type !== "step-start" && part.type !== "retry")
+      parts.splice(0, parts.length, ...parts.filter((part) => !left.includes(part)))
+      calls.clear()
+      texts.clear()
+      begun.clear()
+      if (left.length > 0) await recorder.removeParts(left)
+    },
+    async retry(failure) {
+      await recorder.write({ parts: [add({ ...base(), type: "retry", ...failure, time: { created: Date.now() } })] })
+    },
+    async end(error) {
+      for (const id of [...texts.keys()]) await closeText(id)
+      for (const [callID, { state }] of calls) {
+        if (state.status === "completed" || state.status === "error") continue
+        const text = state.status === "pending" ? "This call was not run: the answer was interrupted." : "This call was interrupted; it may have taken effect."
+        await setState(callID, fail(state, { error: text, metadata: { kind: "aborted" } }, Date.now()))
+      }
+      message.time = { ...message.time, completed: Date.now() }
+      if (error) message.error = error
+      await recorder.write({ messages: [{ ...message }] })
+    },
+  }
+}
+
+function isWhole(raw: string): boolean {
+  try {
+    JSON.parse(raw)
+    return true
+  } catch {
+    return false
+  }
+}

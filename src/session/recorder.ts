@@ -1,0 +1,90 @@
+import type { Bus } from "../event/bus.ts"
+import type { EventInput } from "../event/events.ts"
+import type { Message } from "../schema/message.ts"
+import type { Part } from "../schema/part.ts"
+import type { Session } from "../schema/session.ts"
+import type { Todo } from "../schema/todo.ts"
+import type { Change, Store } from "../store/store.ts"
+
+/**
+ * The one way in which a session is written: committed first, announced then, and all of it in the order of the calls.
+ * Each method resolves when the commit holds and rejects when the store refused; then nothing is announced.
+ */
+export interface Recorder {
+  session(session: Session): Promise<void>
+  /** New or changed messages and parts, in one transaction. `created` says which messages are new. */
+  write(change: { messages?: readonly Message[]; created?: boolean; parts?: readonly Part[] }): Promise<void>
+  removeParts(parts: readonly Part[]): Promise<void>
+  todos(todos: readonly Todo[]): Promise<void>
+  /** Text that streams in: announced, and stored with its part's next state. */
+  delta(partID: string, field: "text" | "raw", delta: string): void
+  /** Announces what needs no commit. */
+  publish(event: EventInput): void
+}
+
+/** Deltas of one part are joined and announced at most this often: thirty times a second is as smooth as eyes need. */
+const deltaIntervalMs = 33
+
+export function createRecorder({ sessionID, store, bus }: { sessionID: string; store: Store; bus: Bus }): Recorder {
+  const deltas = createDeltas((partID, field, delta) =>
+    bus.publish({ type: "part.delta", sessionID, partID, field, delta }),
+  )
+  let tail: Promise<unknown> = Promise.resolve()
+
+  function commit(changes: readonly Change[], events: readonly EventInput[]): Promise<void> {
+    const done = tail.then(async () => {
+      await store.commit(changes)
+      deltas.flush()
+      for (const event of events) bus.publish(event)
+    })
+    // The next write does not fail because this one did; whoever asked for this one hears of it.
+    tail = done.catch(() => {})
+    return done
+  }
+
+  return {
+    session: (session) => commit([{ kind: "session", session }], [{ type: "session.updated", sessionID, session }]),
+    write({ messages = [], created = false, parts = [] }) {
+      return commit(
+        [...messages.map((message) => ({ kind: "message", message }) as const), ...parts.map((part) => ({ kind: "part", part }) as const)],
+        [
+          ...messages.map(
+            (message) => ({ type: created ? "message.created" : "message.updated", sessionID, message }) as const,
+          ),
+          ...parts.map((part) => ({ type: "part.updated", sessionID, part }) as const),
+        ],
+      )
+    },
+    removeParts(parts) {
+      return commit(
+        parts.map(({ id }) => ({ kind: "part.remove", sessionID, partID: id })),
+        parts.map(({ id, messageID }) => ({ type: "part.removed", sessionID, messageID, partID: id })),
+      )
+    },
+    todos: (todos) => commit([{ kind: "todos", sessionID, todos }], [{ type: "todo.updated", sessionID, todos: [...todos] }]),
+    delta: deltas.add,
+    publish: (event) => bus.publish(event),
+  }
+}
+
+function createDeltas(publish: (partID: string, field: "text" | "raw", delta: string) => void) {
+  const waiting = new Map<string, { field: "text" | "raw"; text: string }>()
+  let timer: NodeJS.Timeout | undefined
+
+  function flush(): void {
+    clearTimeout(timer)
+    timer = undefined
+    for (const [partID, { field, text }] of waiting) publish(partID, field, text)
+    waiting.clear()
+  }
+
+  return {
+    flush,
+    add(partID: string, field: "text" | "raw", delta: string): void {
+      const entry = waiting.get(partID)
+      if (entry) entry.text += delta
+      else waiting.set(partID, { field, text: delta })
+      timer ??= setTimeout(flush, deltaIntervalMs)
+    },
+  }
+}

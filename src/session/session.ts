@@ -1,0 +1,261 @@
+import type { Agent } from "../agent/agent.ts"
+import type { CallHost } from "../call/call.ts"
+import type { Bus } from "../event/bus.ts"
+import type { EventOf, TackleEvent } from "../event/events.ts"
+import { createPromptBuilder } from "../model/convert.ts"
+import type { Model } from "../model/model.ts"
+import type { RetryLimits } from "../model/retry.ts"
+import type { StreamLimits } from "../model/stream.ts"
+import type { Permission, Scope } from "../permission/engine.ts"
+import type { Policy } from "../permission/policy.ts"
+import type { Registry } from "../registry/registry.ts"
+import type { MessageWithParts, UserMessage } from "../schema/message.ts"
+import type { Part } from "../schema/part.ts"
+import type { Session } from "../schema/session.ts"
+import type { Store } from "../store/store.ts"
+import type { JobCapability } from "../tool/context.ts"
+import { createFileLedger } from "../tool/ledger.ts"
+import type { OutputLimits } from "../tool/tool.ts"
+import { TackleError } from "../util/errors.ts"
+import { newId } from "../util/id.ts"
+import { sumUsage } from "./cost.ts"
+import { eventStream } from "./event-stream.ts"
+import { type LoopResult, runLoop } from "./loop.ts"
+import { createRecorder } from "./recorder.ts"
+import { restoreLedger, settleInterrupted } from "./restore.ts"
+import { systemPrompt } from "./system.ts"
+import { createTodoCapability } from "./todo.ts"
+
+/** The session works on another prompt. */
+export class SessionBusyError extends TackleError {
+  constructor(id: string) {
+    super(`Session ${id} is still working on a prompt. Wait for its run.completed, or abort it first.`, {
+      code: "session.busy",
+      recoverable: false,
+    })
+  }
+}
+
+/** What a person gives a prompt beside its text. */
+export interface PromptFile {
+  mime: string
+  /** A data URL, or an absolute path. */
+  url: string
+  filename?: string
+}
+
+export interface PromptOptions {
+  files?: readonly PromptFile[]
+  /** Fires to interrupt the run; every part is finished before it ends. */
+  signal?: AbortSignal
+  /** Replaces the step limit of the agent. At least 1. */
+  maxSteps?: number
+}
+
+/** A run under way: its events in order, and its end. Leaving the loop early interrupts the run. */
+export interface PromptRun extends AsyncIterable<TackleEvent> {
+  /** Resolves with the last event; never rejects: a run that could not begin ends as `failed`. */
+  readonly completed: Promise<EventOf<"run.completed">>
+}
+
+/** A conversation that can be prompted. */
+export interface SessionHandle {
+  readonly id: string
+  info(): Session
+  /** Starts at once, whether anybody reads the events or not. Throws {@link SessionBusyError}. */
+  prompt(text: string, options?: PromptOptions): PromptRun
+  /** Interrupts the run under way, if there is one; resolves when it has ended. */
+  abort(): Promise<void>
+  messages(): Promise<MessageWithParts[]>
+}
+
+/** What sessions are built on. Bound once, by the runtime. */
+export interface SessionServices {
+  store: Store
+  bus: Bus
+  registry: Registry
+  permission: Permission
+  jobs: JobCapability
+  policy(session: Session, agent: Agent): Policy
+  /** Brings the grants that the policy reads up to date with the store. */
+  loadGrants(session: Session): Promise<void>
+  agent(name: string): Agent
+  model(session: Session, agent: Agent): Promise<Model>
+  instructions: readonly string[]
+  /** `<data>/truncate`: spill files lie below it, by session. */
+  spillRoot: string
+  spillBytes?: number
+  outputLimits?: Partial<OutputLimits>
+  streamLimits: StreamLimits
+  retry: RetryLimits
+  onEscape(tool: string, error: unknown): void
+}
+
+/** A handle on a session that is in the store. */
+export function openSession(initial: Session, services: SessionServices): SessionHandle {
+  const { store, bus } = services
+  const recorder = createRecorder({ sessionID: initial.id, store, bus })
+  const files = createFileLedger()
+  const toPrompt = createPromptBuilder()
+  let session = initial
+  let history: MessageWithParts[] | undefined
+  let running: { controller: AbortController; ended: Promise<unknown> } | undefined
+
+  async function load(): Promise<MessageWithParts[]> {
+    if (history) return history
+    const stored = await store.messages(session.id)
+    const settled = settleInterrupted(stored)
+    if (settled.length > 0) await recorder.write({ parts: settled })
+    restoreLedger(stored, files)
+    history = stored
+    return stored
+  }
+
+  async function run(text: string, options: PromptOptions, signal: AbortSignal): Promise<EventOf<"run.completed">> {
+    const started = Date.now()
+    const past = await load()
+    const agent = services.agent(session.agent)
+    const model = await services.model(session, agent)
+    await services.loadGrants(session)
+    const user = await begin(past, { text, files: options.files ?? [], agent, model })
+    const policy = () => services.policy(session, agent)
+    const tools = await services.registry.tools({ model: model.info.ref, agent: agent.name, policy: policy() })
+    const { directory, worktree } = session
+    const system = systemPrompt({ agent, directory, worktree, instructions: services.instructions, now: new Date() })
+    const spillDirectory = `${services.spillRoot}/${session.id}`
+    const scope: Scope = { directory, worktree, policy, own: [spillDirectory] }
+    const shared: Omit<CallHost, "messageID" | "turn" | "offered" | "onState"> = {
+      sessionID: session.id,
+      agent: agent.name,
+      model: model.info.ref,
+      directory,
+      worktree,
+      permission: services.permission,
+      scope,
+      files,
+      todo: createTodoCapability(session.id, store, recorder),
+      jobs: services.jobs,
+      spillDirectory,
+      signal,
+      onEscape: services.onEscape,
+      ...(services.spillBytes === undefined ? {} : { spillBytes: services.spillBytes }),
+      ...(services.outputLimits === undefined ? {} : { limits: services.outputLimits }),
+    }
+    const result = await runLoop({
+      session,
+      agent,
+      model,
+      tools,
+      user,
+      history: past,
+      maxSteps: options.maxSteps ?? agent.steps,
+      limits: services.streamLimits,
+      retry: services.retry,
+      recorder,
+      toPrompt: (messages) => toPrompt({ system, messages, model: model.info }),
+      host: (step) => ({ ...shared, ...step }),
+      signal,
+    })
+    return conclude(result, past, started)
+  }
+
+  /** Stores the person's message, and the session with its new time and, at first, its title. */
+  async function begin(
+    past: MessageWithParts[],
+    { text, files: given, agent, model }: { text: string; files: readonly PromptFile[]; agent: Agent; model: Model },
+  ): Promise<UserMessage> {
+    const now = Date.now()
+    const message: UserMessage = {
+      id: newId("msg"),
+      sessionID: session.id,
+      role: "user",
+      time: { created: now },
+      agent: agent.name,
+      model: model.info.ref,
+    }
+    const base = () => ({ id: newId("prt"), sessionID: session.id, messageID: message.id })
+    const parts: Part[] = [{ ...base(), type: "text", text }, ...given.map((file) => ({ ...base(), type: "file" as const, ...file }))]
+    session = { ...session, model: model.info.ref, time: { ...session.time, updated: now } }
+    if (session.title === "") session.title = titleOf(text)
+    await recorder.session(session)
+    await recorder.write({ messages: [message], created: true, parts })
+    past.push({ message, parts })
+    return message
+  }
+
+  function conclude(result: LoopResult, past: readonly MessageWithParts[], started: number): EventOf<"run.completed"> {
+    const { status, error, turn, messages } = result
+    if (error && status === "failed") {
+      const { name, message, status: httpStatus } = error
+      bus.publish({ type: "session.error", sessionID: session.id, error: { name, message, ...(httpStatus === undefined ? {} : { status: httpStatus }) } })
+    }
+    return {
+      type: "run.completed",
+      time: Date.now(),
+      sessionID: session.id,
+      status,
+      exitCode: exitCodeOf(result),
+      text: lastText(past, messages.at(-1)?.id),
+      usage: sumUsage(messages),
+      refused: turn.refused,
+      durationMs: Date.now() - started,
+    }
+  }
+
+  /** A run that could not even begin ends like any other: with its error and a `run.completed`. */
+  function concludeBroken(error: unknown, started: number): EventOf<"run.completed"> {
+    const message = error instanceof Error ? error.message : String(error)
+    bus.publish({ type: "session.error", sessionID: session.id, error: { name: "unknown", message } })
+    const base = { type: "run.completed", time: Date.now(), sessionID: session.id } as const
+    return { ...base, status: "failed", exitCode: 1, text: "", usage: sumUsage([]), refused: [], durationMs: Date.now() - started }
+  }
+
+  return {
+    id: initial.id,
+    info: () => session,
+    prompt(text, options = {}) {
+      if (running) throw new SessionBusyError(session.id)
+      const controller = new AbortController()
+      const signal = options.signal ? AbortSignal.any([controller.signal, options.signal]) : controller.signal
+      const events = eventStream(bus, session.id, () => controller.abort())
+      const started = Date.now()
+      const completed = run(text, options, signal)
+        .catch((error: unknown) => concludeBroken(error, started))
+        .then((event) => {
+          running = undefined
+          bus.publish(event)
+          return event
+        })
+      running = { controller, ended: completed }
+      return { completed, [Symbol.asyncIterator]: () => events }
+    },
+    async abort() {
+      running?.controller.abort()
+      await running?.ended
+    },
+    messages: () => store.messages(initial.id),
+  }
+}
+
+const titleLength = 60
+
+/** The first line of what the person asked, cut at a word. */
+function titleOf(text: string): string {
+  const line = text.trim().split("\n", 1)[0] ?? ""
+  if (line.length <= titleLength) return line
+  const cut = line.slice(0, titleLength)
+  return `${cut.slice(0, Math.max(cut.lastIndexOf(" "), titleLength / 2))}…`
+}
+
+/** 130 interrupted, 1 failed, 4 a limit, 3 finished with something refused, 0 finished. */
+function exitCodeOf({ status, turn }: LoopResult): number {
+  if (status === "interrupted") return 130
+  if (status === "failed") return 1
+  if (status === "limit") return 4
+  return turn.refused.length > 0 ? 3 : 0
+}
+
+function lastText(history: readonly MessageWithParts[], messageID: string | undefined): string {
+  const last = history.findLast(({ message }) => message.id === messageID)
+  return (last?.parts ?? []).flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")
+}

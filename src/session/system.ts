@@ -1,0 +1,26 @@
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import type { Agent } from "../agent/agent.ts"
+
+/** What the model is told before the conversation: the agent's prompt, where it is, and the person's instructions. */
+export function systemPrompt(input: {
+  agent: Agent
+  directory: string
+  worktree: string
+  instructions: readonly string[]
+  now: Date
+}): string[] {
+  return [input.agent.prompt, environment(input), ...input.instructions].filter((text) => text !== "")
+}
+
+function environment({ directory, worktree, now }: { directory: string; worktree: string; now: Date }): string {
+  const lines = [
+    `Working directory: ${directory}`,
+    ...(worktree === directory ? [] : [`Project root: ${worktree}`]),
+    `Git repository: ${existsSync(join(worktree, ".git")) ? "yes" : "no"}`,
+    `Platform: ${process.platform}`,
+    // The day and not the minute: the prompt stays the same for the provider's cache.
+    `Today: ${now.toISOString().slice(0, 10)}`,
+  ]
+  return `<environment>\n${lines.join("\n")}\n</environment>`
+}

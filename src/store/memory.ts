@@ -1,0 +1,164 @@
+import type { Message } from "../schema/message.ts"
+import type { Part } from "../schema/part.ts"
+import type { Grant } from "../schema/permission.ts"
+import type { Session } from "../schema/session.ts"
+import type { Todo } from "../schema/todo.ts"
+import { errorMessage } from "../util/errors.ts"
+import { StoreError } from "./errors.ts"
+import type { Change, Store } from "./store.ts"
+
+/**
+ * A {@link Store} that lives and dies with the process: for tests and embedding. Everything goes through JSON, as in a
+ * database, so that what is read back is the same with every implementation.
+ */
+export function createMemoryStore(): Store {
+  const sessions = new Map<string, Session>()
+  const messages = new Map<string, Message>()
+  const parts = new Map<string, Part>()
+  const todos = new Map<string, Todo[]>()
+  const grants = new Map<string, Grant>()
+  let closed = false
+
+  /** Makes the change and returns what takes it back. */
+  function apply(change: Change): () => void {
+    switch (change.kind) {
+      case "session":
+        return set(sessions, change.session.id, change.session)
+      case "message":
+        demand(sessions.has(change.message.sessionID), `session ${change.message.sessionID}`)
+        return set(messages, change.message.id, change.message)
+      case "part": {
+        const { id, messageID, sessionID } = change.part
+        demand(messages.get(messageID)?.sessionID === sessionID, `message ${messageID} in ${sessionID}`)
+        return set(parts, id, change.part)
+      }
+      case "part.remove": {
+        const owned = parts.get(change.partID)?.sessionID === change.sessionID
+        return owned ? unset(parts, change.partID) : () => {}
+      }
+      case "todos":
+        demand(sessions.has(change.sessionID), `session ${change.sessionID}`)
+        return set(todos, change.sessionID, [...change.todos])
+      case "grant": {
+        const { id, scope, sessionID } = change.grant
+        if (scope === "session" && sessionID !== undefined) {
+          demand(sessions.has(sessionID), `session ${sessionID}`)
+        }
+        return set(grants, id, change.grant)
+      }
+      case "grant.remove":
+        return unset(grants, change.grantID)
+    }
+  }
+
+  function remove(id: string): void {
+    sessions.delete(id)
+    todos.delete(id)
+    for (const message of [...messages.values()]) if (message.sessionID === id) messages.delete(message.id)
+    for (const part of [...parts.values()]) if (part.sessionID === id) parts.delete(part.id)
+    for (const grant of [...grants.values()]) {
+      if (grant.scope === "session" && grant.sessionID === id) grants.delete(grant.id)
+    }
+    for (const session of [...sessions.values()]) if (session.parentID === id) remove(session.id)
+  }
+
+  function assertOpen(): void {
+    if (closed) throw new StoreError("The store is closed.")
+  }
+
+  return {
+    async commit(changes) {
+      assertOpen()
+      const undo: (() => void)[] = []
+      try {
+        for (const change of changes) undo.push(apply(change))
+      } catch (error) {
+        for (const takeBack of undo.reverse()) takeBack()
+        throw error instanceof StoreError ? error : new StoreError(errorMessage(error), error)
+      }
+    },
+    async session(id) {
+      assertOpen()
+      const session = sessions.get(id)
+      return session && copy(session)
+    },
+    async sessions(filter = {}) {
+      assertOpen()
+      const { worktree, parentID, limit = 100 } = filter
+      return [...sessions.values()]
+        .filter((session) => worktree === undefined || session.worktree === worktree)
+        .filter((session) => parentID === undefined || (session.parentID ?? null) === parentID)
+        .sort((a, b) => b.time.updated - a.time.updated || compare(b.id, a.id))
+        .slice(0, limit)
+        .map(copy)
+    },
+    async deleteSession(id) {
+      assertOpen()
+      if (!sessions.has(id)) return false
+      remove(id)
+      return true
+    },
+    async messages(sessionID, page = {}) {
+      assertOpen()
+      const { after = "", limit = Number.POSITIVE_INFINITY } = page
+      const chosen = [...messages.values()]
+        .filter((message) => message.sessionID === sessionID && compare(message.id, after) > 0)
+        .sort((a, b) => compare(b.id, a.id))
+        .slice(0, limit)
+        .reverse()
+      const byMessage = Map.groupBy(parts.values(), (part) => part.messageID)
+      return chosen.map((message) => ({
+        message: copy(message),
+        parts: (byMessage.get(message.id) ?? []).sort((a, b) => compare(a.id, b.id)).map(copy),
+      }))
+    },
+    async todos(sessionID) {
+      assertOpen()
+      return copy(todos.get(sessionID) ?? [])
+    },
+    async grants(scope) {
+      assertOpen()
+      return [...grants.values()]
+        .filter((grant) =>
+          grant.scope === "session"
+            ? scope.sessionID !== undefined && grant.sessionID === scope.sessionID
+            : grant.worktree === scope.worktree,
+        )
+        .sort((a, b) => a.time.created - b.time.created || compare(a.id, b.id))
+        .map(copy)
+    },
+    async close() {
+      closed = true
+    },
+  }
+}
+
+function set<T>(table: Map<string, T>, id: string, value: T): () => void {
+  const before = table.get(id)
+  table.set(id, copy(value))
+  return () => {
+    if (before === undefined) table.delete(id)
+    else table.set(id, before)
+  }
+}
+
+function unset<T>(table: Map<string, T>, id: string): () => void {
+  const before = table.get(id)
+  table.delete(id)
+  return () => {
+    if (before !== undefined) table.set(id, before)
+  }
+}
+
+function demand(known: boolean, what: string): void {
+  if (!known) throw new StoreError(`The store refused a change: there is no ${what}.`)
+}
+
+function copy<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T
+}
+
+/** As SQLite compares text: by code units, not by a language's rules. */
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

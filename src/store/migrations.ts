@@ -1,0 +1,97 @@
+import type { DatabaseSync } from "node:sqlite"
+
+/** Marks a SQLite file as Tackle's own: "tkle" in ASCII. */
+export const applicationID = 0x74_6b_6c_65
+
+/**
+ * The schema's history: entry n brings a database from version n to n + 1. An entry that was released never changes.
+ *
+ * `data` holds the whole object as JSON; the other columns repeat what is looked up. A session's parent may be missing
+ * (an imported child), so it is no foreign key.
+ */
+export const migrations: readonly string[] = [
+  `
+  CREATE TABLE sessions (
+    id TEXT PRIMARY KEY,
+    parent_id TEXT,
+    worktree TEXT NOT NULL,
+    updated INTEGER NOT NULL,
+    data TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX sessions_by_time ON sessions (updated, id);
+  CREATE INDEX sessions_by_worktree ON sessions (worktree, updated, id);
+  CREATE INDEX sessions_by_parent ON sessions (parent_id, updated, id);
+
+  CREATE TABLE messages (
+    id TEXT PRIMARY KEY,
+    session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    data TEXT NOT NULL,
+    UNIQUE (session_id, id)
+  ) STRICT;
+
+  CREATE TABLE parts (
+    id TEXT PRIMARY KEY,
+    session_id TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    data TEXT NOT NULL,
+    FOREIGN KEY (session_id, message_id) REFERENCES messages (session_id, id) ON DELETE CASCADE
+  ) STRICT;
+  CREATE INDEX parts_by_message ON parts (session_id, message_id, id);
+
+  CREATE TABLE todos (
+    session_id TEXT PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
+    data TEXT NOT NULL
+  ) STRICT;
+
+  CREATE TABLE grants (
+    id TEXT PRIMARY KEY,
+    session_id TEXT REFERENCES sessions (id) ON DELETE CASCADE,
+    worktree TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    data TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX grants_by_session ON grants (session_id);
+  CREATE INDEX grants_by_worktree ON grants (worktree);
+  `,
+]
+
+/** What a database says of itself. `empty`: it has no table yet. */
+export interface DatabaseVersion {
+  version: number
+  kind: "empty" | "tackle" | "foreign"
+}
+
+/** Reads the version without changing anything. Throws what SQLite throws for a file that is no database. */
+export function readVersion(database: DatabaseSync): DatabaseVersion {
+  const version = pragma(database, "user_version")
+  if (pragma(database, "application_id") === applicationID) return { version, kind: "tackle" }
+  const tables = database.prepare("SELECT count(*) AS n FROM sqlite_schema").get()
+  return { version, kind: version === 0 && tables?.n === 0 ? "empty" : "foreign" }
+}
+
+/**
+ * Brings the database to the newest version, each step in a transaction of its own. The version is read again under the
+ * lock, since another process may have migrated meanwhile.
+ */
+export function migrate(database: DatabaseSync): void {
+  for (;;) {
+    database.exec("BEGIN IMMEDIATE")
+    try {
+      const version = pragma(database, "user_version")
+      const script = migrations[version]
+      if (script !== undefined) {
+        database.exec(script)
+        database.exec(`PRAGMA application_id = ${applicationID}; PRAGMA user_version = ${version + 1}`)
+      }
+      database.exec("COMMIT")
+      if (script === undefined) return
+    } catch (error) {
+      if (database.isTransaction) database.exec("ROLLBACK")
+      throw error
+    }
+  }
+}
+
+function pragma(database: DatabaseSync, name: "user_version" | "application_id"): number {
+  return Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0)
+}

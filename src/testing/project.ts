@@ -1,0 +1,59 @@
+import { execFile } from "node:child_process"
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { promisify } from "node:util"
+
+/** A directory of real files that a test works in. */
+export interface TemporaryProject {
+  /** Absolute, with every link on the way followed. */
+  directory: string
+  /** The absolute path of a file in it. */
+  path(...names: string[]): string
+  /** Writes a file in it, parents included. */
+  write(name: string, content: string | Uint8Array): Promise<void>
+  /** The text of a file in it; throws what the system throws where there is none. */
+  read(name: string): Promise<string>
+  /** Deletes the directory with all that is in it. May be called twice. */
+  remove(): Promise<void>
+}
+
+/**
+ * Makes a project below the system's temporary directory. With `git` it is a repository on branch `main` whose first
+ * commit holds the files; the person's own git configuration plays no part. The caller removes it.
+ */
+export async function temporaryProject(
+  files: Record<string, string> = {},
+  options: { git?: boolean } = {},
+): Promise<TemporaryProject> {
+  const directory = await realpath(await mkdtemp(join(tmpdir(), "tackle-project-")))
+  const project: TemporaryProject = {
+    directory,
+    path: (...names) => join(directory, ...names),
+    async write(name, content) {
+      await mkdir(dirname(join(directory, name)), { recursive: true })
+      await writeFile(join(directory, name), content)
+    },
+    read: (name) => readFile(join(directory, name), "utf8"),
+    remove: () => rm(directory, { recursive: true, force: true }),
+  }
+  for (const [name, content] of Object.entries(files)) await project.write(name, content)
+  if (options.git) await commitAll(directory)
+  return project
+}
+
+async function commitAll(directory: string): Promise<void> {
+  const env = {
+    PATH: process.env.PATH,
+    GIT_CONFIG_GLOBAL: "/dev/null",
+    GIT_CONFIG_SYSTEM: "/dev/null",
+    GIT_AUTHOR_NAME: "Test",
+    GIT_AUTHOR_EMAIL: "test@localhost",
+    GIT_COMMITTER_NAME: "Test",
+    GIT_COMMITTER_EMAIL: "test@localhost",
+  }
+  const git = (...args: string[]) => promisify(execFile)("git", args, { cwd: directory, env })
+  await git("init", "--quiet", "--initial-branch=main")
+  await git("add", "--all")
+  await git("commit", "--quiet", "--allow-empty", "--message", "Start")
+}

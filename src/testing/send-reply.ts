@@ -1,0 +1,103 @@
+import type { ServerResponse } from "node:http"
+import type { Fault, Reply } from "./reply.ts"
+import type { Asked, EventStream, WireFormat } from "./wire-format.ts"
+
+export interface AnswerTimes {
+  answerStart?: number
+  answerEnd?: number
+}
+
+interface Exchange {
+  reply: Reply
+  asked: Asked
+  format: WireFormat
+  response: ServerResponse
+}
+
+/**
+ * Sends one reply and says when its first and its last byte were handed to the system, in milliseconds of
+ * `performance.now()`; neither where no answer is sent. Returns early when the client goes away.
+ */
+export async function sendReply({ reply, asked, format, response }: Exchange): Promise<AnswerTimes> {
+  if (reply.delayMs) await pause(reply.delayMs, response)
+  if (response.destroyed || reply.fault === "hang") return {}
+  if (reply.fault === "reset") {
+    response.socket?.resetAndDestroy()
+    return {}
+  }
+  const status = reply.status ?? 200
+  const raw = rawBody(reply, status, format)
+  const streams = raw === undefined && format.streams(asked)
+  const answer = streams ? format.events(reply, asked) : halves(raw?.text ?? format.whole(reply, asked))
+  const { parts, end } = damaged(answer, reply.fault)
+  const type = raw?.type ?? (streams ? "text/event-stream; charset=utf-8" : "application/json")
+  const delayMs = streams ? reply.pieceDelayMs : undefined
+  // One buffer, made before the clock starts: the client's time is measured from here.
+  const writes = delayMs === undefined ? [Buffer.from(parts.join(""))] : parts
+  response.writeHead(status, { "content-type": type, "cache-control": "no-cache", ...reply.headers })
+  const answerStart = performance.now()
+  await write(response, writes, delayMs)
+  if (end === "close") response.end()
+  // The last part has to be with the system first, or the client would see less than was scripted.
+  if (end === "cut") response.write("", () => response.socket?.destroy())
+  return { answerStart, answerEnd: performance.now() }
+}
+
+/** What is sent in place of a well-formed answer, if anything is. */
+function rawBody(
+  reply: Reply,
+  status: number,
+  format: WireFormat,
+): { type: string; text: string } | undefined {
+  if (reply.fault === "html")
+    return { type: "text/html", text: "<html><body><h1>Bad gateway</h1></body></html>\n" }
+  if (reply.body !== undefined) return { type: "application/json", text: reply.body }
+  if (status >= 400)
+    return { type: "application/json", text: format.error(reply.text ?? `Scripted status ${status}.`) }
+  return undefined
+}
+
+function damaged(answer: EventStream, fault?: Fault): { parts: string[]; end: "close" | "hang" | "cut" } {
+  const all = [...answer.content, ...answer.ending]
+  const half = Math.ceil(all.length / 2)
+  const first = all.slice(0, half)
+  const next = all[half] ?? ""
+  switch (fault) {
+    case "hang-mid":
+      return { parts: first, end: "hang" }
+    case "cut":
+      return { parts: first, end: "cut" }
+    case "half-event":
+      return { parts: [...first, next.slice(0, next.length / 2)], end: "close" }
+    case "garbage":
+      return { parts: [...first, 'data: {"id": no JSON\n\n', ...all.slice(half)], end: "close" }
+    case "no-finish":
+      return { parts: answer.content, end: "close" }
+    default:
+      return { parts: all, end: "close" }
+  }
+}
+
+/** A body in two parts, so that the faults of a stream have a middle here too. */
+function halves(body: string): EventStream {
+  const middle = Math.ceil(body.length / 2)
+  return { content: [body.slice(0, middle)], ending: [body.slice(middle)] }
+}
+
+async function write(response: ServerResponse, writes: (string | Buffer)[], delayMs = 0): Promise<void> {
+  for (const [position, part] of writes.entries()) {
+    if (position > 0) await pause(delayMs, response)
+    if (response.destroyed) return
+    response.write(part)
+  }
+}
+
+/** Waits, but no longer than the client does. */
+async function pause(ms: number, response: ServerResponse): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  response.once("close", resolve)
+  await promise
+  clearTimeout(timer)
+  response.off("close", resolve)
+}

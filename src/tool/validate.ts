@@ -1,0 +1,59 @@
+import type * as z from "zod"
+import { TackleError } from "../util/errors.ts"
+import type { Definition } from "./tool.ts"
+
+/** The model's arguments do not fit the tool's schema. The message is what the model reads. */
+export class InvalidArgumentsError extends TackleError {
+  readonly tool: string
+  constructor(tool: string, message: string, cause: z.ZodError) {
+    super(message, { code: "tool.invalid-arguments", recoverable: true, cause })
+    this.tool = tool
+  }
+}
+
+/**
+ * The parsed arguments, with defaults and coercions applied. Throws {@link InvalidArgumentsError} with a text that
+ * names every place, what was expected there and what came; a tool's own `formatValidationError` replaces it whole.
+ */
+export async function validateArguments<P extends z.ZodType>(
+  tool: { id: string; definition: Definition<P> },
+  args: unknown,
+): Promise<z.output<P>> {
+  const { id, definition } = tool
+  const parsed = await definition.parameters.safeParseAsync(args, { reportInput: true })
+  if (parsed.success) return parsed.data
+  const message = definition.formatValidationError
+    ? definition.formatValidationError(parsed.error)
+    : `The ${id} tool was called with invalid arguments: ${describeIssues(parsed.error)}.\nPlease rewrite the input so it satisfies the expected schema.`
+  throw new InvalidArgumentsError(id, message, parsed.error)
+}
+
+/** All issues in one line each place: `filePath: expected string, got nothing; limit: expected number, got "two"`. */
+export function describeIssues(error: z.ZodError): string {
+  return error.issues.map(describeIssue).join("; ")
+}
+
+function describeIssue(issue: z.core.$ZodIssue): string {
+  const place = issue.path.length === 0 ? "the input" : issue.path.map(String).join(".")
+  switch (issue.code) {
+    case "invalid_type":
+      return `${place}: expected ${issue.expected}, got ${describeValue(issue.input)}`
+    case "invalid_value":
+      return `${place}: expected ${issue.values.map((value) => JSON.stringify(value)).join(" or ")}, got ${describeValue(issue.input)}`
+    case "unrecognized_keys":
+      return `${place}: unknown ${issue.keys.length > 1 ? "keys" : "key"} ${issue.keys.map((key) => `"${key}"`).join(", ")}`
+    default:
+      return `${place}: ${issue.message}, got ${describeValue(issue.input)}`
+  }
+}
+
+const shownLength = 60
+
+function describeValue(value: unknown): string {
+  if (value === undefined) return "nothing"
+  if (value === null) return "null"
+  if (Array.isArray(value)) return `an array of ${value.length}`
+  if (typeof value === "object") return "an object"
+  const text = typeof value === "string" ? JSON.stringify(value) : String(value)
+  return text.length > shownLength ? `${text.slice(0, shownLength)}…` : text
+}

@@ -1,0 +1,72 @@
+import { execFile } from "node:child_process"
+import { randomBytes } from "node:crypto"
+import { closeSync, constants, openSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { errorMessage, TackleError } from "./errors.ts"
+
+/** The two ends of a pipe, as descriptors that children do not inherit by themselves. Whoever takes it closes both. */
+export interface Pipe {
+  /** Does not block: reading an empty pipe answers EAGAIN. */
+  readonly read: number
+  readonly write: number
+}
+
+/** The system would not make a pipe: no `mkfifo`, or a temporary directory that cannot be written. */
+export class PipeError extends TackleError {
+  constructor(cause: unknown) {
+    super(
+      `No pipe could be made in ${tmpdir()} (${errorMessage(cause)}). ` +
+        "Commands need `mkfifo` and a temporary directory that can be written; TMPDIR names another one.",
+      { code: "pipe.unavailable", recoverable: false, cause },
+    )
+  }
+}
+
+/** One `mkfifo` takes about 4 ms, whether it makes one or eight. What is over waits, open, for the next calls. */
+const batchSize = 8
+
+const makeFifos = promisify(execFile)
+const ready: Pipe[] = []
+let making: Promise<void> | undefined
+
+/**
+ * A real pipe. What Node itself gives a child is a socket: `> /dev/stderr` fails on it, both outputs cannot share one,
+ * and reading it costs half as much time again. Node has no call for pipe(2), but a named pipe that was opened at both
+ * ends and unlinked is the same thing. Throws {@link PipeError}.
+ */
+export async function openPipe(): Promise<Pipe> {
+  for (;;) {
+    const pipe = ready.pop()
+    if (pipe) return pipe
+    making ??= makePipes().finally(() => {
+      making = undefined
+    })
+    await making
+  }
+}
+
+async function makePipes(): Promise<void> {
+  const stem = join(tmpdir(), `tackle-${randomBytes(12).toString("hex")}`)
+  const paths = Array.from({ length: batchSize }, (_, index) => `${stem}-${index}`)
+  try {
+    await makeFifos("mkfifo", ["-m", "600", ...paths], { cwd: "/" })
+    for (const path of paths) ready.push(openBothEnds(path))
+  } catch (error) {
+    throw new PipeError(error)
+  } finally {
+    for (const path of paths) rmSync(path, { force: true })
+  }
+}
+
+/** The reading end first: without a reader the writing end would wait for one. */
+function openBothEnds(path: string): Pipe {
+  const read = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
+  try {
+    return { read, write: openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW) }
+  } catch (error) {
+    closeSync(read)
+    throw error
+  }
+}

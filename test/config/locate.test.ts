@@ -1,0 +1,67 @@
+import { mkdirSync } from "node:fs"
+import { join } from "node:path"
+import { afterEach, beforeEach, expect, test } from "vitest"
+import { configDirectories, findWorktree, projectTrustItems } from "../../src/config/locate.ts"
+import { createPlace, type TestPlace } from "./place.ts"
+
+let place: TestPlace
+
+beforeEach(() => {
+  place = createPlace()
+})
+afterEach(() => place.remove())
+
+test("the work tree is the nearest directory upwards with .git, a directory or a file", () => {
+  const deep = join(place.project, "a/b")
+  mkdirSync(deep, { recursive: true })
+  expect(findWorktree(deep)).toBe(place.project)
+  place.write("project/a/.git", "gitdir: elsewhere")
+  expect(findWorktree(deep)).toBe(join(place.project, "a"))
+  expect(findWorktree(place.home)).toBe(place.home)
+})
+
+test("config directories: the user's, then the project's from its root down; only those that exist", () => {
+  for (const name of [
+    "home/.config/tackle/x",
+    "project/.tackle/x",
+    "project/sub/.opencode/x",
+    "project/sub/.tackle/x",
+  ]) {
+    place.write(name, "")
+  }
+  place.write("project/.opencode", "a file")
+  const location = {
+    directory: join(place.project, "sub"),
+    worktree: place.project,
+    home: place.home,
+    environment: {},
+  }
+  expect(configDirectories(location)).toEqual([
+    { path: join(place.home, ".config/tackle"), scope: "user" },
+    { path: join(place.project, "sub/.opencode"), scope: "project" },
+    { path: join(place.project, ".tackle"), scope: "project" },
+    { path: join(place.project, "sub/.tackle"), scope: "project" },
+  ])
+})
+
+test("what has to be trusted: config and tools of the project, none of the user's", () => {
+  place.write("home/.config/tackle/config.json", {})
+  place.write("home/.config/tackle/tool/mine.ts", "")
+  place.write("project/sub/tackle.toml", "")
+  place.write("project/opencode.json", {})
+  place.write("project/.opencode/tool/a.ts", "")
+  place.write("project/sub/.tackle/tools/b", "")
+  place.write("project/other/tackle.json", {})
+  const location = {
+    directory: join(place.project, "sub"),
+    worktree: place.project,
+    home: place.home,
+    environment: {},
+  }
+  expect(projectTrustItems(location).map(({ kind, path }) => `${kind} ${path}`)).toEqual([
+    "tool .opencode/tool/a.ts",
+    "config opencode.json",
+    "tool sub/.tackle/tools/b",
+    "config sub/tackle.toml",
+  ])
+})

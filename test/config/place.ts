@@ -1,0 +1,34 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { type LoadConfigOptions, type LoadedConfig, loadConfig } from "../../src/config/load.ts"
+
+/** A home and a project in a temporary directory. */
+export interface TestPlace {
+  home: string
+  project: string
+  /** Writes a file below the place's root; texts as they are, other values as JSON. Returns its absolute path. */
+  write(path: string, content: unknown): string
+  load(options?: Partial<LoadConfigOptions>): Promise<LoadedConfig>
+  remove(): void
+}
+
+export function createPlace(): TestPlace {
+  const root = mkdtempSync(join(tmpdir(), "tackle-config-"))
+  const [home, project] = [join(root, "home"), join(root, "project")]
+  mkdirSync(join(project, ".git"), { recursive: true })
+  mkdirSync(home)
+  return {
+    home,
+    project,
+    write(path, content) {
+      const file = join(root, path)
+      mkdirSync(dirname(file), { recursive: true })
+      writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content))
+      return file
+    },
+    load: (options) =>
+      loadConfig({ directory: project, worktree: project, home, environment: {}, trusted: true, ...options }),
+    remove: () => rmSync(root, { recursive: true, force: true }),
+  }
+}

@@ -1,0 +1,29 @@
+import { expect, test } from "vitest"
+import { configJsonSchema } from "../../src/config/schema.ts"
+import { isRecord } from "../../src/util/json.ts"
+
+test("the JSON Schema for editors names and describes every key", () => {
+  const schema = configJsonSchema()
+  const properties = isRecord(schema.properties) ? schema.properties : {}
+  expect(Object.keys(properties)).toEqual([
+    "$schema",
+    "model",
+    "small_model",
+    "default_agent",
+    "provider",
+    "permission",
+    "agent",
+    "tools",
+    "override",
+    "instructions",
+    "truncate",
+    "experimental",
+    "shell",
+    "retry",
+    "timeout",
+  ])
+  const silent = Object.entries(properties).filter(([, value]) => !isRecord(value) || !value.description)
+  expect(silent).toEqual([])
+  expect(schema.additionalProperties).toBe(false)
+  expect(JSON.parse(JSON.stringify(schema))).toEqual(schema)
+})

@@ -1,0 +1,225 @@
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import { createPromptBuilder, toPrompt } from "../../src/model/convert.ts"
+import type { ModelInfo } from "../../src/model/model.ts"
+import type { MessageWithParts } from "../../src/schema/message.ts"
+import { pending, start } from "../../src/schema/tool-state.ts"
+import { assistant, call, completed, failed, ref, user } from "./history.ts"
+
+const model: ModelInfo = { ref, name: "m", toolCall: true, limit: {} }
+const png = "data:image/png;base64,iVBORw0KGgo="
+
+function convert(messages: MessageWithParts[], info: ModelInfo = model) {
+  return toPrompt({ system: [], messages, model: info })
+}
+
+test("system prompts, text, calls and their results in order", () => {
+  const messages = [
+    user("hello"),
+    assistant("On it.", call("read", "c1", completed({ filePath: "a" }, "A")), call("bash", "c2", failed({}, "no"))),
+    assistant("Done."),
+  ]
+  expect(toPrompt({ system: ["one", "", "two"], messages, model })).toEqual([
+    { role: "system", content: "one" },
+    { role: "system", content: "two" },
+    { role: "user", content: [{ type: "text", text: "hello" }] },
+    {
+      role: "assistant",
+      content: [
+        { type: "text", text: "On it." },
+        { type: "tool-call", toolCallId: "c1", toolName: "read", input: { filePath: "a" } },
+        { type: "tool-call", toolCallId: "c2", toolName: "bash", input: {} },
+      ],
+    },
+    {
+      role: "tool",
+      content: [
+        { type: "tool-result", toolCallId: "c1", toolName: "read", output: { type: "text", value: "A" } },
+        { type: "tool-result", toolCallId: "c2", toolName: "bash", output: { type: "text", value: "Error: no" } },
+      ],
+    },
+    { role: "assistant", content: [{ type: "text", text: "Done." }] },
+  ])
+})
+
+test("a call without an end gets a result that tells what is known", () => {
+  const waiting = pending('{"command":"rm')
+  const running = start(pending(), { command: "make" }, 1)
+  const [, results] = convert([assistant(call("bash", "c1", waiting), call("bash", "c2", running))])
+  const texts = results?.role === "tool" ? results.content.map((part) => "output" in part && part.output) : []
+  expect(texts).toMatchObject([
+    { value: expect.stringMatching(/^Error: .*before it started/) },
+    { value: expect.stringMatching(/^Error: .*may have taken effect/) },
+  ])
+})
+
+test("every call has exactly one result, right after the message that made it", () => {
+  const state = fc.oneof(
+    fc.constant(pending("{")),
+    fc.constant(start(pending(), {}, 1)),
+    fc.string().map((output) => completed({}, output)),
+    fc.string().map((error) => failed({ a: error }, error)),
+  )
+  const message = fc.oneof(
+    fc.string().map((text) => user(text)),
+    fc
+      .tuple(fc.string(), fc.array(state, { maxLength: 4 }))
+      .map(([text, states]) => assistant(text, ...states.map((one, index) => call("t", `c${index}`, one)))),
+  )
+  fc.assert(
+    fc.property(fc.array(message, { maxLength: 8 }), (messages) => {
+      const prompt = convert(messages)
+      for (const [index, entry] of prompt.entries()) {
+        expect(entry.content.length).toBeGreaterThan(0)
+        if (entry.role === "tool") expect(prompt[index - 1]?.role).toBe("assistant")
+        if (entry.role !== "assistant") continue
+        const ids = entry.content.flatMap((part) => (part.type === "tool-call" ? [part.toolCallId] : []))
+        const next = prompt[index + 1]
+        const answered =
+          next?.role === "tool"
+            ? next.content.flatMap((part) => (part.type === "tool-result" ? [part.toolCallId] : []))
+            : []
+        expect(answered).toEqual(ids)
+      }
+      expect(JSON.stringify(prompt)).not.toMatch(/\\ud[89a-f]/i)
+    }),
+  )
+})
+
+test("half surrogate pairs are replaced everywhere", () => {
+  const half = "x\ud83d"
+  const prompt = convert([user(half), assistant(half, call("t", "c", completed({ [half]: [{ a: half }] }, half)))])
+  expect(JSON.stringify(prompt)).not.toContain("\\ud83d")
+  expect(JSON.stringify(prompt)).toContain("x\ufffd")
+})
+
+test("messages without content are left out, thoughts without an answer too", () => {
+  const thought = { type: "reasoning", text: "hm", time: { start: 1 } } as const
+  expect(convert([user(), assistant(), assistant(" \n"), assistant(thought)])).toEqual([])
+})
+
+test("thoughts and metadata go back to the model they came from and to no other", () => {
+  const metadata = { anthropic: { signature: "s" } }
+  const thought = { type: "reasoning", text: "hm", time: { start: 1 }, metadata } as const
+  const history = [assistant(thought, { type: "text", text: "hi", metadata })]
+  expect(convert(history)).toEqual([
+    {
+      role: "assistant",
+      content: [
+        { type: "reasoning", text: "hm", providerOptions: metadata },
+        { type: "text", text: "hi", providerOptions: metadata },
+      ],
+    },
+  ])
+  const other = { ...model, ref: { providerID: "test", modelID: "other" } }
+  expect(convert(history, other)).toEqual([{ role: "assistant", content: [{ type: "text", text: "hi" }] }])
+})
+
+test("a name that servers refuse does not spoil the history", () => {
+  const [message] = convert([assistant(call("functions.read file!", "c", failed({}, "no such tool")))])
+  expect(message?.content[0]).toMatchObject({ toolName: "functions_read_file_" })
+})
+
+describe("files", () => {
+  const image = { type: "file", mime: "image/png", url: png, filename: "a.png" } as const
+  const withFiles: ModelInfo = { ...model, attachment: true }
+
+  test("images of the person are sent as data to a model that takes them", () => {
+    expect(convert([user("look", image)], withFiles)).toMatchObject([
+      {
+        content: [
+          { type: "text" },
+          { type: "file", mediaType: "image/png", filename: "a.png", data: { type: "data", data: "iVBORw0KGgo=" } },
+        ],
+      },
+    ])
+  })
+
+  test("any other model reads that they were not sent", () => {
+    const [message] = convert([user("look", image)])
+    expect(message?.content[1]).toMatchObject({ type: "text", text: expect.stringContaining("a.png) was not sent") })
+  })
+
+  test("text within a data URL is text; a path to text stands beside its content already", () => {
+    const inline = { type: "file", mime: "text/plain", url: "data:text/plain,h%C3%A4llo" } as const
+    const path = { type: "file", mime: "text/plain", url: "/w/a.txt" } as const
+    expect(convert([user(inline, path)])).toMatchObject([{ content: [{ type: "text", text: "hällo" }] }])
+  })
+
+  test("what a call returned follows in a message of the user's, or is part of the result", () => {
+    const attachments = [{ type: "file" as const, mime: "image/png", url: png }]
+    const history = [assistant(call("read", "c", completed({}, "Image read.", attachments)))]
+    expect(convert(history, withFiles)).toMatchObject([
+      { role: "assistant" },
+      { role: "tool", content: [{ output: { type: "text", value: "Image read." } }] },
+      { role: "user", content: [{ type: "text" }, { type: "file", mediaType: "image/png" }] },
+    ])
+    expect(convert(history, { ...withFiles, family: "anthropic" })).toMatchObject([
+      { role: "assistant" },
+      {
+        role: "tool",
+        content: [{ output: { type: "content", value: [{ text: "Image read." }, { type: "file" }] } }],
+      },
+    ])
+    expect(convert(history)).toMatchObject([
+      { role: "assistant" },
+      { role: "tool", content: [{ output: { value: expect.stringContaining("was not sent") } }] },
+    ])
+  })
+})
+
+describe("anthropic", () => {
+  const anthropic: ModelInfo = { ...model, family: "anthropic" }
+
+  test("call ids lose what its server refuses, in call and result alike", () => {
+    const prompt = convert([assistant(call("read", "functions.read:0", completed({}, "")))], anthropic)
+    expect(prompt).toMatchObject([
+      { content: [{ toolCallId: "functions_read_0" }] },
+      { content: [{ toolCallId: "functions_read_0" }] },
+    ])
+  })
+
+  test("the system prompt and the last message are marked for the cache, each time anew", () => {
+    const build = createPromptBuilder()
+    const first = user("one")
+    const mark = { anthropic: { cacheControl: { type: "ephemeral" } } }
+    const before = build({ system: ["a", "b"], messages: [first], model: anthropic })
+    expect(before.map(({ providerOptions }) => providerOptions)).toEqual([undefined, mark, mark])
+    const after = build({ system: ["a", "b"], messages: [first, assistant("x"), user("y")], model: anthropic })
+    expect(after.map(({ providerOptions }) => providerOptions)).toEqual([
+      undefined,
+      mark,
+      undefined,
+      undefined,
+      mark,
+    ])
+  })
+})
+
+describe("the builder", () => {
+  test("keeps settled messages and converts the others anew", () => {
+    const build = createPromptBuilder()
+    const settled = user("one")
+    const open = assistant(call("bash", "c", start(pending(), {}, 1)))
+    delete open.message.time.completed
+    const messages = [settled, open]
+    const before = build({ system: [], messages, model })
+    const part = open.parts[0]
+    if (part?.type === "tool") part.state = completed({}, "done")
+    const after = build({ system: [], messages, model })
+    expect(after[0]).toBe(before[0])
+    expect(after[2]).toMatchObject({ content: [{ output: { value: "done" } }] })
+  })
+
+  test("gives what a fresh conversion gives, after messages went, came and changed", () => {
+    const build = createPromptBuilder()
+    const messages = [user("a"), assistant("b", call("t", "c", completed({}, "r"))), user("d")]
+    build({ system: [], messages, model })
+    messages[1]?.parts.pop()
+    messages.shift()
+    messages.push(user("e"))
+    expect(build({ system: [], messages, model })).toEqual(convert(messages))
+    const other = { ...model, family: "anthropic" as const }
+    expect(build({ system: [], messages, model: other })).toEqual(convert(messages, other))
+  })
+})

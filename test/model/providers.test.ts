@@ -1,0 +1,303 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { toPrompt } from "../../src/model/convert.ts"
+import { createCredentials } from "../../src/model/credentials.ts"
+import { ModelNotFoundError, ProviderError } from "../../src/model/errors.ts"
+import { type Model, ProviderConfig, parseModelName } from "../../src/model/model.ts"
+import { createModels, type ModelsDependencies } from "../../src/model/providers.ts"
+import { type StepEvent, streamStep } from "../../src/model/stream.ts"
+import { UsageError } from "../../src/util/errors.ts"
+import { assistant, call, completed, failed, user } from "./history.ts"
+import { sendEvents, shortAnswer, startServer } from "./server.ts"
+
+let directory: string
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "tackle-model-"))
+})
+
+afterEach(() => rm(directory, { recursive: true, force: true }))
+
+function models(dependencies: Partial<ModelsDependencies> = {}) {
+  const environment = dependencies.environment ?? {}
+  const credentials = createCredentials({ environment, authFile: join(directory, "auth.json") })
+  return createModels({ config: {}, credentials, environment, ...dependencies })
+}
+
+const named = parseModelName
+
+async function ask(model: Model, signal = new AbortController().signal): Promise<StepEvent[]> {
+  const messages = [
+    user("list"),
+    assistant(
+      "I will.",
+      call("bash", "call_1", completed({ command: "ls" }, "a.txt")),
+      call("read", "call_2", failed({ filePath: "b" }, "File not found")),
+    ),
+  ]
+  const events: StepEvent[] = []
+  for await (const event of streamStep({
+    language: await model.language(),
+    info: model.info,
+    prompt: toPrompt({ system: ["Be brief."], messages, model: model.info }),
+    tools: [
+      {
+        name: "bash",
+        description: "Runs a command",
+        inputSchema: { type: "object", properties: { command: { type: "string" } }, required: ["command"] },
+      },
+    ],
+    signal,
+  })) {
+    events.push(event)
+  }
+  return events
+}
+
+describe("names", () => {
+  test("the first slash parts provider and model", () => {
+    expect(named("openrouter/meta/llama")).toEqual({ providerID: "openrouter", modelID: "meta/llama" })
+  })
+
+  test.each(["gpt-5", "/x", "openai/", ""])("%j is refused with the form and what is known", (name) => {
+    expect(() => parseModelName(name, ["tackle/offline"])).toThrow(UsageError)
+    expect(() => parseModelName(name, ["tackle/offline"])).toThrow(/provider\/model.*tackle\/offline/)
+  })
+
+  test("any model of a known provider can be named without config", async () => {
+    const model = await models().get(named("openai/gpt-99"))
+    expect(model.info).toMatchObject({ ref: named("openai/gpt-99"), toolCall: true, attachment: true })
+  })
+
+  test("an unknown provider, and a model that a provider does not list, are refused with near names", async () => {
+    const config = { mine: { models: { alpha: {} } } }
+    await expect(models({ config }).get(named("mine/alpah"))).rejects.toThrow(ModelNotFoundError)
+    await expect(models({ config }).get(named("mine/alpah"))).rejects.toThrow("Did you mean mine/alpha")
+    await expect(models().get(named("nowhere/x"))).rejects.toThrow(/There is no model nowhere\/x/)
+    await expect(models().get(named("constructor/x"))).rejects.toThrow(ModelNotFoundError)
+    await expect(models().get(named("tackle/other"))).rejects.toThrow("tackle/offline")
+  })
+
+  test("the list holds the config's models and the built-in one", () => {
+    const config = {
+      mine: {
+        models: {
+          alpha: {
+            name: "Alpha",
+            tool_call: false,
+            limit: { context: 1000 },
+            cost: { input: 1, output: 2, cache_read: 0.5 },
+          },
+        },
+      },
+    }
+    expect(models({ config }).list()).toMatchObject([
+      {
+        ref: { providerID: "mine", modelID: "alpha" },
+        name: "Alpha",
+        toolCall: false,
+        limit: { context: 1000 },
+        cost: { input: 1, output: 2, cacheRead: 0.5 },
+        attachment: false,
+      },
+      { ref: { providerID: "tackle", modelID: "offline" } },
+    ])
+  })
+
+  test("the config's shape is read, unknown keys are refused, unknown options kept", () => {
+    const options = { baseURL: "http://x", organization: "o" }
+    expect(ProviderConfig.parse({ options }).options).toEqual(options)
+    expect(ProviderConfig.safeParse({ model: {} }).success).toBe(false)
+    expect(ProviderConfig.safeParse({ models: { a: { tools: true } } }).success).toBe(false)
+  })
+})
+
+describe("keys", () => {
+  test("without one the error names the variable, and nothing is asked", async () => {
+    let asked = 0
+    const model = await models({
+      fetch: async () => {
+        asked++
+        return new Response()
+      },
+    }).get(named("anthropic/claude-x"))
+    await expect(ask(model)).rejects.toThrow(ProviderError)
+    await expect(ask(model)).rejects.toThrow(/Anthropic needs a key.*ANTHROPIC_API_KEY.*tackle auth/)
+    expect(asked).toBe(0)
+  })
+
+  test("a key that came since is found", async () => {
+    const environment: Record<string, string> = {}
+    const model = await models({ environment }).get(named("openai/gpt-5"))
+    await expect(model.language()).rejects.toThrow("OPENAI_API_KEY")
+    environment.OPENAI_API_KEY = "k"
+    expect(await model.language()).toBe(await model.language())
+  })
+
+  test.each([
+    ["config before environment", { apiKey: "c" }, { OPENAI_API_KEY: "e" }, "c"],
+    ["environment before file", {}, { OPENAI_API_KEY: "e" }, "e"],
+    ["file last", {}, {}, "f"],
+  ])("%s", async (_, options, environment, expected) => {
+    const auth = { openai: { type: "api", key: "f" }, github: { type: "oauth", refresh: "r" } }
+    await writeFile(join(directory, "auth.json"), JSON.stringify(auth), { mode: 0o600 })
+    await using server = await startServer((response) => sendEvents(response, shortAnswer))
+    const config = { openai: { options: { baseURL: server.origin, ...options } } }
+    await ask(await models({ config, environment }).get(named("openai/gpt-5")))
+    expect(server.received[0]?.headers.authorization).toBe(`Bearer ${expected}`)
+  })
+
+  test("an auth file that others may read, or that is none, is refused by name", async () => {
+    const path = join(directory, "auth.json")
+    const model = await models().get(named("openai/gpt-5"))
+    await writeFile(path, "{}", { mode: 0o644 })
+    await expect(model.language()).rejects.toThrow(`chmod 600 ${path}`)
+    await rm(path)
+    await writeFile(path, '{"openai": "k"}', { mode: 0o600 })
+    await expect(model.language()).rejects.toThrow("is no auth file")
+  })
+})
+
+describe("requests of the packages", () => {
+  test("openai", async () => {
+    await using server = await startServer((response) => sendEvents(response, shortAnswer))
+    const environment = { OPENAI_API_KEY: "k", OPENAI_BASE_URL: `${server.origin}/v1` }
+    const events = await ask(await models({ environment }).get(named("openai/gpt-4.1")))
+    expect(events.at(-1)).toMatchObject({ type: "finish", reason: "stop", tokens: { output: 3 } })
+    const { url, body } = server.received[0] ?? {}
+    expect(url).toBe("/v1/chat/completions")
+    expect(body.tools).toMatchObject([{ type: "function", function: { name: "bash" } }])
+    expect(body.messages).toMatchObject([
+      { role: "system", content: "Be brief." },
+      { role: "user", content: "list" },
+      { role: "assistant", content: "I will.", tool_calls: [{ id: "call_1" }, { id: "call_2" }] },
+      { role: "tool", tool_call_id: "call_1", content: "a.txt" },
+      { role: "tool", tool_call_id: "call_2", content: "Error: File not found" },
+    ])
+  })
+
+  test("anthropic", async () => {
+    const answer = [
+      {
+        type: "message_start",
+        message: {
+          id: "m",
+          type: "message",
+          role: "assistant",
+          model: "c",
+          content: [],
+          usage: { input_tokens: 5, output_tokens: 1 },
+        },
+      },
+      { type: "content_block_start", index: 0, content_block: { type: "tool_use", id: "t1", name: "bash", input: {} } },
+      { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: '{"command":' } },
+      { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: '"ls"}' } },
+      { type: "content_block_stop", index: 0 },
+      { type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 9 } },
+      { type: "message_stop" },
+    ]
+    await using server = await startServer((response) => sendEvents(response, answer))
+    const environment = { ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: `${server.origin}/v1` }
+    const events = await ask(await models({ environment }).get(named("anthropic/claude-x")))
+    expect(events).toContainEqual({ type: "tool-call", callID: "t1", tool: "bash", input: '{"command":"ls"}' })
+    expect(events.at(-1)).toMatchObject({ reason: "tool-calls", tokens: { input: 5, output: 9 } })
+    const { url, headers, body } = server.received[0] ?? {}
+    expect(url).toBe("/v1/messages")
+    expect(headers?.["x-api-key"]).toBe("k")
+    expect(body.tools).toMatchObject([{ name: "bash", input_schema: { type: "object" } }])
+    expect(body.system).toMatchObject([{ text: "Be brief.", cache_control: { type: "ephemeral" } }])
+    expect(body.messages).toMatchObject([
+      { role: "user" },
+      { role: "assistant", content: [{ type: "text" }, { type: "tool_use", id: "call_1" }, { id: "call_2" }] },
+      {
+        role: "user",
+        content: [
+          { type: "tool_result", tool_use_id: "call_1", content: "a.txt" },
+          { type: "tool_result", tool_use_id: "call_2", content: "Error: File not found" },
+        ],
+      },
+    ])
+  })
+
+  test("google, by its second variable", async () => {
+    const answer = [
+      {
+        candidates: [
+          {
+            content: { role: "model", parts: [{ functionCall: { name: "bash", args: { command: "ls" } } }] },
+            finishReason: "STOP",
+          },
+        ],
+        usageMetadata: { promptTokenCount: 7, candidatesTokenCount: 2, totalTokenCount: 9 },
+      },
+    ]
+    await using server = await startServer((response) => sendEvents(response, answer))
+    const config = { google: { options: { baseURL: `${server.origin}/v1beta` } } }
+    const environment = { GEMINI_API_KEY: "k" }
+    const events = await ask(await models({ config, environment }).get(named("google/gemini-2.5-flash")))
+    expect(events).toContainEqual(
+      expect.objectContaining({ type: "tool-call", tool: "bash", input: '{"command":"ls"}' }),
+    )
+    expect(events.at(-1)).toMatchObject({ type: "finish", reason: "tool-calls", tokens: { input: 7, output: 2 } })
+    const { url, headers, body } = server.received[0] ?? {}
+    expect(url).toContain("/v1beta/models/gemini-2.5-flash:streamGenerateContent")
+    expect(headers?.["x-goog-api-key"]).toBe("k")
+    expect(JSON.stringify(body.tools)).toContain('"name":"bash"')
+    expect(body.contents.at(-1).parts).toMatchObject([
+      { functionResponse: { name: "bash", response: { content: "a.txt" } } },
+      { functionResponse: { name: "read", response: { content: "Error: File not found" } } },
+    ])
+  })
+
+  test("a known local server needs neither config nor key", async () => {
+    await using server = await startServer((response) => sendEvents(response, shortAnswer))
+    const redirect: typeof fetch = (input, init) =>
+      fetch(String(input).replace("http://127.0.0.1:11434", server.origin), init)
+    await ask(await models({ fetch: redirect }).get(named("ollama/qwen3")))
+    expect(server.received[0]?.url).toBe("/v1/chat/completions")
+    expect(server.received[0]?.headers.authorization).toBeUndefined()
+  })
+})
+
+describe("other packages", () => {
+  async function foreign(npm: string, source?: string) {
+    if (source !== undefined) await writeFile(join(directory, "index.mjs"), source)
+    const config = { mine: { npm, options: { region: "eu" } } }
+    return (await models({ config }).get(named("mine/m"))).language()
+  }
+
+  test("load by their name and get the settings", async () => {
+    const source = `export const createMine = (settings) => ({
+      languageModel: (id) => ({ specificationVersion: "v4", supportedUrls: {}, doStream: async () => { throw new Error(id + settings.region + settings.name) } })
+    })`
+    const language = await foreign(pathToFileURL(join(directory, "index.mjs")).href, source)
+    await expect(language.doStream({ prompt: [] })).rejects.toThrow("meumine")
+    expect(language).toMatchObject({ provider: "mine", modelId: "m" })
+  })
+
+  test("that are missing, of another version or none at all are refused with what to do", async () => {
+    await expect(foreign("@nobody/has-this")).rejects.toThrow("npm install @nobody/has-this")
+    const old = join(directory, "index.mjs")
+    await expect(
+      foreign(
+        pathToFileURL(old).href,
+        `export const createX = () => ({ languageModel: () => ({ specificationVersion: "v2" }) })`,
+      ),
+    ).rejects.toThrow('speaks version "v2"')
+    await expect(foreign("node:path")).rejects.toThrow("no AI SDK provider")
+  })
+
+  test("a compatible server without an address is refused by the key that is missing", async () => {
+    const model = await models({ config: { mine: {} } }).get(named("mine/m"))
+    await expect(model.language()).rejects.toThrow("provider.mine.options.baseURL")
+  })
+})
+
+test("providers given as code go before the config's", async () => {
+  const info = { ref: named("mine/x"), name: "x", toolCall: true, limit: {} }
+  const extra = { mine: () => ({ info, language: () => Promise.reject(new Error("not used")) }) }
+  expect((await models({ extra, config: { mine: {} } }).get(named("mine/x"))).info).toBe(info)
+})

@@ -1,0 +1,52 @@
+import { expect, test } from "vitest"
+import * as z from "zod"
+import { toJsonSchema, transformSchema } from "../../src/model/schema.ts"
+
+test("the input side, closed, described, without noise", () => {
+  const schema = z.object({
+    path: z.string().min(1).describe("Where"),
+    limit: z.coerce.number().int().min(1).optional().describe("How many"),
+    mode: z.enum(["a", "b"]).default("a"),
+    count: z.number().int(),
+    inner: z.array(z.object({ x: z.boolean() })),
+    map: z.record(z.string(), z.number()),
+    open: z.looseObject({}),
+  })
+  expect(toJsonSchema(schema)).toEqual({
+    type: "object",
+    properties: {
+      path: { type: "string", minLength: 1, description: "Where" },
+      limit: { type: "integer", minimum: 1, description: "How many" },
+      mode: { type: "string", enum: ["a", "b"], default: "a" },
+      count: { type: "integer" },
+      inner: {
+        type: "array",
+        items: {
+          type: "object",
+          properties: { x: { type: "boolean" } },
+          required: ["x"],
+          additionalProperties: false,
+        },
+      },
+      map: { type: "object", propertyNames: { type: "string" }, additionalProperties: { type: "number" } },
+      open: { type: "object", properties: {}, additionalProperties: {} },
+    },
+    required: ["path", "count", "inner", "map", "open"],
+    additionalProperties: false,
+  })
+})
+
+test("what JSON cannot say does not throw", () => {
+  expect(toJsonSchema(z.object({ when: z.date(), f: z.custom<() => void>() }))).toMatchObject({
+    properties: { when: {}, f: {} },
+  })
+})
+
+test("a schema from outside says that it is an object; the given one is left alone", () => {
+  const given = Object.freeze({ anyOf: [{ required: ["a"] }] })
+  expect(transformSchema(given)).toEqual({ ...given, type: "object", properties: {} })
+  const whole = toJsonSchema(z.object({ a: z.string() }))
+  for (const family of ["openai-compatible", "openai", "anthropic", "google", "other"] as const) {
+    expect(transformSchema(whole, family)).toEqual(whole)
+  }
+})

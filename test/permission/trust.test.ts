@@ -1,0 +1,178 @@
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { openTrust } from "../../src/permission/trust.ts"
+import { collectTrustItems, type TrustItem } from "../../src/permission/trust-items.ts"
+import { TackleError } from "../../src/util/errors.ts"
+
+let root: string
+let file: string
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "tackle-trust-"))
+  file = join(root, "data", "trust.json")
+})
+afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+const config: TrustItem = { kind: "config", path: "tackle.json", hash: "a1" }
+const tool: TrustItem = { kind: "tool", path: ".tackle/tool/x.ts", hash: "b2" }
+
+describe("trust", () => {
+  test("nothing is trusted at first, but for nothing", () => {
+    const trust = openTrust(file)
+    expect(trust.problem).toBeUndefined()
+    expect(trust.isTrusted("/w", [config, tool])).toEqual({ trusted: false, changed: [config, tool] })
+    expect(trust.isTrusted("/w", [])).toEqual({ trusted: true, changed: [] })
+  })
+
+  test("what was trusted is, also for the next process", () => {
+    openTrust(file).trust("/w", [config, tool])
+    expect(openTrust(file).isTrusted("/w", [config, tool])).toEqual({ trusted: true, changed: [] })
+  })
+
+  test("a changed item and a new one lapse alone", () => {
+    const trust = openTrust(file)
+    trust.trust("/w", [config, tool])
+    const changed = { ...tool, hash: "other" }
+    expect(trust.isTrusted("/w", [config, changed])).toEqual({ trusted: false, changed: [changed] })
+    const added = { ...tool, path: ".tackle/tool/y.ts" }
+    expect(trust.isTrusted("/w", [config, tool, added])).toEqual({ trusted: false, changed: [added] })
+    // The same path as another kind is another item.
+    const other: TrustItem = { ...config, kind: "tool" }
+    expect(trust.isTrusted("/w", [other]).trusted).toBe(false)
+  })
+
+  test.each(["/w/nested", "/", "/w2", "/w/", "__proto__", "constructor"])(
+    "nothing passes on to %s",
+    (directory) => {
+      const trust = openTrust(file)
+      trust.trust("/w", [config])
+      expect(trust.isTrusted(directory, [config]).trusted).toBe(false)
+    },
+  )
+
+  test("trust is for exactly the items at hand, and for none it ends", () => {
+    const trust = openTrust(file)
+    trust.trust("/w", [config, tool])
+    trust.trust("/w", [tool])
+    expect(trust.isTrusted("/w", [config]).trusted).toBe(false)
+    trust.trust("/w", [])
+    expect(trust.isTrusted("/w", [tool]).trusted).toBe(false)
+  })
+
+  test("an item whose content could not be read is never trusted", () => {
+    const trust = openTrust(file)
+    const unread = { ...config, hash: "" }
+    trust.trust("/w", [unread])
+    expect(trust.isTrusted("/w", [unread]).trusted).toBe(false)
+  })
+
+  test("two processes do not undo each other", () => {
+    const [one, two] = [openTrust(file), openTrust(file)]
+    one.trust("/one", [config])
+    two.trust("/two", [tool])
+    const later = openTrust(file)
+    expect(later.isTrusted("/one", [config]).trusted).toBe(true)
+    expect(later.isTrusted("/two", [tool]).trusted).toBe(true)
+  })
+
+  test("the file is its owner's alone and nothing is left beside it", () => {
+    openTrust(file).trust("/w", [config])
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(readdirSync(dirname(file))).toEqual(["trust.json"])
+  })
+
+  test.each([
+    "",
+    "{",
+    "[]",
+    "null",
+    '{"version":2,"directories":{}}',
+    '{"version":1,"directories":{"/w":7}}',
+  ])("a file that holds %j trusts nothing and says so, until it is written anew", (text) => {
+    mkdirSync(dirname(file))
+    writeFileSync(file, text)
+    const trust = openTrust(file)
+    expect(trust.problem).toContain(file)
+    expect(trust.problem).toContain("tackle trust")
+    expect(trust.isTrusted("/w", [config]).trusted).toBe(false)
+    trust.trust("/w", [config])
+    expect(trust.problem).toBeUndefined()
+    expect(openTrust(file).isTrusted("/w", [config]).trusted).toBe(true)
+  })
+
+  test("a file that cannot be read trusts nothing; one that cannot be written is an error", () => {
+    mkdirSync(file, { recursive: true })
+    const trust = openTrust(file)
+    expect(trust.problem).toContain(file)
+    expect(trust.isTrusted("/w", [config]).trusted).toBe(false)
+    expect(() => trust.trust("/w", [config])).toThrow(TackleError)
+    expect(readdirSync(dirname(file))).toEqual(["trust.json"])
+  })
+})
+
+describe("trust items", () => {
+  const write = (path: string, text: string) => {
+    mkdirSync(dirname(join(root, path)), { recursive: true })
+    writeFileSync(join(root, path), text)
+  }
+  const collect = () =>
+    collectTrustItems(root, {
+      config: ["tackle.json", "tackle.toml"].map((name) => join(root, name)),
+      toolFolders: ["tool", "tools"].map((name) => join(root, ".tackle", name)),
+    })
+  const hashOf = (path: string) => collect().find((item) => item.path === path)?.hash
+
+  test("are the files that exist, with a hash of their content", () => {
+    write("tackle.json", "{}")
+    write(".tackle/tool/a.ts", "a")
+    write(".tackle/tools/run.py", "b")
+    const items = collect()
+    expect(items.map(({ kind, path }) => `${kind} ${path}`)).toEqual([
+      "tool .tackle/tool/a.ts",
+      "tool .tackle/tools/run.py",
+      "config tackle.json",
+    ])
+    expect(items[2]?.hash).toBe("44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a")
+    write("tackle.json", "{ }")
+    expect(hashOf("tackle.json")).not.toBe(items[2]?.hash)
+    expect(hashOf(".tackle/tool/a.ts")).toBe(items[0]?.hash)
+  })
+
+  test("none where there is nothing", () => {
+    expect(collect()).toEqual([])
+  })
+
+  test("a tool's hash covers what lies in subdirectories of its folder", () => {
+    write(".tackle/tool/a.ts", "a")
+    const alone = hashOf(".tackle/tool/a.ts")
+    write(".tackle/tool/lib/deep/b.ts", "b")
+    const withHelper = hashOf(".tackle/tool/a.ts")
+    write(".tackle/tool/lib/deep/b.ts", "B")
+    const changed = hashOf(".tackle/tool/a.ts")
+    symlinkSync("/tmp", join(root, ".tackle/tool/lib/link"))
+    const linked = hashOf(".tackle/tool/a.ts")
+    expect(new Set([alone, withHelper, changed, linked]).size).toBe(4)
+    expect(hashOf(".tackle/tool/lib/deep/b.ts")).toBeUndefined()
+    write(".tackle/tool/node_modules/x/index.js", "x")
+    expect(hashOf(".tackle/tool/a.ts")).toBe(linked)
+  })
+
+  test("loops, devices and giants do not stop the start", () => {
+    write(".tackle/tool/giant.ts", "")
+    truncateSync(join(root, ".tackle/tool/giant.ts"), 100 * 1024 ** 3)
+    symlinkSync("loop.ts", join(root, ".tackle/tool/loop.ts"))
+    symlinkSync("/dev/zero", join(root, ".tackle/tool/zero.ts"))
+    expect(collect()).toEqual([{ kind: "tool", path: ".tackle/tool/giant.ts", hash: "" }])
+  })
+})

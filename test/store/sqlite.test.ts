@@ -1,0 +1,232 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { StoreError } from "../../src/store/errors.ts"
+import { migrations } from "../../src/store/migrations.ts"
+import { openSqliteStore } from "../../src/store/sqlite.ts"
+import { aMessage, aPart, aSession } from "../suites/records.ts"
+import { testStore } from "../suites/store.ts"
+
+let directory: string
+let path: string
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "tackle-store-"))
+  path = join(directory, "deep", "er", "tackle.db")
+})
+afterEach(() => {
+  rmSync(directory, { recursive: true, force: true })
+})
+
+testStore("sqlite", () => openSqliteStore(path))
+
+async function failure(open: Promise<unknown>): Promise<string> {
+  const error = await open.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof StoreError)) throw new Error("expected a StoreError", { cause: error })
+  return error.message
+}
+
+describe("the file", () => {
+  test("is made with its directories, for its owner alone", async () => {
+    const store = await openSqliteStore(path)
+    await store.commit([{ kind: "session", session: aSession("ses_1") }])
+    const modes = readdirSync(join(directory, "deep/er")).map(
+      (name) => statSync(join(directory, "deep/er", name)).mode & 0o777,
+    )
+    expect(modes.length).toBeGreaterThan(1)
+    expect(new Set(modes)).toEqual(new Set([0o600]))
+    await store.close()
+  })
+
+  test("keeps what was committed for the next who opens it", async () => {
+    const first = await openSqliteStore(path)
+    await first.commit([{ kind: "session", session: aSession("ses_1") }])
+    await first.close()
+    const second = await openSqliteStore(path)
+    expect(await second.session("ses_1")).toEqual(aSession("ses_1"))
+    await second.close()
+  })
+
+  test("has its indexes used by every read of a session", async () => {
+    await (await openSqliteStore(path)).close()
+    const database = new DatabaseSync(path)
+    const plan = (query: string) =>
+      database
+        .prepare(`EXPLAIN QUERY PLAN ${query}`)
+        .all()
+        .map((row) => String(row.detail))
+        .join("; ")
+    expect(
+      plan(
+        "SELECT data FROM parts WHERE session_id = 1 AND message_id BETWEEN 1 AND 2 ORDER BY message_id, id",
+      ),
+    ).toMatch(/^SEARCH parts USING INDEX parts_by_message \([^;]*$/)
+    expect(plan("SELECT data FROM messages WHERE session_id = 1 AND id > 1 ORDER BY id DESC")).toMatch(
+      /^SEARCH messages USING INDEX [^;]*$/,
+    )
+    expect(plan("SELECT data FROM sessions WHERE worktree = 1 ORDER BY updated DESC, id DESC")).toMatch(
+      /^SEARCH sessions USING INDEX sessions_by_worktree [^;]*$/,
+    )
+    database.close()
+  })
+})
+
+describe("a file that cannot be used is left as it is", () => {
+  beforeEach(() => mkdirSync(join(directory, "deep/er"), { recursive: true }))
+
+  test("no database at all", async () => {
+    writeFileSync(path, "not a database, but long enough to be taken for one".repeat(50))
+    const before = readFileSync(path)
+    const message = await failure(openSqliteStore(path))
+    expect(message).toContain(path)
+    expect(message).toMatch(/is no database.*Move it away/)
+    expect(readFileSync(path)).toEqual(before)
+  })
+
+  test("damaged", async () => {
+    const store = await openSqliteStore(path)
+    await store.commit([{ kind: "session", session: aSession("ses_1") }])
+    await store.close()
+    const bytes = readFileSync(path)
+    bytes.fill(0xff, 100)
+    writeFileSync(path, bytes)
+    const message = await failure(openSqliteStore(path))
+    expect(message).toContain(path)
+    expect(message).toMatch(/damaged|lacks/)
+    expect(message).toContain("Move it away")
+    expect(readFileSync(path)).toEqual(bytes)
+  })
+
+  test("written by a newer Tackle", async () => {
+    await (await openSqliteStore(path)).close()
+    const database = new DatabaseSync(path)
+    database.exec("PRAGMA user_version = 999; CREATE TABLE future (id)")
+    database.close()
+    const before = readFileSync(path)
+    const message = await failure(openSqliteStore(path))
+    expect(message).toContain(path)
+    expect(message).toContain("999")
+    expect(message).toContain(`up to version ${migrations.length}`)
+    expect(message).toMatch(/Update Tackle/)
+    expect(readFileSync(path)).toEqual(before)
+  })
+
+  test("another program's database", async () => {
+    const database = new DatabaseSync(path)
+    database.exec("CREATE TABLE cookies (id)")
+    database.close()
+    const before = readFileSync(path)
+    expect(await failure(openSqliteStore(path))).toMatch(/another program/)
+    expect(readFileSync(path)).toEqual(before)
+  })
+
+  test("a directory stands where the file should be", async () => {
+    mkdirSync(path)
+    expect(await failure(openSqliteStore(path))).toContain(path)
+  })
+
+  test.skipIf(process.getuid?.() === 0)("a directory that may not be written", async () => {
+    chmodSync(join(directory, "deep/er"), 0o500)
+    const message = await failure(openSqliteStore(path))
+    chmodSync(join(directory, "deep/er"), 0o700)
+    expect(message).toMatch(/cannot be written \(EACCES\).*TACKLE_DATA_DIR/)
+  })
+
+  test("a directory that cannot be made", async () => {
+    writeFileSync(join(directory, "file"), "")
+    const message = await failure(openSqliteStore(join(directory, "file", "tackle.db")))
+    expect(message).toMatch(/cannot be written \((ENOTDIR|EEXIST)\).*TACKLE_DATA_DIR/)
+  })
+})
+
+describe("several processes", () => {
+  const children: ChildProcess[] = []
+  afterEach(() => {
+    for (const child of children.splice(0)) child.kill("SIGKILL")
+  })
+
+  function writer(name: string, commits: number): ChildProcess {
+    const program = join(import.meta.dirname, "writer.ts")
+    const child = spawn(process.execPath, [program, path, name, String(commits)], {
+      stdio: ["ignore", "pipe", "inherit"],
+    })
+    children.push(child)
+    return child
+  }
+
+  test("four of them write at once and none loses a commit", async () => {
+    const names = ["a", "b", "c", "d"]
+    const exits = names.map(async (name) => {
+      const child = writer(name, 200)
+      child.stdout?.resume()
+      return await once(child, "exit")
+    })
+    expect((await Promise.all(exits)).map(([code]) => code)).toEqual([0, 0, 0, 0])
+    const store = await openSqliteStore(path)
+    for (const name of names) {
+      const [only] = await store.messages(`ses_${name}`)
+      expect(only?.parts).toHaveLength(200)
+    }
+    await store.close()
+  })
+
+  test("what was committed is there after kill -9", async () => {
+    const child = writer("k", 1_000_000)
+    let said = ""
+    child.stdout?.setEncoding("utf8")
+    for await (const text of child.stdout ?? []) {
+      said += text
+      if (said.length > 2000 && !child.killed) child.kill("SIGKILL")
+    }
+    const announced = said.split("\n").slice(0, -1)
+    const store = await openSqliteStore(path)
+    const [only] = await store.messages("ses_k")
+    const stored = new Set(only?.parts.map((part) => part.id))
+    expect(announced.length).toBeGreaterThan(50)
+    expect(announced.filter((id) => !stored.has(id))).toEqual([])
+    await store.close()
+  })
+
+  test("a lock that another holds too long is an error that says so, and no end", async () => {
+    const store = await openSqliteStore(path, { busyTimeoutMs: 20 })
+    const other = new DatabaseSync(path)
+    other.exec("BEGIN IMMEDIATE")
+    const change = { kind: "session", session: aSession("ses_1") } as const
+    expect(await failure(store.commit([change]))).toMatch(/locked by another process/)
+    expect(await failure(store.commit([change, change]))).toMatch(/locked by another process/)
+    expect(await store.session("ses_1")).toBeUndefined()
+    other.exec("ROLLBACK")
+    other.close()
+    await store.commit([change])
+    expect(await store.session("ses_1")).toBeDefined()
+    await store.close()
+  })
+
+  test("a reader sees the commits of another connection", async () => {
+    const [one, two] = [await openSqliteStore(path), await openSqliteStore(path)]
+    await one.commit([
+      { kind: "session", session: aSession("ses_1") },
+      { kind: "message", message: aMessage("msg_1", "ses_1") },
+      { kind: "part", part: aPart("prt_1", "msg_1", "ses_1") },
+    ])
+    expect(await two.messages("ses_1")).toEqual(await one.messages("ses_1"))
+    await one.close()
+    await two.close()
+  })
+})

@@ -1,0 +1,267 @@
+import fc from "fast-check"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import type { Grant } from "../../src/schema/permission.ts"
+import type { Session } from "../../src/schema/session.ts"
+import type { Todo } from "../../src/schema/todo.ts"
+import { StoreError } from "../../src/store/errors.ts"
+import type { Change, Store } from "../../src/store/store.ts"
+import { aMessage, aPart, aSession } from "./records.ts"
+
+function aGrant(id: string, more: Partial<Grant>): Grant {
+  const rule = { permission: "bash", pattern: "ls *", action: "allow" } as const
+  return { id, scope: "project", worktree: "/w", ...rule, time: { created: 1 }, ...more }
+}
+
+const aTodo: Todo = { content: "test", status: "pending", priority: "medium" }
+
+const session = (id: string, more?: Partial<Session>): Change => ({
+  kind: "session",
+  session: aSession(id, more),
+})
+const message = (id: string, sessionID: string): Change => ({
+  kind: "message",
+  message: aMessage(id, sessionID),
+})
+const part = (id: string, messageID: string, sessionID: string, text?: string): Change => ({
+  kind: "part",
+  part: aPart(id, messageID, sessionID, text),
+})
+const grant = (id: string, more: Partial<Grant>): Change => ({ kind: "grant", grant: aGrant(id, more) })
+
+/** The behaviour that every implementation of {@link Store} has. `open` gives a fresh, empty store. */
+export function testStore(name: string, open: () => Promise<Store>): void {
+  describe(`${name} store`, () => {
+    let store: Store
+
+    beforeEach(async () => {
+      store = await open()
+    })
+    afterEach(async () => {
+      await store.close()
+    })
+
+    const texts = async (sessionID: string, page?: { after?: string; limit?: number }) =>
+      (await store.messages(sessionID, page)).map(({ message, parts }) => [
+        message.id,
+        ...parts.map((part) => (part.type === "text" ? part.text : part.type)),
+      ])
+
+    test("knows nothing at first", async () => {
+      expect(await store.session("ses_1")).toBeUndefined()
+      expect(await store.sessions()).toEqual([])
+      expect(await store.messages("ses_1")).toEqual([])
+      expect(await store.todos("ses_1")).toEqual([])
+      expect(await store.grants({ worktree: "/w", sessionID: "ses_1" })).toEqual([])
+      expect(await store.deleteSession("ses_1")).toBe(false)
+    })
+
+    test("an empty commit changes nothing", async () => {
+      await store.commit([])
+      expect(await store.sessions()).toEqual([])
+    })
+
+    test("gives back what was put, whole", async () => {
+      const whole = aSession("ses_1", {
+        title: "quotes \"'` and \u0000 \ud83d\ude00 \ud800 end",
+        model: { providerID: "a", modelID: "b/c" },
+        parentID: "ses_0",
+      })
+      await store.commit([{ kind: "session", session: whole }])
+      expect(await store.session("ses_1")).toEqual(whole)
+    })
+
+    test("putting again replaces the whole and keeps what hangs on it", async () => {
+      await store.commit([session("ses_1"), message("msg_1", "ses_1"), part("prt_1", "msg_1", "ses_1")])
+      await store.commit([session("ses_1", { title: "new" })])
+      await store.commit([message("msg_1", "ses_1")])
+      await store.commit([part("prt_1", "msg_1", "ses_1", "second")])
+      expect((await store.session("ses_1"))?.title).toBe("new")
+      expect(await texts("ses_1")).toEqual([["msg_1", "second"]])
+    })
+
+    test("lists messages and parts in the order of their ids, however they came", async () => {
+      await store.commit([session("ses_1"), session("ses_2")])
+      await store.commit([message("msg_2", "ses_1"), message("msg_1", "ses_1"), message("msg_15", "ses_2")])
+      await store.commit([
+        part("prt_4", "msg_2", "ses_1"),
+        part("prt_9", "msg_15", "ses_2"),
+        part("prt_1", "msg_2", "ses_1"),
+        part("prt_3", "msg_1", "ses_1"),
+      ])
+      expect(await texts("ses_1")).toEqual([
+        ["msg_1", "prt_3"],
+        ["msg_2", "prt_1", "prt_4"],
+      ])
+    })
+
+    test("pages: after an id, and the newest so many in order", async () => {
+      const ids = ["msg_1", "msg_2", "msg_3", "msg_4"]
+      await store.commit([session("ses_1"), ...ids.map((id) => message(id, "ses_1"))])
+      await store.commit(ids.map((id) => part(`prt_${id}`, id, "ses_1")))
+      const page = async (options: { after?: string; limit?: number }) =>
+        (await texts("ses_1", options)).map(([id]) => id)
+      expect(await page({ after: "msg_2" })).toEqual(["msg_3", "msg_4"])
+      expect(await page({ limit: 2 })).toEqual(["msg_3", "msg_4"])
+      expect(await page({ after: "msg_1", limit: 2 })).toEqual(["msg_3", "msg_4"])
+      expect(await page({ limit: 0 })).toEqual([])
+      expect(await page({ after: "msg_4" })).toEqual([])
+      expect(await texts("ses_1", { limit: 1 })).toEqual([["msg_4", "prt_msg_4"]])
+    })
+
+    test("removes a part, only by its own session", async () => {
+      await store.commit([session("ses_1"), message("msg_1", "ses_1"), part("prt_1", "msg_1", "ses_1")])
+      await store.commit([{ kind: "part.remove", sessionID: "ses_2", partID: "prt_1" }])
+      expect(await texts("ses_1")).toEqual([["msg_1", "prt_1"]])
+      await store.commit([{ kind: "part.remove", sessionID: "ses_1", partID: "prt_1" }])
+      await store.commit([{ kind: "part.remove", sessionID: "ses_1", partID: "prt_1" }])
+      expect(await texts("ses_1")).toEqual([["msg_1"]])
+    })
+
+    test("sessions: newest first, by worktree, by parent, so many", async () => {
+      await store.commit([
+        session("ses_1", { time: { created: 1, updated: 30 } }),
+        session("ses_2", { time: { created: 1, updated: 10 }, worktree: "/other" }),
+        session("ses_3", { time: { created: 1, updated: 20 }, parentID: "ses_1" }),
+      ])
+      const ids = async (filter?: Parameters<Store["sessions"]>[0]) =>
+        (await store.sessions(filter)).map(({ id }) => id)
+      expect(await ids()).toEqual(["ses_1", "ses_3", "ses_2"])
+      expect(await ids({ worktree: "/w" })).toEqual(["ses_1", "ses_3"])
+      expect(await ids({ parentID: null })).toEqual(["ses_1", "ses_2"])
+      expect(await ids({ parentID: "ses_1", worktree: "/w" })).toEqual(["ses_3"])
+      expect(await ids({ limit: 1 })).toEqual(["ses_1"])
+      await store.commit([session("ses_2", { time: { created: 1, updated: 40 } })])
+      expect(await ids({ worktree: "/w" })).toEqual(["ses_2", "ses_1", "ses_3"])
+    })
+
+    test("sessions: a hundred unless told otherwise", async () => {
+      await store.commit(Array.from({ length: 101 }, (_, index) => session(`ses_${index}`)))
+      expect(await store.sessions()).toHaveLength(100)
+      expect(await store.sessions({ limit: 1000 })).toHaveLength(101)
+    })
+
+    test("to-dos are replaced as a whole", async () => {
+      await store.commit([session("ses_1"), { kind: "todos", sessionID: "ses_1", todos: [aTodo, aTodo] }])
+      await store.commit([{ kind: "todos", sessionID: "ses_1", todos: [{ ...aTodo, status: "completed" }] }])
+      expect(await store.todos("ses_1")).toEqual([{ ...aTodo, status: "completed" }])
+    })
+
+    test("grants: of the project and of the session, oldest first, until removed", async () => {
+      await store.commit([
+        session("ses_1"),
+        session("ses_2"),
+        grant("gra_1", { time: { created: 3 } }),
+        grant("gra_2", { scope: "session", sessionID: "ses_1", time: { created: 2 } }),
+        grant("gra_3", { scope: "session", sessionID: "ses_2" }),
+        grant("gra_4", { worktree: "/other" }),
+      ])
+      const ids = async (scope: Parameters<Store["grants"]>[0]) =>
+        (await store.grants(scope)).map(({ id }) => id)
+      expect(await ids({ worktree: "/w", sessionID: "ses_1" })).toEqual(["gra_2", "gra_1"])
+      expect(await ids({ worktree: "/w" })).toEqual(["gra_1"])
+      expect(await ids({ sessionID: "ses_2" })).toEqual(["gra_3"])
+      expect(await ids({})).toEqual([])
+      await store.commit([{ kind: "grant.remove", grantID: "gra_1" }])
+      expect(await ids({ worktree: "/w", sessionID: "ses_1" })).toEqual(["gra_2"])
+    })
+
+    test("deleting a session takes its descendants and all they own, and nothing else", async () => {
+      await store.commit([
+        session("ses_1"),
+        session("ses_2", { parentID: "ses_1" }),
+        session("ses_3", { parentID: "ses_2" }),
+        session("ses_9"),
+        message("msg_3", "ses_3"),
+        message("msg_9", "ses_9"),
+        part("prt_3", "msg_3", "ses_3"),
+        part("prt_9", "msg_9", "ses_9"),
+        { kind: "todos", sessionID: "ses_3", todos: [aTodo] },
+        grant("gra_1", { scope: "session", sessionID: "ses_3" }),
+        grant("gra_2", {}),
+      ])
+      expect(await store.deleteSession("ses_1")).toBe(true)
+      expect((await store.sessions()).map(({ id }) => id)).toEqual(["ses_9"])
+      expect(await texts("ses_3")).toEqual([])
+      expect(await store.todos("ses_3")).toEqual([])
+      expect(await store.grants({ sessionID: "ses_3" })).toEqual([])
+      expect(await store.grants({ worktree: "/w" })).toHaveLength(1)
+      expect(await texts("ses_9")).toEqual([["msg_9", "prt_9"]])
+      // Not only unseen: the ids are free again.
+      await store.commit([session("ses_3"), message("msg_3", "ses_3")])
+      expect(await texts("ses_3")).toEqual([["msg_3"]])
+    })
+
+    test.each([
+      ["a message without its session", message("msg_2", "ses_unknown")],
+      ["a part without its message", part("prt_2", "msg_unknown", "ses_1")],
+      ["a part whose message is another session's", part("prt_2", "msg_1", "ses_2")],
+      ["to-dos without their session", { kind: "todos", sessionID: "ses_unknown", todos: [] } as Change],
+      [
+        "what JSON has no form for",
+        { kind: "session", session: { ...aSession("ses_3"), title: 1n as unknown as string } } as Change,
+      ],
+    ])("refuses %s, and the rest of that commit with it", async (_, wrong) => {
+      await store.commit([session("ses_1"), session("ses_2"), message("msg_1", "ses_1")])
+      const before = [
+        session("ses_4"),
+        session("ses_1", { title: "changed" }),
+        part("prt_1", "msg_1", "ses_1"),
+      ]
+      await expect(store.commit([...before, wrong, session("ses_5")])).rejects.toThrow(StoreError)
+      await expect(store.commit([wrong])).rejects.toThrow(StoreError)
+      expect((await store.sessions()).map(({ id, title }) => [id, title])).toEqual([
+        ["ses_2", "ses_2"],
+        ["ses_1", "ses_1"],
+      ])
+      expect(await texts("ses_1")).toEqual([["msg_1"]])
+      await store.commit(before)
+      expect(await texts("ses_1")).toEqual([["msg_1", "prt_1"]])
+    })
+
+    test("a removal is taken back with the rest of a refused commit", async () => {
+      await store.commit([session("ses_1"), message("msg_1", "ses_1"), part("prt_1", "msg_1", "ses_1")])
+      const removal: Change = { kind: "part.remove", sessionID: "ses_1", partID: "prt_1" }
+      await expect(store.commit([removal, message("msg_2", "ses_unknown")])).rejects.toThrow(StoreError)
+      expect(await texts("ses_1")).toEqual([["msg_1", "prt_1"]])
+    })
+
+    test("what is returned, and what was given, belongs to the caller", async () => {
+      const given = aSession("ses_1")
+      await store.commit([{ kind: "session", session: given }])
+      given.title = "changed by the giver"
+      const first = await store.session("ses_1")
+      if (first) first.title = "changed by the reader"
+      expect((await store.session("ses_1"))?.title).toBe("ses_1")
+    })
+
+    test("reads see every commit before them, in order, without waiting for its promise", async () => {
+      await store.commit([session("ses_1"), message("msg_1", "ses_1")])
+      const commits = ["a", "b", "c"].map((text) => store.commit([part("prt_1", "msg_1", "ses_1", text)]))
+      expect(await texts("ses_1")).toEqual([["msg_1", "c"]])
+      await Promise.all(commits)
+    })
+
+    test("any text survives", async () => {
+      await store.commit([session("ses_1"), message("msg_1", "ses_1")])
+      await fc.assert(
+        fc.asyncProperty(fc.string({ unit: "binary" }), async (text) => {
+          await store.commit([part("prt_1", "msg_1", "ses_1", text)])
+          expect(await texts("ses_1")).toEqual([["msg_1", text]])
+        }),
+        { numRuns: 50 },
+      )
+    })
+
+    test("closed, it refuses everything but closing again", async () => {
+      await store.close()
+      await store.close()
+      await expect(store.commit([])).rejects.toThrow(/closed/)
+      await expect(store.session("ses_1")).rejects.toThrow(StoreError)
+      await expect(store.messages("ses_1")).rejects.toThrow(StoreError)
+      await expect(store.sessions()).rejects.toThrow(StoreError)
+      await expect(store.todos("ses_1")).rejects.toThrow(StoreError)
+      await expect(store.grants({})).rejects.toThrow(StoreError)
+      await expect(store.deleteSession("ses_1")).rejects.toThrow(StoreError)
+    })
+  })
+}

@@ -1,0 +1,147 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import fc from "fast-check"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { createSpillOpener, type SpillOpener } from "../../src/tool/spill.ts"
+import type { OutputLimits } from "../../src/tool/tool.ts"
+import { defaultLimits, truncateOutput } from "../../src/tool/truncate.ts"
+
+let directory: string
+let spill: SpillOpener
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "truncate-"))
+  spill = createSpillOpener({ directory: join(directory, "spill"), name: "call" })
+})
+afterEach(() => rmSync(directory, { recursive: true, force: true }))
+
+function numbered(count: number): string {
+  return Array.from({ length: count }, (_, index) => `line ${index}\n`).join("")
+}
+
+/** Apart: the notice, and the text below it. */
+function parts(output: string): { notice: string; kept: string } {
+  const [notice = "", ...kept] = output.split("\n\n")
+  return { notice, kept: kept.join("\n\n") }
+}
+
+test("what fits is given back as it is, without a file", () => {
+  const text = numbered(defaultLimits.maxLines)
+  const { output, metadata } = truncateOutput(text, { limits: defaultLimits, spill })
+  expect(output).toBe(text)
+  expect(metadata).toEqual({ truncated: false })
+})
+
+test("the defaults are 2,000 lines and 50 KB of the beginning", () => {
+  expect(defaultLimits).toEqual({ maxLines: 2000, maxBytes: 51_200, keep: "head" })
+})
+
+test("one line too many cuts, and the notice says how much there was and where it is", () => {
+  const text = numbered(2001)
+  const { output, metadata } = truncateOutput(text, { limits: defaultLimits, spill })
+  const path = join(directory, "spill", "tool_call_1.txt")
+  expect(metadata).toEqual({
+    truncated: true,
+    outputPath: path,
+    originalSize: text.length,
+    truncatedSize: Buffer.byteLength(output),
+  })
+  expect(readFileSync(path, "utf8")).toBe(text)
+  const { notice, kept } = parts(output)
+  for (const said of ["2001 lines", `${text.length} bytes`, path, "offset and limit", "grep"]) {
+    expect(notice).toContain(said)
+  }
+  expect(notice).not.toContain("task")
+  expect(text.startsWith(kept)).toBe(true)
+  expect(kept.endsWith("\n")).toBe(true)
+})
+
+test("an agent that may delegate is told so", () => {
+  const { output } = truncateOutput(numbered(2001), { limits: defaultLimits, spill, canDelegate: true })
+  expect(parts(output).notice).toContain("subagent with task")
+})
+
+test("both ends are kept with a mark that counts what lies between", () => {
+  const limits: OutputLimits = { maxLines: 20, maxBytes: 51_200, keep: "head-tail" }
+  const { output } = truncateOutput(numbered(100), { limits, spill })
+  const lines = parts(output).kept.split("\n")
+  const mark = lines.findIndex((line) => line.startsWith("[…"))
+  expect(lines.slice(0, mark)).toEqual(lines.slice(0, mark).map((_, index) => `line ${index}`))
+  expect(lines.at(-2)).toBe("line 99")
+  const shown = lines.length - 2
+  expect(lines[mark]).toBe(`[… ${100 - shown} lines left out here …]`)
+})
+
+test("a giant first line is cut at the border of a character", () => {
+  const { output } = truncateOutput("é".repeat(60_000), { limits: defaultLimits, spill })
+  const { kept } = parts(output)
+  expect(kept).toMatch(/^é{20000,}$/)
+})
+
+test("of one giant line both ends are kept", () => {
+  const text = `start${"😀".repeat(60_000)}end`
+  const { output } = truncateOutput(text, { limits: { ...defaultLimits, keep: "head-tail" }, spill })
+  expect(parts(output).kept).toMatch(
+    /^start(?:😀){1000,}\n\[… the middle of a long line left out here …\]\n(?:😀){1000,}end$/u,
+  )
+})
+
+describe("a disk that refuses", () => {
+  test("is told in the notice, and the result is given", () => {
+    writeFileSync(join(directory, "file"), "")
+    const refusing = createSpillOpener({ directory: join(directory, "file", "spill"), name: "call" })
+    const { output, metadata } = truncateOutput(numbered(3000), { limits: defaultLimits, spill: refusing })
+    expect(metadata.truncated).toBe(true)
+    expect(metadata.outputPath).toBeUndefined()
+    expect(parts(output).notice).toMatch(/could not be kept \(E(NOTDIR|EXIST)/)
+    expect(parts(output).kept).toMatch(/^line 0\nline 1\n/)
+  })
+
+  test("a file that reached its limit is named as not whole", () => {
+    const small = createSpillOpener({ directory, name: "call", maxBytes: 100 })
+    const { output } = truncateOutput(numbered(3000), { limits: defaultLimits, spill: small })
+    expect(parts(output).notice).toContain("As much of it as a file may hold")
+  })
+})
+
+const line = fc.oneof(
+  fc.string({ unit: "grapheme", maxLength: 40 }),
+  fc.constantFrom("", "é".repeat(300), "x".repeat(2000)),
+)
+const anyText = fc
+  .array(
+    line.map((text) => text.replaceAll("\n", "")),
+    { maxLength: 200 },
+  )
+  .map((lines) => lines.join("\n"))
+const anyLimits = fc.record({
+  maxLines: fc.integer({ min: 8, max: 100 }),
+  maxBytes: fc.integer({ min: 800, max: 4000 }),
+  keep: fc.constantFrom<OutputLimits["keep"]>("head", "head-tail"),
+})
+
+test("whatever the text: limits hold, lines are whole and from both ends in order, cutting again changes nothing", () => {
+  fc.assert(
+    fc.property(anyText, anyLimits, (text, limits) => {
+      const { output, metadata } = truncateOutput(text, { limits, spill })
+      if (!metadata.truncated) return output === text
+      expect(output.split("\n").length).toBeLessThanOrEqual(limits.maxLines + 1)
+      expect(Buffer.byteLength(output)).toBeLessThanOrEqual(limits.maxBytes)
+      const kept = output.slice(output.indexOf("\n\n") + 2)
+      const [head = "", tail = ""] =
+        limits.keep === "head" ? [kept] : kept.split(/\n?\[… [^\n]* left out here …\]\n/)
+      expect(text.startsWith(head)).toBe(true)
+      expect(text.endsWith(tail)).toBe(true)
+      expect(head.length + tail.length).toBeLessThanOrEqual(text.length)
+      const afterHead = text[head.length]
+      const firstLine = text.split("\n", 1)[0] ?? ""
+      expect(head.endsWith("\n") || afterHead === "\n" || head === "" || firstLine.startsWith(head)).toBe(
+        true,
+      )
+      expect(truncateOutput(output, { limits, spill }).output).toBe(output)
+      return true
+    }),
+    { numRuns: 300 },
+  )
+})

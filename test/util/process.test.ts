@@ -1,0 +1,221 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { setTimeout as delay } from "node:timers/promises"
+import { afterEach, describe, expect, test } from "vitest"
+import { type RunningProcess, SpawnError, startProcess } from "../../src/util/process.ts"
+import { readProcess } from "../../src/util/process-table.ts"
+import { isGroupAlive, killOrphans, killTree } from "../../src/util/process-tree.ts"
+
+const started: RunningProcess[] = []
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((process) => process.kill()))
+})
+
+async function start(script: string, more: { cwd?: string; env?: Record<string, string> } = {}) {
+  let output = ""
+  const process = await startProcess({
+    argv: ["/bin/sh", "-c", script],
+    cwd: more.cwd ?? "/",
+    env: { PATH: "/usr/local/bin:/usr/bin:/bin", ...more.env },
+    onOutput: (bytes) => {
+      output += Buffer.from(bytes).toString()
+    },
+  })
+  started.push(process)
+  return { process, output: () => output }
+}
+
+/** The numbers that a script printed, one a line, once it printed so many. */
+async function numbers(output: () => string, count: number): Promise<number[]> {
+  await until(() => output().split("\n").length > count)
+  return output().trim().split("\n").map(Number)
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await delay(5)
+}
+
+function alive(pid: number): boolean {
+  return readProcess(pid)?.alive === true
+}
+
+describe("output and end", () => {
+  test("both outputs come in the order of writing, the last bytes before the end", async () => {
+    const { process, output } = await start("for i in 1 2 3; do echo o$i; echo e$i >&2; done; printf end")
+    expect(await process.exited).toEqual({ code: 0, signal: null })
+    await process.closed
+    expect(output()).toBe("o1\ne1\no2\ne2\no3\ne3\nend")
+    expect(process.running()).toBe(false)
+  })
+
+  test("exit code and signal", async () => {
+    expect(await (await start("exit 7")).process.exited).toEqual({ code: 7, signal: null })
+    expect(await (await start("kill -9 $$")).process.exited).toEqual({ code: null, signal: "SIGKILL" })
+  })
+
+  test("the output is a pipe: it can be opened by name", async () => {
+    const { process, output } = await start(
+      "echo out > /dev/stdout; echo err > /dev/stderr; test -p /dev/fd/1 && echo pipe",
+    )
+    await process.closed
+    expect(output()).toBe("out\nerr\npipe\n")
+  })
+
+  test("the input is closed", async () => {
+    const { process, output } = await start("read line || echo none")
+    await process.closed
+    expect(output()).toBe("none\n")
+  })
+
+  test("closing the output early does not end the process", async () => {
+    const { process } = await start("exec >&- 2>&-; sleep 0.1; exit 5")
+    await process.closed
+    expect(process.running()).toBe(true)
+    expect(await process.exited).toEqual({ code: 5, signal: null })
+  })
+
+  test("directory and environment are those given, and no others", async () => {
+    const { process, output } = await start('pwd; echo "$A-$HOME"', { cwd: "/usr", env: { A: "1" } })
+    await process.closed
+    expect(output()).toBe("/usr\n1-\n")
+  })
+
+  test("what is left open keeps the output open", async () => {
+    const { process } = await start("sleep 30 &")
+    await process.exited
+    expect(process.running()).toBe(true)
+    await process.kill()
+    await process.closed
+    expect(process.running()).toBe(false)
+  })
+})
+
+describe("what cannot start", () => {
+  const options = { cwd: "/", env: {}, onOutput: () => {} }
+
+  test("says which program and why", async () => {
+    await expect(startProcess({ ...options, argv: ["/nowhere/program"] })).rejects.toThrow(SpawnError)
+    await expect(startProcess({ ...options, argv: ["/nowhere/program"] })).rejects.toThrow(
+      /\/nowhere\/program could not be started: .*ENOENT/,
+    )
+  })
+
+  test("arguments that are too long are told as such", async () => {
+    const long = "x".repeat(3_000_000)
+    await expect(startProcess({ ...options, argv: ["/bin/echo", long] })).rejects.toThrow(
+      "put long text into a file",
+    )
+  })
+
+  test("leaves no descriptor open", async () => {
+    await expect(startProcess({ ...options, argv: ["/nowhere/program"] })).rejects.toThrow()
+    const before = openDescriptors()
+    for (let call = 0; call < 20; call += 1) {
+      await expect(startProcess({ ...options, argv: ["/nowhere/program"] })).rejects.toThrow()
+    }
+    // Pipes wait in batches of eight for the next calls: 16 ends at most.
+    expect(openDescriptors() - before).toBeLessThanOrEqual(16)
+  })
+})
+
+test("a hundred processes leave no child, no descriptor and no file", async () => {
+  await (await start("true")).process.closed
+  const before = openDescriptors()
+  for (let round = 0; round < 10; round += 1) {
+    const batch = await Promise.all(Array.from({ length: 10 }, () => start("echo $$")))
+    for (const { process } of batch) {
+      await process.exited
+      await process.closed
+    }
+  }
+  started.length = 0
+  expect(openDescriptors() - before).toBeLessThanOrEqual(16)
+  expect(childrenOfThis()).toEqual([])
+})
+
+describe.runIf(process.platform === "linux")("ending a tree", () => {
+  test("a grandchild that ignores SIGTERM is killed after the grace period", async () => {
+    const { process, output } = await start(
+      `sh -c 'trap "" TERM; echo $$; while :; do sleep 0.1; done' & echo $$; wait`,
+    )
+    const pids = await numbers(output, 2)
+    const group = process.identity?.group ?? 0
+    expect(pids).toContain(group)
+    await killTree({ group, mark: "none" }, 100)
+    expect(pids.map(alive)).toEqual([false, false])
+  })
+
+  test("who ends by SIGTERM may clean up first", async () => {
+    const { process, output } = await start(
+      `trap 'echo cleaned; exit 0' TERM; echo ready; while :; do sleep 0.02; done`,
+    )
+    await until(() => output().includes("ready"))
+    await process.kill()
+    expect(output()).toBe("ready\ncleaned\n")
+    expect(await process.exited).toEqual({ code: 0, signal: null })
+  })
+
+  test("a stopped process ends too", async () => {
+    const { process } = await start("kill -STOP $$; sleep 30")
+    const group = process.identity?.group ?? 0
+    await until(() => / T /.test(readFileSync(`/proc/${group}/stat`, "utf8")))
+    await process.kill()
+    expect(await process.exited).toEqual({ code: null, signal: "SIGTERM" })
+  })
+
+  test("a session of its own does not escape, nor a daemon whose parents are gone", async () => {
+    const { process, output } = await start(
+      "setsid sh -c 'echo $$; exec sleep 30' & (setsid sh -c 'echo $$; exec sleep 30' &); wait",
+    )
+    const pids = await numbers(output, 2)
+    expect(pids.map(alive)).toEqual([true, true])
+    await process.kill()
+    expect(pids.map(alive)).toEqual([false, false])
+  })
+
+  test("a process that ended and was not collected is not alive", async () => {
+    // The shell becomes a sleep, which never asks for its child.
+    const { process, output } = await start("sh -c 'echo $$' & exec sleep 30")
+    const [child = 0] = await numbers(output, 1)
+    await until(() => readProcess(child)?.alive === false)
+    const group = process.identity?.group ?? 0
+    expect(isGroupAlive(group)).toBe(true)
+    await process.kill()
+    expect(isGroupAlive(group)).toBe(false)
+  })
+})
+
+describe.runIf(process.platform === "linux")("after a crash", () => {
+  test("what was left is found and ended, also when only a daemon is left of it", async () => {
+    const { process, output } = await start("(setsid sh -c 'echo $$; exec sleep 30' &)")
+    const [daemon = 0] = await numbers(output, 1)
+    await process.exited
+    const identity = process.identity
+    if (!identity) throw new Error("no identity")
+    expect(alive(daemon)).toBe(true)
+    expect(await killOrphans(identity, 100)).toBe(true)
+    expect(alive(daemon)).toBe(false)
+    expect(await killOrphans(identity, 100)).toBe(false)
+  })
+
+  test("a stranger with the same number is left alone, and so is everything after a reboot", async () => {
+    const { process } = await start("sleep 30")
+    const identity = process.identity
+    if (!identity) throw new Error("no identity")
+    const earlier = { ...identity, startTime: identity.startTime - 1, mark: "TACKLE_PROCESS=other" }
+    expect(await killOrphans(earlier, 100)).toBe(false)
+    expect(await killOrphans({ ...identity, bootID: "another boot" }, 100)).toBe(false)
+    expect(alive(identity.group)).toBe(true)
+  })
+})
+
+function openDescriptors(): number {
+  return readdirSync("/proc/self/fd").length
+}
+
+function childrenOfThis(): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => readProcess(Number(name)))
+    .filter((entry) => entry?.parent === process.pid)
+    .map((entry) => entry?.pid ?? 0)
+}
