@@ -13,6 +13,16 @@ const source = join(root, "src")
 const output = join(root, "dist")
 const require = createRequire(import.meta.url)
 
+/** The provider packages pull in every language of zod's messages; ours are English. */
+const leaveOutLocales: Plugin = {
+  name: "leave-out-locales",
+  setup(context) {
+    context.onLoad({ filter: /zod\/v4\/locales\/index\.js$/ }, () => ({
+      contents: 'export { default as en } from "./en.js"',
+    }))
+  },
+}
+
 rmSync(output, { recursive: true, force: true })
 await buildCommand(join(output, "cli"))
 buildLibrary(join(output, "lib"))
@@ -32,7 +42,9 @@ async function buildCommand(directory: string): Promise<void> {
     define: { "process.env.TACKLE_VERSION": JSON.stringify(version()) },
     // Both look for files beside themselves.
     external: ["@vscode/ripgrep", "jiti"],
-    banner: { js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);' },
+    banner: {
+      js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
+    },
     plugins: [leaveOutLocales],
     logLevel: "warning",
   })
@@ -45,7 +57,9 @@ async function buildCommand(directory: string): Promise<void> {
 /** Modules one by one, so that a user's bundler can leave out what it does not need. */
 function buildLibrary(directory: string): void {
   const tsc = join(root, "node_modules/typescript/bin/tsc")
-  execFileSync(process.execPath, [tsc, "-p", join(root, "tsconfig.build.json"), "--outDir", directory], { stdio: "inherit" })
+  execFileSync(process.execPath, [tsc, "-p", join(root, "tsconfig.build.json"), "--outDir", directory], {
+    stdio: "inherit",
+  })
   copyTexts(directory, (file) => relative(source, file))
 }
 
@@ -64,16 +78,9 @@ function copyTexts(directory: string, place: (file: string) => string): void {
   }
 }
 
-/** The provider packages pull in every language of zod's messages; ours are English. */
-const leaveOutLocales: Plugin = {
-  name: "leave-out-locales",
-  setup(context) {
-    context.onLoad({ filter: /zod\/v4\/locales\/index\.js$/ }, () => ({ contents: 'export { default as en } from "./en.js"' }))
-  },
-}
-
 function version(): string {
   const manifest: unknown = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
-  if (typeof manifest === "object" && manifest !== null && "version" in manifest) return String(manifest.version)
+  if (typeof manifest === "object" && manifest !== null && "version" in manifest)
+    return String(manifest.version)
   throw new Error("package.json names no version")
 }

@@ -1,6 +1,6 @@
+import { readFileSync, statSync } from "node:fs"
 import { homedir } from "node:os"
 import { join, resolve } from "node:path"
-import type { LanguageModelV4 } from "@ai-sdk/provider"
 import { type Agent, type AgentConfig, mergeAgents } from "./agent/agent.ts"
 import { builtinAgents } from "./agent/builtin.ts"
 import { builtinTools } from "./builtin/index.ts"
@@ -12,7 +12,13 @@ import { findWorktree } from "./config/locate.ts"
 import { createBus } from "./event/bus.ts"
 import type { EventOf, EventType, TackleEvent } from "./event/events.ts"
 import { createCredentials } from "./model/credentials.ts"
-import { type Model, type ModelInfo, type ProviderConfig, parseModelName } from "./model/model.ts"
+import {
+  type LanguageModel,
+  type Model,
+  type ModelInfo,
+  type ProviderConfig,
+  parseModelName,
+} from "./model/model.ts"
 import { createModels } from "./model/providers.ts"
 import { defaultRetryLimits, type RetryLimits } from "./model/retry.ts"
 import { defaultStreamLimits, type StreamLimits } from "./model/stream.ts"
@@ -20,14 +26,21 @@ import { defaultRules } from "./permission/defaults.ts"
 import { createPermission, type ReplyOutcome } from "./permission/engine.ts"
 import type { Layer, Policy } from "./permission/policy.ts"
 import { type PermissionConfig, rulesFromObject } from "./permission/rules.ts"
+import { commandEnvironment } from "./permission/shell/command-environment.ts"
 import { loadToolFiles } from "./registry/files.ts"
-import { createRegistry, type RegisteredTool, type RegistryProblem, type ToolListing } from "./registry/registry.ts"
+import {
+  createRegistry,
+  type RegisteredTool,
+  type RegistryProblem,
+  type ToolListing,
+} from "./registry/registry.ts"
 import type { ModelRef } from "./schema/message.ts"
 import type { Grant, PermissionReply, PermissionRequest, ReplySource, Ruleset } from "./schema/permission.ts"
 import type { Session } from "./schema/session.ts"
 import { openSession, type SessionHandle, type SessionServices } from "./session/session.ts"
 import type { Store } from "./store/store.ts"
-import type { FileLedger } from "./tool/context.ts"
+import type { FileLedger, FileStamp } from "./tool/context.ts"
+import { createFileLedger, stampBytes } from "./tool/ledger.ts"
 import type { Info, OutputLimits } from "./tool/tool.ts"
 import { errorMessage, UsageError } from "./util/errors.ts"
 import { newId } from "./util/id.ts"
@@ -40,7 +53,7 @@ export interface TackleOptions {
   /** The project's root. Default: the nearest parent with `.git`, else the directory. */
   worktree?: string
   /** `provider/model`, a model of the AI SDK, or one of ours. Without it an agent or session has to name one. */
-  model?: string | LanguageModelV4 | Model
+  model?: string | LanguageModel | Model
   /** Providers in the shape of the config. */
   providers?: Readonly<Record<string, ProviderConfig>>
   /** Own tools beside the built-in ones. */
@@ -58,6 +71,8 @@ export interface TackleOptions {
   agents?: Readonly<Record<string, AgentConfig>>
   agentRules?: Readonly<Record<string, Ruleset>>
   defaultAgent?: string
+  /** The shell that runs commands. Default: bash where there is one, else sh. */
+  shell?: string
   /** Texts that are added to every system prompt. */
   instructions?: readonly string[]
   /** Default: SQLite in the data directory. The engine closes only what it opened itself. */
@@ -66,7 +81,12 @@ export interface TackleOptions {
   dataDirectory?: string
   /** Default: that of the process. */
   environment?: Readonly<Record<string, string | undefined>>
-  limits?: { output?: Partial<OutputLimits>; spillBytes?: number; stream?: Partial<StreamLimits>; retry?: Partial<RetryLimits> }
+  limits?: {
+    output?: Partial<OutputLimits>
+    spillBytes?: number
+    stream?: Partial<StreamLimits>
+    retry?: Partial<RetryLimits>
+  }
   /** Faults that stop nothing: an error that escaped a tool, a subscriber that threw. Default: stderr. */
   onFault?: (message: string, error: unknown) => void
 }
@@ -74,7 +94,12 @@ export interface TackleOptions {
 /** The sessions of one engine. */
 export interface Sessions {
   /** Throws `UsageError` for an unknown agent. */
-  create(options?: { agent?: string; model?: string; title?: string; parentID?: string }): Promise<SessionHandle>
+  create(options?: {
+    agent?: string
+    model?: string
+    title?: string
+    parentID?: string
+  }): Promise<SessionHandle>
   /** Undefined where there is none. */
   get(id: string): Promise<SessionHandle | undefined>
   /** The session of this worktree that was used last. */
@@ -93,8 +118,12 @@ export interface Tackle {
   readonly sessions: Sessions
   readonly agents: ReadonlyMap<string, Agent>
   readonly store: Store
-  /** Calls the listener for every event of the type. Returns the function that ends it. */
-  on<T extends EventType>(type: T, listener: (event: EventOf<T> & Answerable<T>) => void): () => void
+  /** Calls the listener for every event of the type; requests come with their `reply`. Returns the function that ends it. */
+  on(type: "permission.asked", listener: (request: AskedRequest) => void): () => void
+  on<T extends Exclude<EventType, "permission.asked">>(
+    type: T,
+    listener: (event: EventOf<T>) => void,
+  ): () => void
   subscribe(listener: (event: TackleEvent) => void): () => void
   /** Answers a request once; a second, late or unknown answer changes nothing and says so. */
   reply(requestID: string, reply: PermissionReply, source?: ReplySource): Promise<ReplyOutcome>
@@ -105,15 +134,20 @@ export interface Tackle {
   /** What kept tools out. */
   problems(): readonly RegistryProblem[]
   /** One call through the whole pipeline, without a model or a stored session. */
-  callTool(call: { tool: string; input: string; agent?: string; signal?: AbortSignal }): Promise<CallOutcome & { turn: Turn }>
+  callTool(call: {
+    tool: string
+    input: string
+    agent?: string
+    signal?: AbortSignal
+  }): Promise<CallOutcome & { turn: Turn }>
   /** Ends jobs and runs, waits for them, closes the store. */
   close(): Promise<void>
 }
 
-/** Requests can be answered where they are heard of. */
-type Answerable<T extends EventType> = T extends "permission.asked"
-  ? { reply(reply: PermissionReply["reply"] | PermissionReply): Promise<ReplyOutcome> }
-  : unknown
+/** A request that can be answered where it is heard of. `always` without more is for the session. */
+export interface AskedRequest extends PermissionRequest {
+  reply(reply: PermissionReply["reply"] | PermissionReply): Promise<ReplyOutcome>
+}
 
 /** The only wiring: every part of the engine is made here and handed what it needs. */
 export async function createTackle(options: TackleOptions): Promise<Tackle> {
@@ -121,7 +155,8 @@ export async function createTackle(options: TackleOptions): Promise<Tackle> {
   const directory = resolve(options.directory)
   const worktree = resolve(options.worktree ?? findWorktree(directory))
   const dataDirectory = resolve(options.dataDirectory ?? defaultDataDirectory(environment))
-  const onFault = options.onFault ?? ((message, error) => console.error(`tackle: ${message}: ${errorMessage(error)}`))
+  const onFault =
+    options.onFault ?? ((message, error) => console.error(`tackle: ${message}: ${errorMessage(error)}`))
   const release = holdProcess()
 
   const bus = createBus((error) => onFault("a subscriber threw", error))
@@ -144,7 +179,9 @@ export async function createTackle(options: TackleOptions): Promise<Tackle> {
   })
 
   function policyOf(session: { id: string; worktree: string }, agent: Agent): Policy {
-    const configured: readonly Layer[] = options.layers ?? [{ name: "user", rules: rulesFromObject(options.permission ?? {}) }]
+    const configured: readonly Layer[] = options.layers ?? [
+      { name: "user", rules: rulesFromObject(options.permission ?? {}) },
+    ]
     const flags = configured.filter((layer) => layer.name === "flags")
     const layers: Layer[] = [
       { name: "defaults", rules: defaultRules() },
@@ -164,7 +201,9 @@ export async function createTackle(options: TackleOptions): Promise<Tackle> {
 
   async function modelNamed(choice: TackleOptions["model"]): Promise<Model> {
     if (choice === undefined) {
-      throw new UsageError('No model is chosen. Name one: --model provider/model, or "model" in the configuration.')
+      throw new UsageError(
+        'No model is chosen. Name one: --model provider/model, or "model" in the configuration.',
+      )
     }
     if (typeof choice === "string") return models.get(parseModelName(choice))
     return "doStream" in choice ? modelOf(choice) : choice
@@ -208,7 +247,14 @@ export async function createTackle(options: TackleOptions): Promise<Tackle> {
     async create({ agent = options.defaultAgent ?? "build", model, title = "", parentID } = {}) {
       agentNamed(agent)
       const now = Date.now()
-      const session: Session = { id: newId("ses"), title, directory, worktree, agent, time: { created: now, updated: now } }
+      const session: Session = {
+        id: newId("ses"),
+        title,
+        directory,
+        worktree,
+        agent,
+        time: { created: now, updated: now },
+      }
       if (model !== undefined) session.model = parseModelName(model)
       if (parentID !== undefined) session.parentID = parentID
       await store.commit([{ kind: "session", session }])
@@ -232,13 +278,37 @@ export async function createTackle(options: TackleOptions): Promise<Tackle> {
     },
   }
 
-  async function callTool({ tool, input, agent: name = options.defaultAgent ?? "build", signal }: Parameters<Tackle["callTool"]>[0]) {
+  function listen(type: "permission.asked", listener: (request: AskedRequest) => void): () => void
+  function listen<T extends EventType>(type: T, listener: (event: EventOf<T>) => void): () => void
+  function listen(type: EventType, listener: (event: never) => void): () => void {
+    const call = listener as (event: unknown) => void
+    return bus.on(type, (event) =>
+      call(event.type === "permission.asked" ? answerable(event.request) : event),
+    )
+  }
+
+  function answerable(request: PermissionRequest): AskedRequest {
+    const reply: AskedRequest["reply"] = (answer) =>
+      permission.reply(request.id, typeof answer === "string" ? replyOf(answer) : answer, "person")
+    return { ...request, reply }
+  }
+
+  async function callTool({
+    tool,
+    input,
+    agent: name = options.defaultAgent ?? "build",
+    signal,
+  }: Parameters<Tackle["callTool"]>[0]) {
     const agent = agentNamed(name)
     const session = { id: newId("ses"), worktree }
     await grants.load(session)
     const policy = () => policyOf(session, agent)
     const spillDirectory = join(services.spillRoot, session.id)
-    const offered = await registry.tools({ model: { providerID: "", modelID: "" }, agent: agent.name, policy: policy() })
+    const offered = await registry.tools({
+      model: { providerID: "", modelID: "" },
+      agent: agent.name,
+      policy: policy(),
+    })
     const call: Call = { callID: newId("prt"), tool, raw: input }
     const turn = newTurn()
     const [outcome] = await runCalls([call], {
@@ -270,15 +340,7 @@ export async function createTackle(options: TackleOptions): Promise<Tackle> {
     sessions,
     agents,
     store,
-    on(type, listener) {
-      return bus.on(type, (event) => {
-        if (event.type !== "permission.asked") return listener(event as Parameters<typeof listener>[0])
-        const { id } = event.request
-        const reply = (answer: PermissionReply["reply"] | PermissionReply) =>
-          permission.reply(id, typeof answer === "string" ? defaultReply(answer) : answer, "person")
-        listener({ ...event, reply } as unknown as Parameters<typeof listener>[0])
-      })
-    },
+    on: listen,
     subscribe: (listener) => bus.subscribe(listener),
     reply: (requestID, reply, source = "person") => permission.reply(requestID, reply, source),
     pendingRequests: (sessionID) => permission.pending(sessionID),
@@ -300,6 +362,35 @@ export async function createTackle(options: TackleOptions): Promise<Tackle> {
   }
 }
 
+function replyOf(word: PermissionReply["reply"]): PermissionReply {
+  return word === "always" ? { reply: word, scope: "session" } : { reply: word }
+}
+
+/** A model of the AI SDK as one of ours; nothing is known of its limits and prices. */
+function modelOf(language: LanguageModel): Model {
+  const ref: ModelRef = { providerID: language.provider, modelID: language.modelId }
+  return {
+    info: { ref, name: language.modelId, toolCall: true, limit: {}, family: "other" },
+    language: async () => language,
+  }
+}
+
+function isModel(given: LanguageModel | Model, ref: ModelRef): boolean {
+  const own = "doStream" in given ? modelOf(given).info.ref : given.info.ref
+  return own.providerID === ref.providerID && own.modelID === ref.modelID
+}
+
+/** The ledger of a call that a person makes by hand: they vouch for the file as it is now. */
+function personsLedger(): FileLedger {
+  const ledger = createFileLedger()
+  return { ...ledger, seen: (path) => ledger.seen(path) ?? stampNow(path) }
+}
+
+function stampNow(path: string): FileStamp | undefined {
+  const found = statSync(path, { throwIfNoEntry: false })
+  return found?.isFile() ? stampBytes(readFileSync(path), found.mtimeMs) : undefined
+}
+
 /** `$TACKLE_DATA_DIR`, else `$XDG_DATA_HOME/tackle`, else `~/.local/share/tackle`. */
 export function defaultDataDirectory(environment: Readonly<Record<string, string | undefined>>): string {
   const { TACKLE_DATA_DIR: own, XDG_DATA_HOME: shared } = environment
@@ -311,20 +402,41 @@ async function openDefaultStore(dataDirectory: string): Promise<Store> {
   return openSqliteStore(join(dataDirectory, "tackle.db"))
 }
 
-async function openRegistry(options: TackleOptions, environment: Readonly<Record<string, string | undefined>>) {
+async function openRegistry(
+  options: TackleOptions,
+  environment: Readonly<Record<string, string | undefined>>,
+) {
   const custom = await loadToolFiles(options.toolFiles ?? [], toolAliases())
-  const own = (options.tools ?? []).map((tool): RegisteredTool => ({ tool, source: { kind: "library" } }))
+  const builtin = builtinTools(commandOptions(options, environment))
   return createRegistry({
-    tools: [...builtinTools({ environment }), ...own, ...custom.tools],
+    tools: [...from("builtin", builtin), ...from("library", options.tools ?? []), ...custom.tools],
     problems: custom.problems,
     override: options.override ?? [],
     disabled: new Set(options.disabledTools),
   })
 }
 
+function from(kind: "builtin" | "library", tools: readonly Info[]): RegisteredTool[] {
+  return tools.map((tool) => ({ tool, source: { kind } }))
+}
+
+/** Commands get the process's variables, without those that hold our own keys and settings. */
+function commandOptions(options: TackleOptions, environment: Readonly<Record<string, string | undefined>>) {
+  const given = Object.fromEntries(
+    Object.entries(environment).filter(([name]) => !name.startsWith("TACKLE_")),
+  )
+  return {
+    environment: async (command: string) => ({ ...given, ...(await commandEnvironment(command)) }),
+    ...(options.shell === undefined ? {} : { shell: options.shell }),
+  }
+}
+
 /** What the file of a custom tool may import without having it installed. */
 function toolAliases(): ModuleAliases {
-  const own = resolveFrom(import.meta.url, "./tool/index.ts") ?? resolveFrom(import.meta.url, "./tool/index.js") ?? resolveFrom(import.meta.url, "../lib/tool/index.js")
+  const own =
+    resolveFrom(import.meta.url, "./tool/index.ts") ??
+    resolveFrom(import.meta.url, "./tool/index.js") ??
+    resolveFrom(import.meta.url, "../lib/tool/index.js")
   const zod = resolveFrom(import.meta.url, "zod")
   return {
     ...(own === undefined ? {} : { "tackle/tool": own, tackle: own }),
@@ -337,7 +449,8 @@ function createGrantCache(store: Store) {
   const known = new Map<string, Grant>()
   return {
     async load(session: { id: string; worktree: string }): Promise<void> {
-      for (const grant of await store.grants({ worktree: session.worktree, sessionID: session.id })) known.set(grant.id, grant)
+      for (const grant of await store.grants({ worktree: session.worktree, sessionID: session.id }))
+        known.set(grant.id, grant)
     },
     async add(grants: readonly Grant[]): Promise<void> {
       await store.commit(grants.map((grant) => ({ kind: "grant", grant })))
@@ -345,8 +458,15 @@ function createGrantCache(store: Store) {
     },
     rules(session: { id: string; worktree: string }): Ruleset {
       return [...known.values()]
-        .filter((grant) => (grant.scope === "session" ? grant.sessionID === session.id : grant.worktree === session.worktree))
-        .map(({ permission, pattern, action, id }) => ({ permission, pattern, action, source: { file: `grant ${id}` } }))
+        .filter((grant) =>
+          grant.scope === "session" ? grant.sessionID === session.id : grant.worktree === session.worktree,
+        )
+        .map(({ permission, pattern, action, id }) => ({
+          permission,
+          pattern,
+          action,
+          source: { file: `grant ${id}` },
+        }))
     },
   }
 }

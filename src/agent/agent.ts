@@ -61,7 +61,11 @@ export function mergeAgents(
     }
     const { disable: _, ...fields } = changes ?? {}
     const set = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
-    agents.set(name, { ...own, ...set, permission: (Object.hasOwn(rules, name) ? rules[name] : undefined) ?? [] })
+    agents.set(name, {
+      ...own,
+      ...set,
+      permission: (Object.hasOwn(rules, name) ? rules[name] : undefined) ?? [],
+    })
   }
   return agents
 }

@@ -40,10 +40,13 @@ const parameters = z.object({
   workdir: z.string().min(1).optional().describe("Where to run it (default: the working directory)"),
 })
 
+/** Environment variables by name; an undefined one is not set. */
+export type CommandVariables = Readonly<Record<string, string | undefined>>
+
 /** What the host decides about commands. */
 export interface BashOptions {
   /** The variables a command is given, and no others. */
-  environment(command: string): Readonly<Record<string, string | undefined>>
+  environment(command: string): CommandVariables | Promise<CommandVariables>
   /** A program that takes `-c` and a command. Default: `/bin/bash`, else `/bin/sh`. */
   shell?: string
   /** For calls that name none. Milliseconds. */
@@ -74,7 +77,7 @@ export function createBashTool(options: BashOptions): Info<typeof parameters> {
 
       const { argv, env } = shellCommand(command, {
         shell: options.shell,
-        environment: options.environment(command),
+        environment: await options.environment(command),
       })
       const timeoutMs = args.timeout ?? options.defaultTimeout ?? defaultTimeout
       return run({ command, description, timeoutMs, argv, env, cwd: workdir, limits }, ctx)

@@ -1,10 +1,10 @@
 import type { Refusal } from "../event/events.ts"
 import type { Permission, Scope } from "../permission/engine.ts"
+import type { OfferedTool } from "../registry/registry.ts"
 import type { ModelRef } from "../schema/message.ts"
 import type { ToolState, ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import type { FileLedger, JobCapability, TodoCapability } from "../tool/context.ts"
 import type { OutputLimits } from "../tool/tool.ts"
-import type { OfferedTool } from "../registry/registry.ts"
 
 /** A call as the model made it. */
 export interface Call {

@@ -38,15 +38,16 @@ export function holdProcess(): () => void {
 
 function onRejection(reason: unknown): void {
   const listener = owner.getStore()
-  if (listener) return listener(reason)
+  if (listener) listener(reason)
   // As Node does where nobody listens: a rejection becomes an exception.
-  if (process.listenerCount("unhandledRejection") === 1) throw reason
+  else if (process.listenerCount("unhandledRejection") === 1) throw reason
 }
 
 function onException(error: unknown): void {
   const listener = owner.getStore()
-  if (listener) return listener(error)
-  if (process.listenerCount("uncaughtException") > 1) return
-  console.error(error)
-  process.exit(1)
+  if (listener) listener(error)
+  else if (process.listenerCount("uncaughtException") === 1) {
+    console.error(error)
+    process.exit(1)
+  }
 }

@@ -1,6 +1,13 @@
 import { createHash } from "node:crypto"
 import { detectLoop } from "../permission/doom-loop.ts"
-import { complete, fail, progress, start, type ToolState, type ToolStateRunning } from "../schema/tool-state.ts"
+import {
+  complete,
+  fail,
+  progress,
+  start,
+  type ToolState,
+  type ToolStateRunning,
+} from "../schema/tool-state.ts"
 import type { AskRequest, ToolContext } from "../tool/context.ts"
 import { executeValidated } from "../tool/run.ts"
 import { createSpillOpener } from "../tool/spill.ts"
@@ -43,7 +50,8 @@ export async function executeCall(
     await askLoop(prepared, past, host)
     await askForThirdParty(prepared, host, limit.signal)
     state = start(prepared.state, prepared.state.input, Date.now())
-    if (prepared.repaired !== undefined) state = progress(state, { metadata: { repaired: prepared.repaired } })
+    if (prepared.repaired !== undefined)
+      state = progress(state, { metadata: { repaired: prepared.repaired } })
     await report(state)
 
     const work = contain(
@@ -75,7 +83,16 @@ async function askLoop(prepared: PreparedCall, past: readonly PastCall[], host: 
   if (!loop) return
   const { tool, state } = prepared
   try {
-    await ask({ permission: "doom_loop", patterns: [tool.id], metadata: { tool: tool.id, input: state.input, ...loop } }, prepared, host, host.signal)
+    await ask(
+      {
+        permission: "doom_loop",
+        patterns: [tool.id],
+        metadata: { tool: tool.id, input: state.input, ...loop },
+      },
+      prepared,
+      host,
+      host.signal,
+    )
   } catch (error) {
     throw new LoopRefusedError(tool.id, loop.count, error)
   }
@@ -86,10 +103,20 @@ async function askForThirdParty(prepared: PreparedCall, host: CallHost, signal: 
   const { tool, args, state } = prepared
   if (tool.source.kind === "builtin") return
   const named = tool.definition.ask?.(args) ?? { patterns: [canonicalJson(state.input)] }
-  await ask({ permission: tool.id, ...named, metadata: { tool: tool.id, input: state.input } }, prepared, host, signal)
+  await ask(
+    { permission: tool.id, ...named, metadata: { tool: tool.id, input: state.input } },
+    prepared,
+    host,
+    signal,
+  )
 }
 
-function ask(request: AskRequest, { call }: PreparedCall, host: CallHost, signal: AbortSignal): Promise<void> {
+function ask(
+  request: AskRequest,
+  { call }: PreparedCall,
+  host: CallHost,
+  signal: AbortSignal,
+): Promise<void> {
   const tool = { messageID: host.messageID, callID: call.callID }
   return host.permission.ask({ ...request, sessionID: host.sessionID, tool }, host.scope, signal)
 }
@@ -154,7 +181,13 @@ async function settleOrAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<
     const { promise: patience, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, abortGraceMs)
     // Its own end does not matter any more: the call is over as aborted.
-    await Promise.race([work.then(() => resolve(), () => resolve()), patience])
+    await Promise.race([
+      work.then(
+        () => resolve(),
+        () => resolve(),
+      ),
+      patience,
+    ])
     clearTimeout(timer)
     throw error instanceof TimeoutError ? error : new AbortedError(undefined, error)
   }

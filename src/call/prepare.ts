@@ -1,9 +1,9 @@
 import { invalidCallMessage } from "../builtin/invalid.ts"
 import { repairArguments, repairName } from "../model/repair.ts"
+import type { OfferedTool } from "../registry/registry.ts"
 import { pending, type ToolStatePending } from "../schema/tool-state.ts"
 import { InvalidArgumentsError, validateArguments } from "../tool/validate.ts"
 import { canonicalJson, isRecord } from "../util/json.ts"
-import type { OfferedTool } from "../registry/registry.ts"
 import type { Call, PastCall } from "./call.ts"
 
 /** A call that can run: its tool found, its arguments parsed. */
@@ -49,7 +49,10 @@ export async function prepareCall(
   if (closed !== undefined) return invalid("closed", invalidCallMessage({ tool: call.tool, error: closed }))
   const found = findTool(call.tool, offered)
   if (!found) {
-    return invalid("unknown-tool", invalidCallMessage({ tool: call.tool, error: "there is no such tool", available: [...offered.keys()] }))
+    return invalid(
+      "unknown-tool",
+      invalidCallMessage({ tool: call.tool, error: "there is no such tool", available: [...offered.keys()] }),
+    )
   }
   if (!parsed.ok) return invalid("malformed", invalidCallMessage({ tool: call.tool, error: parsed.error }))
 
@@ -72,7 +75,9 @@ function findTool(name: string, offered: ReadonlyMap<string, OfferedTool>) {
   return tool ? { tool, repaired: `the name "${name}" was read as "${tool.id}"` } : undefined
 }
 
-type ParsedInput = { ok: true; input: Record<string, unknown>; repaired?: string } | { ok: false; error: string }
+type ParsedInput =
+  | { ok: true; input: Record<string, unknown>; repaired?: string }
+  | { ok: false; error: string }
 
 function parseInput(call: Call): ParsedInput {
   if (call.cut) {

@@ -1,7 +1,7 @@
 import { detectLoop } from "../permission/doom-loop.ts"
 import { fail } from "../schema/tool-state.ts"
-import { isInside, realPath, resolvePath } from "../util/paths.ts"
 import type { Access } from "../tool/tool.ts"
+import { isInside, realPath, resolvePath } from "../util/paths.ts"
 import type { Call, CallHost, CallOutcome, PastCall } from "./call.ts"
 import { executeCall } from "./execute.ts"
 import { type InvalidCall, type PreparedCall, prepareCall } from "./prepare.ts"
@@ -18,7 +18,9 @@ export async function runCalls(calls: readonly Call[], host: CallHost): Promise<
   const plans = prepared.map((call) => (call.kind === "prepared" ? planOf(call, host) : harmless))
   const outcomes: Promise<CallOutcome>[] = []
   prepared.forEach((call, index) => {
-    const before = outcomes.filter((_, earlier) => mustWait(plans[index] ?? harmless, plans[earlier] ?? harmless))
+    const before = outcomes.filter((_, earlier) =>
+      mustWait(plans[index] ?? harmless, plans[earlier] ?? harmless),
+    )
     // The turn's history as it was when this call was made: with the calls before it, without those after.
     const past = [...host.turn.past]
     host.turn.past.push(call.past)
@@ -28,7 +30,10 @@ export async function runCalls(calls: readonly Call[], host: CallHost): Promise<
   return Promise.all(outcomes)
 }
 
-async function runAfter(before: readonly Promise<unknown>[], run: () => Promise<CallOutcome>): Promise<CallOutcome> {
+async function runAfter(
+  before: readonly Promise<unknown>[],
+  run: () => Promise<CallOutcome>,
+): Promise<CallOutcome> {
   await Promise.all(before)
   return run()
 }

@@ -1,7 +1,11 @@
-import type { LanguageModelV4 } from "@ai-sdk/provider"
+import type { LanguageModelV4, LanguageModelV4Prompt } from "@ai-sdk/provider"
 import * as z from "zod"
 import type { ModelRef } from "../schema/message.ts"
 import { UsageError } from "../util/errors.ts"
+
+/** A model of the AI SDK's provider interface, and the history as it takes it: named here for those above this folder. */
+export type LanguageModel = LanguageModelV4
+export type ModelPrompt = LanguageModelV4Prompt
 
 /** Whose wire format a provider speaks. Habits of a family are data in `convert.ts` and `schema.ts`. */
 export type ProviderFamily = "openai-compatible" | "openai" | "anthropic" | "google" | "other"

@@ -9,7 +9,9 @@ const source = { file: "defaults" }
 export function defaultRules(): Rule[] {
   return [
     rule("*", "*", "ask"),
-    ...["read", "glob", "grep", "list", "todo", "skill", "task", "lsp"].map((name) => rule(name, "*", "allow")),
+    ...["read", "glob", "grep", "list", "todo", "skill", "task", "lsp"].map((name) =>
+      rule(name, "*", "allow"),
+    ),
     rule("read", "*.env", "ask"),
     rule("read", "*.env.*", "ask"),
     rule("read", "*.env.example", "allow"),

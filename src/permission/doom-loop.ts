@@ -46,7 +46,8 @@ function rounds(calls: readonly LoopCall[], period: number): number {
 /** False where the round is itself made of shorter equal rounds: those are counted by their own period. */
 function isPrimitive(round: readonly LoopCall[]): boolean {
   for (let part = 1; part <= round.length / 2; part++) {
-    if (round.length % part === 0 && round.every((call, index) => sameCall(call, round[index % part]))) return false
+    if (round.length % part === 0 && round.every((call, index) => sameCall(call, round[index % part])))
+      return false
   }
   return true
 }

@@ -3,5 +3,5 @@
  * characters of no width, control characters. What a person reads is then not what will run.
  */
 export function invisibleCharacters(text: string): boolean {
-  return /[\p{Cf}\p{Co}\p{Cn}\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/u.test(text)
+  return /(?![\t\n])[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/u.test(text)
 }

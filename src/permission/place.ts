@@ -1,5 +1,5 @@
 import { lstatSync, readdirSync, statSync } from "node:fs"
-import { dirname, isAbsolute, join, normalize, relative, resolve } from "node:path"
+import { dirname, join, normalize, relative, resolve } from "node:path"
 import { errorMessage, systemCode } from "../util/errors.ts"
 import { isInside, realPath } from "../util/paths.ts"
 import { namesProtected, type Protection, protectionOf } from "./protected.ts"
@@ -29,20 +29,35 @@ export function openPlace(scope: Scope): Place {
 export function fileChecks(access: "read" | "edit", path: string, place: Place): Check[] {
   const written = normalize(path)
   const followed = follow(path)
-  if ("fault" in followed) return [unresolved(access, written, followed.fault), unresolved("external_directory", written, followed.fault)]
+  if ("fault" in followed)
+    return [
+      unresolved(access, written, followed.fault),
+      unresolved("external_directory", written, followed.fault),
+    ]
 
   const { real } = followed
   const own = place.realOwn.some((directory) => isInside(real, directory))
   const locations = sameLocation(written, real, place)
-    ? [{ shown: written, forms: unique([...spell(written, place.worktree), ...spell(real, place.realWorktree)]) }]
+    ? [
+        {
+          shown: written,
+          forms: unique([...spell(written, place.worktree), ...spell(real, place.realWorktree)]),
+        },
+      ]
     : [
         { shown: written, forms: spell(written, place.worktree) },
         { shown: real, forms: unique([...spell(real, place.realWorktree), ...respelled(real, place)]) },
       ]
   const protection = protectionAt(access, written, real, place)
   const checks = locations.map(({ shown, forms }): Check => {
-    const check: Check = { permission: access, pattern: forms[0] ?? shown, forms, options: {}, resolved: real }
-    if (own) check.own = true
+    const check: Check = {
+      permission: access,
+      pattern: forms[0] ?? shown,
+      forms,
+      options: {},
+      resolved: real,
+    }
+    if (own && access === "read") check.own = true
     if (!protection) return check
     return {
       ...check,
@@ -60,13 +75,20 @@ export function externalChecks(path: string, place: Place): Check[] {
   const followed = follow(path)
   if ("fault" in followed) return [unresolved("external_directory", written, followed.fault)]
   const { real } = followed
-  if (isInside(real, place.realWorktree) || place.realOwn.some((directory) => isInside(real, directory))) return []
+  if (isInside(real, place.realWorktree) || place.realOwn.some((directory) => isInside(real, directory)))
+    return []
   const outside = isInside(written, place.worktree) ? [real] : unique([real, written])
   return outside.map((location): Check => {
     const directory = isDirectory(location) ? location : dirname(location)
     const pattern = directory === "/" ? "/*" : `${directory}/*`
-    const check: Check = { permission: "external_directory", pattern, forms: [pattern, location], options: {}, resolved: real }
-    if (!/[*?]/.test(directory)) check.remember = pattern
+    const check: Check = {
+      permission: "external_directory",
+      pattern,
+      forms: [pattern, location],
+      options: {},
+      resolved: real,
+    }
+    if (!/[*?]/.test(directory)) check.remember = [pattern]
     return check
   })
 }
@@ -119,7 +141,12 @@ function respelled(real: string, place: Place): string[] {
   return isInside(real, place.realWorktree) ? [join(place.worktree, relative(place.realWorktree, real))] : []
 }
 
-function protectionAt(access: "read" | "edit", written: string, real: string, place: Place): Protection | undefined {
+function protectionAt(
+  access: "read" | "edit",
+  written: string,
+  real: string,
+  place: Place,
+): Protection | undefined {
   return (
     protectionOf(fromRoot(real, place), access) ??
     protectionOf(fromRoot(written, place), access) ??
@@ -135,8 +162,13 @@ function protectionAt(access: "read" | "edit", written: string, real: string, pl
 function linkedProtection(access: "read" | "edit", real: string, place: Place): Protection | undefined {
   const found = statIfThere(real)
   if (!found?.isFile() || found.nlink < 2) return undefined
-  if (access === "edit") return { reason: "the file has a second name elsewhere (a hard link)", marker: real.toLowerCase() }
-  for (let directory = dirname(real); isInside(directory, place.realWorktree); directory = dirname(directory)) {
+  if (access === "edit")
+    return { reason: "the file has a second name elsewhere (a hard link)", marker: real.toLowerCase() }
+  for (
+    let directory = dirname(real);
+    isInside(directory, place.realWorktree);
+    directory = dirname(directory)
+  ) {
     for (const name of readdirSync(directory)) {
       const protection = protectionOf(name, access)
       if (!protection) continue
@@ -147,7 +179,8 @@ function linkedProtection(access: "read" | "edit", real: string, place: Place): 
   return undefined
 }
 
-function isDirectory(path: string): boolean {
+/** True for an existing directory, also behind a link. */
+export function isDirectory(path: string): boolean {
   return statIfThere(path)?.isDirectory() === true
 }
 
@@ -162,5 +195,5 @@ function statIfThere(path: string) {
 }
 
 function unique(texts: readonly string[]): string[] {
-  return [...new Set(texts.filter((text) => isAbsolute(text) || text !== ""))]
+  return [...new Set(texts)]
 }

@@ -33,6 +33,8 @@ export interface JudgeOptions {
   denyForms?: readonly string[]
   /** A pattern over all that the thing may turn out to be: a rule that may then say no makes the verdict an ask. */
   span?: string
+  /** Which actions of such a rule count. Default: both. */
+  spanRefusals?: readonly Action[]
 }
 
 /**
@@ -52,7 +54,7 @@ export function judge(
     if (denied.action === "deny") return denied
   }
   if (judgement.action === "ask" || options.span === undefined) return judgement
-  return possibleRefusal(policy, permission, options.span) ?? judgement
+  return possibleRefusal(policy, permission, options.span, options.spanRefusals) ?? judgement
 }
 
 /**
@@ -134,21 +136,33 @@ function judgeForms(
  * The ask that is due where a rule may refuse something the span stands for. A later allow of all that the span stands
  * for puts earlier rules to rest, except those of the user's own layer.
  */
-function possibleRefusal(policy: Policy, permission: string, span: string): Judgement | undefined {
+function possibleRefusal(
+  policy: Policy,
+  permission: string,
+  span: string,
+  refusals: readonly Action[] = ["deny", "ask"],
+): Judgement | undefined {
   let settled = false
+  let lifted = false
   for (const { name, rules, tightenOnly } of policy.layers.toReversed()) {
     if (settled && name !== "user") continue
-    const found = lastWord(rules, permission, span, settled ? ["deny"] : ["deny", "ask"])
+    const found = lastWord(rules, permission, span, settled ? ["deny"] : refusals)
     if (found && found.action !== "allow") return { action: "ask", rule: found, layer: name }
     if (found && !tightenOnly) settled = true
+    if (found && name === "agent") lifted = true
   }
-  const bound = lastWord(policy.ceiling ?? [], permission, span, ["deny", "ask"])
+  const bound = lifted ? undefined : lastWord(policy.ceiling ?? [], permission, span, refusals)
   if (!bound || bound.action === "allow") return undefined
   return { action: "ask", rule: bound, layer: "ceiling" }
 }
 
 /** The last rule that may refuse a part of the span, or that allows all of it. */
-function lastWord(rules: Ruleset, permission: string, span: string, refusals: readonly Action[]): Rule | undefined {
+function lastWord(
+  rules: Ruleset,
+  permission: string,
+  span: string,
+  refusals: readonly Action[],
+): Rule | undefined {
   return rules.findLast((rule) => {
     if (!concerns(rule, permission)) return false
     if (rule.action === "allow") return wildcardCovers(rule.pattern, span)

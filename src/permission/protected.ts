@@ -12,7 +12,10 @@ export interface Protection {
  * what lies outside. Case, trailing dots and look-alike spellings make no difference.
  */
 export function protectionOf(path: string, access: "read" | "edit"): Protection | undefined {
-  const segments = path.split("/").map(foldSegment).filter((segment) => segment !== "")
+  const segments = path
+    .split("/")
+    .map(foldSegment)
+    .filter((segment) => segment !== "")
   const name = segments.at(-1) ?? ""
   if (isSecret(name)) return { reason: "it usually holds secrets", marker: ".env" }
   if (access === "read") return undefined
@@ -43,8 +46,16 @@ export function namesProtected(pattern: string, { marker }: Protection): boolean
   return false
 }
 
-const protectedNames: readonly { reason: string; directories?: readonly string[]; files?: readonly string[] }[] = [
-  { reason: "git runs or trusts what stands there", directories: [".git"], files: [".gitmodules", ".gitconfig"] },
+const protectedNames: readonly {
+  reason: string
+  directories?: readonly string[]
+  files?: readonly string[]
+}[] = [
+  {
+    reason: "git runs or trusts what stands there",
+    directories: [".git"],
+    files: [".gitmodules", ".gitconfig"],
+  },
   {
     reason: "it configures Tackle or another agent",
     directories: [".tackle", ".opencode", ".claude", ".agents", ".cursor", ".codex", ".gemini"],
@@ -52,7 +63,15 @@ const protectedNames: readonly { reason: string; directories?: readonly string[]
   },
   {
     reason: "it instructs agents",
-    files: ["agents.md", "claude.md", "claude.local.md", "gemini.md", ".cursorrules", ".windsurfrules", "copilot-instructions.md"],
+    files: [
+      "agents.md",
+      "claude.md",
+      "claude.local.md",
+      "gemini.md",
+      ".cursorrules",
+      ".windsurfrules",
+      "copilot-instructions.md",
+    ],
   },
   {
     reason: "an editor or a hook runs what stands there",
@@ -62,15 +81,43 @@ const protectedNames: readonly { reason: string; directories?: readonly string[]
   {
     reason: "it configures a package manager",
     directories: [".cargo", ".bundle"],
-    files: [".npmrc", ".yarnrc*", ".pnp.*", ".pnpmfile.*", "bunfig.toml", "pip.conf", "pip.ini", ".pypirc", ".condarc", ".gemrc"],
+    files: [
+      ".npmrc",
+      ".yarnrc*",
+      ".pnp.*",
+      ".pnpmfile.*",
+      "bunfig.toml",
+      "pip.conf",
+      "pip.ini",
+      ".pypirc",
+      ".condarc",
+      ".gemrc",
+    ],
   },
   {
     reason: "a program starts with it",
     directories: [".ssh", ".config/fish", "node_modules/.bin", ".venv/bin", "venv/bin"],
     files: [
-      ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".inputrc", ".zshrc", ".zshenv",
-      ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".curlrc", ".wgetrc",
-      "conftest.py", "build.rs", "sitecustomize.py", "usercustomize.py",
+      ".bashrc",
+      ".bash_profile",
+      ".bash_login",
+      ".bash_logout",
+      ".profile",
+      ".inputrc",
+      ".zshrc",
+      ".zshenv",
+      ".zprofile",
+      ".zlogin",
+      ".zlogout",
+      ".kshrc",
+      ".cshrc",
+      ".tcshrc",
+      ".curlrc",
+      ".wgetrc",
+      "conftest.py",
+      "build.rs",
+      "sitecustomize.py",
+      "usercustomize.py",
     ],
   },
 ]
@@ -85,7 +132,10 @@ function isSecret(name: string): boolean {
  * alternate stream, or dots and blanks at the end.
  */
 function foldSegment(segment: string): string {
-  const folded = segment.normalize("NFKC").toLowerCase().replaceAll(/\p{Default_Ignorable_Code_Point}/gu, "")
+  const folded = segment
+    .normalize("NFKC")
+    .toLowerCase()
+    .replaceAll(/\p{Default_Ignorable_Code_Point}/gu, "")
   const name = folded.replace(/:.*$/s, "").replace(/[. ]+$/, "")
   return name === "" && !/^\.\.?$/.test(folded) ? folded : name
 }

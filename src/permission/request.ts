@@ -33,6 +33,8 @@ export interface Check {
   options: JudgeOptions
   /** A default that stands below all configured rules, such as the proof that a command only reads. */
   proof?: Rule
+  /** The proof holds only with the hardened environment for git. */
+  hardenedGit?: boolean
   /** A file of the session itself: nobody is asked. */
   own?: boolean
   /** Why it asks where the rules alone do not tell. */
@@ -41,8 +43,8 @@ export interface Check {
   protection?: string
   /** The path with links followed. */
   resolved?: string
-  /** What an "always" would remember. Absent: nothing may be remembered. */
-  remember?: string
+  /** The patterns that an "always" would remember. Absent: nothing may be remembered. */
+  remember?: readonly string[]
 }
 
 /** A check with its verdict. */
@@ -70,6 +72,6 @@ export interface Verdict {
   checks: JudgedCheck[]
   /** For `bash`: every command found. */
   commands?: JudgedCommand[]
-  /** For `bash`: it consists of proved commands and git is among them, which is to run in the hardened environment. */
+  /** For `bash`: git is allowed by proof alone, so it has to run with `hardenedGitEnvironment`. */
   needsHardenedGit?: boolean
 }

@@ -13,9 +13,7 @@ export type PermissionConfig = z.infer<typeof PermissionConfig>
 
 /** The last rule whose permission and pattern both match, or nothing. */
 export function evaluate(permission: string, pattern: string, ruleset: Ruleset): Rule | undefined {
-  return ruleset.findLast(
-    (rule) => concerns(rule, permission) && wildcardMatch(pattern, rule.pattern),
-  )
+  return ruleset.findLast((rule) => concerns(rule, permission) && wildcardMatch(pattern, rule.pattern))
 }
 
 /** True if the rule is about this type of permission, whichever of its names either uses. */
@@ -57,14 +55,16 @@ export function parseRuleFlag(text: string, action: "allow" | "deny"): Rule {
   const permission = (colon === -1 ? text : text.slice(0, colon)).trim()
   const pattern = colon === -1 ? "*" : text.slice(colon + 1)
   if (permission === "" || pattern === "") {
-    throw new UsageError(`--${action} "${text}" is no rule. Write permission or permission:pattern, such as 'bash:git *'.`)
+    throw new UsageError(
+      `--${action} "${text}" is no rule. Write permission or permission:pattern, such as 'bash:git *'.`,
+    )
   }
   return { permission, pattern, action, source: { file: `--${action}` } }
 }
 
 /** A pattern with a leading `~` or `$HOME` written out. */
 export function expandHome(pattern: string, home: string): string {
-  for (const name of ["~", "$HOME", "${HOME}"]) {
+  for (const name of ["~", "$HOME"]) {
     if (pattern === name) return home
     if (pattern.startsWith(`${name}/`)) return join(home, pattern.slice(name.length))
   }

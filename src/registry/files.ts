@@ -85,7 +85,10 @@ interface PlainTool {
 
 function isPlainTool(value: unknown): value is PlainTool {
   return (
-    isRecord(value) && typeof value.description === "string" && isRecord(value.args) && typeof value.execute === "function"
+    isRecord(value) &&
+    typeof value.description === "string" &&
+    isRecord(value.args) &&
+    typeof value.execute === "function"
   )
 }
 
@@ -95,7 +98,8 @@ function toResult(id: string, result: string | ToolResult): ToolResult {
 
 /** The message with the first place in the user's file that the stack names. */
 function loadFailure(error: unknown): string {
-  const place = error instanceof Error ? /file:\/\/(\S+?)(?:\?[^:)\s]*)?:(\d+)(?::(\d+))?/.exec(error.stack ?? "") : null
+  const place =
+    error instanceof Error ? /file:\/\/(\S+?)(?:\?[^:)\s]*)?:(\d+)(?::(\d+))?/.exec(error.stack ?? "") : null
   const message = errorMessage(error)
   return place ? `${message} (${place[1]}:${place[2]})` : message
 }

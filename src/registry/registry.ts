@@ -1,7 +1,7 @@
-import type { ModelRef } from "../schema/message.ts"
+import { type JsonSchema, toJsonSchema } from "../model/schema.ts"
 import type { Policy } from "../permission/policy.ts"
 import { isOffered } from "../permission/policy.ts"
-import { type JsonSchema, toJsonSchema } from "../model/schema.ts"
+import type { ModelRef } from "../schema/message.ts"
 import type { Definition, Info } from "../tool/tool.ts"
 import { errorMessage } from "../util/errors.ts"
 
@@ -96,7 +96,8 @@ export function createRegistry(options: {
     if (options.disabled?.has(id)) return "switched off in the configuration (tools)"
     const unavailable = entry.unavailable?.(scope)
     if (unavailable !== undefined) return unavailable
-    if (!isOffered(scope.policy, permissionOf(id))) return `no rule could ever allow it for the agent ${scope.agent}`
+    if (!isOffered(scope.policy, permissionOf(id)))
+      return `no rule could ever allow it for the agent ${scope.agent}`
     return undefined
   }
 
@@ -188,5 +189,6 @@ function merge(
 
 function report(problems: RegistryProblem[], entry: RegisteredTool, message: string): void {
   const file = describeSource(entry.source)
-  if (!problems.some((known) => known.file === file && known.message === message)) problems.push({ file, message })
+  if (!problems.some((known) => known.file === file && known.message === message))
+    problems.push({ file, message })
 }

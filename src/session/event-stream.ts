@@ -5,7 +5,11 @@ import type { TackleEvent } from "../event/events.ts"
  * The events of one session from now until its `run.completed`, as an iterable. Nothing is lost between subscription
  * and the first read. Leaving the loop early calls `onLeave`.
  */
-export function eventStream(bus: Bus, sessionID: string, onLeave: () => void): AsyncIterableIterator<TackleEvent> {
+export function eventStream(
+  bus: Bus,
+  sessionID: string,
+  onLeave: () => void,
+): AsyncIterableIterator<TackleEvent> {
   const queue: TackleEvent[] = []
   let wake: (() => void) | undefined
   let ended = false

@@ -1,10 +1,9 @@
-import type { LanguageModelV4Prompt } from "@ai-sdk/provider"
 import type { Agent } from "../agent/agent.ts"
 import { type CallHost, newTurn, type Turn } from "../call/call.ts"
 import { runCalls } from "../call/schedule.ts"
 import type { RunStatus } from "../event/events.ts"
 import { ProviderError } from "../model/errors.ts"
-import type { Model } from "../model/model.ts"
+import type { Model, ModelPrompt } from "../model/model.ts"
 import { type RetryLimits, retryDelay } from "../model/retry.ts"
 import { type StreamLimits, streamStep } from "../model/stream.ts"
 import type { OfferedTool } from "../registry/registry.ts"
@@ -34,9 +33,13 @@ export interface LoopInput {
   retry: RetryLimits
   recorder: Recorder
   /** The history as the provider takes it. Cheap to call at every step. */
-  toPrompt(history: readonly MessageWithParts[]): LanguageModelV4Prompt
+  toPrompt(history: readonly MessageWithParts[]): ModelPrompt
   /** What the calls of a step get, apart from what the loop itself knows. */
-  host(step: { messageID: string; turn: Turn; offered: ReadonlyMap<string, OfferedTool> }): Omit<CallHost, "onState">
+  host(step: {
+    messageID: string
+    turn: Turn
+    offered: ReadonlyMap<string, OfferedTool>
+  }): Omit<CallHost, "onState">
   signal: AbortSignal
 }
 
@@ -56,11 +59,19 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
   const turn = newTurn()
   const messages: AssistantMessage[] = []
   const offered = new Map(input.tools.map((tool) => [tool.id, tool]))
-  const result = (status: RunStatus, error?: MessageError): LoopResult => ({ status, turn, messages, ...(error ? { error } : {}) })
+  const result = (status: RunStatus, error?: MessageError): LoopResult => ({
+    status,
+    turn,
+    messages,
+    ...(error ? { error } : {}),
+  })
 
   for (let step = 1; step <= input.maxSteps; step += 1) {
     const last = step === input.maxSteps
-    const processor = await startStep(newMessage(input), { recorder: input.recorder, model: input.model.info })
+    const processor = await startStep(newMessage(input), {
+      recorder: input.recorder,
+      model: input.model.info,
+    })
     messages.push(processor.message)
 
     const failure = await streamWithRetries(processor, input, last)
@@ -75,7 +86,8 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
       ...input.host({ messageID: processor.message.id, turn, offered }),
       onState: (callID, state) => processor.setState(callID, state),
     }
-    if (last) host.closed = `no calls are possible any more: this is the last of ${input.maxSteps} steps. Answer in words`
+    if (last)
+      host.closed = `no calls are possible any more: this is the last of ${input.maxSteps} steps. Answer in words`
     await runCalls(calls, host)
     await processor.end()
 
@@ -94,7 +106,10 @@ const loopMessage: MessageError = {
 }
 
 function stepsMessage(steps: number): MessageError {
-  return { name: "limit", message: `The run was stopped: it reached its limit of ${steps} steps (--max-steps, or "steps" of the agent).` }
+  return {
+    name: "limit",
+    message: `The run was stopped: it reached its limit of ${steps} steps (--max-steps, or "steps" of the agent).`,
+  }
 }
 
 function newMessage({ session, agent, model, user }: LoopInput): AssistantMessage {
@@ -113,14 +128,19 @@ function newMessage({ session, agent, model, user }: LoopInput): AssistantMessag
 }
 
 /** Streams one step into the processor. Returns what ended it, or nothing where it went well. */
-async function streamWithRetries(processor: Processor, input: LoopInput, last: boolean): Promise<MessageError | undefined> {
+async function streamWithRetries(
+  processor: Processor,
+  input: LoopInput,
+  last: boolean,
+): Promise<MessageError | undefined> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       await streamOnce(processor, input, last)
       return undefined
     } catch (error) {
       if (input.signal.aborted) return abortedMessage
-      const delayMs = error instanceof ProviderError ? retryDelay(attempt, error, Math.random, input.retry) : undefined
+      const delayMs =
+        error instanceof ProviderError ? retryDelay(attempt, error, Math.random, input.retry) : undefined
       if (delayMs === undefined) return describeFailure(error)
       await processor.reset()
       await processor.retry({ attempt, error: errorMessage(error), delayMs })
@@ -139,7 +159,11 @@ async function streamOnce(processor: Processor, input: LoopInput, last: boolean)
     language: await model.language(),
     info: model.info,
     prompt: input.toPrompt(input.history),
-    tools: tools.map(({ id, definition, schema }) => ({ name: id, description: definition.description, inputSchema: schema })),
+    tools: tools.map(({ id, definition, schema }) => ({
+      name: id,
+      description: definition.description,
+      inputSchema: schema,
+    })),
     toolChoice: last ? "none" : "auto",
     ...(agent.temperature === undefined ? {} : { temperature: agent.temperature }),
     limits,

@@ -1,9 +1,19 @@
+import type { Call } from "../call/call.ts"
 import type { ModelInfo } from "../model/model.ts"
 import type { StepEvent } from "../model/stream.ts"
 import type { AssistantMessage, MessageError } from "../schema/message.ts"
-import type { FinishReason, Part, ReasoningPart, TextPart, Tokens, ToolPart } from "../schema/part.ts"
+import type {
+  FinishReason,
+  Part,
+  ReasoningPart,
+  RetryPart,
+  StepFinishPart,
+  StepStartPart,
+  TextPart,
+  Tokens,
+  ToolPart,
+} from "../schema/part.ts"
 import { assertMove, fail, pending, type ToolState } from "../schema/tool-state.ts"
-import type { Call } from "../call/call.ts"
 import { newId } from "../util/id.ts"
 import { costOf } from "./cost.ts"
 import type { Recorder } from "./recorder.ts"
@@ -48,7 +58,7 @@ export async function startStep(
 
   function openText(id: string, at: number): TextPart | ReasoningPart {
     const { kind, metadata } = begun.get(id) ?? { kind: "text" }
-    const part: TextPart | ReasoningPart = add({ ...base(), type: kind, text: "", time: { start: at } })
+    const part = add<TextPart | ReasoningPart>({ ...base(), type: kind, text: "", time: { start: at } })
     if (metadata) part.metadata = metadata
     texts.set(id, part)
     return part
@@ -59,7 +69,7 @@ export async function startStep(
     const part = known ?? openText(id, Date.now())
     part.text += delta
     // The part's first state is announced empty, its text follows as deltas.
-    const stored = known ? undefined : recorder.write({ parts: [{ ...part, text: "" }] })
+    const stored = known ? undefined : recorder.write({ parts: [{ ...part, text: "" } as Part] })
     recorder.delta(part.id, "text", delta)
     return stored
   }
@@ -93,10 +103,17 @@ export async function startStep(
     message.finish = why
     message.tokens = tokens
     message.cost = costOf(tokens, model.cost)
-    await recorder.write({ parts: [add({ ...base(), type: "step-finish", reason: why, tokens, cost: message.cost })] })
+    const part = add<StepFinishPart>({
+      ...base(),
+      type: "step-finish",
+      reason: why,
+      tokens,
+      cost: message.cost,
+    })
+    await recorder.write({ parts: [part] })
   }
 
-  const startPart = add({ ...base(), type: "step-start" })
+  const startPart = add<StepStartPart>({ ...base(), type: "step-start" })
   await recorder.write({ messages: [message], created: true, parts: [startPart] })
 
   return {
@@ -107,7 +124,10 @@ export async function startStep(
       switch (event.type) {
         case "text-start":
         case "reasoning-start":
-          begun.set(event.id, { kind: event.type === "text-start" ? "text" : "reasoning", ...(event.metadata ? { metadata: event.metadata } : {}) })
+          begun.set(event.id, {
+            kind: event.type === "text-start" ? "text" : "reasoning",
+            ...(event.metadata ? { metadata: event.metadata } : {}),
+          })
           return undefined
         case "text-delta":
         case "reasoning-delta":
@@ -139,11 +159,13 @@ export async function startStep(
     },
     calls() {
       return [...calls.values()].flatMap(({ callID, tool, state }) =>
-        state.status === "pending" ? [{ callID, tool, raw: state.raw, cut: reason === "length" && !isWhole(state.raw) }] : [],
+        state.status === "pending"
+          ? [{ callID, tool, raw: state.raw, cut: reason === "length" && !isWhole(state.raw) }]
+          : [],
       )
     },
     async reset() {
-      const left = parts.filter((part) => part.type !== "step-start" && part.type !== "retry")
+      const left: Part[] = parts.filter((part) => part.type !== "step-start" && part.type !== "retry")
       parts.splice(0, parts.length, ...parts.filter((part) => !left.includes(part)))
       calls.clear()
       texts.clear()
@@ -151,13 +173,17 @@ export async function startStep(
       if (left.length > 0) await recorder.removeParts(left)
     },
     async retry(failure) {
-      await recorder.write({ parts: [add({ ...base(), type: "retry", ...failure, time: { created: Date.now() } })] })
+      const part = add<RetryPart>({ ...base(), type: "retry", ...failure, time: { created: Date.now() } })
+      await recorder.write({ parts: [part] })
     },
     async end(error) {
       for (const id of [...texts.keys()]) await closeText(id)
       for (const [callID, { state }] of calls) {
         if (state.status === "completed" || state.status === "error") continue
-        const text = state.status === "pending" ? "This call was not run: the answer was interrupted." : "This call was interrupted; it may have taken effect."
+        const text =
+          state.status === "pending"
+            ? "This call was not run: the answer was interrupted."
+            : "This call was interrupted; it may have taken effect."
         await setState(callID, fail(state, { error: text, metadata: { kind: "aborted" } }, Date.now()))
       }
       message.time = { ...message.time, completed: Date.now() }

@@ -25,16 +25,26 @@ export interface Recorder {
 /** Deltas of one part are joined and announced at most this often: thirty times a second is as smooth as eyes need. */
 const deltaIntervalMs = 33
 
-export function createRecorder({ sessionID, store, bus }: { sessionID: string; store: Store; bus: Bus }): Recorder {
-  const deltas = createDeltas((partID, field, delta) =>
-    bus.publish({ type: "part.delta", sessionID, partID, field, delta }),
-  )
+export function createRecorder({
+  sessionID,
+  store,
+  bus,
+}: {
+  sessionID: string
+  store: Store
+  bus: Bus
+}): Recorder {
   let tail: Promise<unknown> = Promise.resolve()
+  const deltas = createDeltas(() => void commit([], []))
 
   function commit(changes: readonly Change[], events: readonly EventInput[]): Promise<void> {
+    // Deltas that came before this change are announced before it, those that come from now on after it.
+    const earlier = deltas.take()
     const done = tail.then(async () => {
-      await store.commit(changes)
-      deltas.flush()
+      if (changes.length > 0) await store.commit(changes)
+      for (const { partID, field, text } of earlier) {
+        bus.publish({ type: "part.delta", sessionID, partID, field, delta: text })
+      }
       for (const event of events) bus.publish(event)
     })
     // The next write does not fail because this one did; whoever asked for this one hears of it.
@@ -43,13 +53,18 @@ export function createRecorder({ sessionID, store, bus }: { sessionID: string; s
   }
 
   return {
-    session: (session) => commit([{ kind: "session", session }], [{ type: "session.updated", sessionID, session }]),
+    session: (session) =>
+      commit([{ kind: "session", session }], [{ type: "session.updated", sessionID, session }]),
     write({ messages = [], created = false, parts = [] }) {
       return commit(
-        [...messages.map((message) => ({ kind: "message", message }) as const), ...parts.map((part) => ({ kind: "part", part }) as const)],
+        [
+          ...messages.map((message) => ({ kind: "message", message }) as const),
+          ...parts.map((part) => ({ kind: "part", part }) as const),
+        ],
         [
           ...messages.map(
-            (message) => ({ type: created ? "message.created" : "message.updated", sessionID, message }) as const,
+            (message) =>
+              ({ type: created ? "message.created" : "message.updated", sessionID, message }) as const,
           ),
           ...parts.map((part) => ({ type: "part.updated", sessionID, part }) as const),
         ],
@@ -61,30 +76,39 @@ export function createRecorder({ sessionID, store, bus }: { sessionID: string; s
         parts.map(({ id, messageID }) => ({ type: "part.removed", sessionID, messageID, partID: id })),
       )
     },
-    todos: (todos) => commit([{ kind: "todos", sessionID, todos }], [{ type: "todo.updated", sessionID, todos: [...todos] }]),
+    todos: (todos) =>
+      commit([{ kind: "todos", sessionID, todos }], [{ type: "todo.updated", sessionID, todos: [...todos] }]),
     delta: deltas.add,
     publish: (event) => bus.publish(event),
   }
 }
 
-function createDeltas(publish: (partID: string, field: "text" | "raw", delta: string) => void) {
-  const waiting = new Map<string, { field: "text" | "raw"; text: string }>()
+interface Delta {
+  partID: string
+  field: "text" | "raw"
+  text: string
+}
+
+/** Joins deltas by part; `onDue` is called when some have waited for the interval. */
+function createDeltas(onDue: () => void) {
+  let waiting = new Map<string, Delta>()
   let timer: NodeJS.Timeout | undefined
 
-  function flush(): void {
-    clearTimeout(timer)
-    timer = undefined
-    for (const [partID, { field, text }] of waiting) publish(partID, field, text)
-    waiting.clear()
-  }
-
   return {
-    flush,
-    add(partID: string, field: "text" | "raw", delta: string): void {
+    /** Those that wait, which then wait no more. */
+    take(): Delta[] {
+      clearTimeout(timer)
+      timer = undefined
+      if (waiting.size === 0) return []
+      const taken = [...waiting.values()]
+      waiting = new Map()
+      return taken
+    },
+    add(partID: string, field: Delta["field"], text: string): void {
       const entry = waiting.get(partID)
-      if (entry) entry.text += delta
-      else waiting.set(partID, { field, text: delta })
-      timer ??= setTimeout(flush, deltaIntervalMs)
+      if (entry) entry.text += text
+      else waiting.set(partID, { partID, field, text })
+      timer ??= setTimeout(onDue, deltaIntervalMs)
     },
   }
 }

@@ -18,7 +18,8 @@ export function restoreLedger(history: readonly MessageWithParts[], ledger: File
     for (const part of parts) {
       if (part.type !== "tool" || part.state.status !== "completed") continue
       const { file } = part.state.metadata
-      if (isRecord(file) && typeof file.path === "string" && isStamp(file.stamp)) ledger.record(file.path, file.stamp)
+      if (isRecord(file) && typeof file.path === "string" && isStamp(file.stamp))
+        ledger.record(file.path, file.stamp)
     }
   }
 }
@@ -30,9 +31,14 @@ function isOpen(part: Part): part is ToolPart {
 function settle(part: ToolPart): ToolPart {
   const { state } = part
   if (state.status === "pending") {
-    part.state = fail(state, { error: "This call never started: the process ended before it.", metadata: { kind: "interrupted" } }, Date.now())
+    part.state = fail(
+      state,
+      { error: "This call never started: the process ended before it.", metadata: { kind: "interrupted" } },
+      Date.now(),
+    )
   } else if (state.status === "running") {
-    const error = "The process ended while this call ran. It may have taken effect, whole or in part: look before you repeat it."
+    const error =
+      "The process ended while this call ran. It may have taken effect, whole or in part: look before you repeat it."
     part.state = fail(state, { error, metadata: { kind: "interrupted" } }, Date.now())
   }
   return part

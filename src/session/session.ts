@@ -3,7 +3,7 @@ import type { CallHost } from "../call/call.ts"
 import type { Bus } from "../event/bus.ts"
 import type { EventOf, TackleEvent } from "../event/events.ts"
 import { createPromptBuilder } from "../model/convert.ts"
-import type { Model } from "../model/model.ts"
+import { type Model, parseModelName } from "../model/model.ts"
 import type { RetryLimits } from "../model/retry.ts"
 import type { StreamLimits } from "../model/stream.ts"
 import type { Permission, Scope } from "../permission/engine.ts"
@@ -50,6 +50,8 @@ export interface PromptOptions {
   signal?: AbortSignal
   /** Replaces the step limit of the agent. At least 1. */
   maxSteps?: number
+  /** `provider/model`: from now on the session's model. */
+  model?: string
 }
 
 /** A run under way: its events in order, and its end. Leaving the loop early interrupts the run. */
@@ -111,17 +113,32 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     return stored
   }
 
-  async function run(text: string, options: PromptOptions, signal: AbortSignal): Promise<EventOf<"run.completed">> {
+  async function run(
+    text: string,
+    options: PromptOptions,
+    signal: AbortSignal,
+  ): Promise<EventOf<"run.completed">> {
     const started = Date.now()
     const past = await load()
     const agent = services.agent(session.agent)
+    if (options.model !== undefined) session = { ...session, model: parseModelName(options.model) }
     const model = await services.model(session, agent)
     await services.loadGrants(session)
     const user = await begin(past, { text, files: options.files ?? [], agent, model })
     const policy = () => services.policy(session, agent)
-    const tools = await services.registry.tools({ model: model.info.ref, agent: agent.name, policy: policy() })
+    const tools = await services.registry.tools({
+      model: model.info.ref,
+      agent: agent.name,
+      policy: policy(),
+    })
     const { directory, worktree } = session
-    const system = systemPrompt({ agent, directory, worktree, instructions: services.instructions, now: new Date() })
+    const system = systemPrompt({
+      agent,
+      directory,
+      worktree,
+      instructions: services.instructions,
+      now: new Date(),
+    })
     const spillDirectory = `${services.spillRoot}/${session.id}`
     const scope: Scope = { directory, worktree, policy, own: [spillDirectory] }
     const shared: Omit<CallHost, "messageID" | "turn" | "offered" | "onState"> = {
@@ -162,7 +179,12 @@ export function openSession(initial: Session, services: SessionServices): Sessio
   /** Stores the person's message, and the session with its new time and, at first, its title. */
   async function begin(
     past: MessageWithParts[],
-    { text, files: given, agent, model }: { text: string; files: readonly PromptFile[]; agent: Agent; model: Model },
+    {
+      text,
+      files: given,
+      agent,
+      model,
+    }: { text: string; files: readonly PromptFile[]; agent: Agent; model: Model },
   ): Promise<UserMessage> {
     const now = Date.now()
     const message: UserMessage = {
@@ -174,7 +196,10 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       model: model.info.ref,
     }
     const base = () => ({ id: newId("prt"), sessionID: session.id, messageID: message.id })
-    const parts: Part[] = [{ ...base(), type: "text", text }, ...given.map((file) => ({ ...base(), type: "file" as const, ...file }))]
+    const parts: Part[] = [
+      { ...base(), type: "text", text },
+      ...given.map((file) => ({ ...base(), type: "file" as const, ...file })),
+    ]
     session = { ...session, model: model.info.ref, time: { ...session.time, updated: now } }
     if (session.title === "") session.title = titleOf(text)
     await recorder.session(session)
@@ -183,11 +208,19 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     return message
   }
 
-  function conclude(result: LoopResult, past: readonly MessageWithParts[], started: number): EventOf<"run.completed"> {
+  function conclude(
+    result: LoopResult,
+    past: readonly MessageWithParts[],
+    started: number,
+  ): EventOf<"run.completed"> {
     const { status, error, turn, messages } = result
     if (error && status === "failed") {
       const { name, message, status: httpStatus } = error
-      bus.publish({ type: "session.error", sessionID: session.id, error: { name, message, ...(httpStatus === undefined ? {} : { status: httpStatus }) } })
+      bus.publish({
+        type: "session.error",
+        sessionID: session.id,
+        error: { name, message, ...(httpStatus === undefined ? {} : { status: httpStatus }) },
+      })
     }
     return {
       type: "run.completed",
@@ -207,7 +240,15 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     const message = error instanceof Error ? error.message : String(error)
     bus.publish({ type: "session.error", sessionID: session.id, error: { name: "unknown", message } })
     const base = { type: "run.completed", time: Date.now(), sessionID: session.id } as const
-    return { ...base, status: "failed", exitCode: 1, text: "", usage: sumUsage([]), refused: [], durationMs: Date.now() - started }
+    return {
+      ...base,
+      status: "failed",
+      exitCode: 1,
+      text: "",
+      usage: sumUsage([]),
+      refused: [],
+      durationMs: Date.now() - started,
+    }
   }
 
   return {

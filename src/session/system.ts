@@ -13,7 +13,15 @@ export function systemPrompt(input: {
   return [input.agent.prompt, environment(input), ...input.instructions].filter((text) => text !== "")
 }
 
-function environment({ directory, worktree, now }: { directory: string; worktree: string; now: Date }): string {
+function environment({
+  directory,
+  worktree,
+  now,
+}: {
+  directory: string
+  worktree: string
+  now: Date
+}): string {
   const lines = [
     `Working directory: ${directory}`,
     ...(worktree === directory ? [] : [`Project root: ${worktree}`]),

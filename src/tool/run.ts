@@ -24,10 +24,13 @@ export interface RunOptions {
 /** A tool returned something that is no result. A defect of the tool; the text says what to mend. */
 export class ToolResultError extends TackleError {
   constructor(tool: string, problem: string) {
-    super(`The ${tool} tool returned no usable result: ${problem}. This is a defect of the tool, not of the call.`, {
-      code: "tool.bad-result",
-      recoverable: true,
-    })
+    super(
+      `The ${tool} tool returned no usable result: ${problem}. This is a defect of the tool, not of the call.`,
+      {
+        code: "tool.bad-result",
+        recoverable: true,
+      },
+    )
   }
 }
 
@@ -64,9 +67,11 @@ export async function executeValidated<P extends z.ZodType>(
 
 /** Custom tools are code of other people: their word on types is checked. */
 function checked(id: string, result: unknown): CompleteResult {
-  if (!isRecord(result)) throw new ToolResultError(id, `expected an object, got ${result === null ? "null" : typeof result}`)
+  if (!isRecord(result))
+    throw new ToolResultError(id, `expected an object, got ${result === null ? "null" : typeof result}`)
   const { title, output, metadata, attachments } = result as Partial<ToolResult>
-  if (typeof output !== "string") throw new ToolResultError(id, `"output" must be a string, got ${typeof output}`)
+  if (typeof output !== "string")
+    throw new ToolResultError(id, `"output" must be a string, got ${typeof output}`)
   const complete: CompleteResult = {
     title: typeof title === "string" ? title : id,
     output,

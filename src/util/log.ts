@@ -42,7 +42,9 @@ export function createLog(options: { directory: string; echo?: (line: string) =>
     },
     write(level, message, fields = {}) {
       append(JSON.stringify({ time: new Date().toISOString(), level, message, ...fields, pid: process.pid }))
-      options.echo?.(`${level}: ${message}${Object.keys(fields).length > 0 ? ` ${JSON.stringify(fields)}` : ""}`)
+      options.echo?.(
+        `${level}: ${message}${Object.keys(fields).length > 0 ? ` ${JSON.stringify(fields)}` : ""}`,
+      )
     },
   }
 }

@@ -16,7 +16,9 @@ export function wildcardCovers(wide: string, narrow: string): boolean {
 
 /** True if some text is matched by both patterns. Says true where the work would be too much to find out. */
 export function wildcardOverlap(a: string, b: string): boolean {
-  const forms = [a, b].map((pattern) => (pattern.endsWith(" *") ? [pattern, pattern.slice(0, -2)] : [pattern]))
+  const forms = [a, b].map((pattern) =>
+    pattern.endsWith(" *") ? [pattern, pattern.slice(0, -2)] : [pattern],
+  )
   return (forms[0] ?? []).some((left) => (forms[1] ?? []).some((right) => overlapPieces(left, right)))
 }
 

@@ -38,7 +38,9 @@ export function compose(outer: Directories, inner: Directories): Directories {
   if (fixed.length === inner.length) return inner
   if (!outer) return undefined
   const moving = inner.filter((place) => !isFixed(place))
-  const joined = outer.flatMap((place) => moving.map((name) => (place.startsWith("~") ? `${place}/${name}` : join(place, name))))
+  const joined = outer.flatMap((place) =>
+    moving.map((name) => (place.startsWith("~") ? `${place}/${name}` : join(place, name))),
+  )
   return union(fixed, joined)
 }
 

@@ -16,19 +16,41 @@ export async function repositoryFault(directory: string): Promise<string | undef
       return configurationFault(gitDirectory)
     }
     // A bare repository needs no `.git`: git takes any directory that looks like one.
-    if ((await exists(join(place, "HEAD"))) && (await exists(join(place, "objects")))) return `${place} looks like a repository`
+    if ((await exists(join(place, "HEAD"))) && (await exists(join(place, "objects"))))
+      return `${place} looks like a repository`
     if (place === dirname(place)) return undefined
   }
 }
 
 /** Sections that hold no names of programs, or only those that the hardened environment overrides. */
 const harmlessSections = new Set([
-  "advice", "apply", "branch", "color", "column", "commit", "core", "extensions", "fetch", "format", "gc", "index", "init",
-  "http", "lfs", "pull", "push", "rebase", "remote", "rerere", "url", "user",
+  "advice",
+  "apply",
+  "branch",
+  "color",
+  "column",
+  "commit",
+  "core",
+  "extensions",
+  "fetch",
+  "format",
+  "gc",
+  "index",
+  "init",
+  "http",
+  "lfs",
+  "pull",
+  "push",
+  "rebase",
+  "remote",
+  "rerere",
+  "url",
+  "user",
 ])
 
 /** Keys of `core` and `remote` that name programs or further files and that nothing overrides. */
-const harmfulKeys = /^\s*(?:alternaterefscommand|gitproxy|worktree|vcs|partialclonefilter|promisor|diff|external)\b/im
+const harmfulKeys =
+  /(?:^|\])\s*(?:alternaterefscommand|gitproxy|worktree|vcs|partialclonefilter|promisor|diff|external)\b/im
 
 async function configurationFault(gitDirectory: string): Promise<string | undefined> {
   const common = await readIfThere(join(gitDirectory, "commondir"))

@@ -6,7 +6,7 @@ import type { ShellNode } from "./parse.ts"
  * has to belong to a token or to be a blank that all shells agree on.
  */
 export function layoutFault(tree: ShellNode, text: string): string | undefined {
-  if (/[\u0000-\u0008\u000b-\u001f\u007f]/.test(text)) return "it holds control characters"
+  if (/(?![\t\n])\p{Cc}/u.test(text)) return "it holds control characters"
   if (tree.start > 0 && !isBlank(text.slice(0, tree.start))) return "its beginning is not understood"
   if (!isBlank(text.slice(tree.end))) return "its end is not understood"
   return gapFault(tree, text)
@@ -18,14 +18,28 @@ export function layoutFault(tree: ShellNode, text: string): string | undefined {
  */
 export function joinContinuations(text: string): string {
   if (!text.includes("\\\n") || /['#]|<</.test(text)) return text
-  return text.replaceAll(/\\([^])/g, (pair, next: string) => (next === "\n" ? "" : pair))
+  return text.replaceAll(/\\(.)/gs, (pair, next: string) => (next === "\n" ? "" : pair))
 }
 
 /** Text inside these is not made of tokens; only the commands within them are looked at. */
-const opaqueToLayout = new Set(["string", "heredoc_body", "expansion", "ansi_c_string", "raw_string", "comment"])
+const opaqueToLayout = new Set([
+  "string",
+  "heredoc_body",
+  "expansion",
+  "ansi_c_string",
+  "raw_string",
+  "comment",
+])
 
 /** Their children are statements: two without a separator between them need a line end there. */
-const sequences = new Set(["program", "subshell", "compound_statement", "do_group", "command_substitution", "case_item"])
+const sequences = new Set([
+  "program",
+  "subshell",
+  "compound_statement",
+  "do_group",
+  "command_substitution",
+  "case_item",
+])
 
 function gapFault(node: ShellNode, text: string): string | undefined {
   if (node.type === "ERROR" || node.type === "MISSING") return "its syntax is not understood"

@@ -88,7 +88,11 @@ function readOption(
   return readBundle(word, next, table)
 }
 
-function readWhole(word: Word, next: Word | undefined, table: ReadonlyMap<string, ValueKind>): ReadOption | undefined {
+function readWhole(
+  word: Word,
+  next: Word | undefined,
+  table: ReadonlyMap<string, ValueKind>,
+): ReadOption | undefined {
   const equals = word.text.indexOf("=")
   const name = equals === -1 ? word.text : word.text.slice(0, equals)
   const kind = table.get(name)
@@ -101,7 +105,11 @@ function readWhole(word: Word, next: Word | undefined, table: ReadonlyMap<string
   return next && !next.splits ? { options: [{ name, value: next }], tookNext: true } : undefined
 }
 
-function readBundle(word: Word, next: Word | undefined, table: ReadonlyMap<string, ValueKind>): ReadOption | undefined {
+function readBundle(
+  word: Word,
+  next: Word | undefined,
+  table: ReadonlyMap<string, ValueKind>,
+): ReadOption | undefined {
   const options: ReadOption["options"] = []
   for (let at = 1; at < word.text.length; at++) {
     const name = `-${word.text[at]}`
@@ -112,7 +120,8 @@ function readBundle(word: Word, next: Word | undefined, table: ReadonlyMap<strin
       options.push({ name })
       continue
     }
-    if (rest !== "") return { options: [...options, { name, value: { ...word, text: rest } }], tookNext: false }
+    if (rest !== "")
+      return { options: [...options, { name, value: { ...word, text: rest } }], tookNext: false }
     if (kind === "attached") return { options: [...options, { name }], tookNext: false }
     return next && !next.splits ? { options: [...options, { name, value: next }], tookNext: true } : undefined
   }

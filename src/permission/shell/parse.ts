@@ -23,7 +23,8 @@ const maxParseMs = 2_000
  * are nodes of the types `ERROR` and `MISSING`. The parser is loaded by the first call.
  */
 export async function parseShell(text: string): Promise<ShellNode | undefined> {
-  const parser = await (loaded ??= loadParser())
+  loaded ??= loadParser()
+  const parser = await loaded
   const deadline = Date.now() + maxParseMs
   const tree = parser.parse(text, null, { progressCallback: () => Date.now() > deadline })
   if (!tree) {
@@ -41,8 +42,12 @@ let loaded: Promise<Parser> | undefined
 
 async function loadParser(): Promise<Parser> {
   const { Language, Parser } = await import("web-tree-sitter")
-  await Parser.init({ locateFile: () => locate("web-tree-sitter.wasm", "web-tree-sitter/web-tree-sitter.wasm") })
-  const language = await Language.load(locate("tree-sitter-bash.wasm", "tree-sitter-bash/tree-sitter-bash.wasm"))
+  await Parser.init({
+    locateFile: () => locate("web-tree-sitter.wasm", "web-tree-sitter/web-tree-sitter.wasm"),
+  })
+  const language = await Language.load(
+    locate("tree-sitter-bash.wasm", "tree-sitter-bash/tree-sitter-bash.wasm"),
+  )
   return new Parser().setLanguage(language)
 }
 

@@ -1,5 +1,5 @@
-import { joinContinuations, layoutFault } from "./layout.ts"
 import { compose } from "./directories.ts"
+import { joinContinuations, layoutFault } from "./layout.ts"
 import { parseShell, type ShellNode } from "./parse.ts"
 import { walkCommands } from "./walk.ts"
 import type { Word } from "./words.ts"
@@ -70,7 +70,10 @@ async function planAt(original: string, depth: number): Promise<ShellPlan> {
   for (const inner of found.texts) {
     const nested = await planAt(inner.text, depth + 1)
     // Its directories start where the outer command stands, which only the outer text knows.
-    const within = <T extends { directories?: readonly string[] }>(entry: T): T => ({ ...entry, directories: compose(inner.directories, entry.directories) })
+    const within = <T extends { directories?: readonly string[] }>(entry: T): T => ({
+      ...entry,
+      directories: compose(inner.directories, entry.directories),
+    })
     plan.commands.push(...nested.commands.map(within))
     plan.files.push(...nested.files.map(within))
     if (nested.opaque !== undefined) plan.opaque ??= nested.opaque

@@ -46,7 +46,8 @@ const plainSed = new RegExp(
 )
 
 const awk: RiskyProgram = {
-  options: "-f|--file -i|--include -l|--load -E|--exec -o|--pretty-print -p|--profile -d|--dump-variables -D|--debug",
+  options:
+    "-f|--file -i|--include -l|--load -E|--exec -o|--pretty-print -p|--profile -d|--dump-variables -D|--debug",
   valued: "-F -v",
   script: { plain: plainAwk, options: ["-e", "--source"] },
 }
@@ -59,12 +60,23 @@ const programs: ReadonlyMap<string, RiskyProgram> = new Map<string, RiskyProgram
   ["find", { options: "-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls", singleDash: true }],
   ["fd", { options: "-x|--exec -X|--exec-batch", valued: "-e -t -d -E -c -j -S -o" }],
   ["fdfind", { options: "-x|--exec -X|--exec-batch", valued: "-e -t -d -E -c -j -S -o" }],
-  ["sed", { options: "-i|--in-place -f|--file -I", valued: "-e -l", script: { plain: plainSed, options: ["-e", "--expression"] } }],
-  ["tar", {
-    options: "--checkpoint-action --to-command -I|--use-compress-program --rsh-command --rmt-command -F|--info-script|--new-volume-script --index-file --volno-file",
-    valued: "-f -C -T -X -b -g -H -L -N -V -K",
-    leadingBundle: true,
-  }],
+  [
+    "sed",
+    {
+      options: "-i|--in-place -f|--file -I",
+      valued: "-e -l",
+      script: { plain: plainSed, options: ["-e", "--expression"] },
+    },
+  ],
+  [
+    "tar",
+    {
+      options:
+        "--checkpoint-action --to-command -I|--use-compress-program --rsh-command --rmt-command -F|--info-script|--new-volume-script --index-file --volno-file",
+      valued: "-f -C -T -X -b -g -H -L -N -V -K",
+      leadingBundle: true,
+    },
+  ],
   ["awk", awk],
   ["gawk", awk],
   ["mawk", awk],
@@ -72,40 +84,58 @@ const programs: ReadonlyMap<string, RiskyProgram> = new Map<string, RiskyProgram
   ["date", { options: "-s|--set", valued: "-d -f -r", operand: /^\+/ }],
   ["hostname", { options: "-F|--file -b|--boot", operand: /^$/ }],
   ["uniq", { options: "", valued: "-f -s -w" }],
-  ["curl", { options: "-o|--output -O|--remote-name -K|--config -D|--dump-header -c|--cookie-jar --trace --trace-ascii --stderr --output-dir --engine" }],
-  ["wget", { options: "-O|--output-document -o|--output-file -a|--append-output -P|--directory-prefix -e|--execute --use-askpass --config --save-cookies" }],
+  [
+    "curl",
+    {
+      options:
+        "-o|--output -O|--remote-name -K|--config -D|--dump-header -c|--cookie-jar --trace --trace-ascii --stderr --output-dir --engine",
+    },
+  ],
+  [
+    "wget",
+    {
+      options:
+        "-O|--output-document -o|--output-file -a|--append-output -P|--directory-prefix -e|--execute --use-askpass --config --save-cookies",
+    },
+  ],
   ["rsync", { options: "-e|--rsh --rsync-path --log-file --write-batch" }],
   ["ssh", { options: "-o -F -E" }],
   ["scp", { options: "-o -F -S -D" }],
   ["zip", { options: "-T|--test -TT|--unzip-command" }],
   ["split", { options: "--filter" }],
   ["docker", { options: "-H|--host -c|--context --config" }],
-  ["git", {
-    options: "-c --config-env --exec-path --output --ext-diff --textconv --open-files-in-pager",
-    valued: "-C -c --git-dir --work-tree --namespace --super-prefix",
-    riskySubcommands:
-      "config difftool mergetool filter-branch bisect submodule daemon send-email instaweb credential hook maintenance p4 svn cvsserver remote-ext fast-import",
-    subcommands: {
-      clone: { options: `-c|--config --template ${transfer}`, valued: "-b -o -j" },
-      fetch: { options: "--upload-pack" },
-      pull: { options: "--upload-pack" },
-      push: { options: "--exec --receive-pack", valued: "-o" },
-      "ls-remote": { options: "--upload-pack --exec" },
-      archive: { options: "-o|--output --exec --remote" },
-      rebase: { options: "-x|--exec", valued: "-s -X -C" },
-      grep: { options: "-O|--open-files-in-pager", valued: "-e -f -A -B -C -m" },
-      init: { options: "--template" },
-      bundle: { options: "--output" },
-      "format-patch": { options: "-o|--output-directory" },
-      commit: { options: "", valued: "-m -F -C -c -t" },
-      tag: { options: "", valued: "-m -F -u" },
+  [
+    "git",
+    {
+      options: "-c --config-env --exec-path --output --ext-diff --textconv --open-files-in-pager",
+      valued: "-C -c --git-dir --work-tree --namespace --super-prefix",
+      riskySubcommands:
+        "config difftool mergetool filter-branch bisect submodule daemon send-email instaweb credential hook maintenance p4 svn cvsserver remote-ext fast-import",
+      subcommands: {
+        clone: { options: `-c|--config --template ${transfer}`, valued: "-b -o -j" },
+        fetch: { options: "--upload-pack" },
+        pull: { options: "--upload-pack" },
+        push: { options: "--exec --receive-pack", valued: "-o" },
+        "ls-remote": { options: "--upload-pack --exec" },
+        archive: { options: "-o|--output --exec --remote" },
+        rebase: { options: "-x|--exec", valued: "-s -X -C" },
+        grep: { options: "-O|--open-files-in-pager", valued: "-e -f -A -B -C -m" },
+        init: { options: "--template" },
+        bundle: { options: "--output" },
+        "format-patch": { options: "-o|--output-directory" },
+        commit: { options: "", valued: "-m -F -C -c -t" },
+        tag: { options: "", valued: "-m -F -u" },
+      },
     },
-  }],
+  ],
 ])
 
 function risksIn(program: RiskyProgram, words: readonly Word[]): string[][] {
   const risks: string[][] = []
-  const groups = (program.options ?? "").split(/\s+/).filter(Boolean).map((group) => group.split("|"))
+  const groups = (program.options ?? "")
+    .split(/\s+/)
+    .filter(Boolean)
+    .map((group) => group.split("|"))
   const valued = new Set((program.valued ?? "").split(/\s+/))
   const operands: Word[] = []
 
@@ -126,10 +156,15 @@ function risksIn(program: RiskyProgram, words: readonly Word[]): string[][] {
       operands.push(word)
       if (!subcommand) continue
       const rest = words.slice(index + 1)
-      const own = program.subcommands && Object.hasOwn(program.subcommands, word.text) ? program.subcommands[word.text] : undefined
+      const own =
+        program.subcommands && Object.hasOwn(program.subcommands, word.text)
+          ? program.subcommands[word.text]
+          : undefined
       if (program.riskySubcommands?.split(" ").includes(word.text)) risks.push([word.text])
       // Options before the subcommand have short forms of their own; only the long ones hold after it as well.
-      const general = groups.map((group) => group.filter((option) => option.startsWith("--")).join("|")).filter(Boolean)
+      const general = groups
+        .map((group) => group.filter((option) => option.startsWith("--")).join("|"))
+        .filter(Boolean)
       const options = [...general, own?.options ?? ""].join(" ")
       return [...risks, ...risksIn({ ...own, options }, rest)]
     }
@@ -138,14 +173,18 @@ function risksIn(program: RiskyProgram, words: readonly Word[]): string[][] {
     if (found) risks.push([...found, word.text])
     if (program.script?.options?.some((option) => carriesScript(text, option))) {
       const value = scriptIn(text, words[index + 1])
-      if (!value || value.dynamic || !program.script.plain.test(value.text)) risks.push(value ? [value.text] : [])
+      if (!value || value.dynamic || !program.script.plain.test(value.text))
+        risks.push(value ? [value.text] : [])
     }
     if (takesNext(text, valued, program.singleDash === true)) index += 1
   }
 
-  const given = words.some((word) => program.script?.options?.some((option) => carriesScript(word.text, option)))
+  const given = words.some((word) =>
+    program.script?.options?.some((option) => carriesScript(word.text, option)),
+  )
   const script = given ? undefined : operands[0]
-  if (program.script && script && (script.dynamic || !program.script.plain.test(script.text))) risks.push([script.text])
+  if (program.script && script && (script.dynamic || !program.script.plain.test(script.text)))
+    risks.push([script.text])
   const { operand } = program
   if (operand) for (const word of operands) if (!operand.test(word.text)) risks.push([word.text])
   return risks
@@ -181,12 +220,15 @@ function takesNext(text: string, valued: ReadonlySet<string>, singleDash: boolea
 }
 
 function carriesScript(text: string, option: string): boolean {
-  if (option.startsWith("--")) return text.length > 2 && text.startsWith("--") && option.startsWith(text.split("=", 1)[0] ?? text)
+  if (option.startsWith("--"))
+    return text.length > 2 && text.startsWith("--") && option.startsWith(text.split("=", 1)[0] ?? text)
   return !text.startsWith("--") && text.startsWith("-") && text.includes(option.slice(1))
 }
 
 function scriptIn(text: string, next: Word | undefined): Word | undefined {
-  const attached = text.startsWith("--") ? text.split("=").slice(1).join("=") : text.slice(text.indexOf("e") + 1)
+  const attached = text.startsWith("--")
+    ? text.split("=").slice(1).join("=")
+    : text.slice(text.indexOf("e") + 1)
   if (attached === "") return next
   return { text: attached, span: attached, dynamic: false, splits: false, glob: false, substitutions: [] }
 }

@@ -3,8 +3,8 @@ import { builtinReason, evaluatedText, isHarmlessLoopVariable, isHarmlessVariabl
 import { type Directories, enter, startDirectories, union } from "./directories.ts"
 import type { ShellNode } from "./parse.ts"
 import type { PlannedCommand, PlannedFile } from "./plan.ts"
-import { innerCommands } from "./wrappers.ts"
 import { type Word, wordOf } from "./words.ts"
+import { innerCommands } from "./wrappers.ts"
 
 /** What a tree holds. `texts` are for further shells; `fault`: why the whole is not understood. */
 export interface Walked {
@@ -137,7 +137,8 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
   function forLoop(node: ShellNode, at: Directories): Exit {
     const [variable, ...rest] = node.children.filter((child) => child.named && child.type !== "comment")
     const name = variable ? source(variable) : ""
-    if (variable?.type !== "variable_name" || !isHarmlessLoopVariable(name)) fault(`a loop in it sets ${name}`)
+    if (variable?.type !== "variable_name" || !isHarmlessLoopVariable(name))
+      fault(`a loop in it sets ${name}`)
     const body = rest.at(-1)
     if (body?.type !== "do_group") return notUnderstood(node, at)
     for (const value of rest.slice(0, -1)) {
@@ -150,11 +151,14 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
 
   function caseParts(node: ShellNode, at: Directories): Exit {
     const statements: ShellNode[] = []
-    const delimiter = node.children.findIndex((child) => child.type === (node.type === "case_item" ? ")" : "in"))
+    const delimiter = node.children.findIndex(
+      (child) => child.type === (node.type === "case_item" ? ")" : "in"),
+    )
     for (const [index, child] of node.children.entries()) {
       if (!child.named || child.type === "comment") continue
       if (index > delimiter) statements.push(child)
-      else if (readWord(child, at).fault !== undefined && child.type !== "extglob_pattern") fault("a pattern in it is not understood")
+      else if (readWord(child, at).fault !== undefined && child.type !== "extglob_pattern")
+        fault("a pattern in it is not understood")
     }
     return branches(statements, at)
   }
@@ -196,9 +200,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
   /** `export`, `declare`, `unset`: their words, for denies; they change too much for an allow. */
   function shellCommand(node: ShellNode, at: Directories): Exit {
     const argv = node.children.map((child) =>
-      child.type === "variable_assignment" || !child.named
-        ? readPlain(child, at)
-        : readWord(child, at),
+      child.type === "variable_assignment" || !child.named ? readPlain(child, at) : readWord(child, at),
     )
     addCommand({ argv, node, at })
     return { success: at, failure: at }
@@ -245,8 +247,10 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     if (operator === "<<<") return extra
     const duplicates = /^(?:\d+-?|-)$/.test(word.text) && !word.dynamic
     if (operator === "<") found.files.push({ kind: "read", target: word, directories: at })
-    else if (/^(?:>|>>|>\||&>|&>>)$/.test(operator)) found.files.push({ kind: "write", target: word, directories: at })
-    else if (operator === ">&" && !duplicates) found.files.push({ kind: "write", target: word, directories: at })
+    else if (/^(?:>|>>|>\||&>|&>>)$/.test(operator))
+      found.files.push({ kind: "write", target: word, directories: at })
+    else if (operator === ">&" && !duplicates)
+      found.files.push({ kind: "write", target: word, directories: at })
     else if (!(duplicates && /^[<>]&$/.test(operator))) fault(`the redirection ${operator} is not understood`)
     return extra
   }
@@ -261,11 +265,15 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
       return []
     }
     const mark = source(start)
-    const name = /^(?:'([\w.-]+)'|"([\w.-]+)"|\\?([\w.-]+))$/.exec(mark)?.slice(1).find((part) => part !== undefined)
+    const name = /^(?:'([\w.-]+)'|"([\w.-]+)"|\\?([\w.-]+))$/
+      .exec(mark)
+      ?.slice(1)
+      .find((part) => part !== undefined)
     const content = text.slice(text.indexOf("\n", start.end) + 1, end.start)
     const lines = content.split("\n").slice(0, -1)
     const ends = lines.some((line) => line.replace(/^\t+/, "") === name)
-    if (name === undefined || source(end).trim() !== name || ends) fault("the end of a here-document is not clear")
+    if (name === undefined || source(end).trim() !== name || ends)
+      fault("the end of a here-document is not clear")
     if (name === mark && /[`$\\]/.test(content)) {
       substitutionsIn(body, at)
       if (/`|\$[^\w\s]|\\/.test(content)) fault("a here-document runs commands")
@@ -283,7 +291,11 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     return node.children
       .slice(start + 1, body)
       .filter((child) => child.named && !redirectTypes.has(child.type) && !wordTypes.has(child.type))
-      .flatMap((child) => (child.type === "pipeline" && !child.children[0]?.named ? child.children.filter((part) => part.named) : [child]))
+      .flatMap((child) =>
+        child.type === "pipeline" && !child.children[0]?.named
+          ? child.children.filter((part) => part.named)
+          : [child],
+      )
   }
 
   function simpleCommand(node: ShellNode | undefined, extra: readonly ShellNode[], at: Directories): Exit {
@@ -295,11 +307,13 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
         const [name, , value] = child.children
         substitutionsIn(child, at)
         assigns = true
-        if (!name || !isHarmlessAssignment(name, value)) reason ??= `it sets ${name ? source(name) : "a variable"}`
+        if (!name || !isHarmlessAssignment(name, value))
+          reason ??= `it sets ${name ? source(name) : "a variable"}`
       } else if (redirectTypes.has(child.type)) {
         if (isDescriptorName(parts.at(-1), child)) reason ??= "a redirection sets a variable"
         parts.push(...redirect(child, at))
-      } else if (child.named && (child.type === "command_name" || wordTypes.has(child.type))) parts.push(child)
+      } else if (child.named && (child.type === "command_name" || wordTypes.has(child.type)))
+        parts.push(child)
       else {
         reason ??= `${source(child).slice(0, 40)} is not understood`
         substitutionsIn(child, at)
@@ -344,7 +358,14 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     if (!program) return exit
     const name = basename(program.text)
     const pattern = joinWords(argv)
-    const command: PlannedCommand = { argv, source: source(node), pattern, denyForms: [], assigns, wrapped: depth > 0 }
+    const command: PlannedCommand = {
+      argv,
+      source: source(node),
+      pattern,
+      denyForms: [],
+      assigns,
+      wrapped: depth > 0,
+    }
     if (at) command.directories = at
     found.commands.push(command)
 
@@ -361,8 +382,16 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     for (const inner of innerCommands(name, words)) {
       if (inner.kind === "shell") found.texts.push({ text: inner.text, directories: at })
       else if (inner.kind === "argv" && depth < maxWrapping) {
-        const badly = inner.assignments.find(({ text: set }) => !isHarmlessVariable(set.slice(0, set.indexOf("="))))
-        const next: Found = { argv: inner.argv, node, at: inner.moved ? undefined : at, assigns: inner.assignments.length > 0, depth: depth + 1 }
+        const badly = inner.assignments.find(
+          ({ text: set }) => !isHarmlessVariable(set.slice(0, set.indexOf("="))),
+        )
+        const next: Found = {
+          argv: inner.argv,
+          node,
+          at: inner.moved ? undefined : at,
+          assigns: inner.assignments.length > 0,
+          depth: depth + 1,
+        }
         addCommand(badly ? { ...next, reason: `it sets ${badly.text}` } : next)
       } else {
         command.opaque ??= inner.kind === "uncertain" ? inner.reason : "it is wrapped too deeply"
@@ -386,7 +415,8 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
   }
 
   function substitute(node: ShellNode, at: Directories): void {
-    if (source(node).trimStart().startsWith("`") && source(node).includes("\\")) fault("escapes within backticks are not understood")
+    if (source(node).trimStart().startsWith("`") && source(node).includes("\\"))
+      fault("escapes within backticks are not understood")
     sequence(node.children, at)
   }
 
@@ -395,7 +425,8 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     fault(reasonFor(node.type))
     for (const child of node.children) {
       if (statementTypes.has(child.type)) visit(child, undefined)
-      else if (child.type === "command_substitution" || child.type === "process_substitution") substitute(child, at)
+      else if (child.type === "command_substitution" || child.type === "process_substitution")
+        substitute(child, at)
       else if (redirectTypes.has(child.type)) redirect(child, undefined)
       else if (child.children.length > 0) notUnderstood(child, undefined)
     }
@@ -416,7 +447,8 @@ function suffixes(words: readonly Word[]): string[] {
     const tail = words.slice(from)
     forms.push(joinWords(tail))
     const [program] = tail
-    if (program?.text.includes("/")) forms.push(joinWords([{ ...program, text: basename(program.text) }, ...tail.slice(1)]))
+    if (program?.text.includes("/"))
+      forms.push(joinWords([{ ...program, text: basename(program.text) }, ...tail.slice(1)]))
   }
   return forms
 }
@@ -430,12 +462,39 @@ function joinWords(words: readonly Word[]): string {
 const redirectTypes = new Set(["file_redirect", "heredoc_redirect", "herestring_redirect"])
 
 const wordTypes = new Set([
-  "word", "number", "raw_string", "string", "ansi_c_string", "translated_string", "concatenation", "simple_expansion",
-  "expansion", "command_substitution", "process_substitution", "arithmetic_expansion", "brace_expression", "extglob_pattern",
+  "word",
+  "number",
+  "raw_string",
+  "string",
+  "ansi_c_string",
+  "translated_string",
+  "concatenation",
+  "simple_expansion",
+  "expansion",
+  "command_substitution",
+  "process_substitution",
+  "arithmetic_expansion",
+  "brace_expression",
+  "extglob_pattern",
 ])
 
 const statementTypes = new Set([
-  "command", "redirected_statement", "list", "pipeline", "subshell", "compound_statement", "negated_command",
-  "if_statement", "while_statement", "for_statement", "case_statement", "variable_assignment", "variable_assignments",
-  "test_command", "declaration_command", "unset_command", "c_style_for_statement", "function_definition",
+  "command",
+  "redirected_statement",
+  "list",
+  "pipeline",
+  "subshell",
+  "compound_statement",
+  "negated_command",
+  "if_statement",
+  "while_statement",
+  "for_statement",
+  "case_statement",
+  "variable_assignment",
+  "variable_assignments",
+  "test_command",
+  "declaration_command",
+  "unset_command",
+  "c_style_for_statement",
+  "function_definition",
 ])

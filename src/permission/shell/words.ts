@@ -32,7 +32,14 @@ export function wordOf(node: ShellNode, text: string): Word {
 
 /** A word made of known text. */
 export function literalWord(text: string): Word {
-  return { text, span: text.replaceAll("*", "?"), dynamic: false, splits: false, glob: false, substitutions: [] }
+  return {
+    text,
+    span: text.replaceAll("*", "?"),
+    dynamic: false,
+    splits: false,
+    glob: false,
+    substitutions: [],
+  }
 }
 
 /** A word that may be anything. */
@@ -61,38 +68,51 @@ function read(node: ShellNode, text: string, draft: Draft, inQuotes: boolean): v
     case "word":
     case "variable_name":
     case "test_operator":
-      return addUnquoted(draft, source)
-    case "number":
-      return node.children.length === 0 ? addUnquoted(draft, source) : addUnknown(draft, node, source, inQuotes)
+      addUnquoted(draft, source)
+      break
     case "raw_string":
-      return addQuoted(draft, source.slice(1, -1))
+      addQuoted(draft, source.slice(1, -1))
+      break
     case "ansi_c_string":
-      return addQuoted(draft, decodeAnsi(source.slice(2, -1), draft))
+      addQuoted(draft, decodeAnsi(source.slice(2, -1), draft))
+      break
     case "string":
-      return readString(node, text, draft)
+      readString(node, text, draft)
+      break
+    case "command_name":
     case "concatenation":
       for (const child of node.children) read(child, text, draft, inQuotes)
-      return
-    case "command_name":
-      for (const child of node.children) read(child, text, draft, inQuotes)
-      return
+      break
     case "simple_expansion":
     case "expansion":
-      return addExpansion(draft, node, source.trimStart(), inQuotes)
-    case "command_substitution":
-    case "process_substitution":
-      return addUnknown(draft, node, source.trimStart(), inQuotes)
-    case "arithmetic_expansion":
-      if (/[^\s\d+*/%()$[\]-]/.test(source)) draft.fault ??= "its arithmetic can run commands"
-      return addUnknown(draft, node, source.trimStart(), inQuotes)
-    case "brace_expression":
-    case "extglob_pattern":
-    case "translated_string":
-      return addUnknown(draft, node, source, inQuotes)
-    default:
-      draft.fault ??= `${node.type} is not understood`
-      addUnknown(draft, node, source, inQuotes)
+      addExpansion(draft, node, source.trimStart(), inQuotes)
+      break
+    case "number":
+      if (node.children.length === 0) addUnquoted(draft, source)
+      else addUnknown(draft, node, source, inQuotes)
+      break
+    default: {
+      const fault = unknownFault(node.type, source)
+      if (fault !== undefined) draft.fault ??= fault
+
+      addUnknown(draft, node, source.trimStart(), inQuotes)
+    }
   }
+}
+
+/** Parts whose value is made when the command runs; arithmetic only of numbers, since names in it are evaluated. */
+function unknownFault(type: string, source: string): string | undefined {
+  if (type === "arithmetic_expansion") {
+    return /[^\s\d+*/%()$[\]-]/.test(source) ? "its arithmetic can run commands" : undefined
+  }
+  const known = [
+    "command_substitution",
+    "process_substitution",
+    "brace_expression",
+    "extglob_pattern",
+    "translated_string",
+  ]
+  return known.includes(type) ? undefined : `${type} is not understood`
 }
 
 function readString(node: ShellNode, text: string, draft: Draft): void {
@@ -101,7 +121,8 @@ function readString(node: ShellNode, text: string, draft: Draft): void {
   const literal = (to: number) => {
     const source = text.slice(position, to)
     // What the grammar took for plain text must not be an expansion for a shell.
-    if (/`|\$[\w({[@*#?!$-]/.test(source.replaceAll(/\\[^]/g, ""))) draft.fault ??= "a quoted part is not understood"
+    if (/`|\$[\w({[@*#?!$-]/.test(source.replaceAll(/\\./gs, "")))
+      draft.fault ??= "a quoted part is not understood"
     addQuoted(draft, unescapeQuoted(source))
   }
   for (const child of node.children) {
@@ -116,7 +137,7 @@ function readString(node: ShellNode, text: string, draft: Draft): void {
 }
 
 function addUnquoted(draft: Draft, source: string): void {
-  if (/[`"'|&;()<>\s]|\$[^]/.test(source.replaceAll(/\\[^]/g, ""))) draft.fault ??= "a word is not understood"
+  if (/[`"'|&;()<>\s]|\$./s.test(source.replaceAll(/\\./gs, ""))) draft.fault ??= "a word is not understood"
   for (let index = 0; index < source.length; index++) {
     const character = source[index] ?? ""
     if (character !== "\\") {
@@ -144,15 +165,17 @@ function addUnknown(draft: Draft, node: ShellNode, source: string, inQuotes: boo
 }
 
 /** Forms of `${…}` that only look something up. Others can assign, evaluate or run. */
-const harmlessExpansion = /^\$(?:\w+|[@*#?$!-]|\{#?\w+\}|\{\w+(?::?[-+]|%%?|##?|\/\/?)[^]*\})$/
+const harmlessExpansion = /^\$(?:\w+|[@*#?$!-]|\{#?\w+\}|\{\w+(?::?[-+]|%%?|##?|\/\/?).*\})$/s
 
 function addExpansion(draft: Draft, node: ShellNode, source: string, inQuotes: boolean): void {
-  if (!harmlessExpansion.test(source)) draft.fault ??= `${source.slice(0, 40)} can do more than look up a value`
+  if (!harmlessExpansion.test(source))
+    draft.fault ??= `${source.slice(0, 40)} can do more than look up a value`
   const known = /^\$\{?(HOME|PWD)\}?$/.exec(source)?.[1]
   if (known !== undefined && draft.text === "" && draft.base === undefined) {
     draft.base = known === "HOME" ? "home" : "directory"
     draft.baseLength = source.length
-    return addQuoted(draft, source)
+    addQuoted(draft, source)
+    return
   }
   addUnknown(draft, node, source, inQuotes)
   if (/^\$\{?[@*]/.test(source)) draft.splits = true
@@ -161,7 +184,7 @@ function addExpansion(draft: Draft, node: ShellNode, source: string, inQuotes: b
 function finish(draft: Draft): Word {
   const { text, mask } = draft
   const glob = /[*?[]/.test(mask)
-  const brace = /\{[^}]*(?:,|\.\.)[^]*\}/.test(mask)
+  const brace = /\{[^}]*(?:,|\.\.).*\}/s.test(mask)
   const word: Word = {
     text,
     span: spanOf(text, mask),
@@ -204,15 +227,27 @@ function unescapeQuoted(text: string): string {
 }
 
 const ansiEscapes: Readonly<Record<string, string>> = {
-  a: "\u0007", b: "\b", e: "\u001b", E: "\u001b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v",
-  "\\": "\\", "'": "'", '"': '"', "?": "?",
+  a: "\u0007",
+  b: "\b",
+  e: "\u001b",
+  E: "\u001b",
+  f: "\f",
+  n: "\n",
+  r: "\r",
+  t: "\t",
+  v: "\v",
+  "\\": "\\",
+  "'": "'",
+  '"': '"',
+  "?": "?",
 }
 
 function decodeAnsi(text: string, draft: Draft): string {
-  const escapes = /\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|([^]))/g
+  const escapes = /\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))/gs
   return text.replaceAll(escapes, (whole, hex, short, long, octal, letter: string | undefined) => {
     if (letter !== undefined && Object.hasOwn(ansiEscapes, letter)) return ansiEscapes[letter] ?? whole
-    const code = octal === undefined ? Number.parseInt(hex ?? short ?? long ?? "", 16) : Number.parseInt(octal, 8)
+    const code =
+      octal === undefined ? Number.parseInt(hex ?? short ?? long ?? "", 16) : Number.parseInt(octal, 8)
     // Bytes above 127 make characters only together with their neighbours, and a zero ends the string.
     const bytes = hex !== undefined || octal !== undefined
     if (!(code > 0 && code <= 0x10ffff) || (bytes && code > 127)) {

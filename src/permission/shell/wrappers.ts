@@ -36,16 +36,35 @@ interface Wrapper extends OptionSpec {
 
 /** Programs whose words are options of their own and then another command. */
 const wrappers: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
-  ["sudo", { options: "-n -E -H -S -b -k -u: -g: -p: --user= --group= --non-interactive --preserve-env --set-home", assigns: true }],
+  [
+    "sudo",
+    {
+      options: "-n -E -H -S -b -k -u: -g: -p: --user= --group= --non-interactive --preserve-env --set-home",
+      assigns: true,
+    },
+  ],
   ["doas", { options: "-n -u:" }],
-  ["env", { options: "-i -0 -u: -C: --ignore-environment --null --unset= --chdir=", assigns: true, moves: ["-C", "--chdir"] }],
+  [
+    "env",
+    {
+      options: "-i -0 -u: -C: --ignore-environment --null --unset= --chdir=",
+      assigns: true,
+      moves: ["-C", "--chdir"],
+    },
+  ],
   ["nohup", { options: "" }],
   ["setsid", { options: "-c -f -w --ctty --fork --wait" }],
   ["nice", { options: "-n: --adjustment=", numbers: true }],
   ["ionice", { options: "-c: -n: -t --class= --classdata= --ignore" }],
   ["taskset", { options: "-a -c", operands: 1 }],
-  ["timeout", { options: "-k: -s: -v --kill-after= --signal= --verbose --foreground --preserve-status", operands: 1 }],
-  ["gtimeout", { options: "-k: -s: -v --kill-after= --signal= --verbose --foreground --preserve-status", operands: 1 }],
+  [
+    "timeout",
+    { options: "-k: -s: -v --kill-after= --signal= --verbose --foreground --preserve-status", operands: 1 },
+  ],
+  [
+    "gtimeout",
+    { options: "-k: -s: -v --kill-after= --signal= --verbose --foreground --preserve-status", operands: 1 },
+  ],
   ["stdbuf", { options: "-i: -o: -e: --input= --output= --error=" }],
   ["time", { options: "-p -v" }],
   ["command", { options: "-p -v -V", looksUp: ["-v", "-V"] }],
@@ -59,17 +78,50 @@ const wrappers: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
   ["toybox", { options: "" }],
   ["ld.so", { options: "" }],
   ["caffeinate", { options: "-d -i -m -s -u -t:" }],
-  ["xargs", {
-    options: "-0 -r -t -p -x -n: -L: -P: -d: -I: -s: -E: -i? -e? -l? --null --no-run-if-empty --verbose --max-args= --max-procs= --max-lines? --delimiter= --replace?",
-    appends: true,
-  }],
+  [
+    "xargs",
+    {
+      options:
+        "-0 -r -t -p -x -n: -L: -P: -d: -I: -s: -E: -i? -e? -l? --null --no-run-if-empty --verbose --max-args= --max-procs= --max-lines? --delimiter= --replace?",
+      appends: true,
+    },
+  ],
 ])
 
 /** Programs that run others in ways that this table does not model. */
 const uncertain = new Set([
-  "su", "runuser", "watch", "script", "parallel", "unshare", "nsenter", "chroot", "strace", "ltrace", "gdb", "flock",
-  "setpriv", "firejail", "bwrap", "proot", "fakeroot", "entr", "systemd-run", "rlwrap", "unbuffer", "expect", "pkexec",
-  "at", "batch", "repeat", "start-stop-daemon", "daemonize", "dbus-run-session", "xvfb-run", "screen", "tmux",
+  "su",
+  "runuser",
+  "watch",
+  "script",
+  "parallel",
+  "unshare",
+  "nsenter",
+  "chroot",
+  "strace",
+  "ltrace",
+  "gdb",
+  "flock",
+  "setpriv",
+  "firejail",
+  "bwrap",
+  "proot",
+  "fakeroot",
+  "entr",
+  "systemd-run",
+  "rlwrap",
+  "unbuffer",
+  "expect",
+  "pkexec",
+  "at",
+  "batch",
+  "repeat",
+  "start-stop-daemon",
+  "daemonize",
+  "dbus-run-session",
+  "xvfb-run",
+  "screen",
+  "tmux",
 ])
 
 const shells = new Set(["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish"])
@@ -120,8 +172,14 @@ function fromFind(words: readonly Word[]): Inner[] {
     if (!findActions.has(action)) continue
     const from = index + 1
     while (index < words.length && !isFindEnd(words, index, from)) index += 1
-    const inner = words.slice(from, index).map((word) => (word.text.includes("{}") ? unknownFile(word) : word))
-    found.push(index < words.length ? { ...argv(inner), moved: action.endsWith("dir") } : uncertainty(`${action} has no end`))
+    const inner = words
+      .slice(from, index)
+      .map((word) => (word.text.includes("{}") ? unknownFile(word) : word))
+    found.push(
+      index < words.length
+        ? { ...argv(inner), moved: action.endsWith("dir") }
+        : uncertainty(`${action} has no end`),
+    )
   }
   return found
 }

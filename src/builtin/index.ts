@@ -1,0 +1,28 @@
+import type { Info } from "../tool/tool.ts"
+import { type BashOptions, createBashTool } from "./bash.ts"
+import { editTool } from "./edit.ts"
+import { globTool } from "./glob.ts"
+import { grepTool } from "./grep.ts"
+import { invalidTool } from "./invalid.ts"
+import { jobTool } from "./job.ts"
+import { listTool } from "./list.ts"
+import { readTool } from "./read.ts"
+import { todoreadTool, todowriteTool } from "./todo.ts"
+import { writeTool } from "./write.ts"
+
+/** Every built-in tool, in the order in which models are offered them. A new one is a line here. `options`: for `bash`. */
+export function builtinTools(options: BashOptions): Info[] {
+  return [
+    readTool,
+    globTool,
+    grepTool,
+    listTool,
+    editTool,
+    writeTool,
+    createBashTool(options),
+    jobTool,
+    todowriteTool,
+    todoreadTool,
+    invalidTool,
+  ]
+}

@@ -1,0 +1,56 @@
+import type { Tackle } from "../runtime.ts"
+import type { PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
+import { errorMessage } from "../util/errors.ts"
+import { warn } from "./setup.ts"
+
+export interface AnswerOptions {
+  /** `--auto`: yes, once, to everything but loops and protected files. */
+  auto: boolean
+  /** Clears the screen for a question, and returns the function that gives it back. */
+  pause(): () => void
+}
+
+/**
+ * Answers every request of the engine: by `--auto`, at the terminal, or with a refusal where there is none. Questions
+ * come one after the other. Returns the function that ends it.
+ */
+export function answerRequests(tackle: Tackle, options: AnswerOptions): () => void {
+  const terminal = process.stdin.isTTY === true && process.stderr.isTTY === true
+  let last: Promise<void> = Promise.resolve()
+
+  async function answer(request: PermissionRequest): Promise<void> {
+    if (options.auto) return give(request, autoReply(request), "auto")
+    if (!terminal) return give(request, { reply: "reject" }, "no-terminal")
+    const { askAtTerminal } = await import("./ask.ts")
+    // Withdrawn while another question was on the screen.
+    if (!tackle.pendingRequests(request.sessionID).some(({ id }) => id === request.id)) return
+    const resume = options.pause()
+    try {
+      await give(request, await askAtTerminal(request, { worktree: tackle.worktree }), "person")
+    } finally {
+      resume()
+    }
+  }
+
+  async function give(
+    request: PermissionRequest,
+    reply: PermissionReply,
+    source: ReplySource,
+  ): Promise<void> {
+    await tackle.reply(request.id, reply, source)
+  }
+
+  return tackle.on("permission.asked", (request) => {
+    const next = options.auto || !terminal ? answer(request) : last.then(() => answer(request))
+    last = next.catch((error: unknown) => {
+      warn(`the question could not be asked: ${errorMessage(error)}`)
+      return give(request, { reply: "reject" }, "no-terminal")
+    })
+  })
+}
+
+/** What `--auto` never says yes to: a call that goes round in circles, and files that no rule names. */
+export function autoReply(request: PermissionRequest): PermissionReply {
+  const guarded = request.permission === "doom_loop" || request.metadata.protected !== undefined
+  return guarded ? { reply: "reject" } : { reply: "once" }
+}

@@ -1,0 +1,116 @@
+import { accessSync, constants, existsSync, mkdirSync } from "node:fs"
+import { defaultSearchEngine } from "../../builtin/support/default-search-engine.ts"
+import type { FileQuery } from "../../builtin/support/search-engine.ts"
+import { planCommand } from "../../permission/shell/plan.ts"
+import { errorMessage } from "../../util/errors.ts"
+import { exitCode } from "../exit.ts"
+import { printJson, printLine } from "../print.ts"
+import { type FormatFlags, openPlace, openTackle, type Place } from "../setup.ts"
+
+interface Finding {
+  check: string
+  /** `warn`: it works, with less. */
+  status: "ok" | "warn" | "fail"
+  detail: string
+}
+
+/** `tackle doctor`: tries what the engine stands on. Exit code 1 where something fails. */
+export async function checkHealth(flags: FormatFlags): Promise<void> {
+  const place = await openPlace(flags)
+  const findings = [
+    await check("node", () => ({ detail: `${process.version} (24.15 or newer is needed)` })),
+    await check("data directory", () => checkData(place)),
+    await check("config", () => ({ detail: describeConfig(place) })),
+    await check("trust", () => checkTrust(place)),
+    await check("search", () => checkSearch(place)),
+    await check("shell", checkShell),
+    await check("shell parser", checkParser),
+    await check("tools", () => checkTools(place)),
+    await check("model", () => checkModel(place)),
+    await check("sandbox", () => ({
+      status: "warn",
+      detail: "commands run without one: permission rules are all there is",
+    })),
+  ]
+  if (findings.some(({ status }) => status === "fail")) process.exitCode = exitCode.failed
+  if (flags.format === "json") return printJson({ findings })
+  const marks = { ok: "✓", warn: "!", fail: "✗" }
+  for (const { check: name, status, detail } of findings)
+    printLine(`${marks[status]} ${name.padEnd(14)} ${detail}`)
+}
+
+type Outcome = { status?: Finding["status"]; detail: string }
+
+async function check(name: string, probe: () => Outcome | Promise<Outcome>): Promise<Finding> {
+  try {
+    return { check: name, status: "ok", ...(await probe()) }
+  } catch (error) {
+    return { check: name, status: "fail", detail: errorMessage(error) }
+  }
+}
+
+function checkData({ dataDirectory }: Place): Outcome {
+  mkdirSync(dataDirectory, { recursive: true })
+  accessSync(dataDirectory, constants.W_OK)
+  return { detail: dataDirectory }
+}
+
+function describeConfig({ config }: Place): string {
+  const names = config.files.map(({ path }) => path)
+  return names.length === 0 ? "no files; defaults hold" : names.join(", ")
+}
+
+function checkTrust({ untrusted, worktree }: Place): Outcome {
+  if (untrusted.length === 0) return { detail: `nothing of ${worktree} waits for trust` }
+  return {
+    status: "warn",
+    detail: `not trusted: ${untrusted.map(({ path }) => path).join(", ")} (tackle trust)`,
+  }
+}
+
+async function checkSearch({ directory }: Place): Promise<Outcome> {
+  const { rgPath } = await import("@vscode/ripgrep")
+  const query: FileQuery = {
+    root: { path: directory, kind: "directory" },
+    accepts: () => true,
+    signal: AbortSignal.timeout(5_000),
+    onUnreadable: () => {},
+  }
+  // One file is enough to see that the engine runs.
+  for await (const _ of defaultSearchEngine.files(query)) break
+  return existsSync(rgPath)
+    ? { detail: "ripgrep" }
+    : { status: "warn", detail: "ripgrep is missing; the slower engine is used" }
+}
+
+function checkShell(): Outcome {
+  const shell = ["/bin/bash", "/bin/sh"].find((path) => existsSync(path))
+  if (!shell) throw new Error("neither /bin/bash nor /bin/sh is there")
+  return { detail: shell }
+}
+
+async function checkParser(): Promise<Outcome> {
+  const plan = await planCommand("ls -l | wc")
+  if (plan.commands.length !== 2) throw new Error("the grammar does not read a simple pipeline")
+  return { detail: "tree-sitter-bash" }
+}
+
+async function checkTools(place: Place): Promise<Outcome> {
+  const tackle = await openTackle(place, {})
+  try {
+    const problems = tackle.problems()
+    if (problems.length > 0)
+      return { status: "warn", detail: problems.map(({ file, message }) => `${file}: ${message}`).join("; ") }
+    const tools = await tackle.tools()
+    return { detail: `${tools.filter(({ offered }) => offered).length} of ${tools.length} offered` }
+  } finally {
+    await tackle.close()
+  }
+}
+
+function checkModel({ config }: Place): Outcome {
+  const { model } = config.config
+  return model === undefined
+    ? { status: "warn", detail: "none is configured; tackle/offline stands in" }
+    : { detail: model }
+}

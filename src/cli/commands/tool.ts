@@ -1,0 +1,100 @@
+import { readFileSync } from "node:fs"
+import type { ToolListing } from "../../registry/registry.ts"
+import { UsageError } from "../../util/errors.ts"
+import { answerRequests } from "../answer.ts"
+import { exitCode } from "../exit.ts"
+import { printJson, printLine } from "../print.ts"
+import { type FormatFlags, openPlace, openTackle, type PlaceFlags, type RuleFlags } from "../setup.ts"
+import { oneLine } from "../view/visible.ts"
+
+export interface ToolListFlags extends FormatFlags {
+  all?: boolean
+  model?: string
+  agent?: string
+}
+
+export interface ToolCallFlags extends FormatFlags, RuleFlags {
+  agent?: string
+  auto?: boolean
+}
+
+/** `tackle tool list`. */
+export async function listTools(flags: ToolListFlags): Promise<void> {
+  const tools = (await readTools(flags)).filter((tool) => flags.all || tool.offered)
+  if (flags.format === "json") return printJson({ tools })
+  const width = Math.max(...tools.map(({ id }) => id.length))
+  for (const { id, description, offered, reason, source } of tools) {
+    const origin = source === "builtin" ? "" : ` [${source}]`
+    const text = offered ? `${description.split("\n", 1)[0]}${origin}` : `not offered: ${reason}${origin}`
+    printLine(`${id.padEnd(width)}  ${oneLine(text, (process.stdout.columns || 80) - width - 2)}`)
+  }
+}
+
+/** `tackle tool schema <id>`. */
+export async function showSchema(id: string, flags: PlaceFlags): Promise<void> {
+  const tools = await readTools(flags)
+  const tool = tools.find((entry) => entry.id === id)
+  if (!tool)
+    throw new UsageError(`There is no tool "${id}". There are: ${tools.map((entry) => entry.id).join(", ")}.`)
+  printJson({ name: tool.id, description: tool.description, parameters: tool.parameters })
+}
+
+/** `tackle tool call <id> <json>`: the whole pipeline without a model. `-` reads the arguments from stdin. */
+export async function callTool(id: string, input: string, flags: ToolCallFlags): Promise<void> {
+  const tackle = await openTackle(await openPlace(flags), flags)
+  const stopAnswers = answerRequests(tackle, { auto: flags.auto ?? false, pause: () => () => {} })
+  const controller = new AbortController()
+  const onSignal = () => controller.abort()
+  for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, onSignal)
+  try {
+    if (
+      !(await tackle.tools(flags.agent === undefined ? {} : { agent: flags.agent })).some(
+        (tool) => tool.id === id,
+      )
+    ) {
+      throw new UsageError(`There is no tool "${id}". \`tackle tool list --all\` shows them.`)
+    }
+    const { state } = await tackle.callTool({
+      tool: id,
+      input: input === "-" ? readFileSync(0, "utf8") : input,
+      signal: controller.signal,
+      ...(flags.agent === undefined ? {} : { agent: flags.agent }),
+    })
+    process.exitCode = controller.signal.aborted ? exitCode.interrupted : codeOf(state)
+    if (flags.format === "json") return printJson({ tool: id, ...state })
+    if (state.status === "completed") printLine(state.output)
+    else process.stderr.write(`tackle: ${state.error}\n`)
+  } finally {
+    for (const name of ["SIGINT", "SIGTERM"] as const) process.off(name, onSignal)
+    stopAnswers()
+    await tackle.close()
+  }
+}
+
+function codeOf(state: { status: string; metadata?: Record<string, unknown> }): number {
+  if (state.status === "completed") return exitCode.finished
+  switch (state.metadata?.kind) {
+    case "refused":
+    case "loop":
+      return exitCode.refused
+    case "malformed":
+    case "invalid-arguments":
+    case "unknown-tool":
+      return exitCode.usage
+    default:
+      return exitCode.failed
+  }
+}
+
+async function readTools(flags: PlaceFlags & { model?: string; agent?: string }): Promise<ToolListing[]> {
+  const tackle = await openTackle(await openPlace(flags), {})
+  try {
+    const { model, agent } = flags
+    return await tackle.tools({
+      ...(model === undefined ? {} : { model }),
+      ...(agent === undefined ? {} : { agent }),
+    })
+  } finally {
+    await tackle.close()
+  }
+}

@@ -1,0 +1,15 @@
+import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
+
+/** What the command's exit code means. Where several apply: interrupted, usage, failed, limit, refused. */
+export const exitCode = { finished: 0, failed: 1, usage: 2, refused: 3, limit: 4, interrupted: 130 } as const
+
+/** Tells the person what went wrong, on stderr, and sets the exit code. Errors that are not ours come with their stack. */
+export function reportError(error: unknown, options: { verbose: boolean }): void {
+  const known = TackleError.isInstance(error)
+  const stack = error instanceof Error ? error.stack : undefined
+  const text = known || !options.verbose ? errorMessage(error) : (stack ?? errorMessage(error))
+  process.stderr.write(`tackle: ${text}\n`)
+  if (!known && !options.verbose)
+    process.stderr.write("tackle: this is a defect. --verbose shows where it happened.\n")
+  process.exitCode = error instanceof UsageError ? exitCode.usage : exitCode.failed
+}

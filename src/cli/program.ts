@@ -1,0 +1,160 @@
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander"
+import type { RunFlags } from "./commands/run.ts"
+import type { SessionListFlags } from "./commands/session.ts"
+import type { ToolCallFlags, ToolListFlags } from "./commands/tool.ts"
+import type { TrustFlags } from "./commands/trust.ts"
+import { exitCode, reportError } from "./exit.ts"
+import type { FormatFlags, PlaceFlags } from "./setup.ts"
+
+/** Reads the command line and runs the command it names. Never throws: errors are told and set the exit code. */
+export async function runProgram(args: readonly string[]): Promise<void> {
+  const program = createProgram()
+  try {
+    if (args.length === 0) program.outputHelp()
+    else await program.parseAsync([...args], { from: "user" })
+  } catch (error) {
+    // commander has told the person already; help and version are no errors.
+    if (error instanceof CommanderError)
+      process.exitCode = error.exitCode === 0 ? exitCode.finished : exitCode.usage
+    else reportError(error, { verbose: args.includes("--verbose") })
+  }
+}
+
+/** Every command with its flags. What a command does is loaded when it is called. */
+function createProgram(): Command {
+  const program = new Command("tackle")
+    .description("A tool-calling engine for coding agents.")
+    .version(process.env.TACKLE_VERSION ?? "development", "-V, --version", "print the version")
+    .helpOption("-h, --help", "print help")
+    .showHelpAfterError("(tackle --help shows how it is used)")
+    .exitOverride()
+    .configureHelp({ showGlobalOptions: true })
+
+  place(program.command("run"))
+    .description("give the agent a prompt and let it work")
+    .argument("[message...]", 'what to do; "-" or nothing reads stdin')
+    .option("-m, --model <name>", "the model, as provider/model")
+    .option("--agent <name>", "the agent (default build)")
+    .option("-s, --session <id>", "go on with this session")
+    .option("-c, --continue", "go on with the last session of this project")
+    .addOption(format())
+    .option("--auto", "answer every question once with yes; denials, loops and protected files stay refused")
+    .option("--allow <rule>", "allow a permission[:pattern], such as 'bash:git *'", collect, [])
+    .option("--deny <rule>", "deny a permission[:pattern]", collect, [])
+    .option("-f, --file <path>", "attach a file", collect, [])
+    .option("--max-steps <n>", "steps of the model before the run is stopped", positive)
+    .option("--timeout <seconds>", "interrupt the run after this time", positive)
+    .action(async (message: string[], flags: RunFlags) =>
+      (await import("./commands/run.ts")).run(message, flags),
+    )
+
+  const tool = program.command("tool").description("list and call tools")
+  place(tool.command("list"))
+    .description("the tools that the agent and model are offered")
+    .option("--all", "every tool, with the reason where one is not offered")
+    .option("-m, --model <name>", "for this model")
+    .option("--agent <name>", "for this agent")
+    .addOption(format())
+    .action(async (flags: ToolListFlags) => (await import("./commands/tool.ts")).listTools(flags))
+  place(tool.command("schema"))
+    .description("a tool's description and JSON Schema, as a model is sent it")
+    .argument("<id>", "the tool")
+    .action(async (id: string, flags: PlaceFlags) =>
+      (await import("./commands/tool.ts")).showSchema(id, flags),
+    )
+  place(tool.command("call"))
+    .description("run one tool, without a model")
+    .argument("<id>", "the tool")
+    .argument("[input]", "its arguments as JSON", "{}")
+    .option("--agent <name>", "with the rules of this agent")
+    .option("--auto", "answer every question once with yes")
+    .option("--allow <rule>", "allow a permission[:pattern]", collect, [])
+    .option("--deny <rule>", "deny a permission[:pattern]", collect, [])
+    .addOption(format())
+    .action(async (id: string, input: string, flags: ToolCallFlags) =>
+      (await import("./commands/tool.ts")).callTool(id, input, flags),
+    )
+
+  const session = program.command("session").description("show and manage sessions")
+  place(session.command("list"))
+    .description("the sessions of this project, newest first")
+    .option("--all", "of every project")
+    .addOption(format())
+    .action(async (flags: SessionListFlags) => (await import("./commands/session.ts")).listSessions(flags))
+  place(session.command("show"))
+    .description("what was said and done in a session")
+    .argument("[id]", "the session (default: the last of this project)")
+    .addOption(format())
+    .action(async (id: string | undefined, flags: FormatFlags) =>
+      (await import("./commands/session.ts")).showSession(id, flags),
+    )
+  place(session.command("export"))
+    .description("a whole session as JSON, on stdout")
+    .argument("<id>", "the session")
+    .action(async (id: string, flags: PlaceFlags) =>
+      (await import("./commands/session.ts")).exportSession(id, flags),
+    )
+  place(session.command("delete"))
+    .description("remove sessions with everything in them")
+    .argument("<id...>", "the sessions")
+    .action(async (ids: string[], flags: PlaceFlags) =>
+      (await import("./commands/session.ts")).deleteSessions(ids, flags),
+    )
+
+  const config = program.command("config").description("show the configuration")
+  place(config.command("show"))
+    .description("the merged configuration, its files and rules")
+    .addOption(format())
+    .action(async (flags: FormatFlags) => (await import("./commands/config.ts")).showConfig(flags))
+  config
+    .command("schema")
+    .description("the JSON Schema of a config file, for editors")
+    .action(async () => (await import("./commands/config.ts")).showSchema())
+
+  place(program.command("models"))
+    .description("the models that are configured, and servers on this machine")
+    .addOption(format())
+    .action(async (flags: FormatFlags) => (await import("./commands/models.ts")).listModels(flags))
+
+  place(program.command("trust"))
+    .description("let this project's own config and tools count")
+    .option("--yes", "without asking")
+    .option("--revoke", "take the trust back")
+    .action(async (flags: TrustFlags) => (await import("./commands/trust.ts")).trustProject(flags))
+
+  place(program.command("doctor"))
+    .description("check that everything Tackle needs is there")
+    .addOption(format())
+    .action(async (flags: FormatFlags) => (await import("./commands/doctor.ts")).checkHealth(flags))
+
+  for (const command of walk(program)) command.exitOverride()
+  return program
+}
+
+/** The flags that every command with a project has. */
+function place(command: Command): Command {
+  return command
+    .option("--dir <path>", "work in this directory (default: here)")
+    .option("--trust", "let the project's own config and tools count, this once")
+    .option("--verbose", "log to stderr too")
+}
+
+function format(): Option {
+  return new Option("--format <kind>", "how to print").choices(["text", "json"]).default("text")
+}
+
+function collect(value: string, before: string[]): string[] {
+  return [...before, value]
+}
+
+function positive(value: string): number {
+  const number = Number(value)
+  if (!Number.isSafeInteger(number) || number < 1)
+    throw new InvalidArgumentError("It must be a whole number from 1.")
+  return number
+}
+
+function* walk(command: Command): Generator<Command> {
+  yield command
+  for (const child of command.commands) yield* walk(child)
+}

@@ -1,0 +1,98 @@
+import type { ToolPart } from "../../schema/part.ts"
+import type { ToolStateCompleted, ToolStateError } from "../../schema/tool-state.ts"
+import { isRecord } from "../../util/json.ts"
+import { displayPath } from "../../util/paths.ts"
+import { style } from "./style.ts"
+import { oneLine } from "./visible.ts"
+
+/** A call that begins: `· bash npm test`. */
+export function startLine(part: ToolPart, worktree: string, width: number): string {
+  return oneLine(`· ${part.tool} ${subject(part, worktree)}`, width)
+}
+
+/** A call that ended, with what people want to know of it: one line, and a second for an error or a to-do list. */
+export function callLine(part: ToolPart, worktree: string, width: number): string[] {
+  const { state } = part
+  if (state.status === "completed") return completedLines(part, state, worktree, width)
+  if (state.status === "error") return errorLines(part, state, worktree, width)
+  return [startLine(part, worktree, width)]
+}
+
+function completedLines(
+  part: ToolPart,
+  state: ToolStateCompleted,
+  worktree: string,
+  width: number,
+): string[] {
+  const details = [...detailsOf(part.tool, state), ...duration(state)].join(" · ")
+  const room = width - details.length - 5
+  const failed = typeof state.metadata.exit === "number" && state.metadata.exit !== 0
+  const mark = failed ? style.yellow("!") : style.green("✓")
+  const line = `${mark} ${oneLine(`${part.tool} ${subject(part, worktree)}`, Math.max(20, room))}`
+  return [details === "" ? line : `${line} ${style.dim(`· ${details}`)}`, ...todoLines(state, width)]
+}
+
+function errorLines(part: ToolPart, state: ToolStateError, worktree: string, width: number): string[] {
+  const kind = state.metadata?.kind
+  const mark = kind === "refused" || kind === "loop" ? style.yellow("⊘") : style.red("✗")
+  const line = `${mark} ${oneLine(`${part.tool} ${subject(part, worktree)}`, width - 2)}`
+  return [line, style.dim(`  ${oneLine(state.error, width * 2 - 4)}`)]
+}
+
+/** What the call is about, in a word. */
+function subject({ state }: ToolPart, worktree: string): string {
+  const { input } = state
+  for (const key of ["command", "pattern", "filePath", "path", "url", "query", "id", "action"]) {
+    const value = input[key]
+    if (typeof value !== "string" || value === "") continue
+    return key === "filePath" || key === "path" ? displayPath(value, worktree) : value
+  }
+  return state.status === "completed" ? state.title : ""
+}
+
+function detailsOf(tool: string, { metadata, output }: ToolStateCompleted): string[] {
+  const details: string[] = []
+  if (typeof metadata.exit === "number") details.push(`exit ${metadata.exit}`)
+  if (typeof metadata.jobID === "string") details.push(`goes on as ${metadata.jobID}`)
+  if (typeof metadata.diff === "string") details.push(diffCount(metadata.diff))
+  if (typeof metadata.matches === "number") details.push(plural(metadata.matches, "match", "matches"))
+  if (typeof metadata.count === "number")
+    details.push(
+      plural(metadata.count, tool === "list" ? "entry" : "file", tool === "list" ? "entries" : "files"),
+    )
+  if (typeof metadata.shownLines === "number") details.push(plural(metadata.shownLines, "line", "lines"))
+  if (metadata.truncated === true && details.length === 0) details.push(`cut, ${output.length} characters`)
+  if (typeof metadata.repaired === "string") details.push("repaired")
+  return details
+}
+
+/** Only waits that people notice. */
+function duration({ time }: ToolStateCompleted): string[] {
+  const ms = time.end - time.start
+  return ms < 500 ? [] : [`${(ms / 1000).toFixed(1)} s`]
+}
+
+function diffCount(diff: string): string {
+  const lines = diff.split("\n")
+  const count = (sign: string) =>
+    lines.filter((line) => line.startsWith(sign) && !line.startsWith(sign.repeat(3))).length
+  return `+${count("+")} −${count("-")}`
+}
+
+function plural(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`
+}
+
+const todoMarks: Readonly<Record<string, string>> = {
+  completed: "☑",
+  in_progress: "▸",
+  pending: "☐",
+  cancelled: "☒",
+}
+
+function todoLines({ metadata }: ToolStateCompleted, width: number): string[] {
+  if (!Array.isArray(metadata.todos)) return []
+  return metadata.todos
+    .filter(isRecord)
+    .map((todo) => `  ${todoMarks[String(todo.status)] ?? "☐"} ${oneLine(String(todo.content), width - 4)}`)
+}

@@ -1,0 +1,17 @@
+import { styleText } from "node:util"
+
+type Name = Parameters<typeof styleText>[0]
+
+/** Colours for stderr; plain where it is no terminal or `NO_COLOR` is set. */
+export const style = {
+  bold: paint("bold"),
+  dim: paint("dim"),
+  red: paint("red"),
+  green: paint("green"),
+  yellow: paint("yellow"),
+  cyan: paint("cyan"),
+}
+
+function paint(name: Name): (text: string) => string {
+  return (text) => styleText(name, text, { stream: process.stderr, validateStream: true })
+}

@@ -1,0 +1,216 @@
+import type { EventInput } from "../event/events.ts"
+import type { Grant, PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
+import { abortedError, orAbort, throwIfAborted } from "../util/abort.ts"
+import { newId } from "../util/id.ts"
+import { checkRequest, type DetailedVerdict } from "./check.ts"
+import { PermissionError } from "./errors.ts"
+import { grantsOf } from "./grants.ts"
+import { invisibleCharacters } from "./invisible.ts"
+import { type Answer, createPendingTable } from "./pending.ts"
+import type { Check, PermissionAsk, Scope, Verdict } from "./request.ts"
+
+export type { PermissionAsk, Scope, Verdict } from "./request.ts"
+
+/** What became of an answer: taken, too late, or not about anything that waits here. */
+export type ReplyOutcome = "applied" | "already" | "unknown"
+
+/** A request with the call it belongs to. */
+export interface SessionAsk extends PermissionAsk {
+  sessionID: string
+  tool?: { messageID: string; callID: string }
+}
+
+export interface PermissionDependencies {
+  /** The home directory, for `~` and `$HOME`. Absolute. */
+  home: string
+  publish(event: EventInput): void
+  /** Keeps grants. When it resolves, every policy read from then on has them. */
+  saveGrants(grants: Grant[]): Promise<void>
+}
+
+/** Decides by rule where rules decide, and asks a person where they do not. */
+export interface Permission {
+  /**
+   * Resolves when everything asked for is allowed. All of it is judged before anyone is asked. Throws
+   * `PermissionError` when a rule, a person or the lack of one refuses, and the signal's reason when it fires first.
+   */
+  ask(request: SessionAsk, scope: Scope, signal: AbortSignal): Promise<void>
+  /** The verdict alone. Nobody is asked. */
+  check(request: PermissionAsk, scope: Scope): Promise<Verdict>
+  /**
+   * Answers a request, once. `always` is kept before this resolves, and lets go on what else of the session it allows.
+   * Throws `UsageError` where "always" reaches further than what was offered; the request then goes on waiting.
+   */
+  reply(requestID: string, reply: PermissionReply, source: ReplySource): Promise<ReplyOutcome>
+  /** The requests that wait, oldest first. */
+  pending(sessionID?: string): PermissionRequest[]
+}
+
+export function createPermission({ home, publish, saveGrants }: PermissionDependencies): Permission {
+  const table = createPendingTable()
+  /** Requests whose grants are being kept: their answer is given. */
+  const saving = new Set<string>()
+
+  async function ask(request: SessionAsk, scope: Scope, signal: AbortSignal): Promise<void> {
+    const allowed = new Set<string>()
+    for (;;) {
+      throwIfAborted(signal)
+      const verdict = await checkRequest(request, scope, home)
+      refuseDenied(verdict)
+      const open = openChecks(verdict, allowed)
+      const [first] = open
+      if (!first) return
+      const group = open.filter((check) => check.permission === first.permission)
+      await askPerson({ request, scope, signal, group })
+      for (const check of group) allowed.add(keyOf(check))
+    }
+  }
+
+  async function askPerson({ request, scope, signal, group }: PersonalAsk): Promise<void> {
+    const question = describeGroup(request, group)
+    const stillAsks = new Set(group.map(keyOf))
+    const entry = table.add(question, scope.worktree, async () => {
+      const verdict = await checkRequest(request, scope, home)
+      return (
+        verdict.action !== "deny" &&
+        !openChecks(verdict, new Set()).some((check) => stillAsks.has(keyOf(check)))
+      )
+    })
+    publish({ type: "permission.asked", sessionID: request.sessionID, request: question })
+    let answer: Answer
+    try {
+      answer = await orAbort(entry.answered, signal)
+    } catch (error) {
+      if (table.take(question.id)) announce(question, { reply: { reply: "reject" }, source: "abort" })
+      throw error
+    }
+    // An answer and an abort at the same moment: the work is over either way.
+    if (signal.aborted) throw abortedError(signal)
+    if (answer.reply.reply === "reject") throw refusal(question, answer)
+  }
+
+  async function reply(
+    requestID: string,
+    given: PermissionReply,
+    source: ReplySource,
+  ): Promise<ReplyOutcome> {
+    const entry = table.get(requestID)
+    if (!entry) return table.wasAnswered(requestID) ? "already" : "unknown"
+    if (saving.has(requestID)) return "already"
+    if (given.reply !== "always") return settle(requestID, { reply: given, source })
+
+    saving.add(requestID)
+    try {
+      await saveGrants(grantsOf(given, entry.request, entry.worktree))
+    } finally {
+      saving.delete(requestID)
+    }
+    const outcome = settle(requestID, { reply: given, source })
+    for (const other of table.ofSession(entry.request.sessionID)) {
+      if (await other.isAllowed()) settle(other.request.id, { reply: { reply: "once" }, source: "grant" })
+    }
+    return outcome
+  }
+
+  function settle(requestID: string, answer: Answer): ReplyOutcome {
+    const entry = table.get(requestID)
+    if (!entry || !table.take(requestID)) return "already"
+    announce(entry.request, answer)
+    entry.settle(answer)
+    return "applied"
+  }
+
+  function announce(request: PermissionRequest, { reply: given, source }: Answer): void {
+    const message = given.reply === "reject" && given.message !== undefined ? { message: given.message } : {}
+    const { id: requestID, sessionID } = request
+    publish({ type: "permission.replied", sessionID, requestID, reply: given.reply, source, ...message })
+  }
+
+  return {
+    ask,
+    reply,
+    async check(request, scope) {
+      const { details: _, ...verdict } = await checkRequest(request, scope, home)
+      return verdict
+    },
+    pending: (sessionID) => table.ofSession(sessionID).map((entry) => entry.request),
+  }
+}
+
+interface PersonalAsk {
+  request: SessionAsk
+  scope: Scope
+  signal: AbortSignal
+  group: readonly Check[]
+}
+
+function refuseDenied({ details }: DetailedVerdict): void {
+  const denied = details.filter(({ judgement }) => judgement.action === "deny")
+  const [first] = denied
+  if (!first) return
+  const { permission } = first.check
+  const patterns = denied
+    .filter(({ check }) => check.permission === permission)
+    .map(({ check }) => check.pattern)
+  const { rule } = first.judgement
+  throw new PermissionError({ kind: "denied", permission, patterns, by: "rule", ...(rule ? { rule } : {}) })
+}
+
+/** What still has to be asked: places outside first, since they say most about what the rest means. */
+function openChecks({ details }: DetailedVerdict, allowed: ReadonlySet<string>): Check[] {
+  const open = details.filter(({ judgement }) => judgement.action === "ask").map(({ check }) => check)
+  const isExternal = (check: Check) => (check.permission === "external_directory" ? 0 : 1)
+  return open.filter((check) => !allowed.has(keyOf(check))).sort((a, b) => isExternal(a) - isExternal(b))
+}
+
+/** One thing that is asked, whoever asks: so that an answer holds for it when the rules are read again. */
+function keyOf(check: Check): string {
+  return JSON.stringify([check.permission, check.forms, check.resolved])
+}
+
+function describeGroup(request: SessionAsk, group: readonly Check[]): PermissionRequest {
+  const patterns = [...new Set(group.map((check) => check.pattern))]
+  const metadata: Record<string, unknown> = { ...request.metadata }
+  const note = (name: string, values: readonly (string | undefined)[]) => {
+    const found = [...new Set(values.filter((value) => value !== undefined))]
+    if (found.length > 0) metadata[name] = found
+  }
+  note(
+    "resolved",
+    group.map((check) => check.resolved),
+  )
+  note(
+    "reasons",
+    group.map((check) => check.reason),
+  )
+  note(
+    "protected",
+    group.map((check) => check.protection),
+  )
+  const hidden = [...patterns, ...request.patterns].some(invisibleCharacters)
+  if (hidden) metadata.invisibleCharacters = true
+
+  // Remembering a part of what is asked would not spare the next question, so it is all or nothing.
+  const remembered = group.every((check) => check.remember !== undefined) && !hidden
+  const always = remembered ? [...new Set(group.flatMap((check) => check.remember ?? []))] : []
+  const permission = group[0]?.permission ?? request.permission
+  const question: PermissionRequest = {
+    id: newId("per"),
+    sessionID: request.sessionID,
+    permission,
+    patterns,
+    always,
+    metadata,
+  }
+  if (request.tool) question.tool = request.tool
+  return question
+}
+
+function refusal({ permission, patterns }: PermissionRequest, { reply, source }: Answer): PermissionError {
+  const about = { permission, patterns }
+  if (source === "no-terminal")
+    return new PermissionError({ ...about, kind: "unanswered", by: "no-terminal" })
+  if (source === "auto") return new PermissionError({ ...about, kind: "unanswered", by: "auto" })
+  const feedback = reply.reply === "reject" && reply.message !== undefined ? { feedback: reply.message } : {}
+  return new PermissionError({ ...about, kind: "rejected", by: "person", ...feedback })
+}

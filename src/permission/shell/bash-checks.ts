@@ -1,0 +1,139 @@
+import { isAbsolute, join } from "node:path"
+import type { Place } from "../place.ts"
+import { fileChecks, fromRoot } from "../place.ts"
+import { judge, type Policy } from "../policy.ts"
+import { protectionOf } from "../protected.ts"
+import type { Check, Scope } from "../request.ts"
+import { commandFileChecks, placesOf, plannedFileChecks } from "./command-files.ts"
+import { type CommandPlace, commandForms, coversAll, expandWord } from "./command-forms.ts"
+import { repositoryFault } from "./git-repository.ts"
+import { maxCommandLength, type PlannedCommand, planCommand, type ShellPlan } from "./plan.ts"
+import { type Proof, proveReadOnly } from "./read-only.ts"
+import { filesNeedingLeave } from "./recursive-read.ts"
+import { rememberedPattern } from "./suggest.ts"
+import { literalWord } from "./words.ts"
+
+/** The checks that a command text comes to. `commands` pairs those of type `bash` with the command they are about. */
+export interface BashChecks {
+  checks: Check[]
+  commands: { command: PlannedCommand; check: Check }[]
+}
+
+export interface BashRequest {
+  text: string
+  /** Where the text starts. Absolute. */
+  directory: string
+  scope: Scope
+  place: Place
+  policy: Policy
+  home: string
+}
+
+/** One check for every command, and those for the files that the text names or opens. */
+export async function bashChecks(request: BashRequest): Promise<BashChecks> {
+  const { text, directory, scope, home, policy } = request
+  const place: CommandPlace = {
+    ...request.place,
+    home,
+    ...(scope.searchPath === undefined ? {} : { searchPath: scope.searchPath }),
+  }
+  const plan = await planCommand(text)
+  const locate = (entry: { directories?: readonly string[] }) =>
+    entry.directories?.map((name) => absoluteDirectory(name, directory, home))
+
+  const proofs = new Map<PlannedCommand, Proof>()
+  for (const command of plan.opaque === undefined ? plan.commands : []) {
+    const proof = commandForms(command, place).genuine ? proveReadOnly(command) : undefined
+    if (proof) proofs.set(command, proof)
+  }
+  // The environment that git needs for its proof is that of all commands: others would miss their own.
+  const wholeProved = proofs.size === plan.commands.length
+  const files: Check[] = []
+  const commands: BashChecks["commands"] = []
+
+  for (const command of plan.commands) {
+    const directories = locate(command)
+    const check = commandCheck(command, place)
+    commands.push({ command, check })
+    files.push(...(await commandFileChecks(command, directories, place)))
+    const proof = proofs.get(command)
+    if (!proof || (proof.git && !(wholeProved && (await isPlainRepository(directories))))) continue
+    const found = proof.recursive
+      ? await recursiveReads({ proof, hidden: proof.recursive.hidden, directories, place, policy })
+      : []
+    if (!found) continue
+    files.push(...found)
+    if (proof.git) check.hardenedGit = true
+    check.proof = {
+      permission: "bash",
+      pattern: command.pattern,
+      action: "allow",
+      source: { file: "defaults: proved read-only" },
+    }
+  }
+  for (const file of plan.files) files.push(...(await plannedFileChecks(file, locate(file), place)))
+
+  const checks = [...wholeChecks(plan, text), ...commands.map((entry) => entry.check), ...files]
+  return { checks, commands }
+}
+
+function commandCheck(command: PlannedCommand, place: CommandPlace): Check {
+  const { forms, options, reason } = commandForms(command, place)
+  const check: Check = { permission: "bash", pattern: command.pattern, forms, options }
+  if (reason !== undefined) check.reason = reason
+  const remember = reason === undefined ? rememberedPattern(command) : undefined
+  if (remember !== undefined) check.remember = [remember]
+  return check
+}
+
+/** A text that is not understood as a whole, or that holds no command at all, is judged as one thing. */
+function wholeChecks(plan: ShellPlan, text: string): Check[] {
+  if (plan.opaque === undefined) {
+    return plan.commands.length + plan.files.length > 0
+      ? []
+      : [{ permission: "bash", pattern: text, forms: [text], options: {} }]
+  }
+  const counts = text.length > maxCommandLength ? () => false : coversAll
+  return [
+    { permission: "bash", pattern: text, forms: [text], options: { counts, span: "*" }, reason: plan.opaque },
+  ]
+}
+
+function absoluteDirectory(name: string, start: string, home: string): string {
+  if (name === "~" || name.startsWith("~/")) return `${home}${name.slice(1)}`
+  return isAbsolute(name) ? name : join(start, name)
+}
+
+async function isPlainRepository(directories: readonly string[] | undefined): Promise<boolean> {
+  for (const directory of directories ?? [])
+    if ((await repositoryFault(directory)) !== undefined) return false
+  return directories !== undefined
+}
+
+/** The checks for files below the directories that a command reads whole; undefined where they cannot be known. */
+async function recursiveReads(search: {
+  proof: Proof
+  hidden: boolean
+  directories: readonly string[] | undefined
+  place: CommandPlace
+  policy: Policy
+}): Promise<Check[] | undefined> {
+  const { proof, hidden, directories, place, policy } = search
+  if (!directories) return undefined
+  const needsLeave = (path: string) => {
+    const relative = fromRoot(path, place)
+    return (
+      protectionOf(relative, "read") !== undefined ||
+      judge(policy, "read", [relative, path]).action !== "allow"
+    )
+  }
+  const words = proof.files.length > 0 ? proof.files : [literalWord(".")]
+  const roots = words.flatMap((word) => placesOf(expandWord(word, place.home), word, directories) ?? [])
+  const checks: Check[] = []
+  for (const root of roots) {
+    const found = await filesNeedingLeave(root, { hidden, needsLeave })
+    if (!found) return undefined
+    checks.push(...found.flatMap((path) => fileChecks("read", path, place)))
+  }
+  return checks
+}

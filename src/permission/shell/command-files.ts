@@ -1,0 +1,215 @@
+import { existsSync } from "node:fs"
+import { basename, isAbsolute, join, resolve } from "node:path"
+import { externalChecks, fileChecks, fromRoot, isWithin } from "../place.ts"
+import { protectionOf } from "../protected.ts"
+import type { Check } from "../request.ts"
+import { type CommandPlace, coversAll, expandWord } from "./command-forms.ts"
+import { globFiles } from "./glob-files.ts"
+import type { PlannedCommand, PlannedFile } from "./plan.ts"
+import { fileOperands, isReader, takesText } from "./read-only.ts"
+import type { Word } from "./words.ts"
+import { innerCommands } from "./wrappers.ts"
+
+/** Devices that hold nothing and lead nowhere. */
+const harmlessDevice = /^\/dev\/(?:null|zero|stdin|stdout|stderr|fd\/\d+)$/
+
+/** Options whose value is a text for people, whatever it looks like. */
+const textOptions: Readonly<Record<string, readonly string[]>> = {
+  git: ["-m", "--message"],
+  gh: ["-b", "-t", "--body", "--title"],
+}
+
+/** Programs whose operands are files that they write. */
+const writers = new Set(["tee", "truncate", "touch"])
+
+/**
+ * What the words of a command ask for as files: `read` for each that names a file, `edit` for protected ones and for
+ * what it is known to write, `external_directory` for what lies outside or cannot be told. `directories` are the places
+ * it may run in, absolute; undefined where that is not known.
+ */
+export async function commandFileChecks(
+  command: PlannedCommand,
+  directories: readonly string[] | undefined,
+  place: CommandPlace,
+): Promise<Check[]> {
+  const [program, ...words] = command.argv
+  const name = basename(program?.text ?? "")
+  if (!program || takesText(name)) return []
+  const somewhere = directories ? [] : [unknownPlace(command)]
+  // What a wrapper runs is in the plan as a command of its own, with these same words.
+  const wraps = name !== "find" && innerCommands(name, words).some((inner) => inner.kind !== "uncertain")
+  const considered = wraps ? [] : withoutScript(name, withoutTexts(name, fileOperands(name, words)))
+  return [...somewhere, ...(await wordsChecks(considered, { name, directories, place }))]
+}
+
+/** What the shell itself opens, and what a loop goes through. */
+export async function plannedFileChecks(
+  { kind, target }: PlannedFile,
+  directories: readonly string[] | undefined,
+  place: CommandPlace,
+): Promise<Check[]> {
+  if (kind === "mention") return wordsChecks([target], { name: "", directories, place })
+  const access = kind === "read" ? "read" : "edit"
+  if (harmlessDevice.test(target.text) && !target.dynamic) return []
+  if (target.dynamic || target.glob)
+    return [unknownFile(access, target), unknownFile("external_directory", target)]
+  const paths = placesOf(expandWord(target, place.home), target, directories)
+  if (!paths) return [unknownFile(access, target), unknownFile("external_directory", target)]
+  return paths.flatMap((path) => fileChecks(access, path, place))
+}
+
+interface WordContext {
+  name: string
+  directories: readonly string[] | undefined
+  place: CommandPlace
+}
+
+async function wordsChecks(words: readonly Word[], context: WordContext): Promise<Check[]> {
+  const checks: Check[] = []
+  for (const word of words) {
+    if (word.contained) continue
+    if (word.dynamic) checks.push(unknownFile("external_directory", word))
+    else
+      for (const text of candidates(word, context.place.home))
+        checks.push(...(await textChecks(text, word, context)))
+  }
+  return checks
+}
+
+async function textChecks(text: string, word: Word, context: WordContext): Promise<Check[]> {
+  const { name, directories, place } = context
+  if (/^(?!file:)[A-Za-z][\w+.-]*:\/\//.test(text) || harmlessDevice.test(text)) return []
+  // Where the command runs is not known: that asks once for all of its words.
+  const start = word.glob ? globDirectory(text) : text
+  const paths = start === undefined ? undefined : placesOf(start, word, directories)
+  if (start !== undefined && !paths) return []
+  if (!paths) return [unknownFile("external_directory", word)]
+  if (!word.glob) return paths.flatMap((path) => pathChecks(path, text, name, place))
+
+  const checks = paths.flatMap((path) => [
+    ...externalChecks(path, place),
+    possibleFile(text, word, path, place),
+  ])
+  for (const directory of isAbsolute(text) ? ["/"] : (directories ?? [])) {
+    const files = await globFiles(text, directory)
+    if (!files) checks.push(unknownFile("read", word))
+    for (const file of files ?? []) checks.push(...pathChecks(resolve(directory, file), file, name, place))
+  }
+  return checks
+}
+
+function pathChecks(path: string, text: string, name: string, place: CommandPlace): Check[] {
+  const relative = fromRoot(path, place)
+  const mentioned =
+    looksLikePath(text) ||
+    isReader(name) ||
+    writers.has(name) ||
+    protectionOf(relative, "edit") !== undefined ||
+    existsSync(path)
+  if (!mentioned && isWithin(path, place)) return []
+  const checks = fileChecks("read", path, place)
+  const changes = writers.has(name) || (!isReader(name) && name !== "" && name !== "git")
+  if (!changes) return checks
+  const edits = fileChecks("edit", path, place).filter((check) => check.permission === "edit")
+  return [...checks, ...edits.filter((check) => writers.has(name) || check.protection !== undefined)]
+}
+
+/** A deny that may hold for one of the files that a pattern stands for makes it ask, whether the file is there or not. */
+function possibleFile(text: string, word: Word, directory: string, place: CommandPlace): Check {
+  const span = join(directory, (word.span.split("/").at(-1) ?? "*") || "*")
+  const deep = text.slice(text.search(/[*?[]/)).includes("/") ? join(directory, "*") : span
+  const relative = fromRoot(deep, place)
+  return {
+    permission: "read",
+    pattern: text,
+    forms: [relative, deep],
+    options: { span: relative, spanRefusals: ["deny"] },
+  }
+}
+
+/** The word itself and the parts of it that an option may take as a path. */
+function candidates(word: Word, home: string): string[] {
+  const text = expandWord(word, home)
+  if (text === "" || text === "-" || text === "--") return []
+  const found = text.startsWith("-") ? [] : [text]
+  const equals = text.indexOf("=")
+  if (equals !== -1) found.push(text.slice(equals + 1))
+  if (/^-[^-]/.test(text) && equals === -1) {
+    const attached = text.slice(2)
+    if (looksLikePath(attached)) found.push(attached)
+    if (attached.includes("/")) found.push(text.slice(text.indexOf("/")))
+  }
+  const colon = text.indexOf(":")
+  if (colon !== -1 && !text.includes("://")) found.push(text.slice(colon + 1))
+  return found
+    .filter((part) => part !== "" && isPossibleName(part))
+    .map((part) => (part === "~" || part.startsWith("~/") ? `${home}${part.slice(1)}` : part))
+}
+
+/** The system refuses longer names, so a long text is none. */
+function isPossibleName(text: string): boolean {
+  return text.length <= 4_096 && text.split("/").every((segment) => Buffer.byteLength(segment) <= 255)
+}
+
+/** The directory in which a pattern of file names starts; undefined where it climbs out again after its first star. */
+function globDirectory(text: string): string | undefined {
+  const at = text.search(/[*?[]/)
+  if (text.slice(at).split("/").includes("..")) return undefined
+  const slash = text.lastIndexOf("/", at)
+  return slash === -1 ? "." : text.slice(0, slash) || "/"
+}
+
+/** The absolute paths that a text may name. `..` stays in it. */
+export function placesOf(
+  text: string,
+  word: Word,
+  directories: readonly string[] | undefined,
+): string[] | undefined {
+  const own = word.base === "directory" ? `.${word.tail ?? ""}` : text
+  if (isAbsolute(own)) return [own]
+  return directories?.map((directory) => `${directory}/${own}`)
+}
+
+function looksLikePath(text: string): boolean {
+  return text.includes("/") || text.startsWith(".")
+}
+
+/** Which file it is will be known only when the command runs: only a rule for all files allows it. */
+function unknownFile(permission: string, word: Word): Check {
+  return {
+    permission,
+    pattern: word.text,
+    forms: [word.text],
+    options: { counts: coversAll, span: "*" },
+    reason: "which file it is will be known only when the command runs",
+  }
+}
+
+function unknownPlace(command: PlannedCommand): Check {
+  return {
+    permission: "external_directory",
+    pattern: command.pattern,
+    forms: [command.pattern],
+    options: { counts: coversAll, span: "*" },
+    reason: "where it runs cannot be told",
+  }
+}
+
+function withoutTexts(name: string, words: readonly Word[]): readonly Word[] {
+  const options = Object.hasOwn(textOptions, name) ? textOptions[name] : undefined
+  if (!options) return words
+  return words.filter((_, index) => !options.includes(words[index - 1]?.text ?? ""))
+}
+
+/** The script of `sed` and `awk` looks like a path and is none. */
+function withoutScript(name: string, words: readonly Word[]): readonly Word[] {
+  if (!scripted.has(name)) return words
+  const given = words.some((word) => /^-(?:-expression|-source|-file|[A-Za-z]*[ef])/.test(word.text))
+  const script = given ? undefined : words.find((word) => !word.text.startsWith("-"))
+  return words.filter(
+    (word, index) =>
+      word !== script && !/^-(?:-expression|-source|[A-Za-z]*e)$/.test(words[index - 1]?.text ?? ""),
+  )
+}
+
+const scripted = new Set(["sed", "awk", "gawk", "mawk", "nawk"])

@@ -1,0 +1,95 @@
+import { accessSync, constants } from "node:fs"
+import { basename, isAbsolute, join } from "node:path"
+import type { Rule } from "../../schema/permission.ts"
+import { isInside } from "../../util/paths.ts"
+import { wildcardCovers } from "../../util/wildcard.ts"
+import type { Place } from "../place.ts"
+import type { JudgeOptions } from "../policy.ts"
+import type { PlannedCommand } from "./plan.ts"
+import { namesRisk, risksOf } from "./programs.ts"
+import type { Word } from "./words.ts"
+
+/** What is known of the place where commands run. */
+export interface CommandPlace extends Place {
+  home: string
+  searchPath?: string
+}
+
+/** How rules see a command: its spellings, and what an allow needs. */
+export interface CommandForms {
+  forms: string[]
+  options: JudgeOptions
+  /** It is called by its plain name or from a system directory, so a rule for the name means this program. */
+  genuine: boolean
+  reason?: string
+}
+
+/** Programs from here are what their names say. */
+const systemDirectories = ["/bin", "/usr/bin", "/usr/local/bin"]
+
+/** The spellings of a planned command. */
+export function commandForms(command: PlannedCommand, place: CommandPlace): CommandForms {
+  const { argv, opaque } = command
+  const [program, ...words] = argv
+  const path = program ? expandWord(program, place.home) : ""
+  const name = basename(path)
+  const rest = [words.map((word) => word.text), words.map((word) => expandWord(word, place.home))]
+  const spell = (first: string) => [...new Set(rest.map((tail) => [first, ...tail].join(" ")))]
+
+  const genuine = isGenuine(path, place)
+  const forms = genuine ? [...spell(path), ...spell(name)] : spell(path)
+  const options: JudgeOptions = {
+    // On some file systems the case of a program's name makes no difference.
+    denyForms: [...command.denyForms, ...spell(name), ...spell(name.toLowerCase())],
+  }
+  const risks = risksOf(name, words)
+  const unknown = argv.some((word) => word.dynamic || word.glob)
+  if (opaque !== undefined) {
+    options.counts = coversAll
+    options.span = "*"
+  } else {
+    if (risks.length > 0) {
+      options.counts = (rule) => coversAll(rule) || risks.every((group) => namesRisk(rule.pattern, group))
+    }
+    if (unknown) options.span = argv.map((word) => word.span).join(" ")
+  }
+  const reason =
+    opaque ?? (risks.length > 0 ? `${name} can run a program or write a file this way` : undefined)
+  return { forms: [...new Set(forms)], options, genuine, ...(reason === undefined ? {} : { reason }) }
+}
+
+/** True for rules without any limit on the pattern. */
+export function coversAll(rule: Rule): boolean {
+  return wildcardCovers(rule.pattern, "*")
+}
+
+/** The word with a leading home directory written out. */
+export function expandWord(word: Word, home: string): string {
+  return word.base === "home" ? `${home}${word.tail ?? ""}` : word.text
+}
+
+function isGenuine(path: string, place: CommandPlace): boolean {
+  if (isAbsolute(path)) return systemDirectories.some((directory) => path === join(directory, basename(path)))
+  if (!/^[\w.+[-][\w.+-]*$/.test(path) || path === "." || path === "..") return false
+  return !isShadowed(path, place)
+}
+
+/** True if the name is found in the worktree, or relative to wherever the command runs, before anywhere else. */
+function isShadowed(name: string, place: CommandPlace): boolean {
+  for (const directory of place.searchPath?.split(":") ?? []) {
+    if (!isAbsolute(directory)) return true
+    if (!isExecutable(join(directory, name))) continue
+    return [place.worktree, place.realWorktree].some((root) => isInside(directory, root))
+  }
+  return false
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    // Whatever the reason, the shell cannot run it either and looks further.
+    return false
+  }
+}
