@@ -23,6 +23,46 @@ const leaveOutLocales: Plugin = {
   },
 }
 
+/** commander can start other programs as subcommands. Ours are functions, so the start need not load what that takes. */
+const leaveOutChildren: Plugin = {
+  name: "leave-out-children",
+  setup(context) {
+    context.onResolve({ filter: /^node:child_process$/ }, ({ importer }) =>
+      importer.includes("/commander/") ? { path: "children", namespace: "left-out" } : undefined,
+    )
+    context.onLoad({ filter: /.*/, namespace: "left-out" }, () => ({ contents: "export default {}" }))
+  },
+}
+
+/**
+ * Node's own modules by the names that are used, and no others. An `import` of one first makes a copy of all its
+ * exports, which loads what hangs on them (`node:fs` its streams): a third of the start of a command without need.
+ */
+const builtins: Plugin = {
+  name: "builtins",
+  setup(context) {
+    context.onResolve({ filter: /^node:/ }, ({ path, importer }) => ({
+      path,
+      namespace: "builtin",
+      // One module for each package that imports it: what one of them uses the others need not load.
+      suffix: `?${/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(importer)?.[1] ?? "tackle"}`,
+    }))
+    context.onLoad({ filter: /.*/, namespace: "builtin" }, ({ path }) => {
+      const names = Object.keys(process.getBuiltinModule(path) ?? {}).filter(
+        (name) => /^[A-Za-z]\w*$/.test(name) && name !== "default",
+      )
+      const exported = names.map((name) => `export const ${name} = /* @__PURE__ */ (() => builtin.${name})()`)
+      return {
+        contents: [
+          `const builtin = process.getBuiltinModule("${path}")`,
+          "export default builtin",
+          ...exported,
+        ].join("\n"),
+      }
+    })
+  },
+}
+
 rmSync(output, { recursive: true, force: true })
 await buildCommand(join(output, "cli"))
 buildLibrary(join(output, "lib"))
@@ -36,16 +76,17 @@ async function buildCommand(directory: string): Promise<void> {
     format: "esm",
     platform: "node",
     target: "node24",
-    minify: true,
-    keepNames: true,
+    // Modules before UMD, whose own `require` calls a bundler cannot follow.
+    mainFields: ["module", "main"],
+    // Names stay: errors and stack traces are read by people, and keeping them by wrapping costs time at every closure.
+    minifyWhitespace: true,
+    minifySyntax: true,
     legalComments: "none",
     define: { "process.env.TACKLE_VERSION": JSON.stringify(version()) },
     // Both look for files beside themselves.
     external: ["@vscode/ripgrep", "jiti"],
-    banner: {
-      js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
-    },
-    plugins: [leaveOutLocales],
+    banner: { js: 'const require = process.getBuiltinModule("node:module").createRequire(import.meta.url);' },
+    plugins: [leaveOutLocales, leaveOutChildren, builtins],
     logLevel: "warning",
   })
   copyTexts(directory, (file) => basename(file))

@@ -1,5 +1,4 @@
 import type { Stats } from "node:fs"
-import type { FileHandle } from "node:fs/promises"
 import { basename } from "node:path"
 import * as z from "zod"
 import type { ToolContext } from "../tool/context.ts"
@@ -9,7 +8,7 @@ import { displayPath, realPath, resolvePath } from "../util/paths.ts"
 import { readText } from "../util/text-file.ts"
 import { OffsetError, UnreadableContentError } from "./support/file-errors.ts"
 import { fileKind, sampleBytes, type TextEncoding } from "./support/file-kind.ts"
-import { openFile, readStart, statPath } from "./support/open-file.ts"
+import { type OpenFile, openFile, readStart, statPath } from "./support/open-file.ts"
 import { readDirectoryPage } from "./support/read-directory.ts"
 import { readMedia } from "./support/read-media.ts"
 import { readTextPage, type TextPage } from "./support/read-text.ts"
@@ -49,12 +48,12 @@ export const readTool = define("read", {
     if (found.isDirectory()) return readDirectory(target, ctx)
     const handle = await openFile(path)
     try {
-      const kind = fileKind(basename(path), await readStart(handle, sampleBytes))
+      const kind = fileKind(basename(path), readStart(handle, sampleBytes))
       if (kind.kind === "binary") throw binary(path, found)
       if (kind.kind === "media") return await attach(handle, target, kind.mime, ctx)
       return await readLines(handle, target, kind.encoding, ctx)
     } finally {
-      await handle.close()
+      handle.close()
     }
   },
 })
@@ -78,12 +77,7 @@ async function readDirectory(target: Target, ctx: ToolContext): Promise<ToolResu
   }
 }
 
-async function attach(
-  handle: FileHandle,
-  target: Target,
-  mime: string,
-  ctx: ToolContext,
-): Promise<ToolResult> {
+async function attach(handle: OpenFile, target: Target, mime: string, ctx: ToolContext): Promise<ToolResult> {
   const { path, title } = target
   const { url, bytes, stamp } = await readMedia(handle, { path, mime, signal: ctx.abort })
   const file = { path: realPath(path), stamp }
@@ -97,7 +91,7 @@ async function attach(
 }
 
 async function readLines(
-  handle: FileHandle,
+  handle: OpenFile,
   target: Target,
   encoding: TextEncoding,
   ctx: ToolContext,

@@ -1,3 +1,4 @@
+import { writeSync } from "node:fs"
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander"
 import type { RunFlags } from "./commands/run.ts"
 import type { SessionListFlags } from "./commands/session.ts"
@@ -20,6 +21,9 @@ export async function runProgram(args: readonly string[]): Promise<void> {
   }
 }
 
+/** Columns that help is set in: every terminal has them. */
+const helpWidth = 80
+
 /** Every command with its flags. What a command does is loaded when it is called. */
 function createProgram(): Command {
   const program = new Command("tackle")
@@ -29,6 +33,12 @@ function createProgram(): Command {
     .showHelpAfterError("(tackle --help shows how it is used)")
     .exitOverride()
     .configureHelp({ showGlobalOptions: true })
+    .configureOutput({
+      // Making the stream of stdout takes longer than reading the command line; help needs one write.
+      writeOut: (text) => writeSync(1, text),
+      getOutHelpWidth: () => helpWidth,
+      getOutHasColors: () => false,
+    })
 
   place(program.command("run"))
     .description("give the agent a prompt and let it work")

@@ -9,15 +9,20 @@ import type { Check, Scope } from "./request.ts"
 export interface Place {
   worktree: string
   realWorktree: string
-  realOwn: readonly string[]
+  /** Looked up when it is first needed: most paths lie in the worktree. */
+  readonly realOwn: readonly string[]
 }
 
 /** Throws what the system throws where the worktree cannot be resolved. */
 export function openPlace(scope: Scope): Place {
+  let realOwn: readonly string[] | undefined
   return {
     worktree: resolve(scope.worktree),
     realWorktree: realPath(scope.worktree),
-    realOwn: scope.own.map((directory) => realPath(directory)),
+    get realOwn() {
+      realOwn ??= scope.own.map((directory) => realPath(directory))
+      return realOwn
+    },
   }
 }
 
@@ -36,7 +41,8 @@ export function fileChecks(access: "read" | "edit", path: string, place: Place):
     ]
 
   const { real } = followed
-  const own = place.realOwn.some((directory) => isInside(real, directory))
+  const inside = isInside(real, place.realWorktree)
+  const own = !inside && place.realOwn.some((directory) => isInside(real, directory))
   const locations = sameLocation(written, real, place)
     ? [
         {
@@ -109,8 +115,10 @@ export function fromRoot(path: string, place: Place): string {
 /** Follows links step by step, so that `..` leaves the directory that a link leads to, not the one the link lies in. */
 function follow(path: string): { real: string } | { fault: string } {
   try {
+    const segments = path.split("/")
+    if (!segments.includes("..")) return { real: realPath(path) }
     let real = "/"
-    for (const segment of path.split("/")) {
+    for (const segment of segments) {
       if (segment === "" || segment === ".") continue
       real = segment === ".." ? dirname(real) : realPath(join(real, segment))
     }

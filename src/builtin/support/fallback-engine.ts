@@ -1,11 +1,10 @@
-import type { FileHandle } from "node:fs/promises"
 import { basename, join } from "node:path"
 import { throwIfAborted } from "../../util/abort.ts"
 import { TackleError } from "../../util/errors.ts"
 import { fileKind, sampleBytes } from "./file-kind.ts"
 import { createLineMatcher } from "./line-matcher.ts"
 import { createLineSplitter, cutText } from "./line-splitter.ts"
-import { openFile, readChunks, readStart } from "./open-file.ts"
+import { type OpenFile, openFile, readChunks, readStart } from "./open-file.ts"
 import type { FileMatches, FileQuery, SearchEngine, TextQuery } from "./search-engine.ts"
 import { walk } from "./walk.ts"
 
@@ -47,7 +46,7 @@ async function searchFile(
   const handle = await openIfPossible(path, query)
   if (!handle) return found
   try {
-    const kind = fileKind(path, await readStart(handle, sampleBytes))
+    const kind = fileKind(path, readStart(handle, sampleBytes))
     if (kind.kind !== "text") return found
 
     let batch: string[] = []
@@ -76,12 +75,12 @@ async function searchFile(
     flush()
     return found
   } finally {
-    await handle.close()
+    handle.close()
   }
 }
 
 /** A file that went away or may not be read does not end the search of the others. */
-async function openIfPossible(path: string, query: TextQuery): Promise<FileHandle | undefined> {
+async function openIfPossible(path: string, query: TextQuery): Promise<OpenFile | undefined> {
   try {
     return await openFile(path)
   } catch (error) {

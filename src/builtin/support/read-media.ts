@@ -1,8 +1,7 @@
-import type { FileHandle } from "node:fs/promises"
 import type { FileStamp } from "../../tool/context.ts"
 import { stampBytes } from "../../tool/ledger.ts"
 import { UnreadableContentError } from "./file-errors.ts"
-import { readChunks } from "./open-file.ts"
+import { type OpenFile, readChunks } from "./open-file.ts"
 import { showName } from "./show-name.ts"
 
 /** 20 MB: what the largest providers take in one request. */
@@ -13,10 +12,10 @@ export const maxMediaBytes = 20 * 1024 * 1024
  * for a file that grows while it is read.
  */
 export async function readMedia(
-  handle: FileHandle,
+  handle: OpenFile,
   options: { path: string; mime: string; signal: AbortSignal },
 ): Promise<{ url: string; bytes: number; stamp: FileStamp }> {
-  const { size, mtimeMs } = await handle.stat()
+  const { size, mtimeMs } = handle.stat()
   if (size > maxMediaBytes) throw tooLarge(options.path, size)
   const chunks: Buffer[] = []
   let bytes = 0

@@ -1,10 +1,9 @@
 import { createHash } from "node:crypto"
-import type { FileHandle } from "node:fs/promises"
 import type { FileStamp } from "../../tool/context.ts"
 import { maxDigestBytes } from "../../tool/ledger.ts"
 import type { TextEncoding } from "./file-kind.ts"
 import { createLineSplitter } from "./line-splitter.ts"
-import { readChunks } from "./open-file.ts"
+import { type OpenFile, readChunks } from "./open-file.ts"
 
 /** Characters of a line that are shown. */
 export const maxLineLength = 2000
@@ -39,10 +38,10 @@ export interface TextPage {
  * one only as far as the page needs. Throws `AbortedError`, and what the system throws.
  */
 export async function readTextPage(
-  handle: FileHandle,
+  handle: OpenFile,
   options: { encoding: TextEncoding; offset: number; limit: number; signal: AbortSignal },
 ): Promise<TextPage> {
-  const { size, mtimeMs } = await handle.stat()
+  const { size, mtimeMs } = handle.stat()
   const small = size <= maxDigestBytes
   const page = createPage(options.offset, options.limit)
   const splitter = createLineSplitter(maxLineLength, page.add)

@@ -22,6 +22,11 @@ export function evaluatedText(name: string, words: readonly Word[]): string | un
   return undefined
 }
 
+/** True for builtins after which the shell may stand anywhere. */
+export function mayMove(name: string): boolean {
+  return evaluating.has(name) || name === "pushd" || name === "popd"
+}
+
 /** True for a variable that no program or shell is known to obey in a way that runs, loads or redirects anything. */
 export function isHarmlessVariable(name: string): boolean {
   return harmlessVariables.has(name)

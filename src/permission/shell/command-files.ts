@@ -78,7 +78,7 @@ async function wordsChecks(words: readonly Word[], context: WordContext): Promis
 
 async function textChecks(text: string, word: Word, context: WordContext): Promise<Check[]> {
   const { name, directories, place } = context
-  if (/^(?!file:)[A-Za-z][\w+.-]*:\/\//.test(text) || harmlessDevice.test(text)) return []
+  if (/^[A-Za-z][\w+.-]*:\/\//.test(text) || harmlessDevice.test(text)) return []
   // Where the command runs is not known: that asks once for all of its words.
   const start = word.glob ? globDirectory(text) : text
   const paths = start === undefined ? undefined : placesOf(start, word, directories)
@@ -140,7 +140,8 @@ function candidates(word: Word, home: string): string[] {
     if (attached.includes("/")) found.push(text.slice(text.indexOf("/")))
   }
   const colon = text.indexOf(":")
-  if (colon !== -1 && !text.includes("://")) found.push(text.slice(colon + 1))
+  if (text.startsWith("file://")) found.push(text.slice("file://".length))
+  else if (colon !== -1 && !text.includes("://")) found.push(text.slice(colon + 1))
   return found
     .filter((part) => part !== "" && isPossibleName(part))
     .map((part) => (part === "~" || part.startsWith("~/") ? `${home}${part.slice(1)}` : part))

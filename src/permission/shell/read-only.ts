@@ -41,14 +41,17 @@ export function takesText(name: string): boolean {
   return name === "printf" || programs.get(name)?.operands === "text"
 }
 
-/** Which of a program's words are no files although they are operands: the pattern of `grep`. */
+/**
+ * The words that may name files: the operands where all options of the program are known, without the pattern of
+ * `grep`; else every word.
+ */
 export function fileOperands(name: string, words: readonly Word[]): readonly Word[] {
   const program = programs.get(name)
-  if (program?.operands !== "pattern, then files") return words
-  const scan = scanArguments(words, program)
-  if (scan.unknown || givesPattern(scan)) return words
-  const [pattern] = scan.operands
-  return words.filter((word) => word !== pattern)
+  const scan = program && scanArguments(words, program)
+  if (!scan || scan.unknown) return words
+  return program.operands === "pattern, then files" && !givesPattern(scan)
+    ? scan.operands.slice(1)
+    : scan.operands
 }
 
 interface Program extends OptionSpec {

@@ -183,7 +183,7 @@ function addExpansion(draft: Draft, node: ShellNode, source: string, inQuotes: b
 
 function finish(draft: Draft): Word {
   const { text, mask } = draft
-  const glob = /[*?[]/.test(mask)
+  const glob = /[*?]|\[.+\]/s.test(mask)
   const brace = /\{[^}]*(?:,|\.\.).*\}/s.test(mask)
   const word: Word = {
     text,
@@ -210,7 +210,7 @@ function spanOf(text: string, mask: string): string {
   for (let index = 0; index < text.length; index++) {
     const [character = "", role = ""] = [text[index], mask[index]]
     if (role === unknown) span = span.endsWith("*") ? span : `${span}*`
-    else if (role === "[" || role === "{") return `${span}*`
+    else if ((role === "[" && mask.includes("]", index)) || role === "{") return `${span}*`
     else if (role === quoted && character === "*") span += "?"
     else span += character
   }

@@ -66,11 +66,11 @@ const wrappers: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
     { options: "-k: -s: -v --kill-after= --signal= --verbose --foreground --preserve-status", operands: 1 },
   ],
   ["stdbuf", { options: "-i: -o: -e: --input= --output= --error=" }],
-  ["time", { options: "-p -v" }],
+  ["time", { options: "-p -v", assigns: true }],
   ["command", { options: "-p -v -V", looksUp: ["-v", "-V"] }],
   ["builtin", { options: "" }],
   ["exec", { options: "-c -l -a:" }],
-  ["coproc", { options: "" }],
+  ["coproc", { options: "", assigns: true }],
   ["noglob", { options: "" }],
   ["nocorrect", { options: "" }],
   ["-", { options: "" }],
@@ -135,7 +135,9 @@ function fromWrapper(name: string, words: readonly Word[], wrapper: Wrapper): In
     return [uncertainty(`the words of ${name} are known only when it runs`)]
   }
   const assignments: Word[] = []
-  while (wrapper.assigns && rest[0] && /^[A-Za-z_]\w*=/.test(rest[0].text)) {
+  while (wrapper.assigns && rest[0]?.text.includes("=")) {
+    if (!/^[A-Za-z_]\w*=/.test(rest[0].text))
+      return [uncertainty(`what ${name} makes of ${rest[0].text} is not clear`)]
     assignments.push(rest[0])
     rest = rest.slice(1)
   }

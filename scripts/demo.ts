@@ -1,0 +1,35 @@
+/**
+ * What the README's first command shows: the agent at work on a real project, without any key. A copy of
+ * `examples/shop` is mended by the built-in stand-in model, asked in plain words; then its session is shown.
+ */
+import { spawnSync } from "node:child_process"
+import { cpSync, mkdtempSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+
+const root = resolve(import.meta.dirname, "..")
+const project = mkdtempSync(join(tmpdir(), "tackle-demo-"))
+cpSync(join(root, "examples/shop"), project, { recursive: true })
+
+const request = [
+  "list the files",
+  "find TODO in src",
+  "read src/cart.js",
+  "replace (1 + discount) with (1 - discount) in src/cart.js",
+  "run npm test",
+].join(", then ")
+
+tackle("run", "--model", "tackle/offline", "--allow", "edit:src/*", "--allow", "bash:npm test", request)
+process.stdout.write(
+  `\nThe session was kept. This shows it again, as does \`tackle session show\` in ${project}:\n`,
+)
+tackle("session", "show")
+process.stdout.write('Now in a project of yours: bin/tackle run --dir PROJECT "list the files"\n')
+
+function tackle(...args: string[]): void {
+  process.stdout.write(
+    `\n$ tackle ${args.map((arg) => (/^[\w./:-]+$/.test(arg) ? arg : `'${arg}'`)).join(" ")}\n`,
+  )
+  const { status } = spawnSync(join(root, "bin/tackle"), args, { cwd: project, stdio: "inherit" })
+  if (status !== 0) process.exit(status ?? 1)
+}

@@ -1,0 +1,87 @@
+import type { Directories } from "./directories.ts"
+import type { ShellNode } from "./parse.ts"
+import { redirectTypes, type Walk, wordTypes } from "./walk-context.ts"
+
+/**
+ * Notes what a redirection opens. Returns the words after its target: the grammar takes them in, for a shell they are
+ * words of the command.
+ */
+export function readRedirection(walk: Walk, node: ShellNode, at: Directories): ShellNode[] {
+  if (node.type === "heredoc_redirect") return readHereDocument(walk, node, at)
+  const words = node.children.filter((child) => child.named && child.type !== "file_descriptor")
+  const operator = node.children.find((child) => !child.named)?.type ?? ""
+  if (operator === ">&-" || operator === "<&-") return words
+  const [target, ...extra] = words
+  if (!target) {
+    walk.fault("a redirection has no target")
+    return []
+  }
+  const word = walk.readWord(target, at)
+  if (word.fault !== undefined) walk.fault(word.fault)
+  // `{name}>file` puts a number into a variable.
+  if (walk.between(node.start - 1, node.start) === "}") walk.fault("a redirection sets a variable")
+  // For some shells `&>` is an `&`, and what follows the target a command of its own.
+  if (operator.startsWith("&") && !endsCommand.test(walk.between(target.end, Number.POSITIVE_INFINITY))) {
+    walk.fault("shells read a redirection of it differently")
+  }
+  if (operator === "<<<") return extra
+
+  const duplicates = /^(?:\d+-?|-)$/.test(word.text) && !word.dynamic
+  if (operator === "<") walk.found.files.push({ kind: "read", target: word, directories: at })
+  else if (writing.has(operator) || (operator === ">&" && !duplicates)) {
+    walk.found.files.push({ kind: "write", target: word, directories: at })
+  } else if (!duplicates || !duplicating.has(operator))
+    walk.fault(`the redirection ${operator} is not understood`)
+  return extra
+}
+
+/** The statements on the line of a here-document after its mark: they hang below it in the tree. Others have none. */
+export function statementsAfterMark(node: ShellNode): ShellNode[] {
+  if (node.type !== "heredoc_redirect") return []
+  const start = node.children.findIndex((child) => child.type === "heredoc_start")
+  const body = node.children.findIndex((child) => child.type === "heredoc_body")
+  return node.children
+    .slice(start + 1, body)
+    .filter((child) => child.named && !redirectTypes.has(child.type) && !wordTypes.has(child.type))
+    .flatMap((child) => {
+      const tail = child.type === "pipeline" && !child.children[0]?.named
+      return tail ? child.children.filter((part) => part.named) : [child]
+    })
+}
+
+const endsCommand = /^[ \t]*(?:$|[\n;&|)])/
+const writing = new Set([">", ">>", ">|", "&>", "&>>"])
+const duplicating = new Set([">&", "<&"])
+
+/** A here-document is understood where its end is where a shell would see it and its text cannot run commands. */
+function readHereDocument(walk: Walk, node: ShellNode, at: Directories): ShellNode[] {
+  const child = (type: string) => node.children.find((entry) => entry.type === type)
+  const [start, body, end] = [child("heredoc_start"), child("heredoc_body"), child("heredoc_end")]
+  if (!start || !body || !end) {
+    walk.fault("a here-document is not understood")
+    return []
+  }
+  const mark = walk.source(start)
+  const name = markName(mark)
+  const after = walk.between(start.end, end.start)
+  const content = after.slice(after.indexOf("\n") + 1)
+  const lines = content.split("\n").slice(0, -1)
+  const endsEarlier = lines.some((line) => line.replace(/^\t+/, "") === name)
+  if (name === undefined || walk.source(end).trim() !== name || endsEarlier) {
+    walk.fault("the end of a here-document is not clear")
+  }
+  if (name === mark) {
+    walk.substitutionsIn(body, at)
+    // The grammar overlooks some of the commands in such a text.
+    if (/`|\$[^\w\s]|\\/.test(content)) walk.fault("a here-document runs commands")
+  }
+  const redirects = node.children.filter((entry) => redirectTypes.has(entry.type))
+  const words = node.children.filter((entry) => entry.named && wordTypes.has(entry.type))
+  return [...words, ...redirects.flatMap((entry) => readRedirection(walk, entry, at))]
+}
+
+/** The mark without its quotes. Undefined for marks that shells read differently. */
+function markName(mark: string): string | undefined {
+  const match = /^(?:'([\w.-]+)'|"([\w.-]+)"|\\?([\w.-]+))$/.exec(mark)
+  return match?.slice(1).find((part) => part !== undefined)
+}

@@ -1,0 +1,198 @@
+import { basename } from "node:path"
+import { builtinReason, evaluatedText, isHarmlessVariable, mayMove } from "./builtins.ts"
+import { type Directories, enter } from "./directories.ts"
+import type { ShellNode } from "./parse.ts"
+import type { PlannedCommand } from "./plan.ts"
+import { readRedirection } from "./redirections.ts"
+import { type Exit, exitAt, redirectTypes, type Walk, wordTypes } from "./walk-context.ts"
+import { type Word, wordOf } from "./words.ts"
+import { type Inner, innerCommands } from "./wrappers.ts"
+
+/** A command with its words, wherever in the tree they hang. `extra` are words that the grammar put elsewhere. */
+export function readSimpleCommand(
+  walk: Walk,
+  node: ShellNode | undefined,
+  extra: readonly ShellNode[],
+  at: Directories,
+): Exit {
+  const parts: ShellNode[] = []
+  let assigns = false
+  let reason: string | undefined
+  for (const child of node?.children ?? []) {
+    if (child.type === "variable_assignment") {
+      assigns = true
+      reason ??= assignmentFault(walk, child, at)
+    } else if (redirectTypes.has(child.type)) {
+      parts.push(...readRedirection(walk, child, at))
+    } else if (child.type === "command_name" || wordTypes.has(child.type)) parts.push(child)
+    else {
+      reason ??= `${walk.source(child).slice(0, 40)} is not understood`
+      if (child.type === "subshell") walk.visit(child, at)
+      else walk.substitutionsIn(child, at)
+    }
+  }
+  parts.push(...extra)
+  parts.sort((a, b) => a.start - b.start)
+  if (!areSeparate(walk, parts)) reason ??= "where its words end is not clear"
+  const source = node ? walk.source(node) : walk.between(parts[0]?.start ?? 0, parts.at(-1)?.end ?? 0)
+  return addCommand(walk, {
+    argv: parts.map((part) => walk.readWord(part, at)),
+    source,
+    at,
+    assigns,
+    reason,
+    depth: 0,
+  })
+}
+
+/** Why an assignment may change what commands do, or nothing. */
+export function assignmentFault(walk: Walk, node: ShellNode, at: Directories): string | undefined {
+  const [name, , value] = node.children
+  walk.substitutionsIn(node, at)
+  const harmless =
+    name !== undefined &&
+    isHarmlessVariable(walk.source(name)) &&
+    (value === undefined || /^[\w.,:@+-]*$/.test(walk.source(value)))
+  return harmless ? undefined : `it sets ${name ? walk.source(name) : "a variable"}`
+}
+
+/** `export`, `declare`, `unset`: their words, for denies; they change too much for an allow. */
+export function readShellCommand(walk: Walk, node: ShellNode, at: Directories): Exit {
+  const argv = node.children.map((child) => {
+    if (child.named && child.type !== "variable_assignment") return walk.readWord(child, at)
+    walk.substitutionsIn(child, at)
+    return wordOf(
+      { type: "word", named: true, start: 0, end: child.end - child.start, children: [] },
+      walk.source(child),
+    )
+  })
+  return addCommand(walk, {
+    argv,
+    source: walk.source(node),
+    at,
+    assigns: false,
+    reason: undefined,
+    depth: 0,
+  })
+}
+
+/** `[ … ]` where it is made of plain words and operators. False where it is more than that. */
+export function readTest(walk: Walk, node: ShellNode, at: Directories): boolean {
+  const words = node.children[0]?.type === "[" ? testWords(node) : undefined
+  if (!words) return false
+  const argv = words.map((word) => walk.readWord(word, at))
+  addCommand(walk, { argv, source: walk.source(node), at, assigns: false, reason: undefined, depth: 0 })
+  return true
+}
+
+/** Commands that wrappers run are followed this deep. */
+const maxWrapping = 12
+
+interface Found {
+  argv: Word[]
+  source: string
+  at: Directories
+  assigns: boolean
+  /** Why it is not understood, as far as is known before its words are looked at. */
+  reason: string | undefined
+  /** How many wrappers are around it. */
+  depth: number
+}
+
+function addCommand(walk: Walk, command: Found): Exit {
+  const { argv, source, at, assigns, reason, depth } = command
+  const [program, ...words] = argv
+  if (!program) return exitAt(at)
+  const name = basename(program.text)
+  const planned: PlannedCommand = {
+    argv,
+    source,
+    pattern: joinWords(argv),
+    denyForms: [],
+    assigns,
+    wrapped: depth > 0,
+    ...(at ? { directories: at } : {}),
+  }
+  walk.found.commands.push(planned)
+  const opaque = reason ?? wordsFault(program, argv) ?? builtinReason(name, words)
+  if (opaque !== undefined) planned.opaque = opaque
+
+  const evaluated = evaluatedText(name, words)
+  if (evaluated !== undefined)
+    walk.found.texts.push({ text: evaluated, directories: name === "eval" ? at : undefined })
+  let moved = mayMove(name)
+  for (const inner of innerCommands(name, words)) {
+    if (inner.kind === "argv" && depth < maxWrapping) {
+      const exit = addCommand(walk, { ...innerCommand(inner, at), source, depth: depth + 1 })
+      moved ||= !inner.moved && exit.success !== at
+    } else if (inner.kind === "shell") walk.found.texts.push({ text: inner.text, directories: at })
+    else {
+      planned.opaque ??= inner.kind === "uncertain" ? inner.reason : "it is wrapped too deeply"
+      planned.denyForms.push(...tails(words))
+    }
+  }
+  if (name === "cd" || name === "chdir") return { success: enter(at, words), failure: at }
+  return exitAt(moved ? undefined : at)
+}
+
+function innerCommand(
+  inner: Extract<Inner, { kind: "argv" }>,
+  at: Directories,
+): Omit<Found, "source" | "depth"> {
+  const harmful = inner.assignments.find(({ text }) => !isHarmlessVariable(text.slice(0, text.indexOf("="))))
+  return {
+    argv: inner.argv,
+    at: inner.moved ? undefined : at,
+    assigns: inner.assignments.length > 0,
+    reason: harmful && `it sets ${harmful.text}`,
+  }
+}
+
+function wordsFault(program: Word, argv: readonly Word[]): string | undefined {
+  if (program.dynamic || (program.glob && program.text !== "[")) {
+    return "which program it runs is known only when it runs"
+  }
+  return argv.find((word) => word.fault !== undefined)?.fault
+}
+
+function areSeparate(walk: Walk, parts: readonly ShellNode[]): boolean {
+  return parts.every((part, index) => {
+    const before = parts[index - 1]
+    if (!before) return true
+    const gap = walk.between(before.end, part.start)
+    return gap !== "" && !gap.replaceAll("\\\n", "").includes("\n")
+  })
+}
+
+function testWords(node: ShellNode): ShellNode[] | undefined {
+  const words: ShellNode[] = []
+  for (const child of node.children) {
+    const nested = child.type === "unary_expression" || child.type === "binary_expression"
+    if (child.named && !nested && !wordTypes.has(child.type) && child.type !== "test_operator")
+      return undefined
+    const inner = nested ? testWords(child) : [child.named ? child : { ...child, type: "word" }]
+    if (!inner) return undefined
+    words.push(...inner)
+  }
+  return words
+}
+
+/** Every tail of the words: one of them is the command that an unknown wrapper runs. */
+function tails(words: readonly Word[]): string[] {
+  const forms: string[] = []
+  for (let from = 0; from < Math.min(words.length, maxTails); from++) {
+    const [program, ...rest] = words.slice(from)
+    if (!program) continue
+    forms.push(joinWords([program, ...rest]))
+    if (program.text.includes("/"))
+      forms.push(joinWords([{ ...program, text: basename(program.text) }, ...rest]))
+  }
+  return forms
+}
+
+/** An unknown wrapper has rarely more words of its own than this. */
+const maxTails = 24
+
+function joinWords(words: readonly Word[]): string {
+  return words.map((word) => word.text).join(" ")
+}

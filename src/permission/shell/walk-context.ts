@@ -1,0 +1,96 @@
+import type { Directories } from "./directories.ts"
+import type { ShellNode } from "./parse.ts"
+import type { PlannedCommand, PlannedFile } from "./plan.ts"
+import { type Word, wordOf } from "./words.ts"
+
+/** What a tree holds. `texts` are for further shells; `fault`: why the whole is not understood. */
+export interface Walked {
+  commands: PlannedCommand[]
+  files: PlannedFile[]
+  texts: { text: string; directories: Directories }[]
+  fault?: string
+}
+
+/** Where the shell stands after a statement, by how the statement ended. */
+export interface Exit {
+  success: Directories
+  failure: Directories
+}
+
+/** What the parts of the walk over a tree share. */
+export interface Walk {
+  readonly found: Walked
+  /** The text of a node as written. */
+  source(node: ShellNode): string
+  /** The text from one index to another. */
+  between(start: number, end: number): string
+  /** Notes why the whole is not understood. The first reason stays. */
+  fault(reason: string): void
+  /** Follows a statement that starts in these places. */
+  visit(node: ShellNode, at: Directories): Exit
+  /** The word of a node; the commands that make it are followed. */
+  readWord(node: ShellNode, at: Directories): Word
+  /** Follows the commands that stand anywhere below a node within a word. */
+  substitutionsIn(node: ShellNode, at: Directories): void
+}
+
+/** Both ways out lead to the same places. */
+export function exitAt(places: Directories): Exit {
+  return { success: places, failure: places }
+}
+
+/** The context of one tree. `statements` follows the children of a substitution. */
+export function createWalk(
+  text: string,
+  parts: Pick<Walk, "visit"> & { statements(node: ShellNode, at: Directories, walk: Walk): void },
+): Walk {
+  const found: Walked = { commands: [], files: [], texts: [] }
+
+  function substitute(node: ShellNode, at: Directories): void {
+    const written = walk.source(node).trimStart()
+    if (written.startsWith("`") && written.includes("\\"))
+      walk.fault("escapes within backticks are not understood")
+    parts.statements(node, at, walk)
+  }
+
+  const walk: Walk = {
+    found,
+    source: (node) => text.slice(node.start, node.end),
+    between: (start, end) => text.slice(start, end),
+    fault(reason) {
+      found.fault ??= reason
+    },
+    visit: parts.visit,
+    readWord(node, at) {
+      const word = wordOf(node, text)
+      for (const substitution of word.substitutions) substitute(substitution, at)
+      return word
+    },
+    substitutionsIn(node, at) {
+      if (substitutionTypes.has(node.type)) substitute(node, at)
+      else for (const child of node.children) walk.substitutionsIn(child, at)
+    },
+  }
+  return walk
+}
+
+export const redirectTypes = new Set(["file_redirect", "heredoc_redirect", "herestring_redirect"])
+
+export const substitutionTypes = new Set(["command_substitution", "process_substitution"])
+
+/** Nodes that are words of a command. */
+export const wordTypes = new Set([
+  ...substitutionTypes,
+  "word",
+  "number",
+  "raw_string",
+  "string",
+  "ansi_c_string",
+  "translated_string",
+  "concatenation",
+  "simple_expansion",
+  "expansion",
+  "arithmetic_expansion",
+  "brace_expression",
+  "extglob_pattern",
+])

@@ -1,0 +1,76 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { onTestFinished } from "vitest"
+import type { EventInput } from "../../src/event/events.ts"
+import { defaultRules } from "../../src/permission/defaults.ts"
+import { createPermission, type Permission, type Scope, type Verdict } from "../../src/permission/engine.ts"
+import type { Layer, Policy } from "../../src/permission/policy.ts"
+import { type PermissionConfig, rulesFromObject } from "../../src/permission/rules.ts"
+import type { Grant } from "../../src/schema/permission.ts"
+import { realPath } from "../../src/util/paths.ts"
+
+/** A directory of the test's own, links followed. It goes when the test ends. */
+export function temporaryDirectory(): string {
+  const directory = realPath(mkdtempSync(join(tmpdir(), "tackle-permission-")))
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+  return directory
+}
+
+/** A policy of the defaults and rules in the shape of a user's config. */
+export function policyOf(user: PermissionConfig, more: Partial<Policy> & { layers?: Layer[] } = {}): Policy {
+  const layers: Layer[] = [
+    { name: "defaults", rules: defaultRules() },
+    { name: "user", rules: rulesFromObject(user, { file: "tackle.json" }) },
+    ...(more.layers ?? []),
+  ]
+  return more.ceiling ? { layers, ceiling: more.ceiling } : { layers }
+}
+
+/** Where requests are judged when nothing has to exist. */
+export function scopeOf(policy: Policy, worktree = "/w", own: readonly string[] = []): Scope {
+  return { directory: worktree, worktree, policy: () => policy, own }
+}
+
+/** An engine that keeps what it publishes and saves. */
+export interface Harness {
+  permission: Permission
+  events: EventInput[]
+  grants: Grant[]
+}
+
+export function harness(options: { home?: string; onEvent?: (event: EventInput) => void } = {}): Harness {
+  const events: EventInput[] = []
+  const grants: Grant[] = []
+  const permission = createPermission({
+    home: options.home ?? "/h",
+    publish(event) {
+      events.push(event)
+      options.onEvent?.(event)
+    },
+    async saveGrants(added) {
+      grants.push(...added)
+    },
+  })
+  return { permission, events, grants }
+}
+
+/** The verdict of a user's rules over the defaults, in a worktree that need not exist. */
+export async function verdictOf(
+  user: PermissionConfig,
+  permission: string,
+  pattern: string,
+  options: { worktree?: string; home?: string } = {},
+): Promise<Verdict> {
+  const { permission: engine } = harness(options.home === undefined ? {} : { home: options.home })
+  return engine.check({ permission, patterns: [pattern] }, scopeOf(policyOf(user), options.worktree))
+}
+
+/** Rules for `bash`: patterns that are allowed, or denied. */
+export function allow(...patterns: string[]): PermissionConfig {
+  return { bash: Object.fromEntries(patterns.map((pattern) => [pattern, "allow" as const])) }
+}
+
+export function deny(...patterns: string[]): PermissionConfig {
+  return { bash: Object.fromEntries(patterns.map((pattern) => [pattern, "deny" as const])) }
+}
