@@ -14,7 +14,6 @@ cpSync(join(root, "examples/shop"), project, { recursive: true })
 const request = [
   "list the files",
   "find TODO in src",
-  "read src/cart.js",
   "replace (1 + discount) with (1 - discount) in src/cart.js",
   "run npm test",
 ].join(", then ")
