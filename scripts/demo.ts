@@ -19,11 +19,11 @@ const request = [
 ].join(", then ")
 
 tackle("run", "--model", "tackle/offline", "--allow", "edit:src/*", "--allow", "bash:npm test", request)
-process.stdout.write(
-  `\nThe session was kept. This shows it again, as does \`tackle session show\` in ${project}:\n`,
-)
-tackle("session", "show")
-process.stdout.write('Now in a project of yours: bin/tackle run --dir PROJECT "list the files"\n')
+tackle("session", "list")
+process.stdout.write(`
+The project is in ${project}; "tackle session show" there tells what was done.
+Now one of yours: bin/tackle run --dir PROJECT "list the files"
+`)
 
 function tackle(...args: string[]): void {
   process.stdout.write(

@@ -10,7 +10,7 @@ import { openTrust, type Trust } from "../permission/trust.ts"
 import { type TrustItem, trustPath } from "../permission/trust-items.ts"
 import { findToolFiles } from "../registry/files.ts"
 import { createTackle, defaultDataDirectory, type Tackle, type TackleOptions } from "../runtime.ts"
-import { errorMessage, UsageError } from "../util/errors.ts"
+import { errorMessage, systemCode, UsageError } from "../util/errors.ts"
 import { createLog, type Log } from "../util/log.ts"
 import { isInside } from "../util/paths.ts"
 import { readInstructions } from "./instructions.ts"
@@ -45,6 +45,7 @@ export interface Place extends Location {
 
 /** Reads config and trust for the directory the flags name. Throws `UsageError` for what is wrong with them. */
 export async function openPlace(flags: PlaceFlags): Promise<Place> {
+  stopWithReader()
   const environment = process.env
   const directory = directoryOf(flags.dir)
   const worktree = findWorktree(directory)
@@ -109,6 +110,15 @@ export async function openTackle(
 /** One line on stderr. */
 export function warn(message: string): void {
   process.stderr.write(`tackle: ${message}\n`)
+}
+
+/** When whoever reads our output goes away (`tackle session show | head`), we go too, in order where a run is under way. */
+function stopWithReader(): void {
+  process.stdout.once("error", (error) => {
+    if (systemCode(error) !== "EPIPE") throw error
+    process.stdout.on("error", () => {})
+    process.kill(process.pid, "SIGTERM")
+  })
 }
 
 function directoryOf(given: string | undefined): string {
