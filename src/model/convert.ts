@@ -52,7 +52,7 @@ export function toPrompt(input: PromptInput): LanguageModelV4Prompt {
 
 /** {@link toPrompt} for one session: messages that can no longer change are converted once and kept by their id. */
 export function createPromptBuilder(): (input: PromptInput) => LanguageModelV4Prompt {
-  let kept = new Map<string, Kept>()
+  const kept = new Map<string, Kept>()
   let keptFor: string | undefined
 
   return ({ system, messages, model }) => {
@@ -64,20 +64,24 @@ export function createPromptBuilder(): (input: PromptInput) => LanguageModelV4Pr
     for (const text of system) {
       if (text !== "") prompt.push({ role: "system", content: text.toWellFormed() })
     }
-    const next = new Map<string, Kept>()
     for (const entry of messages) {
       const { message, parts } = entry
-      const before = kept.get(message.id)
-      const current =
-        before !== undefined && before.lastPartID === parts.at(-1)?.id && before.partCount === parts.length
-          ? before
-          : convert(entry, model)
-      if (isSettled(entry)) next.set(message.id, current)
-      for (const converted of current.converted) prompt.push(converted)
+      let current = kept.get(message.id)
+      if (current?.lastPartID !== parts.at(-1)?.id || current?.partCount !== parts.length) {
+        current = convert(entry, model)
+        if (isSettled(entry)) kept.set(message.id, current)
+      }
+      prompt.push(...current.converted)
     }
-    kept = next
+    // Messages that are gone, such as compacted ones, are not kept for ever.
+    if (kept.size > 2 * messages.length) for (const id of idsWithout(kept, messages)) kept.delete(id)
     return markForCache(prompt, habits[model.family ?? "openai-compatible"].cacheMark)
   }
+}
+
+function idsWithout(kept: ReadonlyMap<string, Kept>, messages: readonly MessageWithParts[]): string[] {
+  const present = new Set(messages.map(({ message }) => message.id))
+  return [...kept.keys()].filter((id) => !present.has(id))
 }
 
 /** A converted message, with what tells whether parts were added or removed since. */

@@ -72,7 +72,7 @@ export function fileChecks(access: "read" | "edit", path: string, place: Place):
       protection: protection.reason,
     }
   })
-  return [...checks, ...externalChecks(path, place)]
+  return [...checks, ...(inside ? [] : externalChecks(path, place))]
 }
 
 /** `external_directory` for a path that lies outside the worktree, as written or after its links; else nothing. */

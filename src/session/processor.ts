@@ -103,6 +103,7 @@ export async function startStep(
     message.finish = why
     message.tokens = tokens
     message.cost = costOf(tokens, model.cost)
+    message.time = { ...message.time, completed: Date.now() }
     const part = add<StepFinishPart>({
       ...base(),
       type: "step-finish",
@@ -110,7 +111,7 @@ export async function startStep(
       tokens,
       cost: message.cost,
     })
-    await recorder.write({ parts: [part] })
+    await recorder.write({ messages: [{ ...message }], parts: [part] })
   }
 
   const startPart = add<StepStartPart>({ ...base(), type: "step-start" })
@@ -186,6 +187,7 @@ export async function startStep(
             : "This call was interrupted; it may have taken effect."
         await setState(callID, fail(state, { error: text, metadata: { kind: "aborted" } }, Date.now()))
       }
+      if (message.time.completed !== undefined && !error) return
       message.time = { ...message.time, completed: Date.now() }
       if (error) message.error = error
       await recorder.write({ messages: [{ ...message }] })

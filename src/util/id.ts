@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto"
+import { randomFillSync } from "node:crypto"
 
 /** One prefix per noun that is stored or announced. */
 export type IdPrefix = "ses" | "msg" | "prt" | "per" | "gra" | "job"
@@ -32,8 +32,17 @@ function pad(value: number, length: number): string {
   return value.toString(36).padStart(length, "0")
 }
 
+/** Random bytes are drawn for some hundred ids at once: a draw costs more than the id. */
+const pool = Buffer.alloc(4096)
+let used = pool.length
+
 function random(): string {
+  if (used + randomLength > pool.length) {
+    randomFillSync(pool)
+    used = 0
+  }
   let text = ""
-  for (const byte of randomBytes(randomLength)) text += alphabet[byte % alphabet.length]
+  for (const byte of pool.subarray(used, used + randomLength)) text += alphabet[byte % alphabet.length]
+  used += randomLength
   return text
 }

@@ -31,12 +31,13 @@ const systemDirectories = ["/bin", "/usr/bin", "/usr/local/bin"]
 export function commandForms(command: PlannedCommand, place: CommandPlace): CommandForms {
   const { argv, opaque } = command
   const [program, ...words] = argv
-  const path = program ? expandWord(program, place.home) : ""
+  const written = program ? expandWord(program, place.home) : ""
+  const path = shadowingPath(written, place) ?? written
   const name = basename(path)
   const rest = [words.map((word) => word.text), words.map((word) => expandWord(word, place.home))]
   const spell = (first: string) => [...new Set(rest.map((tail) => [first, ...tail].join(" ")))]
 
-  const genuine = isGenuine(path, place)
+  const genuine = isGenuine(path)
   const forms = genuine ? [...spell(path), ...spell(name)] : spell(path)
   const options: JudgeOptions = {
     // On some file systems the case of a program's name makes no difference.
@@ -68,20 +69,24 @@ export function expandWord(word: Word, home: string): string {
   return word.base === "home" ? `${home}${word.tail ?? ""}` : word.text
 }
 
-function isGenuine(path: string, place: CommandPlace): boolean {
+function isGenuine(path: string): boolean {
   if (isAbsolute(path)) return systemDirectories.some((directory) => path === join(directory, basename(path)))
-  if (!/^[\w.+[-][\w.+-]*$/.test(path) || path === "." || path === "..") return false
-  return !isShadowed(path, place)
+  return /^[\w.+[-][\w.+-]*$/.test(path) && path !== "." && path !== ".."
 }
 
-/** True if the name is found in the worktree, or relative to wherever the command runs, before anywhere else. */
-function isShadowed(name: string, place: CommandPlace): boolean {
+/**
+ * The path behind a plain name that is found in the worktree, or relative to wherever the command runs, before
+ * anywhere else: rules for the name mean another program.
+ */
+function shadowingPath(name: string, place: CommandPlace): string | undefined {
+  if (name === "" || name.includes("/")) return undefined
   for (const directory of place.searchPath?.split(":") ?? []) {
-    if (!isAbsolute(directory)) return true
-    if (!isExecutable(join(directory, name))) continue
-    return [place.worktree, place.realWorktree].some((root) => isInside(directory, root))
+    if (!isAbsolute(directory)) return `./${directory}/${name}`
+    const path = join(directory, name)
+    if (!isExecutable(path)) continue
+    return [place.worktree, place.realWorktree].some((root) => isInside(directory, root)) ? path : undefined
   }
-  return false
+  return undefined
 }
 
 function isExecutable(path: string): boolean {

@@ -1,0 +1,260 @@
+import { linkSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import type { PermissionAsk, Scope } from "../../src/permission/engine.ts"
+import type { PermissionConfig } from "../../src/permission/rules.ts"
+import { harness, policyOf, scopeOf, temporaryDirectory, verdictOf } from "./support.ts"
+
+/** A worktree with links of every kind, a home and a neighbour. */
+function layOut() {
+  const root = temporaryDirectory()
+  const [worktree, home, neighbour, own] = ["w", "h", "w-evil", "own"].map((name) => join(root, name)) as [
+    string,
+    string,
+    string,
+    string,
+  ]
+  for (const directory of [join(worktree, "sub"), join(home, ".ssh"), neighbour, own])
+    mkdirSync(directory, { recursive: true })
+  const files = [
+    [worktree, "a"],
+    [worktree, ".env"],
+    [worktree, "src.ts"],
+    [home, ".bashrc"],
+    [home, ".ssh/id"],
+    [neighbour, "a"],
+  ] as const
+  for (const [directory, name] of files) writeFileSync(join(directory, name), "x")
+  symlinkSync(join(home, ".bashrc"), join(worktree, "to-bashrc"))
+  symlinkSync(home, join(worktree, "to-home"))
+  symlinkSync(".env", join(worktree, "to-env"))
+  symlinkSync("loop", join(worktree, "loop"))
+  linkSync(join(worktree, ".env"), join(worktree, "hard-env"))
+  linkSync(join(home, ".bashrc"), join(worktree, "hard-bashrc"))
+  return { worktree, home, neighbour, own }
+}
+
+type Layout = ReturnType<typeof layOut>
+
+async function verdict(
+  layout: Layout,
+  rules: PermissionConfig,
+  request: Partial<PermissionAsk>,
+): Promise<string> {
+  const { permission } = harness({ home: layout.home })
+  const scope: Scope = scopeOf(policyOf(rules), layout.worktree, [layout.own])
+  return (await permission.check({ permission: "read", patterns: [], ...request }, scope)).action
+}
+
+describe("read", () => {
+  test.each<[string, PermissionConfig, (layout: Layout) => string, string]>([
+    ["a file inside", {}, () => "a", "allow"],
+    ["the same by its absolute path", {}, ({ worktree }) => join(worktree, "a"), "allow"],
+    ["a file that is not there", {}, () => "none/at/all", "allow"],
+    ["a neighbour whose name begins alike", {}, ({ neighbour }) => join(neighbour, "a"), "ask"],
+    ["a path that climbs out", {}, () => "sub/../../w-evil/a", "ask"],
+    ["secrets", {}, () => ".env", "ask"],
+    ["secrets under a general allow", { read: "allow" }, () => ".env", "ask"],
+    ["secrets in other letters", {}, () => ".ENV", "ask"],
+    ["secrets that a rule names", { read: { ".env": "allow" } }, () => ".env", "allow"],
+    ["secrets that a pattern names", { read: { "*.env": "allow" } }, () => ".env", "allow"],
+    ["a template", {}, () => ".env.example", "allow"],
+    ["a link to secrets", {}, () => "to-env", "ask"],
+    ["a link to what is denied", { read: { "**/.env": "deny" } }, () => "to-env", "deny"],
+    ["a hard link to secrets", {}, () => "hard-env", "ask"],
+    ["a link out", {}, () => "to-bashrc", "ask"],
+    ["a file behind a link out", {}, () => "to-home/.ssh/id", "ask"],
+    ["a denied one behind a link out", { read: { "~/.ssh/**": "deny" } }, () => "to-home/.ssh/id", "deny"],
+    ["another name of the root", {}, ({ home }) => `/proc/self/root${home}/.bashrc`, "ask"],
+    ["links in a circle, whatever is allowed", { "*": "allow" }, () => "loop", "ask"],
+    ["a file of the session itself", { read: "ask" }, ({ own }) => join(own, "x"), "allow"],
+  ])("%s", async (_, rules, path, expected) => {
+    const layout = layOut()
+    expect(await verdict(layout, rules, { patterns: [path(layout)] })).toBe(expected)
+  })
+
+  test("a directory outside that is allowed", async () => {
+    const layout = layOut()
+    const rules: PermissionConfig = { external_directory: { "~/*": "allow" } }
+    expect(await verdict(layout, rules, { patterns: ["to-home/.bashrc"] })).toBe("allow")
+    expect(await verdict(layout, rules, { patterns: [join(layout.neighbour, "a")] })).toBe("ask")
+  })
+
+  test("an allowed directory outside does not cover where a link in it leads", async () => {
+    const layout = layOut()
+    symlinkSync(layout.neighbour, join(layout.home, "link"))
+    const rules: PermissionConfig = { external_directory: { "~/*": "allow" } }
+    expect(await verdict(layout, rules, { patterns: [join(layout.home, "link/a")] })).toBe("ask")
+  })
+})
+
+describe("edit", () => {
+  const all = ({ worktree }: Layout): PermissionConfig => ({ edit: { [`${worktree}/**`]: "allow" } })
+
+  test.each([
+    ["a", "allow"],
+    ["new/file", "allow"],
+    ["to-bashrc", "ask"],
+    ["hard-bashrc", "ask"],
+    [".git/hooks/x", "ask"],
+    ["sub/.git", "ask"],
+    [".MCP.json", "ask"],
+    [".github/x", "allow"],
+    ["AGENTS.md", "ask"],
+    ["conftest.py", "ask"],
+  ])("%s where all of the worktree is allowed: %s", async (path, expected) => {
+    const layout = layOut()
+    expect(await verdict(layout, all(layout), { permission: "edit", patterns: [path] })).toBe(expected)
+  })
+
+  test("a protected file that a rule names", async () => {
+    const layout = layOut()
+    const rules: PermissionConfig = { edit: { "*": "allow", ".git/**": "allow", ".github/**": "allow" } }
+    expect(await verdict(layout, rules, { permission: "edit", patterns: [".git/config"] })).toBe("allow")
+    expect(await verdict(layout, rules, { permission: "edit", patterns: [".npmrc"] })).toBe("ask")
+  })
+
+  test("the session's own directory is not free to be changed", async () => {
+    const layout = layOut()
+    expect(await verdict(layout, {}, { permission: "edit", patterns: [join(layout.own, "x")] })).toBe("ask")
+  })
+
+  test("a worktree behind a link is one place under two names", async () => {
+    const layout = layOut()
+    const alias = `${layout.worktree}-alias`
+    symlinkSync(layout.worktree, alias)
+    const { permission } = harness({ home: layout.home })
+    const policy = policyOf({ edit: { "src/*": "allow" } })
+    const scope = scopeOf(policy, alias)
+    expect(
+      await permission.check({ permission: "edit", patterns: [join(alias, "src/a")] }, scope),
+    ).toMatchObject({
+      action: "allow",
+      checks: [{ permission: "edit", pattern: "src/a" }],
+    })
+  })
+})
+
+describe("other requests", () => {
+  test("places outside are asked for, whatever the permission", async () => {
+    const layout = layOut()
+    expect(await verdict(layout, {}, { permission: "glob", patterns: ["*"], paths: [layout.home] })).toBe(
+      "ask",
+    )
+    expect(await verdict(layout, {}, { permission: "glob", patterns: ["*"], paths: ["sub", "."] })).toBe(
+      "allow",
+    )
+    expect(await verdict(layout, {}, { permission: "glob", patterns: ["*"], paths: ["to-home"] })).toBe("ask")
+  })
+
+  test("a search within one file is reading it", async () => {
+    const layout = layOut()
+    expect(await verdict(layout, {}, { permission: "grep", patterns: ["x"], paths: [".env"] })).toBe("ask")
+    expect(await verdict(layout, {}, { permission: "grep", patterns: ["x"], paths: ["."] })).toBe("allow")
+  })
+
+  test("any deny denies, else any ask asks", async () => {
+    const rules: PermissionConfig = { my_tool: { a: "allow", d: "deny" } }
+    const check = (patterns: string[]) => verdict(layOut(), rules, { permission: "my_tool", patterns })
+    expect(await check(["a"])).toBe("allow")
+    expect(await check(["a", "x"])).toBe("ask")
+    expect(await check(["x", "d", "a"])).toBe("deny")
+  })
+
+  test("nothing asked is not everything allowed", async () => {
+    expect(
+      await verdict(layOut(), { my_tool: { a: "allow" } }, { permission: "my_tool", patterns: [] }),
+    ).toBe("ask")
+  })
+
+  test("to-do tools ask as todo", async () => {
+    expect((await verdictOf({}, "todowrite", "x")).action).toBe("allow")
+    expect((await verdictOf({ todo: "deny" }, "todowrite", "x")).action).toBe("deny")
+  })
+})
+
+describe("commands in a real worktree", () => {
+  test.each<[string, PermissionConfig, string]>([
+    ["cat to-bashrc", {}, "ask"],
+    ["cat to-home/../a", {}, "ask"],
+    ["cat to-home/../h/.bashrc", { bash: { "cat *": "allow" } }, "ask"],
+    ["cat *.ts", { bash: { "cat *": "allow" } }, "allow"],
+    ["cat .e*", { bash: { "cat *": "allow" } }, "ask"],
+    ["cat *", { bash: { "cat *": "allow" } }, "ask"],
+    ["cd to-home && ls", {}, "ask"],
+    ["grep -r x .", {}, "ask"],
+    ["grep -r x sub", {}, "allow"],
+    ["rg x", {}, "allow"],
+    ["rg --hidden x", {}, "ask"],
+    ["rg x", { read: { "src.ts": "deny" } }, "deny"],
+    ["cat hard-env", {}, "ask"],
+  ])("%s under %j: %s", async (command, rules, expected) => {
+    expect(await verdict(layOut(), rules, { permission: "bash", patterns: [command] })).toBe(expected)
+  })
+
+  test("a command that starts outside asks for that place, even where all commands are allowed", async () => {
+    const layout = layOut()
+    const request = { permission: "bash", patterns: ["ls"], metadata: { workdir: layout.home } }
+    expect(await verdict(layout, { bash: "allow" }, request)).toBe("ask")
+  })
+
+  test("a program that the worktree puts before the real one is not the one its name stands for", async () => {
+    const layout = layOut()
+    writeFileSync(join(layout.worktree, "ls"), "#!/bin/sh\n", { mode: 0o755 })
+    const { permission } = harness({ home: layout.home })
+    const check = async (searchPath: string) => {
+      const scope = {
+        ...scopeOf(policyOf({ bash: { "*": "ask", "ls *": "allow" } }), layout.worktree),
+        searchPath,
+      }
+      return (await permission.check({ permission: "bash", patterns: ["cat a; ls"] }, scope)).commands?.map(
+        (command) => command.action,
+      )
+    }
+    expect(await check(`/usr/bin:/bin:${layout.worktree}`)).toEqual(["ask", "allow"])
+    expect(await check(`${layout.worktree}:/usr/bin:/bin`)).toEqual(["ask", "ask"])
+    expect(await check("/usr/bin:/bin:.")).toEqual(["ask", "allow"])
+    expect(await check(".:/usr/bin")).toEqual(["ask", "ask"])
+  })
+})
+
+describe("what a verdict tells", () => {
+  test("every command with the rule that decided it", async () => {
+    const verdict = await verdictOf(
+      { bash: { "*": "ask", "npm *": "allow", "rm *": "deny" } },
+      "bash",
+      "npm test && r''m x; $y",
+    )
+    expect(verdict).toMatchObject({
+      action: "deny",
+      commands: [
+        {
+          argv: ["npm", "test"],
+          pattern: "npm test",
+          action: "allow",
+          rule: { pattern: "npm *", source: { file: "tackle.json" } },
+        },
+        { argv: ["rm", "x"], pattern: "rm x", action: "deny", rule: { pattern: "rm *" } },
+        { argv: ["$y"], action: "ask", reason: expect.stringContaining("known only when it runs") },
+      ],
+    })
+  })
+
+  test("a proof is named as such", async () => {
+    const verdict = await verdictOf({}, "bash", "ls -l")
+    expect(verdict.commands).toMatchObject([
+      { action: "allow", rule: { source: { file: "defaults: proved read-only" } } },
+    ])
+    expect(verdict.needsHardenedGit).toBe(false)
+  })
+
+  test("git by proof alone needs the hardened environment", async () => {
+    expect((await verdictOf({}, "bash", "git status | head -3")).needsHardenedGit).toBe(true)
+    expect((await verdictOf({ bash: { "git *": "allow" } }, "bash", "git status")).needsHardenedGit).toBe(
+      false,
+    )
+    expect(
+      (await verdictOf({ bash: { "npm *": "allow" } }, "bash", "git status && npm test")).commands,
+    ).toMatchObject([{ action: "ask" }, { action: "allow" }])
+  })
+})

@@ -1,0 +1,202 @@
+import { execFileSync, spawnSync } from "node:child_process"
+import { existsSync, mkdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { expect, test } from "vitest"
+import { gitEnvironmentFor, hardenedGitEnvironment } from "../../../src/permission/shell/git-environment.ts"
+import { repositoryFault } from "../../../src/permission/shell/git-repository.ts"
+import { temporaryDirectory } from "../support.ts"
+
+const base = { PATH: process.env.PATH ?? "", HOME: "/nonexistent" }
+
+interface Repository {
+  directory: string
+  marker: string
+  /** Leaves the marker. */
+  attack: string
+  git(...args: string[]): void
+}
+
+function createRepository(directory = temporaryDirectory()): Repository {
+  const git = (...args: string[]) => {
+    const identity = ["-c", "user.name=a", "-c", "user.email=a@b.test", "-c", "advice.addEmbeddedRepo=false"]
+    execFileSync("git", [...identity, ...args], {
+      cwd: directory,
+      env: { ...base, GIT_CONFIG_GLOBAL: "/dev/null" },
+      stdio: "pipe",
+    })
+  }
+  git("init", "-q")
+  writeFileSync(join(directory, "f.x"), "one\n")
+  git("add", ".")
+  git("commit", "-qm", "first")
+  writeFileSync(join(directory, "f.x"), "two\n")
+  const marker = join(directory, ".git", "marker")
+  return { directory, marker, attack: `touch ${marker};false`, git }
+}
+
+const commands = [
+  ["status"],
+  ["diff"],
+  ["diff", "--stat"],
+  ["log", "-p"],
+  ["show"],
+  ["branch"],
+  ["rev-parse", "HEAD"],
+]
+
+function runAll({ directory, marker }: Repository, environment: Record<string, string>): boolean {
+  for (const command of commands)
+    spawnSync("git", command, { cwd: directory, env: { ...base, ...environment } })
+  return existsSync(marker)
+}
+
+/** `effective`: git alone would run it, so that the test is known to test something. */
+const hostile: [name: string, effective: boolean, arrange: (repository: Repository) => void][] = [
+  ["a file system monitor", true, ({ git, attack }) => git("config", "core.fsmonitor", attack)],
+  ["an external diff", true, ({ git, attack }) => git("config", "diff.external", attack)],
+  [
+    "a text conversion",
+    true,
+    ({ git, attack, directory }) => {
+      git("config", "diff.x.textconv", attack)
+      writeFileSync(join(directory, ".gitattributes"), "*.x diff=x\n")
+    },
+  ],
+  [
+    "a diff driver",
+    true,
+    ({ git, attack, directory }) => {
+      git("config", "diff.x.command", attack)
+      writeFileSync(join(directory, ".gitattributes"), "*.x diff=x\n")
+    },
+  ],
+  [
+    "a clean filter",
+    true,
+    ({ git, attack, directory }) => {
+      git("config", "filter.x.clean", attack)
+      writeFileSync(join(directory, ".gitattributes"), "*.x filter=x\n")
+    },
+  ],
+  [
+    "an included file",
+    true,
+    ({ git, attack, directory }) => {
+      writeFileSync(
+        join(directory, ".git/more"),
+        `[core]\n\tfsmonitor = "${attack}"\n[diff]\n\texternal = "${attack}"\n`,
+      )
+      git("config", "include.path", "more")
+    },
+  ],
+  [
+    "two sections on one line",
+    true,
+    ({ attack, directory }) => {
+      writeFileSync(
+        join(directory, ".git/config"),
+        `[core] bare = false\n[core] [diff] external = "${attack}"\n`,
+      )
+    },
+  ],
+  [
+    "a signing program",
+    false,
+    ({ git, attack }) => {
+      git("config", "gpg.program", attack)
+      git("config", "log.showSignature", "true")
+    },
+  ],
+  ["a pager", false, ({ git, attack }) => git("config", "core.pager", attack)],
+  ["an alias", false, ({ git, attack }) => git("config", "alias.status", `!${attack}`)],
+  [
+    "a hook",
+    false,
+    ({ directory, attack }) => {
+      writeFileSync(join(directory, ".git/hooks/post-index-change"), `#!/bin/sh\n${attack}\n`, {
+        mode: 0o755,
+      })
+    },
+  ],
+  ["a nested repository", true, (repository) => nest(repository)],
+  [
+    "a nested repository with .gitmodules",
+    true,
+    (repository) => {
+      nest(repository)
+      const module = '[submodule "sub"]\n\tpath = sub\n\turl = ./sub\n\tignore = none\n'
+      writeFileSync(join(repository.directory, ".gitmodules"), module)
+    },
+  ],
+]
+
+function nest({ directory, git, attack }: Repository): void {
+  mkdirSync(join(directory, "sub"))
+  const inner = createRepository(join(directory, "sub"))
+  git("add", "sub")
+  git("commit", "-qm", "second")
+  inner.git("config", "core.fsmonitor", attack)
+}
+
+test.each(hostile)(
+  "%s runs nothing: it is switched off, or the repository is not taken for plain",
+  async (_, effective, arrange) => {
+    const control = createRepository()
+    arrange(control)
+    if (effective) expect(runAll(control, {})).toBe(true)
+
+    const repository = createRepository()
+    arrange(repository)
+    const fault = await repositoryFault(repository.directory)
+    if (fault === undefined) expect(runAll(repository, hardenedGitEnvironment())).toBe(false)
+  },
+)
+
+test("a plain repository is plain, also below its root and from a linked worktree", async () => {
+  const { directory, git } = createRepository()
+  git("remote", "add", "origin", "https://example.test/a.git")
+  git("worktree", "add", "-q", join(directory, "linked"))
+  mkdirSync(join(directory, "src"))
+  for (const place of [directory, join(directory, "src"), join(directory, "linked")]) {
+    expect(await repositoryFault(place)).toBeUndefined()
+  }
+})
+
+test("no repository at all has nothing to run", async () => {
+  expect(await repositoryFault(temporaryDirectory())).toBeUndefined()
+})
+
+test.each([
+  ["a .git that is no pointer", (directory: string) => writeFileSync(join(directory, ".git"), "what?\n")],
+  [
+    "a directory that looks like a bare repository",
+    (directory: string) => {
+      writeFileSync(join(directory, "HEAD"), "ref: refs/heads/main\n")
+      mkdirSync(join(directory, "objects"))
+    },
+  ],
+])("%s is not plain", async (_, arrange) => {
+  const directory = temporaryDirectory()
+  arrange(directory)
+  expect(await repositoryFault(directory)).toBeTypeOf("string")
+})
+
+test("the hardened git still does its work", () => {
+  const { directory } = createRepository()
+  const environment = { ...base, ...hardenedGitEnvironment() }
+  for (const command of commands) {
+    expect(spawnSync("git", command, { cwd: directory, env: environment, encoding: "utf8" })).toMatchObject({
+      status: 0,
+      stderr: "",
+    })
+  }
+  const { stdout } = spawnSync("git", ["diff"], { cwd: directory, env: environment, encoding: "utf8" })
+  expect(stdout).toContain("+two")
+})
+
+test("only a text of proved commands gets the hardened environment", async () => {
+  expect(await gitEnvironmentFor("git status && ls")).toEqual(hardenedGitEnvironment())
+  expect(await gitEnvironmentFor("git commit -m x")).toEqual({})
+  expect(await gitEnvironmentFor("git status && git push")).toEqual({})
+  expect(await gitEnvironmentFor("ls")).toEqual({})
+})
