@@ -41,6 +41,7 @@ import { openSession, type SessionHandle, type SessionServices } from "./session
 import type { Store } from "./store/store.ts"
 import type { FileLedger, FileStamp } from "./tool/context.ts"
 import { createFileLedger, stampBytes } from "./tool/ledger.ts"
+import { defaultRetentionDays, removeOldSpills } from "./tool/spill-retention.ts"
 import type { Info, OutputLimits } from "./tool/tool.ts"
 import { errorMessage, UsageError } from "./util/errors.ts"
 import { newId } from "./util/id.ts"
@@ -84,6 +85,8 @@ export interface TackleOptions {
   limits?: {
     output?: Partial<OutputLimits>
     spillBytes?: number
+    /** Days that full outputs are kept. Default: 7. */
+    retentionDays?: number
     stream?: Partial<StreamLimits>
     retry?: Partial<RetryLimits>
   }
@@ -93,7 +96,7 @@ export interface TackleOptions {
 
 /** The sessions of one engine. */
 export interface Sessions {
-  /** Throws `UsageError` for an unknown agent. */
+  /** Throws `UsageError` for an unknown agent or model. */
   create(options?: {
     agent?: string
     model?: string
@@ -245,7 +248,9 @@ export async function createTackle(options: TackleOptions): Promise<Tackle> {
 
   const sessions: Sessions = {
     async create({ agent = options.defaultAgent ?? "build", model, title = "", parentID } = {}) {
-      agentNamed(agent)
+      const chosen = agentNamed(agent)
+      if (model !== undefined) await modelNamed(model)
+      else if (chosen.model ?? options.model) await modelFor({}, chosen)
       const now = Date.now()
       const session: Session = {
         id: newId("ses"),
@@ -327,10 +332,20 @@ export async function createTackle(options: TackleOptions): Promise<Tackle> {
       signal: signal ?? new AbortController().signal,
       onState: async () => {},
       onEscape: services.onEscape,
+      ...(services.spillBytes === undefined ? {} : { spillBytes: services.spillBytes }),
       ...(services.outputLimits === undefined ? {} : { limits: services.outputLimits }),
     })
     if (!outcome) throw new Error("runCalls gave no outcome for its one call")
     return { ...outcome, turn }
+  }
+
+  /** At the end, where nobody waits for it. */
+  function sweepSpills(): void {
+    try {
+      removeOldSpills(services.spillRoot, options.limits?.retentionDays ?? defaultRetentionDays)
+    } catch (error) {
+      onFault("old outputs could not be removed", error)
+    }
   }
 
   return {
@@ -356,6 +371,7 @@ export async function createTackle(options: TackleOptions): Promise<Tackle> {
     async close() {
       await Promise.all([...handles.values()].map((handle) => handle.abort()))
       await jobs.killAll()
+      sweepSpills()
       if (!options.store) await store.close()
       release()
     },

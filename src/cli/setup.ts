@@ -92,6 +92,7 @@ export async function openTackle(
       stream,
       retry,
       ...pick("spillBytes", config.truncate?.spillBytes),
+      ...pick("retentionDays", config.truncate?.retentionDays),
     },
     onFault: (message, error) => {
       place.log.write("error", message, { error: errorMessage(error) })
