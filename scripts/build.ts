@@ -1,9 +1,20 @@
 /**
  * Builds what is published: `dist/cli`, the command as one bundle with lazy chunks, and `dist/lib`, the library as
- * plain modules with types. Runs in about a second; `npm ci` calls it.
+ * plain modules with types. Runs in about a second; `npm ci` calls it. The old build stays until the new one is whole,
+ * so that a command started meanwhile, and one started after a build that failed, finds it.
  */
 import { execFileSync } from "node:child_process"
-import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from "node:fs"
 import { createRequire } from "node:module"
 import { basename, dirname, join, relative, resolve } from "node:path"
 import { build, type Plugin } from "esbuild"
@@ -63,9 +74,16 @@ const builtins: Plugin = {
   },
 }
 
-rmSync(output, { recursive: true, force: true })
-await buildCommand(join(output, "cli"))
-buildLibrary(join(output, "lib"))
+const workshop = mkdtempSync(join(root, ".dist-"))
+try {
+  const fresh = join(workshop, "new")
+  await buildCommand(join(fresh, "cli"))
+  buildLibrary(join(fresh, "lib"))
+  if (existsSync(output)) renameSync(output, join(workshop, "old"))
+  renameSync(fresh, output)
+} finally {
+  rmSync(workshop, { recursive: true, force: true, maxRetries: 3 })
+}
 
 async function buildCommand(directory: string): Promise<void> {
   await build({

@@ -235,6 +235,7 @@ export async function createTackle(options: TackleOptions): Promise<Tackle> {
     streamLimits: { ...defaultStreamLimits, ...options.limits?.stream },
     retry: { ...defaultRetryLimits, ...options.limits?.retry },
     onEscape: (tool, error) => onFault(`an error escaped the ${tool} tool`, error),
+    ...(environment.PATH === undefined ? {} : { searchPath: environment.PATH }),
     ...(options.limits?.spillBytes === undefined ? {} : { spillBytes: options.limits.spillBytes }),
     ...(options.limits?.output === undefined ? {} : { outputLimits: options.limits.output }),
   }
@@ -324,7 +325,13 @@ export async function createTackle(options: TackleOptions): Promise<Tackle> {
       worktree,
       offered: new Map(offered.map((entry) => [entry.id, entry])),
       permission,
-      scope: { directory, worktree, policy, own: [spillDirectory] },
+      scope: {
+        directory,
+        worktree,
+        policy,
+        own: [spillDirectory],
+        ...(environment.PATH === undefined ? {} : { searchPath: environment.PATH }),
+      },
       files: personsLedger(),
       jobs,
       spillDirectory,

@@ -89,7 +89,7 @@ function parseInput(call: Call): ParsedInput {
     }
   }
   const parsed = repairArguments(call.raw)
-  if (!parsed.ok) return { ok: false, error: `its arguments are not valid JSON: ${parsed.error}` }
+  if (!parsed.ok) return { ok: false, error: parsed.error }
   if (!isRecord(parsed.value)) return { ok: false, error: "its arguments must be one JSON object" }
   return parsed.repaired === undefined
     ? { ok: true, input: parsed.value }

@@ -1,5 +1,6 @@
 import type { Tackle } from "../runtime.ts"
 import type { PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
+import { AbortedError } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
 import { warn } from "./setup.ts"
 
@@ -8,13 +9,17 @@ export interface AnswerOptions {
   auto: boolean
   /** Clears the screen for a question, and returns the function that gives it back. */
   pause(): () => void
+  /** Fires at the end of the run: an open question goes away. */
+  signal: AbortSignal
+  /** Ctrl-C at a question. */
+  interrupt(): void
 }
 
 /**
  * Answers every request of the engine: by `--auto`, at the terminal, or with a refusal where there is none. Questions
- * come one after the other. Returns the function that ends it.
+ * come one after the other.
  */
-export function answerRequests(tackle: Tackle, options: AnswerOptions): () => void {
+export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
   const terminal = process.stdin.isTTY === true && process.stderr.isTTY === true
   let last: Promise<void> = Promise.resolve()
 
@@ -26,7 +31,11 @@ export function answerRequests(tackle: Tackle, options: AnswerOptions): () => vo
     if (!tackle.pendingRequests(request.sessionID).some(({ id }) => id === request.id)) return
     const resume = options.pause()
     try {
-      await give(request, await askAtTerminal(request, { worktree: tackle.worktree }), "person")
+      const { worktree } = tackle
+      await give(request, await askAtTerminal(request, { worktree, signal: options.signal }), "person")
+    } catch (error) {
+      if (!(error instanceof AbortedError)) throw error
+      if (!options.signal.aborted) options.interrupt()
     } finally {
       resume()
     }
@@ -40,7 +49,7 @@ export function answerRequests(tackle: Tackle, options: AnswerOptions): () => vo
     await tackle.reply(request.id, reply, source)
   }
 
-  return tackle.on("permission.asked", (request) => {
+  tackle.on("permission.asked", (request) => {
     const next = options.auto || !terminal ? answer(request) : last.then(() => answer(request))
     last = next.catch((error: unknown) => {
       warn(`the question could not be asked: ${errorMessage(error)}`)

@@ -1,15 +1,16 @@
-import { isCancel, select, text } from "@clack/prompts"
+import { select, text } from "@clack/prompts"
 import type { PermissionReply, PermissionRequest } from "../schema/permission.ts"
+import { question } from "./question.ts"
 import { style } from "./view/style.ts"
 import { visible } from "./view/visible.ts"
 
 /** Lines of a diff that are shown before it is cut. */
 const maxDiffLines = 60
 
-/** Asks the person at the terminal. Escape and Ctrl-C at the question are a refusal. */
+/** Asks the person at the terminal. Escape is a refusal; Ctrl-C, or the signal, throws `AbortedError`. */
 export async function askAtTerminal(
   request: PermissionRequest,
-  { worktree }: { worktree: string },
+  { worktree, signal }: { worktree: string; signal: AbortSignal },
 ): Promise<PermissionReply> {
   process.stderr.write(`${describeRequest(request)}\n`)
   const remembered = request.always.map((pattern) => `${request.permission}: ${visible(pattern)}`).join(", ")
@@ -24,21 +25,30 @@ export async function askAtTerminal(
             hint: `allows ${remembered} in ${worktree}`,
           },
         ]
-  const choice = await select({
-    message: "Allow this?",
-    output: process.stderr,
-    options: [
-      { value: "once" as const, label: "yes, once" },
-      ...always,
-      { value: "reject" as const, label: "no" },
-      { value: "feedback" as const, label: "no, and say why" },
-    ],
-  })
-  if (isCancel(choice)) return { reply: "reject" }
+  const choose = (stop: AbortSignal) =>
+    select({
+      message: "Allow this?",
+      output: process.stderr,
+      signal: stop,
+      options: [
+        { value: "once" as const, label: "yes, once" },
+        ...always,
+        { value: "reject" as const, label: "no" },
+        { value: "feedback" as const, label: "no, and say why" },
+      ],
+    })
+  const choice = await question(choose, signal)
+  if (choice === undefined) return { reply: "reject" }
   if (choice === "once" || choice === "reject") return { reply: choice }
   if (choice === "session" || choice === "project") return { reply: "always", scope: choice }
-  const message = await text({ message: "What should it do instead?", output: process.stderr })
-  return isCancel(message) || !message ? { reply: "reject" } : { reply: "reject", message }
+  const write = (stop: AbortSignal) =>
+    text({
+      message: "What should it do instead?",
+      output: process.stderr,
+      signal: stop,
+    })
+  const message = await question(write, signal)
+  return message ? { reply: "reject", message } : { reply: "reject" }
 }
 
 /** What is asked for, whole and with every hidden character made visible. */

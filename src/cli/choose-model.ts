@@ -29,16 +29,20 @@ export async function chooseModel(place: Place): Promise<string> {
 }
 
 async function offer(server: LocalServer): Promise<string | undefined> {
-  const { isCancel, select } = await import("@clack/prompts")
-  const choice = await select({
-    message: `No model is configured, and ${server.name} answers at ${server.baseURL}. Use one of its models?`,
-    output: process.stderr,
-    options: [
-      ...server.models.slice(0, 20).map((model) => ({ value: model, label: model })),
-      { value: "", label: "no", hint: "and do not ask again" },
-    ],
-  })
-  return isCancel(choice) || choice === "" ? undefined : choice
+  const { select } = await import("@clack/prompts")
+  const { question } = await import("./question.ts")
+  const choice = await question((signal) =>
+    select({
+      message: `No model is configured, and ${server.name} answers at ${server.baseURL}. Use one of its models?`,
+      output: process.stderr,
+      signal,
+      options: [
+        ...server.models.slice(0, 20).map((model) => ({ value: model, label: model })),
+        { value: "", label: "no", hint: "and do not ask again" },
+      ],
+    }),
+  )
+  return choice === "" ? undefined : choice
 }
 
 /** A new config file in the person's own directory; an existing one is theirs to edit, and they are told what to add. */

@@ -1,3 +1,4 @@
+import { AbortedError } from "../util/abort.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 
 /** What the command's exit code means. Where several apply: interrupted, usage, failed, limit, refused. */
@@ -5,6 +6,10 @@ export const exitCode = { finished: 0, failed: 1, usage: 2, refused: 3, limit: 4
 
 /** Tells the person what went wrong, on stderr, and sets the exit code. Errors that are not ours come with their stack. */
 export function reportError(error: unknown, options: { verbose: boolean }): void {
+  if (error instanceof AbortedError) {
+    process.exitCode = exitCode.interrupted
+    return
+  }
   const known = TackleError.isInstance(error)
   const stack = error instanceof Error ? error.stack : undefined
   const text = known || !options.verbose ? errorMessage(error) : (stack ?? errorMessage(error))

@@ -10,15 +10,19 @@ import type { FormatFlags, PlaceFlags } from "./setup.ts"
 /** Reads the command line and runs the command it names. Never throws: errors are told and set the exit code. */
 export async function runProgram(args: readonly string[]): Promise<void> {
   const program = createProgram()
+  if (args.length === 0) return program.outputHelp()
   try {
-    if (args.length === 0) program.outputHelp()
-    else await program.parseAsync([...args], { from: "user" })
+    await program.parseAsync([...args], { from: "user" })
   } catch (error) {
-    // commander has told the person already; help and version are no errors.
-    if (error instanceof CommanderError)
+    if (error instanceof CommanderError) {
+      // commander has told the person already; help and version are no errors.
       process.exitCode = error.exitCode === 0 ? exitCode.finished : exitCode.usage
-    else reportError(error, { verbose: args.includes("--verbose") })
+      return
+    }
+    reportError(error, { verbose: args.includes("--verbose") })
   }
+  const { leave } = await import("./stdout.ts")
+  await leave()
 }
 
 /** Columns that help is set in: every terminal has them. */
@@ -30,12 +34,13 @@ function createProgram(): Command {
     .description("A tool-calling engine for coding agents.")
     .version(process.env.TACKLE_VERSION ?? "development", "-V, --version", "print the version")
     .helpOption("-h, --help", "print help")
-    .showHelpAfterError("(tackle --help shows how it is used)")
+    .helpCommand("help [command]", "print help for a command")
     .exitOverride()
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       // Making the stream of stdout takes longer than reading the command line; help needs one write.
       writeOut: (text) => writeSync(1, text),
+      outputError: (text, write) => write(text.replace(/^error: /, "tackle: ").replace(/\n*$/, "\n")),
       getOutHelpWidth: () => helpWidth,
       getOutHasColors: () => false,
     })
@@ -49,9 +54,9 @@ function createProgram(): Command {
     .option("-c, --continue", "go on with the last session of this project")
     .addOption(format())
     .option("--auto", "answer every question once with yes; denials, loops and protected files stay refused")
-    .option("--allow <rule>", "allow a permission[:pattern], such as 'bash:git *'", collect, [])
-    .option("--deny <rule>", "deny a permission[:pattern]", collect, [])
-    .option("-f, --file <path>", "attach a file", collect, [])
+    .option("--allow <rule>", "allow a permission[:pattern], such as 'bash:git *'", collect)
+    .option("--deny <rule>", "deny a permission[:pattern]", collect)
+    .option("-f, --file <path>", "attach a file", collect)
     .option("--max-steps <n>", "steps of the model before the run is stopped", positive)
     .option("--timeout <seconds>", "interrupt the run after this time", positive)
     .action(async (message: string[], flags: RunFlags) =>
@@ -78,8 +83,8 @@ function createProgram(): Command {
     .argument("[input]", "its arguments as JSON", "{}")
     .option("--agent <name>", "with the rules of this agent")
     .option("--auto", "answer every question once with yes")
-    .option("--allow <rule>", "allow a permission[:pattern]", collect, [])
-    .option("--deny <rule>", "deny a permission[:pattern]", collect, [])
+    .option("--allow <rule>", "allow a permission[:pattern]", collect)
+    .option("--deny <rule>", "deny a permission[:pattern]", collect)
     .addOption(format())
     .action(async (id: string, input: string, flags: ToolCallFlags) =>
       (await import("./commands/tool.ts")).callTool(id, input, flags),
@@ -137,7 +142,10 @@ function createProgram(): Command {
     .addOption(format())
     .action(async (flags: FormatFlags) => (await import("./commands/doctor.ts")).checkHealth(flags))
 
-  for (const command of walk(program)) command.exitOverride()
+  for (const command of walk(program)) {
+    command.exitOverride()
+    command.showHelpAfterError(`\`${nameOf(command)} --help\` shows how it is used.`)
+  }
   return program
 }
 
@@ -153,7 +161,7 @@ function format(): Option {
   return new Option("--format <kind>", "how to print").choices(["text", "json"]).default("text")
 }
 
-function collect(value: string, before: string[]): string[] {
+function collect(value: string, before: string[] = []): string[] {
   return [...before, value]
 }
 
@@ -162,6 +170,11 @@ function positive(value: string): number {
   if (!Number.isSafeInteger(number) || number < 1)
     throw new InvalidArgumentError("It must be a whole number from 1.")
   return number
+}
+
+/** As it is typed: `tackle tool call`. */
+function nameOf(command: Command): string {
+  return command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name()
 }
 
 function* walk(command: Command): Generator<Command> {

@@ -14,6 +14,7 @@ import { errorMessage, systemCode, UsageError } from "../util/errors.ts"
 import { createLog, type Log } from "../util/log.ts"
 import { isInside } from "../util/paths.ts"
 import { readInstructions } from "./instructions.ts"
+import { reserveStdout } from "./stdout.ts"
 
 /** Flags of every command with a project. */
 export interface PlaceFlags {
@@ -46,6 +47,7 @@ export interface Place extends Location {
 /** Reads config and trust for the directory the flags name. Throws `UsageError` for what is wrong with them. */
 export async function openPlace(flags: PlaceFlags): Promise<Place> {
   stopWithReader()
+  reserveStdout()
   const environment = process.env
   const directory = directoryOf(flags.dir)
   const worktree = findWorktree(directory)

@@ -1,5 +1,5 @@
 import type { ModelRef } from "../schema/message.ts"
-import { TackleError } from "../util/errors.ts"
+import { TackleError, UsageError } from "../util/errors.ts"
 import { modelName } from "./model.ts"
 import { nearNames } from "./near-name.ts"
 
@@ -45,7 +45,7 @@ export class ProviderError extends TackleError {
 }
 
 /** There is no such provider or no such model of it. */
-export class ModelNotFoundError extends TackleError {
+export class ModelNotFoundError extends UsageError {
   /** `known`: names of models (`provider/model`) and of providers (`provider/…`). */
   constructor(ref: ModelRef, known: readonly string[]) {
     const name = modelName(ref)
@@ -53,9 +53,10 @@ export class ModelNotFoundError extends TackleError {
     const listed = known.slice(0, 20)
     const hint =
       near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Known: ${listed.join(", ") || "none"}.`
-    super(`There is no model ${name}. ${hint} Further ones are declared in the config under "provider".`, {
-      code: "model.not-found",
-      recoverable: false,
-    })
+    super(
+      `There is no model ${name}. ${hint} Further ones are declared in the config under "provider".`,
+      undefined,
+      "model.not-found",
+    )
   }
 }

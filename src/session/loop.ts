@@ -9,7 +9,7 @@ import { type StreamLimits, streamStep } from "../model/stream.ts"
 import type { OfferedTool } from "../registry/registry.ts"
 import type { AssistantMessage, MessageError, MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
-import { sleep } from "../util/abort.ts"
+import { sleep, TimeoutError } from "../util/abort.ts"
 import { errorMessage, TackleError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { noTokens } from "./cost.ts"
@@ -78,7 +78,7 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
     input.history.push({ message: processor.message, parts: processor.parts })
     if (failure) {
       await processor.end(failure)
-      return result(failure.name === "aborted" ? "interrupted" : "failed", failure)
+      return input.signal.aborted ? result(...stopped(input.signal)) : result("failed", failure)
     }
 
     const calls = processor.calls()
@@ -91,7 +91,7 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
     await runCalls(calls, host)
     await processor.end(input.signal.aborted ? abortedMessage : undefined)
 
-    if (input.signal.aborted) return result("interrupted", abortedMessage)
+    if (input.signal.aborted) return result(...stopped(input.signal))
     if (turn.loopRefusals >= loopRefusalLimit) return result("limit", loopMessage)
     if (last && (calls.length > 0 || step > 1)) return result("limit", stepsMessage(input.maxSteps))
     if (calls.length === 0) return result("completed")
@@ -103,6 +103,12 @@ const abortedMessage: MessageError = { name: "aborted", message: "The run was in
 const loopMessage: MessageError = {
   name: "limit",
   message: `The run was stopped: ${loopRefusalLimit} calls were refused because they only repeated earlier ones.`,
+}
+
+/** How a run ends whose signal fired: a limit of time is a limit like others, all else is an interruption. */
+function stopped({ reason }: AbortSignal): [RunStatus, MessageError] {
+  if (reason instanceof TimeoutError) return ["limit", { name: "limit", message: reason.message }]
+  return ["interrupted", abortedMessage]
 }
 
 function stepsMessage(steps: number): MessageError {
@@ -138,7 +144,7 @@ async function streamWithRetries(
       await streamOnce(processor, input, last)
       return undefined
     } catch (error) {
-      if (input.signal.aborted) return abortedMessage
+      if (input.signal.aborted) return stopped(input.signal)[1]
       const delayMs =
         error instanceof ProviderError ? retryDelay(attempt, error, Math.random, input.retry) : undefined
       if (delayMs === undefined) return describeFailure(error)
@@ -147,7 +153,7 @@ async function streamWithRetries(
       try {
         await sleep(delayMs, input.signal)
       } catch {
-        return abortedMessage
+        return stopped(input.signal)[1]
       }
     }
   }

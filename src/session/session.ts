@@ -16,7 +16,7 @@ import type { Store } from "../store/store.ts"
 import type { JobCapability } from "../tool/context.ts"
 import { createFileLedger } from "../tool/ledger.ts"
 import type { OutputLimits } from "../tool/tool.ts"
-import { TackleError } from "../util/errors.ts"
+import { TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { sumUsage } from "./cost.ts"
 import { eventStream } from "./event-stream.ts"
@@ -84,6 +84,8 @@ export interface SessionServices {
   agent(name: string): Agent
   model(session: Session, agent: Agent): Promise<Model>
   instructions: readonly string[]
+  /** `PATH` of the commands that run. */
+  searchPath?: string
   /** `<data>/truncate`: spill files lie below it, by session. */
   spillRoot: string
   spillBytes?: number
@@ -141,6 +143,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     })
     const spillDirectory = `${services.spillRoot}/${session.id}`
     const scope: Scope = { directory, worktree, policy, own: [spillDirectory] }
+    if (services.searchPath !== undefined) scope.searchPath = services.searchPath
     const shared: Omit<CallHost, "messageID" | "turn" | "offered" | "onState"> = {
       sessionID: session.id,
       agent: agent.name,
@@ -214,7 +217,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     started: number,
   ): EventOf<"run.completed"> {
     const { status, error, turn, messages } = result
-    if (error && status === "failed") {
+    if (error && status !== "interrupted") {
       const { name, message, status: httpStatus } = error
       bus.publish({
         type: "session.error",
@@ -243,7 +246,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     return {
       ...base,
       status: "failed",
-      exitCode: 1,
+      exitCode: error instanceof UsageError ? 2 : 1,
       text: "",
       usage: sumUsage([]),
       refused: [],

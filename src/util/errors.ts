@@ -33,8 +33,8 @@ export class TackleError extends Error {
 
 /** A mistake of the person at the command line or in a config file: exit code 2. */
 export class UsageError extends TackleError {
-  constructor(message: string, cause?: unknown) {
-    super(message, { code: "usage", recoverable: false, cause })
+  constructor(message: string, cause?: unknown, code = "usage") {
+    super(message, { code, recoverable: false, cause })
   }
 }
 

@@ -11,7 +11,9 @@ export function wildcardMatch(text: string, pattern: string): boolean {
 export function wildcardCovers(wide: string, narrow: string): boolean {
   if (!narrow.includes("*")) return wildcardMatch(narrow, wide)
   // A star of `narrow` is met only by stars of `wide` if both nothing and a run of foreign characters may stand there.
-  return [...standIns].every((run) => wildcardMatch(narrow.replaceAll("*", run), wide))
+  const samples = standIns.map((run) => narrow.replaceAll("*", run))
+  if (narrow.endsWith(" *")) samples.push(...standIns.map((run) => narrow.slice(0, -2).replaceAll("*", run)))
+  return samples.every((sample) => wildcardMatch(sample, wide))
 }
 
 /** True if some text is matched by both patterns. Says true where the work would be too much to find out. */

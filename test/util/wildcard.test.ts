@@ -65,6 +65,7 @@ describe("wildcardCovers and wildcardOverlap", () => {
     ["*", "*", true],
     ["a?", "a*", false],
     ["a*c", "ab*bc", true],
+    ["a **", "a *", false],
   ])("%j covers %j: %s", (wide, narrow, expected) => {
     expect(wildcardCovers(wide, narrow)).toBe(expected)
   })

@@ -20,9 +20,9 @@ export async function listSessions(flags: SessionListFlags): Promise<void> {
     for (const session of sessions) {
       const place = flags.all ? ` [${session.directory}]` : ""
       const day = new Date(session.time.updated).toISOString().slice(0, 16).replace("T", " ")
-      printLine(
-        `${session.id}  ${day}  ${oneLine(`${session.title}${place}`, (process.stdout.columns || 120) - 46)}`,
-      )
+      const title = session.title || "(no prompt yet)"
+      const room = process.stdout.isTTY ? process.stdout.columns - 46 : Number.POSITIVE_INFINITY
+      printLine(`${session.id}  ${day}  ${oneLine(`${title}${place}`, room)}`)
     }
   })
 }

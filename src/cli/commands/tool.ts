@@ -25,8 +25,9 @@ export async function listTools(flags: ToolListFlags): Promise<void> {
   const width = Math.max(...tools.map(({ id }) => id.length))
   for (const { id, description, offered, reason, source } of tools) {
     const origin = source === "builtin" ? "" : ` [${source}]`
-    const text = offered ? `${description.split("\n", 1)[0]}${origin}` : `not offered: ${reason}${origin}`
-    printLine(`${id.padEnd(width)}  ${oneLine(text, (process.stdout.columns || 80) - width - 2)}`)
+    const text = offered ? `${firstSentence(description)}${origin}` : `not offered: ${reason}${origin}`
+    const room = process.stdout.isTTY ? process.stdout.columns - width - 2 : Number.POSITIVE_INFINITY
+    printLine(`${id.padEnd(width)}  ${oneLine(text, room)}`)
   }
 }
 
@@ -42,9 +43,14 @@ export async function showSchema(id: string, flags: PlaceFlags): Promise<void> {
 /** `tackle tool call <id> <json>`: the whole pipeline without a model. `-` reads the arguments from stdin. */
 export async function callTool(id: string, input: string, flags: ToolCallFlags): Promise<void> {
   const tackle = await openTackle(await openPlace(flags), flags)
-  const stopAnswers = answerRequests(tackle, { auto: flags.auto ?? false, pause: () => () => {} })
   const controller = new AbortController()
   const onSignal = () => controller.abort()
+  answerRequests(tackle, {
+    auto: flags.auto ?? false,
+    pause: () => () => {},
+    signal: controller.signal,
+    interrupt: onSignal,
+  })
   for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, onSignal)
   try {
     if (
@@ -66,9 +72,12 @@ export async function callTool(id: string, input: string, flags: ToolCallFlags):
     else process.stderr.write(`tackle: ${state.error}\n`)
   } finally {
     for (const name of ["SIGINT", "SIGTERM"] as const) process.off(name, onSignal)
-    stopAnswers()
     await tackle.close()
   }
+}
+
+function firstSentence(text: string): string {
+  return /^.+?\.(?=\s|$)/s.exec(text)?.[0] ?? text
 }
 
 function codeOf(state: { status: string; metadata?: Record<string, unknown> }): number {

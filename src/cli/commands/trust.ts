@@ -40,5 +40,8 @@ async function confirmed(): Promise<boolean> {
     throw new UsageError("There is no terminal to ask at. `tackle trust --yes` trusts without asking.")
   }
   const { confirm } = await import("@clack/prompts")
-  return (await confirm({ message: "Trust these files?", initialValue: false })) === true
+  const { question } = await import("../question.ts")
+  const ask = (signal: AbortSignal) =>
+    confirm({ message: "Trust these files?", initialValue: false, output: process.stderr, signal })
+  return (await question(ask)) === true
 }

@@ -3,7 +3,7 @@ import type { ToolStateCompleted, ToolStateError } from "../../schema/tool-state
 import { isRecord } from "../../util/json.ts"
 import { displayPath } from "../../util/paths.ts"
 import { style } from "./style.ts"
-import { oneLine } from "./visible.ts"
+import { columns, oneLine, wrapped } from "./visible.ts"
 
 /** A call that begins: `· bash npm test`. */
 export function startLine(part: ToolPart, worktree: string, width: number): string {
@@ -25,18 +25,21 @@ function completedLines(
   width: number,
 ): string[] {
   const details = [...detailsOf(part.tool, state), ...duration(state)].join(" · ")
-  const room = width - details.length - 5
+  const room = width - columns(details) - 5
   const failed = typeof state.metadata.exit === "number" && state.metadata.exit !== 0
   const mark = failed ? style.yellow("!") : style.green("✓")
   const line = `${mark} ${oneLine(`${part.tool} ${subject(part, worktree)}`, Math.max(20, room))}`
   return [details === "" ? line : `${line} ${style.dim(`· ${details}`)}`, ...todoLines(state, width)]
 }
 
+/** Rows that an error may take: enough for what was wrong, without the whole advice that the model reads. */
+const maxErrorRows = 3
+
 function errorLines(part: ToolPart, state: ToolStateError, worktree: string, width: number): string[] {
   const kind = state.metadata?.kind
   const mark = kind === "refused" || kind === "loop" ? style.yellow("⊘") : style.red("✗")
   const line = `${mark} ${oneLine(`${part.tool} ${subject(part, worktree)}`, width - 2)}`
-  return [line, style.dim(`  ${oneLine(state.error, width * 2 - 4)}`)]
+  return [line, ...wrapped(state.error, width - 2, maxErrorRows).map((row) => style.dim(`  ${row}`))]
 }
 
 /** What the call is about, in a word. */

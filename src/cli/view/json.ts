@@ -1,11 +1,11 @@
-import type { Writable } from "node:stream"
+import type { Output } from "../stdout.ts"
 import type { View } from "./view.ts"
 
 /**
  * One event a line, nothing else, in the order in which they happened. Lines of one turn of the event loop leave in one
  * write: a write costs more than a line.
  */
-export function createJsonView(output: Writable): View {
+export function createJsonView(output: Output): View {
   let waiting = ""
   let timer: NodeJS.Immediate | undefined
 

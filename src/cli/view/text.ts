@@ -1,27 +1,32 @@
-import type { Writable } from "node:stream"
 import type { WriteStream } from "node:tty"
 import type { TackleEvent } from "../../event/events.ts"
-import type { Part, ToolPart } from "../../schema/part.ts"
+import type { Part, RetryPart, ToolPart } from "../../schema/part.ts"
+import type { Output } from "../stdout.ts"
 import { callLine, startLine } from "./call-line.ts"
 import { createStatusLine } from "./status-line.ts"
 import { style } from "./style.ts"
 import type { View } from "./view.ts"
-import { oneLine, visible } from "./visible.ts"
+import { visible, wrapped } from "./visible.ts"
+
+/** Columns of a line where nobody's terminal sets them, as in the log of a build. */
+const logWidth = 120
 
 /**
  * A run for people. The model's words go to `output`, everything about its calls to `notes`, so that a pipe gets the
  * answer alone. At a terminal what is under way is one live line that vanishes; elsewhere each start is a line.
  */
-export function createTextView(options: { output: Writable; notes: WriteStream; worktree: string }): View {
+export function createTextView(options: { output: Output; notes: WriteStream; worktree: string }): View {
   const { output, notes, worktree } = options
   const live = notes.isTTY === true
-  const width = () => notes.columns || 80
+  const width = () => notes.columns || (live ? 80 : logWidth)
   const status = createStatusLine(notes)
   const running = new Map<string, ToolPart>()
   /** Text that was shown so far, by part. */
   const shown = new Map<string, number>()
   const reasoning = new Set<string>()
   let atLineStart = true
+  /** What happens while a question is on the screen. */
+  let held: TackleEvent[] | undefined
 
   function note(line: string): void {
     status.clear()
@@ -33,10 +38,15 @@ export function createTextView(options: { output: Writable; notes: WriteStream; 
     status.draw()
   }
 
+  function noteAll(lines: readonly string[], paint: (text: string) => string): void {
+    for (const line of lines) note(paint(line))
+  }
+
   function say(text: string): void {
     if (text === "") return
     status.clear()
-    output.write(visible(text))
+    // A file or a program gets the words as they are; only a terminal would act on what is in them.
+    output.write(output.isTTY ? visible(text) : text)
     atLineStart = text.endsWith("\n")
     if (atLineStart) status.draw()
   }
@@ -60,11 +70,7 @@ export function createTextView(options: { output: Writable; notes: WriteStream; 
         status.set(undefined)
         return
       case "retry":
-        note(
-          style.yellow(
-            `↻ attempt ${part.attempt} failed, trying again in ${Math.ceil(part.delayMs / 1000)} s: ${oneLine(part.error, 200)}`,
-          ),
-        )
+        noteAll(wrapped(retryText(part), width(), 3), style.yellow)
         return
     }
   }
@@ -102,6 +108,11 @@ export function createTextView(options: { output: Writable; notes: WriteStream; 
   }
 
   function show(event: TackleEvent): void {
+    if (held) held.push(event)
+    else showNow(event)
+  }
+
+  function showNow(event: TackleEvent): void {
     switch (event.type) {
       case "session.created":
         note(style.dim(`session ${event.session.id} · ${event.session.agent}`))
@@ -123,11 +134,11 @@ export function createTextView(options: { output: Writable; notes: WriteStream; 
           note(style.yellow("⊘ --auto does not answer this; it was refused"))
         return
       case "session.error":
-        note(style.red(`✗ ${visible(event.error.message)}`))
+        noteAll(wrapped(`✗ ${event.error.message}`, width()), style.red)
         return
       case "run.completed":
         status.set(undefined)
-        note(style.dim(summary(event)))
+        noteAll(summary(event), style.dim)
         return
     }
   }
@@ -135,12 +146,26 @@ export function createTextView(options: { output: Writable; notes: WriteStream; 
   const own = new Set<string>()
   return {
     show,
-    pause: () => status.pause(),
+    pause() {
+      const resume = status.pause()
+      if (!atLineStart) say("\n")
+      held = []
+      return () => {
+        const events = held ?? []
+        held = undefined
+        resume()
+        for (const event of events) showNow(event)
+      }
+    },
     end: () => status.clear(),
   }
 }
 
-function summary(event: Extract<TackleEvent, { type: "run.completed" }>): string {
+function retryText({ attempt, delayMs, error }: RetryPart): string {
+  return `↻ attempt ${attempt} failed, trying again in ${Math.ceil(delayMs / 1000)} s: ${error}`
+}
+
+function summary(event: Extract<TackleEvent, { type: "run.completed" }>): string[] {
   const { status, usage, refused, durationMs, sessionID } = event
   const words = [
     { completed: "done", failed: "failed", limit: "stopped by a limit", interrupted: "interrupted" }[status],
@@ -149,5 +174,5 @@ function summary(event: Extract<TackleEvent, { type: "run.completed" }>): string
     ...(usage.cost > 0 ? [`$${usage.cost.toFixed(4)}`] : []),
     ...(refused.length > 0 ? [`${refused.length} refused`] : []),
   ]
-  return `${words.join(" · ")} · go on with: tackle run -s ${sessionID} "…"`
+  return [words.join(" · "), `go on with: tackle run -s ${sessionID} "…"`]
 }

@@ -6,6 +6,7 @@ import { protectionOf } from "../protected.ts"
 import type { Check, Scope } from "../request.ts"
 import { commandFileChecks, placesOf, plannedFileChecks } from "./command-files.ts"
 import { type CommandPlace, commandForms, coversAll, expandWord } from "./command-forms.ts"
+import { crudeForms } from "./crude-forms.ts"
 import { repositoryFault } from "./git-repository.ts"
 import { maxCommandLength, type PlannedCommand, planCommand, type ShellPlan } from "./plan.ts"
 import { type Proof, proveReadOnly } from "./read-only.ts"
@@ -42,7 +43,7 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     entry.directories?.map((name) => absoluteDirectory(name, directory, home))
 
   const proofs = new Map<PlannedCommand, Proof>()
-  for (const command of plan.opaque === undefined ? plan.commands : []) {
+  for (const command of plan.opaque === undefined && !plan.garbled ? plan.commands : []) {
     const proof = commandForms(command, place).genuine ? proveReadOnly(command) : undefined
     if (proof) proofs.set(command, proof)
   }
@@ -88,15 +89,15 @@ function commandCheck(command: PlannedCommand, place: CommandPlace): Check {
 
 /** A text that is not understood as a whole, or that holds no command at all, is judged as one thing. */
 function wholeChecks(plan: ShellPlan, text: string): Check[] {
-  if (plan.opaque === undefined) {
-    return plan.commands.length + plan.files.length > 0
-      ? []
-      : [{ permission: "bash", pattern: text, forms: [text], options: {} }]
+  const check: Check = { permission: "bash", pattern: text, forms: [text], options: {} }
+  if (plan.opaque === undefined && !plan.garbled) {
+    return plan.commands.length + plan.files.length > 0 ? [] : [check]
   }
-  const counts = text.length > maxCommandLength ? () => false : coversAll
-  return [
-    { permission: "bash", pattern: text, forms: [text], options: { counts, span: "*" }, reason: plan.opaque },
-  ]
+  check.options.counts = text.length > maxCommandLength ? () => false : coversAll
+  check.options.span = "*"
+  if (plan.garbled) check.options.denyForms = crudeForms(text)
+  check.reason = plan.opaque ?? "where its commands begin and end is not certain"
+  return [check]
 }
 
 function absoluteDirectory(name: string, start: string, home: string): string {

@@ -22,6 +22,11 @@ export function evaluatedText(name: string, words: readonly Word[]): string | un
   return undefined
 }
 
+/** True for words of the shell's grammar: where one stands as a command, the grammar was misread. */
+export function isReservedWord(name: string): boolean {
+  return reserved.has(name)
+}
+
 /** True for builtins after which the shell may stand anywhere. */
 export function mayMove(name: string): boolean {
   return evaluating.has(name) || name === "pushd" || name === "popd"

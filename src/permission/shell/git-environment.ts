@@ -1,14 +1,3 @@
-import { planCommand } from "./plan.ts"
-import { needsHardenedGit } from "./read-only.ts"
-
-/**
- * What the environment of a command text has to hold in addition: the hardened settings where git may run in it by
- * proof alone, else nothing, so that commits, hooks and transports of commands that a person or a rule allowed work.
- */
-export async function gitEnvironmentFor(text: string): Promise<Record<string, string>> {
-  return needsHardenedGit(await planCommand(text)) ? hardenedGitEnvironment() : {}
-}
-
 /**
  * Settings for a git that only reads, so that the configuration of the repository at hand cannot make it run anything:
  * no file system monitor, hooks, external diff, signing program, pager, editor, prompt or transport, no configuration

@@ -37,6 +37,8 @@ export interface ShellPlan {
   files: PlannedFile[]
   /** Why the text as a whole is not understood: then its commands are those that were found all the same. */
   opaque?: string
+  /** Where commands begin and end is not certain: some may have been missed. */
+  garbled: boolean
 }
 
 /** Longer texts are not analysed, in characters. */
@@ -54,7 +56,7 @@ export async function planCommand(text: string): Promise<ShellPlan> {
 }
 
 async function planAt(original: string, depth: number): Promise<ShellPlan> {
-  const plan: ShellPlan = { commands: [], files: [] }
+  const plan: ShellPlan = { commands: [], files: [], garbled: false }
   if (original.length > maxCommandLength) return { ...plan, opaque: "it is too long to analyse" }
   if (depth > maxShellDepth) return { ...plan, opaque: "it starts shells within shells too deeply" }
   const text = joinContinuations(original)
@@ -64,8 +66,10 @@ async function planAt(original: string, depth: number): Promise<ShellPlan> {
   const found = walkCommands(tree, text)
   plan.commands.push(...found.commands)
   plan.files.push(...found.files)
-  const fault = layoutFault(tree, text) ?? found.fault
+  const misread = layoutFault(tree, text)
+  const fault = misread ?? found.fault
   if (fault !== undefined) plan.opaque = fault
+  plan.garbled = misread !== undefined || found.garbled
 
   for (const inner of found.texts) {
     const nested = await planAt(inner.text, depth + 1)
@@ -77,6 +81,7 @@ async function planAt(original: string, depth: number): Promise<ShellPlan> {
     plan.commands.push(...nested.commands.map(within))
     plan.files.push(...nested.files.map(within))
     if (nested.opaque !== undefined) plan.opaque ??= nested.opaque
+    plan.garbled ||= nested.garbled
   }
   return plan
 }

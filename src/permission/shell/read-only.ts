@@ -28,7 +28,9 @@ export function proveReadOnly(command: PlannedCommand): Proof | undefined {
 /** True for a text of nothing but proved commands, with git among them: only such a text has git allowed by proof. */
 export function needsHardenedGit(plan: ShellPlan): boolean {
   const proofs = plan.commands.map(proveReadOnly)
-  return plan.opaque === undefined && proofs.every(Boolean) && proofs.some((proof) => proof?.git)
+  return (
+    plan.opaque === undefined && !plan.garbled && proofs.every(Boolean) && proofs.some((proof) => proof?.git)
+  )
 }
 
 /** True for programs whose file operands are only ever read, whatever their options: {@link risksOf} knows those that write. */

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { systemCode } from "../../util/errors.ts"
 
 /** A directory with more entries than this is not looked through. */
-const maxEntries = 20_000
+const maxEntries = 10_000
 
 /**
  * The files below a directory for which `needsLeave` holds, at most ten; undefined where there are too many entries to

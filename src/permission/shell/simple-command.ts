@@ -1,5 +1,5 @@
 import { basename } from "node:path"
-import { builtinReason, evaluatedText, isHarmlessVariable, mayMove } from "./builtins.ts"
+import { builtinReason, evaluatedText, isHarmlessVariable, isReservedWord, mayMove } from "./builtins.ts"
 import { type Directories, enter } from "./directories.ts"
 import type { ShellNode } from "./parse.ts"
 import type { PlannedCommand } from "./plan.ts"
@@ -27,13 +27,17 @@ export function readSimpleCommand(
     } else if (child.type === "command_name" || wordTypes.has(child.type)) parts.push(child)
     else {
       reason ??= `${walk.source(child).slice(0, 40)} is not understood`
+      walk.found.garbled = true
       if (child.type === "subshell") walk.visit(child, at)
       else walk.substitutionsIn(child, at)
     }
   }
   parts.push(...extra)
   parts.sort((a, b) => a.start - b.start)
-  if (!areSeparate(walk, parts)) reason ??= "where its words end is not clear"
+  if (!areSeparate(walk, parts)) {
+    reason ??= "where its words end is not clear"
+    walk.found.garbled = true
+  }
   const source = node ? walk.source(node) : walk.between(parts[0]?.start ?? 0, parts.at(-1)?.end ?? 0)
   return addCommand(walk, {
     argv: parts.map((part) => walk.readWord(part, at)),
@@ -116,6 +120,10 @@ function addCommand(walk: Walk, command: Found): Exit {
   walk.found.commands.push(planned)
   const opaque = reason ?? wordsFault(program, argv) ?? builtinReason(name, words)
   if (opaque !== undefined) planned.opaque = opaque
+  if (isReservedWord(name)) {
+    walk.found.garbled = true
+    planned.denyForms.push(...tails(words))
+  }
 
   const evaluated = evaluatedText(name, words)
   if (evaluated !== undefined)

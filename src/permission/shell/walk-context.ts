@@ -9,6 +9,8 @@ export interface Walked {
   files: PlannedFile[]
   texts: { text: string; directories: Directories }[]
   fault?: string
+  /** Where commands begin and end is not certain: some may have been missed. */
+  garbled: boolean
 }
 
 /** Where the shell stands after a statement, by how the statement ended. */
@@ -44,7 +46,7 @@ export function createWalk(
   text: string,
   parts: Pick<Walk, "visit"> & { statements(node: ShellNode, at: Directories, walk: Walk): void },
 ): Walk {
-  const found: Walked = { commands: [], files: [], texts: [] }
+  const found: Walked = { commands: [], files: [], texts: [], garbled: false }
 
   function substitute(node: ShellNode, at: Directories): void {
     const written = walk.source(node).trimStart()

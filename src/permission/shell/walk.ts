@@ -168,6 +168,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
   /** Whatever it is: the commands in it are found, for denies, and the whole counts as not understood. */
   function notUnderstood(node: ShellNode, at: Directories): Exit {
     walk.fault(reasonFor(node.type))
+    if (!statementTypes.has(node.type)) walk.found.garbled = true
     for (const child of node.children) {
       if (statementTypes.has(child.type)) visit(child, undefined)
       else if (substitutionTypes.has(child.type)) walk.substitutionsIn(child, at)

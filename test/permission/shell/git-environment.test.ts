@@ -2,7 +2,8 @@ import { execFileSync, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, test } from "vitest"
-import { gitEnvironmentFor, hardenedGitEnvironment } from "../../../src/permission/shell/git-environment.ts"
+import { commandEnvironment } from "../../../src/permission/shell/command-environment.ts"
+import { hardenedGitEnvironment } from "../../../src/permission/shell/git-environment.ts"
 import { repositoryFault } from "../../../src/permission/shell/git-repository.ts"
 import { temporaryDirectory } from "../support.ts"
 
@@ -195,8 +196,11 @@ test("the hardened git still does its work", () => {
 })
 
 test("only a text of proved commands gets the hardened environment", async () => {
-  expect(await gitEnvironmentFor("git status && ls")).toEqual(hardenedGitEnvironment())
-  expect(await gitEnvironmentFor("git commit -m x")).toEqual({})
-  expect(await gitEnvironmentFor("git status && git push")).toEqual({})
-  expect(await gitEnvironmentFor("ls")).toEqual({})
+  expect(await commandEnvironment("git status && ls")).toEqual(hardenedGitEnvironment())
+  for (const name of ["g''it", "g\\it", "$'\\x67it'"]) {
+    expect(await commandEnvironment(`${name} status`)).toEqual(hardenedGitEnvironment())
+  }
+  expect(await commandEnvironment("git commit -m x")).toEqual({})
+  expect(await commandEnvironment("git status && git push")).toEqual({})
+  expect(await commandEnvironment("ls")).toEqual({})
 })

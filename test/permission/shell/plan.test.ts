@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: texts for a shell, not templates
 import { describe, expect, test } from "vitest"
 import { planCommand } from "../../../src/permission/shell/plan.ts"
 

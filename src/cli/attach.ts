@@ -1,0 +1,42 @@
+import { statSync } from "node:fs"
+import type { Tackle } from "../runtime.ts"
+import type { PromptFile } from "../session/session.ts"
+import { UsageError } from "../util/errors.ts"
+import { resolvePath } from "../util/paths.ts"
+
+/**
+ * What the model gets of the files that the person named with `--file`: just what `read` and, for a directory, `list`
+ * would give it, with their limits and their block around it. Naming a file is leave to read it; a rule may still deny.
+ * Throws `UsageError` for what cannot be attached.
+ */
+export async function attachFiles(
+  tackle: Tackle,
+  paths: readonly string[],
+  signal: AbortSignal,
+): Promise<PromptFile[]> {
+  const stop = tackle.on("permission.asked", (request) => void request.reply("once"))
+  try {
+    const attached: PromptFile[] = []
+    for (const path of paths) attached.push(...(await attach(tackle, path, signal)))
+    return attached
+  } finally {
+    stop()
+  }
+}
+
+async function attach(tackle: Tackle, given: string, signal: AbortSignal): Promise<PromptFile[]> {
+  const path = resolvePath(given, tackle.directory)
+  const isDirectory = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+  const call = isDirectory ? { tool: "list", input: { path } } : { tool: "read", input: { filePath: path } }
+  const { state } = await tackle.callTool({ tool: call.tool, input: JSON.stringify(call.input), signal })
+  if (state.status === "error") throw new UsageError(`${given} cannot be attached (--file): ${state.error}`)
+  if (state.attachments?.length) {
+    return state.attachments.map(({ mime, url, filename = given }) => ({ mime, url, filename }))
+  }
+  const text = isDirectory ? `<directory path="${path}">\n${state.output}\n</directory>` : state.output
+  return [{ mime: "text/plain", url: dataUrl(text), filename: given }]
+}
+
+function dataUrl(text: string): string {
+  return `data:text/plain;base64,${Buffer.from(text).toString("base64")}`
+}

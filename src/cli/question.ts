@@ -1,0 +1,31 @@
+import { isCancel } from "@clack/prompts"
+import { AbortedError } from "../util/abort.ts"
+
+interface Key {
+  ctrl?: boolean
+  name?: string
+}
+
+/**
+ * Puts a question of clack's to the person. Undefined: they left it with Escape. Throws `AbortedError` for Ctrl-C,
+ * which is no answer but an end to everything, and when the signal fires; the terminal is as it was in every case.
+ */
+export async function question<T>(
+  ask: (signal: AbortSignal) => Promise<T>,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<Exclude<T, symbol> | undefined> {
+  let interrupted = false
+  // At a question the terminal is in raw mode: Ctrl-C is a key and no signal, and clack takes it for Escape.
+  const onKey = (_text: unknown, key?: Key) => {
+    if (key?.ctrl && key.name === "c") interrupted = true
+  }
+  process.stdin.prependListener("keypress", onKey)
+  try {
+    const answer = await ask(signal)
+    if (!isCancel(answer)) return answer as Exclude<T, symbol>
+    if (interrupted || signal.aborted) throw new AbortedError("Interrupted at a question.")
+    return undefined
+  } finally {
+    process.stdin.off("keypress", onKey)
+  }
+}

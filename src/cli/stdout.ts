@@ -1,0 +1,28 @@
+/** What is written on stdout. */
+export interface Output {
+  write(text: string): unknown
+  isTTY?: boolean
+}
+
+const write = process.stdout.write.bind(process.stdout)
+
+/** Stdout, for Tackle alone once it is reserved. */
+export const stdout: Output = { write: (text) => write(text), isTTY: process.stdout.isTTY === true }
+
+/**
+ * From now on what other code of this process prints on stdout, such as a custom tool's `console.log`, goes to stderr:
+ * whoever reads our stdout reads answers and events and nothing else.
+ */
+export function reserveStdout(): void {
+  process.stdout.write = process.stderr.write.bind(process.stderr)
+}
+
+/**
+ * Ends the process with its exit code once all output is out. Nothing of ours is left to wait for; a timer or a socket
+ * that a custom tool left behind does not keep the command from ending.
+ */
+export async function leave(): Promise<never> {
+  await new Promise<unknown>((resolve) => write("", resolve))
+  await new Promise<unknown>((resolve) => process.stderr.write("", resolve))
+  process.exit()
+}

@@ -1,0 +1,171 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import { expect, onTestFinished } from "vitest"
+import type { EventOf, EventType, TackleEvent } from "../../src/event/events.ts"
+import { type ModelServer, type Script, startModelServer } from "../../src/testing/model-server.ts"
+import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
+
+/** The command as it stands in the repository. */
+export const tackleCommand = resolve(import.meta.dirname, "../../bin/tackle")
+
+/** How a command ended. One of `code` and `signal` is set. */
+export interface Ended {
+  code: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
+}
+
+/** A command that runs, with what it said so far. */
+export interface Started extends Ended {
+  child: ChildProcess
+  ended: Promise<Ended>
+}
+
+export interface StartOptions {
+  cwd?: string
+  /** Added to the isolated environment; undefined takes a variable away. */
+  env?: Record<string, string | undefined>
+  /** A text; or `open`, which never says anything and never ends. Default: closed. */
+  stdin?: string | { open: true }
+  /** The program in place of `bin/tackle`, with its first arguments. */
+  command?: [string, ...string[]]
+  /** When a command that does not end is killed, in milliseconds. Default 25 s. */
+  timeoutMs?: number
+}
+
+/** A person's machine: a project, a home, a data directory and a scripted model. Everything goes with the test. */
+export interface Machine {
+  project: TemporaryProject
+  home: string
+  data: string
+  server: ModelServer
+  env: Record<string, string>
+  start(args: readonly string[], options?: StartOptions): Started
+  run(args: readonly string[], options?: StartOptions): Promise<Ended>
+}
+
+export interface MachineOptions {
+  files?: Record<string, string>
+  git?: boolean
+  script?: Script
+  /** Merged over the config that names the scripted model as `test/m`. Null: no config at all. */
+  config?: Record<string, unknown> | null
+}
+
+export async function createMachine(options: MachineOptions = {}): Promise<Machine> {
+  const project = await temporaryProject(options.files ?? {}, { git: options.git ?? false })
+  const home = await mkdtemp(join(tmpdir(), "tackle-home-"))
+  const server = await startModelServer({ script: options.script ?? [] })
+  onTestFinished(async () => {
+    await server.close()
+    await project.remove()
+    await rm(home, { recursive: true, force: true, maxRetries: 3 })
+  })
+  const data = join(home, "data")
+  const env = {
+    PATH: process.env.PATH ?? "/usr/bin:/bin",
+    HOME: home,
+    XDG_CONFIG_HOME: join(home, "config"),
+    XDG_DATA_HOME: join(home, "share"),
+    TACKLE_DATA_DIR: data,
+    ...(options.config === null
+      ? {}
+      : { TACKLE_CONFIG_CONTENT: JSON.stringify({ ...modelConfig(server.url), ...options.config }) }),
+  }
+  const start = (args: readonly string[], given: StartOptions = {}) =>
+    startTackle(args, { cwd: project.directory, ...given, env: { ...env, ...given.env } })
+  return { project, home, data, server, env, start, run: (args, given) => start(args, given).ended }
+}
+
+/** Config whose model is `test/m` at the URL. */
+export function modelConfig(url: string): Record<string, unknown> {
+  return {
+    model: "test/m",
+    provider: { test: { options: { baseURL: url, apiKey: "k" }, models: { m: {} } } },
+  }
+}
+
+function startTackle(args: readonly string[], options: StartOptions): Started {
+  const [program, ...first] = options.command ?? [tackleCommand]
+  const child = spawn(program, [...first, ...args], {
+    cwd: options.cwd,
+    env: options.env,
+    stdio: [options.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+  })
+  const { promise, resolve: resolveEnded, reject } = Promise.withResolvers<Ended>()
+  const started: Started = { child, code: null, signal: null, stdout: "", stderr: "", ended: promise }
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+    started.stdout += text
+  })
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    started.stderr += text
+  })
+  // A command that reads no input closes it.
+  child.stdin?.on("error", () => {})
+  if (typeof options.stdin === "string") child.stdin?.end(options.stdin)
+  const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? 25_000)
+  onTestFinished(() => {
+    child.kill("SIGKILL")
+  })
+  child.once("error", reject)
+  child.once("close", (code, signal) => {
+    clearTimeout(timer)
+    Object.assign(started, { code, signal })
+    resolveEnded(started)
+  })
+  return started
+}
+
+/** Waits, looking every 20 ms, for what a running command will do. */
+export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 20_000
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`Waited in vain: ${what}.`)
+    await new Promise((next) => setTimeout(next, 20))
+  }
+}
+
+/** What a run in JSON mode printed: every line an event, nothing else, the last one the end. */
+export function eventsOf(run: Ended): TackleEvent[] {
+  const lines = run.stdout.split("\n")
+  expect(lines.pop(), "stdout ends with a newline").toBe("")
+  const events = lines.map((line) => JSON.parse(line) as TackleEvent)
+  for (const event of events) {
+    expect(event).toMatchObject({
+      type: expect.any(String),
+      time: expect.any(Number),
+      sessionID: expect.any(String),
+    })
+  }
+  expect(events.at(-1)?.type, run.stderr).toBe("run.completed")
+  expect(events.filter(({ type }) => type === "run.completed")).toHaveLength(1)
+  return events
+}
+
+/** The events of one type. */
+export function only<T extends EventType>(events: readonly TackleEvent[], type: T): EventOf<T>[] {
+  return events.filter((event): event is EventOf<T> => event.type === type)
+}
+
+/** The last event of a run in JSON mode, held against the exit code of the process. */
+export function endOf(run: Ended): EventOf<"run.completed"> {
+  const [end] = only(eventsOf(run), "run.completed")
+  if (!end) throw new Error("There is no run.completed.")
+  expect(run.code).toBe(end.exitCode)
+  return end
+}
+
+/** The last state of every call, in order: `["read", "completed", "…output or error…"]`. */
+export function callsOf(run: Ended): [tool: string, status: string, text: string][] {
+  const calls = new Map<string, [string, string, string]>()
+  for (const { part } of only(eventsOf(run), "part.updated")) {
+    if (part.type !== "tool") continue
+    const { state } = part
+    const text = state.status === "completed" ? state.output : state.status === "error" ? state.error : ""
+    calls.set(part.id, [part.tool, state.status, text])
+  }
+  return [...calls.values()]
+}

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest"
+import { createMachine } from "./run-tackle.ts"
+
+test("in text mode the answer goes to stdout and everything about the calls to stderr", async () => {
+  const machine = await createMachine({
+    files: { "notes.txt": "seven\n" },
+    script: [
+      {
+        text: "I will look.",
+        calls: [
+          { name: "read", arguments: { filePath: "notes.txt" } },
+          {
+            name: "bash",
+            arguments: { command: `echo ${"long ".repeat(60)}; exit 3`, description: "Say much" },
+          },
+          { name: "edit", arguments: { filePath: "notes.txt", oldString: "nine", newString: "ten" } },
+        ],
+      },
+      { text: "It says \u001b[31mseven\u001b[0m." },
+    ],
+  })
+  const run = await machine.run(["run", "--auto", "what do the notes say?"])
+  expect(run.code).toBe(0)
+  // A pipe gets the words as they are.
+  expect(run.stdout).toBe("I will look.\nIt says \u001b[31mseven\u001b[0m.\n")
+  expect(run.stderr).toMatch(/^session ses_\w+ · build$/m)
+  expect(run.stderr).toMatch(/^· read notes\.txt$/m)
+  expect(run.stderr).toMatch(/^✓ read notes\.txt · 1 line$/m)
+  expect(run.stderr).toMatch(/^! bash echo long .*… · exit 3$/m)
+  expect(run.stderr).toMatch(/^✗ edit notes\.txt$/m)
+  expect(run.stderr).toMatch(/^done · [\d.]+ s · \d+ \+ \d+ tokens$/m)
+  expect(run.stderr).toMatch(/^go on with: tackle run -s ses_\w+ "…"$/m)
+  expect(run.stderr).not.toContain("\u001b")
+  for (const line of run.stderr.split("\n")) expect([...line].length).toBeLessThanOrEqual(120)
+})

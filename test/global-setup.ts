@@ -1,0 +1,20 @@
+import { execFileSync } from "node:child_process"
+import { readdirSync, statSync } from "node:fs"
+import { join, resolve } from "node:path"
+
+const root = resolve(import.meta.dirname, "..")
+
+/** Builds the command where a source is newer than it, so that no test runs what was built before. */
+export default function buildOnce(): void {
+  const built = statSync(join(root, "dist/cli/main.js"), { throwIfNoEntry: false })?.mtimeMs ?? 0
+  if (newest("src") <= built && newest("scripts/build.ts") <= built && newest("package.json") <= built) return
+  execFileSync(process.execPath, [join(root, "scripts/build.ts")], { stdio: "inherit" })
+}
+
+/** When a file, or anything below a directory, was changed last. */
+function newest(name: string): number {
+  const path = join(root, name)
+  if (statSync(path).isFile()) return statSync(path).mtimeMs
+  const entries = readdirSync(path, { recursive: true, withFileTypes: true })
+  return Math.max(...entries.map((entry) => statSync(join(entry.parentPath, entry.name)).mtimeMs))
+}
