@@ -20,7 +20,8 @@ export function builtinAgents(): Agent[] {
       prompt: readText(new URL("./plan.md", import.meta.url)),
       steps: defaultSteps,
       permission: [],
-      ceiling: [rule("*", "allow"), rule("edit", "deny")],
+      // Without a sandbox a rule cannot tell which commands change nothing, so there are none.
+      ceiling: [rule("*", "allow"), rule("edit", "deny"), rule("bash", "deny")],
     },
   ]
 
