@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs"
 import { createRequire } from "node:module"
 import { fileURLToPath } from "node:url"
-import type { Node, Parser } from "web-tree-sitter"
+import { setFlagsFromString } from "node:v8"
+import type { Node, Language as TreeSitterLanguage, Parser as TreeSitterParser } from "web-tree-sitter"
 
 /** A node of the syntax tree as plain data. Positions are indices into the text. */
 export interface ShellNode {
@@ -38,10 +39,31 @@ export async function parseShell(text: string): Promise<ShellNode | undefined> {
   }
 }
 
-let loaded: Promise<Parser> | undefined
+let loaded: Promise<TreeSitterParser> | undefined
 
-async function loadParser(): Promise<Parser> {
+/**
+ * The grammar is one giant function. V8's optimising compiler would take 500 MB of memory and both cores for it, in the
+ * background of the first commands; the baseline code parses one in well under a millisecond. A module keeps the budget
+ * with which it is compiled, so the setting is back to V8's default for whatever comes after.
+ */
+async function loadParser(): Promise<TreeSitterParser> {
   const { Language, Parser } = await import("web-tree-sitter")
+  setFlagsFromString(`--wasm-tiering-budget=${neverOptimised}`)
+  try {
+    return await openParser(Language, Parser)
+  } finally {
+    setFlagsFromString(`--wasm-tiering-budget=${defaultTieringBudget}`)
+  }
+}
+
+/** As many bytes of code have to run before V8 optimises: the largest it takes, and what it has by default. */
+const neverOptimised = 2_000_000_000
+const defaultTieringBudget = 13_000_000
+
+async function openParser(
+  Language: typeof TreeSitterLanguage,
+  Parser: typeof TreeSitterParser,
+): Promise<TreeSitterParser> {
   await Parser.init({
     locateFile: () => locate("web-tree-sitter.wasm", "web-tree-sitter/web-tree-sitter.wasm"),
   })
