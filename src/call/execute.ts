@@ -68,7 +68,8 @@ export async function executeCall(
   } catch (error) {
     progressing.stop()
     const failure = settleFailure(error, { callID: call.callID, tool: tool.id, turn: host.turn })
-    prepared.past.result = digest(failure.error)
+    // A refused loop got no new result: it must not look like a change, which would let the next rounds run.
+    if (failure.metadata.kind !== "loop") prepared.past.result = digest(failure.error)
     const failed = fail(state, failure, Date.now())
     await report(failed)
     return { callID: call.callID, state: failed }

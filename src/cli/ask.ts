@@ -12,18 +12,13 @@ export async function askAtTerminal(
   request: PermissionRequest,
   { worktree, signal }: { worktree: string; signal: AbortSignal },
 ): Promise<PermissionReply> {
-  process.stderr.write(`${describeRequest(request)}\n`)
-  const remembered = request.always.map((pattern) => `${request.permission}: ${visible(pattern)}`).join(", ")
+  process.stderr.write(`${describeRequest(request, worktree)}\n`)
   const always =
     request.always.length === 0
       ? []
       : [
-          { value: "session" as const, label: "always, in this session", hint: `allows ${remembered}` },
-          {
-            value: "project" as const,
-            label: "always, in this project",
-            hint: `allows ${remembered} in ${worktree}`,
-          },
+          { value: "session" as const, label: "always, in this session" },
+          { value: "project" as const, label: "always, in this project", hint: worktree },
         ]
   const choose = (stop: AbortSignal) =>
     select({
@@ -52,24 +47,43 @@ export async function askAtTerminal(
 }
 
 /** What is asked for, whole and with every hidden character made visible. */
-export function describeRequest({ permission, patterns, metadata }: PermissionRequest): string {
-  const lines = [style.bold(`? ${permission}`)]
-  for (const pattern of patterns)
-    lines.push(
-      ...visible(pattern)
-        .split("\n")
-        .map((line) => `    ${line}`),
-    )
-  for (const [name, value] of Object.entries(metadata)) {
-    if (name === "diff" && typeof value === "string") lines.push(...diffLines(value))
-    else if (noted.has(name)) lines.push(style.dim(`  ${name}: ${visible(words(value))}`))
+export function describeRequest(request: PermissionRequest, worktree: string): string {
+  const { permission, patterns, always, metadata } = request
+  const command = typeof metadata.command === "string" ? metadata.command : undefined
+  // The command as it was written says more than the parts of it that need leave.
+  const subject = permission === "bash" && command !== undefined ? [command] : patterns
+  const lines = [style.bold(`? ${permission}`), ...subject.flatMap((text) => indented(text, "    "))]
+  if (typeof metadata.diff === "string") lines.push(...diffLines(metadata.diff))
+  for (const [name, value] of details(request, subject)) {
+    if (value === worktree) continue
+    const [first = "", ...more] = indented(value, "    ")
+    lines.push(...[`  ${name}: ${first.trimStart()}`, ...more].map(style.dim))
   }
   if (metadata.invisibleCharacters)
     lines.push(style.yellow("  It holds characters that cannot be seen; they are shown as <…>."))
+  if (always.length > 0) {
+    const rules = always.map((pattern) => `${permission}: ${visible(pattern)}`)
+    lines.push(style.dim(`  always would allow ${rules.join(", ")}`))
+  }
   return lines.join("\n")
 }
 
+/** What helps to decide beside the subject, with its name. What would only repeat the subject is left out. */
+function details(
+  { patterns, metadata }: PermissionRequest,
+  subject: readonly string[],
+): [name: string, text: string][] {
+  const repeated = (text: string) => subject.some((part) => text === part || text.endsWith(`/${part}`))
+  const parts = patterns.filter((pattern) => !repeated(pattern)).join("\n")
+  const named = Object.entries(metadata).filter(([name]) => noted.has(name))
+  return [
+    ["asks for", parts],
+    ...named.map(([name, value]): [string, string] => [name, words(value)]),
+  ].filter((entry): entry is [string, string] => entry[1] !== "" && !repeated(String(entry[1])))
+}
+
 const noted: ReadonlySet<string> = new Set([
+  "command",
   "description",
   "workdir",
   "resolved",
@@ -78,13 +92,23 @@ const noted: ReadonlySet<string> = new Set([
   "count",
 ])
 
+function indented(text: string, indent: string): string[] {
+  return visible(text)
+    .split("\n")
+    .map((line) => indent + line)
+}
+
 function words(value: unknown): string {
   if (Array.isArray(value)) return value.map(words).join(", ")
   return typeof value === "string" ? value : JSON.stringify(value)
 }
 
+/** Without the head that names the file: the question has named it. */
 function diffLines(diff: string): string[] {
-  const lines = diff.split("\n")
+  const lines = diff
+    .trimEnd()
+    .split("\n")
+    .filter((line) => !/^(Index: |={20,}$)/.test(line))
   const shown = lines.slice(0, maxDiffLines).map((line) => {
     const text = `  ${visible(line)}`
     if (line.startsWith("+")) return style.green(text)

@@ -38,7 +38,7 @@ async function offer(server: LocalServer): Promise<string | undefined> {
       signal,
       options: [
         ...server.models.slice(0, 20).map((model) => ({ value: model, label: model })),
-        { value: "", label: "no", hint: "and do not ask again" },
+        { value: "", label: "no, and do not ask again" },
       ],
     }),
   )

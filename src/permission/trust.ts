@@ -64,7 +64,8 @@ function load(path: string): { directories: Directories; problem?: string } {
   try {
     text = readFileSync(path, "utf8")
   } catch (error) {
-    return systemCode(error) === "ENOENT" ? { directories } : failed(errorMessage(error))
+    const missing = ["ENOENT", "ENOTDIR"].includes(systemCode(error) ?? "")
+    return missing ? { directories } : failed(errorMessage(error))
   }
   const parsed = parseJson(text)
   if (!parsed.ok) return failed("it is no JSON")

@@ -265,7 +265,8 @@ describe("progress", () => {
 
   test("many writes make few reports, and none after the end", async () => {
     const result = await bash({
-      command: "for i in $(seq 300); do echo $i; sleep 0.001; done; (sleep 0.08; echo late; sleep 30) &",
+      command:
+        "for i in $(seq 300); do echo $i; sleep 0.001; done; sleep 0.15; (sleep 0.08; echo late; sleep 30) &",
     })
     const reports = ctx.reported.length
     // The first, the last, and ten a second between them.

@@ -19,6 +19,8 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
   const { output, notes, worktree } = options
   const live = notes.isTTY === true
   const width = () => notes.columns || (live ? 80 : logWidth)
+  /** Sentences are broken for a terminal's eyes alone: in a log they stay whole, for those who search it. */
+  const proseWidth = () => (live ? width() : Number.POSITIVE_INFINITY)
   const status = createStatusLine(notes)
   const running = new Map<string, ToolPart>()
   /** Text that was shown so far, by part. */
@@ -70,7 +72,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
         status.set(undefined)
         return
       case "retry":
-        noteAll(wrapped(retryText(part), width(), 3), style.yellow)
+        noteAll(wrapped(retryText(part), proseWidth(), 3), style.yellow)
         return
     }
   }
@@ -134,7 +136,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
           note(style.yellow("⊘ --auto does not answer this; it was refused"))
         return
       case "session.error":
-        noteAll(wrapped(`✗ ${event.error.message}`, width()), style.red)
+        noteAll(wrapped(`✗ ${event.error.message}`, proseWidth()), style.red)
         return
       case "run.completed":
         status.set(undefined)

@@ -1,0 +1,35 @@
+import { appendFile } from "node:fs/promises"
+import { join } from "node:path"
+import { setTimeout as wait } from "node:timers/promises"
+import { Tool } from "tackle/tool"
+import { z } from "zod"
+
+const steps = ["build", "test", "upload"]
+
+/** Takes its time, so that there is something to see: progress while it works, and an end when it is interrupted. */
+export default Tool.define("release", {
+  description: "Releases the project under a version. Only when the person asked for a release.",
+  parameters: z.object({
+    version: z
+      .string()
+      .regex(/^\d+\.\d+\.\d+$/, "three numbers with dots")
+      .describe("Such as 1.2.0"),
+    dryRun: z.boolean().default(false).describe("Only tell what would be done"),
+  }),
+  access: "execute",
+  serial: true,
+  timeout: 60_000,
+  // Rules and questions see the version alone: `"release": { "0.*": "deny" }`.
+  ask: ({ version }) => ({ patterns: [version] }),
+  async execute({ version, dryRun }, ctx) {
+    for (const [index, step] of steps.entries()) {
+      await ctx.metadata({ title: `${version}: ${step}`, progress: index / steps.length })
+      if (!dryRun) await wait(100, undefined, { signal: ctx.abort })
+    }
+    if (!dryRun) await appendFile(join(ctx.directory, "RELEASES"), `${version}\n`)
+    return {
+      title: version,
+      output: `${dryRun ? "Would release" : "Released"} ${version}: ${steps.join(", ")}.`,
+    }
+  },
+})

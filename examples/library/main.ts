@@ -1,0 +1,61 @@
+/**
+ * An engine inside a program of its own: one own tool, a person's answer given by code, everything kept in memory.
+ * The model is a script, so that this runs without a key: `node examples/library/main.ts`.
+ */
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { createTackle, Tool } from "tackle"
+import { createMemoryStore } from "tackle/store/memory"
+import { startModelServer } from "tackle/testing"
+import { z } from "zod"
+
+const weather = Tool.define("weather", {
+  description: "Tells the weather of a city.",
+  parameters: z.object({ city: z.string().describe("Its English name") }),
+  async execute({ city }, ctx) {
+    await ctx.metadata({ title: `asking about ${city}` })
+    return { title: city, output: `It rains in ${city}.`, metadata: { rain: true } }
+  },
+})
+
+// What a real model would say: it reads a file, then calls the tool, then answers.
+const server = await startModelServer({
+  script: [
+    { calls: [{ name: "read", arguments: { filePath: "trip.txt" } }] },
+    { calls: [{ name: "weather", arguments: { city: "Bergen" } }] },
+    { text: "Take an umbrella." },
+  ],
+})
+
+const directory = await mkdtemp(join(tmpdir(), "tackle-example-"))
+await writeFile(join(directory, "trip.txt"), "On Friday to Bergen.\n")
+
+const tackle = await createTackle({
+  directory,
+  dataDirectory: join(directory, ".data"),
+  store: createMemoryStore(),
+  model: "script/m",
+  providers: { script: { options: { baseURL: server.url } } },
+  tools: [weather],
+})
+
+// Reading is allowed from the start; a tool of one's own asks, unless `permission: { weather: "allow" }` is given.
+tackle.on("permission.asked", async (request) => {
+  console.log(`asked: ${request.permission} ${request.patterns.join(" ")}`)
+  await request.reply(request.permission === "weather" ? "once" : "reject")
+})
+
+const session = await tackle.sessions.create()
+for await (const event of session.prompt("What do I need for my trip?")) {
+  if (event.type === "part.updated" && event.part.type === "tool") {
+    const { tool, state } = event.part
+    if (state.status === "completed") console.log(`${tool}: ${state.title}`)
+    if (state.status === "error") console.log(`${tool} failed: ${state.error}`)
+  }
+  if (event.type === "run.completed") console.log(`${event.status}: ${event.text}`)
+}
+
+await tackle.close()
+await server.close()
+await rm(directory, { recursive: true })

@@ -1,0 +1,96 @@
+import { readFileSync } from "node:fs"
+import { join, resolve } from "node:path"
+import { expect, test } from "vitest"
+import { createMachine } from "./run-tackle.ts"
+
+const manifest = JSON.parse(readFileSync(resolve(import.meta.dirname, "../../package.json"), "utf8"))
+
+test("help and version need nothing, not even a place to write", async () => {
+  const machine = await createMachine({ files: { file: "" } })
+  const env = { TACKLE_DATA_DIR: machine.project.path("file/data"), TACKLE_CONFIG_CONTENT: "{broken" }
+  const run = (...args: string[]) => machine.run(args, { env })
+  const [version, help, alone, runHelp, ofRun] = await Promise.all([
+    run("--version"),
+    run("--help"),
+    run(),
+    run("run", "--help"),
+    run("help", "run"),
+  ])
+  expect(version).toMatchObject({ code: 0, stdout: `${manifest.version}\n`, stderr: "" })
+  expect(help).toMatchObject({ code: 0, stderr: "" })
+  expect(alone).toMatchObject({ code: 0, stdout: help.stdout })
+  expect(runHelp).toMatchObject({ code: 0, stdout: ofRun.stdout })
+  for (const name of ["run", "tool", "session", "config", "models", "trust", "doctor"]) {
+    expect(help.stdout).toMatch(new RegExp(`^ {2}${name}\\b`, "m"))
+  }
+  for (const flag of [
+    "--model",
+    "--agent",
+    "--session",
+    "--continue",
+    "--format",
+    "--auto",
+    "--allow",
+    "--deny",
+  ]) {
+    expect(runHelp.stdout).toContain(flag)
+  }
+  for (const line of (help.stdout + runHelp.stdout).split("\n")) expect(line.length).toBeLessThanOrEqual(80)
+})
+
+test("config show names files and rules and hides keys; config schema is a schema; models and doctor look around", async () => {
+  const machine = await createMachine({
+    config: { permission: { bash: { "git push*": "deny" } } },
+    files: { "opencode.json": '{ "theme": "dark", "permission": { "edit": "deny" } }' },
+  })
+  const secret = { provider: { own: { options: { apiKey: "sk-secret", headers: { "x-token": "hidden" } } } } }
+  const env = { TACKLE_CONFIG: machine.project.path("extra.json") }
+  await machine.project.write("extra.json", JSON.stringify(secret))
+  const [text, json, schema, models, modelsJson, doctor, doctorJson] = await Promise.all([
+    machine.run(["config", "show"], { env }),
+    machine.run(["config", "show", "--format", "json"], { env }),
+    machine.run(["config", "schema"]),
+    machine.run(["models"]),
+    machine.run(["models", "--format", "json"]),
+    machine.run(["doctor"]),
+    machine.run(["doctor", "--format", "json"]),
+  ])
+  expect(text.code).toBe(0)
+  expect(text.stdout).toContain(`${env.TACKLE_CONFIG} (tackle, env)`)
+  expect(text.stdout).toMatch(/^ {2}deny {2}bash: git push\* {3}\(TACKLE_CONFIG_CONTENT:1\)$/m)
+  expect(text.stdout).toMatch(/^ {2}deny {2}edit: \* {3}\(.*opencode\.json:1\)$/m)
+  expect(text.stdout).toContain("this project is not trusted: opencode.json: theme")
+  for (const output of [text.stdout, json.stdout]) {
+    expect(output).not.toContain("sk-secret")
+    expect(output).not.toContain("hidden")
+  }
+  expect(JSON.parse(json.stdout)).toMatchObject({ projectTrusted: false, config: { model: "test/m" } })
+  expect(JSON.parse(schema.stdout)).toMatchObject({
+    type: "object",
+    properties: { permission: {}, provider: {} },
+  })
+  expect(models.stdout).toMatch(/^test\/m {2}m \(configured\)$/m)
+  expect(models.stdout).toMatch(/^tackle\/offline /m)
+  expect(JSON.parse(modelsJson.stdout)).toMatchObject({
+    current: "test/m",
+    models: [{ ref: { modelID: "m" } }, {}],
+  })
+  expect(doctor.code).toBe(0)
+  for (const check of ["node", "data directory", "config", "search", "shell parser", "tools", "model"]) {
+    expect(doctor.stdout).toMatch(new RegExp(`^[✓!] ${check} `, "m"))
+  }
+  const { findings } = JSON.parse(doctorJson.stdout)
+  expect(findings.every(({ status }: { status: string }) => ["ok", "warn"].includes(status))).toBe(true)
+})
+
+test("files of the person and of the project rise in order up to the flags", async () => {
+  const machine = await createMachine({ config: null, files: { "tackle.toml": 'model = "test/project"\n' } })
+  const user = join(machine.home, "config/tackle")
+  const { mkdir, writeFile } = await import("node:fs/promises")
+  await mkdir(user, { recursive: true })
+  await writeFile(join(user, "tackle.jsonc"), '{ "model": "test/user", /* mine */ "default_agent": "plan" }')
+  const show = async (...flags: string[]) =>
+    JSON.parse((await machine.run(["config", "show", "--format", "json", ...flags])).stdout).config
+  expect(await show()).toEqual({ model: "test/user", default_agent: "plan" })
+  expect(await show("--trust")).toEqual({ model: "test/project", default_agent: "plan" })
+})

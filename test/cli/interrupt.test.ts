@@ -1,0 +1,81 @@
+import { readFile } from "node:fs/promises"
+import { expect, test } from "vitest"
+import { callsOf, createMachine, endOf, type Machine, type Started, until } from "./run-tackle.ts"
+
+const command = "echo $$ > pid; sleep 300 & echo $! >> pid; wait"
+
+/** The model says a word slowly, runs a command that never ends, or says nothing at all, as the prompt wants it. */
+async function createSlowMachine(): Promise<Machine> {
+  return createMachine({
+    script: ({ body }) => {
+      const prompt = body.messages.findLast(({ role }) => role === "user")?.content
+      if (prompt === "talk") return { text: "word ".repeat(5_000), pieceSize: 5, pieceDelayMs: 20 }
+      if (prompt === "work")
+        return { calls: [{ name: "bash", arguments: { command, description: "Never end" } }] }
+      if (prompt === "be silent") return { fault: "hang" }
+      return { text: "Here I am." }
+    },
+  })
+}
+
+function start(machine: Machine, prompt: string): Started {
+  return machine.start(["run", "--auto", "--format", "json", prompt])
+}
+
+test("Ctrl-C and SIGTERM end a run in order with 130, whatever it is doing", async () => {
+  const machine = await createSlowMachine()
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    const talking = start(machine, "talk")
+    await until("the first words", () => talking.stdout.includes("part.delta"))
+    talking.child.kill(signal)
+    const said = endOf(await talking.ended)
+    expect(said).toMatchObject({ status: "interrupted", exitCode: 130, text: expect.stringMatching(/^word/) })
+
+    const requests = machine.server.requests.length
+    const waiting = start(machine, "be silent")
+    await until("the request", () => machine.server.requests.length > requests)
+    waiting.child.kill(signal)
+    expect(endOf(await waiting.ended)).toMatchObject({ status: "interrupted", exitCode: 130, text: "" })
+    expect(waiting.stderr).toBe("")
+  }
+})
+
+test("an interrupted command is gone with all it started, and the session goes on", async () => {
+  const machine = await createSlowMachine()
+  const working = start(machine, "work")
+  const pids = async () =>
+    (await readFile(machine.project.path("pid"), "utf8").catch(() => "")).match(/\d+/g) ?? []
+  await until("both processes", async () => (await pids()).length === 2)
+  working.child.kill("SIGINT")
+  const ended = await working.ended
+  expect(endOf(ended)).toMatchObject({ status: "interrupted", exitCode: 130 })
+  expect(callsOf(ended)).toMatchObject([["bash", "error", expect.stringContaining("aborted")]])
+  for (const pid of await pids()) expect(() => process.kill(Number(pid), 0)).toThrow("ESRCH")
+
+  const next = await machine.run(["run", "-c", "are you there?"])
+  expect(next).toMatchObject({ code: 0, stdout: "Here I am.\n" })
+  const told = machine.server.requests.at(-1)?.body.messages.find(({ role }) => role === "tool")
+  expect(told?.content).toMatch(/^Error: /)
+})
+
+test("a second Ctrl-C does not wait for anything", async () => {
+  const machine = await createMachine({
+    files: {
+      ".tackle/tool/stubborn.ts": `
+        import { z } from "zod"
+        export default {
+          description: "Takes no notice of anything.",
+          args: {},
+          execute: () => new Promise(() => setInterval(() => {}, 1000)),
+        }`,
+    },
+    script: [{ calls: [{ name: "stubborn", arguments: {} }] }],
+  })
+  const run = machine.start(["run", "--trust", "--auto", "--format", "json", "go"])
+  await until("the call runs", () => run.stdout.includes('"status":"running"'))
+  run.child.kill("SIGINT")
+  await new Promise((next) => setTimeout(next, 100))
+  run.child.kill("SIGINT")
+  expect(await run.ended).toMatchObject({ code: 130 })
+  expect(run.stdout).not.toContain("run.completed")
+})

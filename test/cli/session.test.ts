@@ -1,0 +1,63 @@
+import { expect, test } from "vitest"
+import { createMachine } from "./run-tackle.ts"
+
+test("sessions are listed, shown, exported and deleted", async () => {
+  const machine = await createMachine({
+    files: { "a.txt": "seven\n" },
+    script: [
+      { text: "Reading.", calls: [{ name: "read", arguments: { filePath: "a.txt" } }] },
+      { text: "Seven.\u001b[2J" },
+      { text: "Hello." },
+    ],
+  })
+  const empty = await machine.run(["session", "show"])
+  expect(empty).toMatchObject({ code: 2, stderr: "tackle: There is no session of this project yet.\n" })
+  await machine.run(["run", "what does a.txt say?"])
+  await machine.run(["run", "hello"])
+  const list = await machine.run(["session", "list"])
+  expect(list.stdout).toMatch(
+    /^ses_\w+ {2}\d{4}-\d\d-\d\d \d\d:\d\d {2}hello\nses_\w+ .* {2}what does a\.txt say\?\n$/,
+  )
+  const [latest = "", first = ""] = list.stdout.match(/ses_\w+/g) ?? []
+
+  const [elsewhere, everywhere, json, shown, shownJson, exported, unknown] = await Promise.all([
+    machine.run(["session", "list", "--dir", machine.home]),
+    machine.run(["session", "list", "--dir", machine.home, "--all"]),
+    machine.run(["session", "list", "--format", "json"]),
+    machine.run(["session", "show", first]),
+    machine.run(["session", "show", "--format", "json"]),
+    machine.run(["session", "export", first]),
+    machine.run(["session", "show", "ses_none"]),
+  ])
+  expect(elsewhere.stdout).toBe("No sessions yet.\n")
+  expect(everywhere.stdout).toContain(`what does a.txt say? [${machine.project.directory}]`)
+  expect(JSON.parse(json.stdout).sessions).toMatchObject([
+    { id: latest },
+    { id: first, title: "what does a.txt say?" },
+  ])
+  expect(shown.stdout).toMatch(/^> what does a\.txt say\?\n\nReading\.\n\n✓ read a\.txt · 1 line\n/m)
+  // What is stored cannot move the cursor of whoever looks at it.
+  expect(shown.stdout).toContain("Seven.<U+001B>[2J")
+  expect(JSON.parse(shownJson.stdout)).toMatchObject({ session: { id: latest }, messages: [{}, {}] })
+  const { format, version, session, messages, todos } = JSON.parse(exported.stdout)
+  expect({ format, version, id: session.id, todos }).toEqual({
+    format: "tackle.session",
+    version: 1,
+    id: first,
+    todos: [],
+  })
+  expect(messages.map(({ message }: { message: { role: string } }) => message.role)).toEqual([
+    "user",
+    "assistant",
+    "assistant",
+  ])
+  expect(unknown).toMatchObject({ code: 2, stdout: "" })
+
+  const deleted = await machine.run(["session", "delete", "ses_none", latest])
+  expect(deleted).toMatchObject({
+    code: 2,
+    stdout: `Deleted ${latest}.\n`,
+    stderr: expect.stringContaining("ses_none"),
+  })
+  expect((await machine.run(["session", "list"])).stdout.match(/ses_\w+/g)).toEqual([first])
+})

@@ -1,0 +1,30 @@
+import { expect, test } from "vitest"
+import { createMachine } from "./run-tackle.ts"
+
+test("stdin is the message for - and where no message is given, and is left alone otherwise", async () => {
+  const machine = await createMachine({
+    script: ({ body }) => ({ text: `You said ${JSON.stringify(body.messages.at(-1)?.content)}.` }),
+  })
+  const dash = await machine.run(["run", "-"], { stdin: "from\nthe pipe\n" })
+  expect(dash).toMatchObject({ code: 0, stdout: 'You said "from\\nthe pipe".\n' })
+  const none = await machine.run(["run"], { stdin: "piped" })
+  expect(none).toMatchObject({ code: 0, stdout: 'You said "piped".\n' })
+  // The pipe is never closed: reading it would hang.
+  const given = await machine.run(["run", "two", "words"], { stdin: { open: true } })
+  expect(given).toMatchObject({ code: 0, stdout: 'You said "two words".\n' })
+  const blank = await machine.run(["run", "-"], { stdin: " \n" })
+  expect(blank).toMatchObject({ code: 2, stderr: "tackle: The message is empty: stdin held no text.\n" })
+  const input = await machine.run(["tool", "call", "glob", "-"], { stdin: '{"pattern":"*.none"}' })
+  expect(input.code).toBe(0)
+})
+
+test("whoever stops reading our output stops the command too", async () => {
+  const machine = await createMachine({
+    script: [{ text: "word ".repeat(9_000), pieceSize: 5, pieceDelayMs: 5 }],
+  })
+  const run = machine.start(["run", "--format", "json", "talk"])
+  run.child.stdout?.once("data", () => run.child.stdout?.destroy())
+  const { code } = await run.ended
+  expect(code).toBe(130)
+  expect(run.stderr).toBe("")
+})

@@ -1,0 +1,90 @@
+import { chmod, mkdir, readFile, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { expect, test } from "vitest"
+import { callsOf, createMachine, endOf } from "./run-tackle.ts"
+
+test("a database that cannot be used is named with the next move, and left as it is", async () => {
+  const machine = await createMachine({ script: [{ text: "Never." }] })
+  const path = join(machine.data, "tackle.db")
+  await machine.run(["session", "list"])
+  const newer = new DatabaseSync(path)
+  newer.exec("PRAGMA user_version = 999")
+  newer.close()
+  const before = await readFile(path)
+  for (const args of [
+    ["run", "hi"],
+    ["session", "list"],
+    ["tool", "list"],
+  ]) {
+    const run = await machine.run(args)
+    expect(run).toMatchObject({ code: 1, stdout: "" })
+    expect(run.stderr).toMatch(
+      /^tackle: The database \/.*tackle\.db has version 999; .*Update Tackle, or set TACKLE_DATA_DIR/,
+    )
+    expect(run.stderr).not.toContain("defect")
+  }
+  expect(await readFile(path)).toEqual(before)
+
+  await writeFile(path, "this is no database at all, but long enough to look into ".repeat(40))
+  const corrupt = await machine.run(["run", "hi"])
+  expect(corrupt).toMatchObject({ code: 1, stdout: "" })
+  expect(corrupt.stderr).toMatch(/tackle\.db is no database\. Move it away and start again/)
+  expect(machine.server.requests).toEqual([])
+})
+
+test("a data directory that cannot be made is named with the variable that moves it", async () => {
+  const machine = await createMachine({ files: { file: "" } })
+  const env = { TACKLE_DATA_DIR: machine.project.path("file", "data") }
+  const run = await machine.run(["run", "hi"], { env })
+  expect(run).toMatchObject({ code: 1, stdout: "" })
+  expect(run.stderr).toMatch(
+    /^tackle: The database .*file\/data\/tackle\.db cannot be written \(ENOTDIR\)\..*TACKLE_DATA_DIR/,
+  )
+  expect((await machine.run(["trust"], { env })).code).toBe(0)
+  const doctor = await machine.run(["doctor"], { env })
+  expect(doctor.code).toBe(1)
+  expect(doctor.stdout).toMatch(/^✗ data directory .*file\/data/m)
+})
+
+test("output whose full text cannot be kept is still given, with a note", async () => {
+  const machine = await createMachine({
+    config: { truncate: { spillBytes: 5_000 } },
+    files: { "long.txt": "line\n".repeat(5_000) },
+    script: ({ body }) => {
+      if (body.messages.at(-1)?.role === "tool") return { text: "Done." }
+      return {
+        calls: [{ name: "bash", arguments: { command: "cat long.txt; echo last", description: "Say much" } }],
+      }
+    },
+  })
+  const capped = callsOf(await machine.run(["run", "--auto", "--format", "json", "go"]))[0]?.[2] ?? ""
+  expect(capped).toMatch(/^\[Output cut: it has 5001 lines.*As much of it as a file may hold: \/\S+\.txt\./)
+  expect(capped).toMatch(/\nlast\n/)
+  const [file] = /\/\S+\.txt/.exec(capped) ?? []
+  expect(await readFile(String(file), "utf8")).toContain(
+    "[This file ends here: it reached its limit of 5000 bytes.]",
+  )
+
+  await machine.run(["session", "list"])
+  const { rm } = await import("node:fs/promises")
+  await rm(join(machine.data, "truncate"), { recursive: true })
+  await writeFile(join(machine.data, "truncate"), "in the way")
+  const run = await machine.run(["run", "--auto", "--format", "json", "go"])
+  expect(endOf(run).exitCode).toBe(0)
+  const [, status, text] = callsOf(run)[0] ?? []
+  expect(status).toBe("completed")
+  expect(text).toMatch(
+    /^\[Output cut: it has 5001 lines.*The full text could not be kept \(.*(EEXIST|ENOTDIR)/,
+  )
+  expect(text).toMatch(/\nlast\n/)
+  const byHand = await machine.run(["tool", "call", "bash", '{"command":"cat long.txt","description":"x"}'])
+  expect(byHand).toMatchObject({ code: 0, stdout: expect.stringContaining("could not be kept") })
+})
+
+test("a log that cannot be written silences the log and nothing else", async () => {
+  const machine = await createMachine({ script: [{ text: "Said." }] })
+  await mkdir(join(machine.data, "log"), { recursive: true })
+  await chmod(join(machine.data, "log"), 0o500)
+  expect(await machine.run(["run", "hi"])).toMatchObject({ code: 0, stdout: "Said.\n" })
+})

@@ -1,0 +1,204 @@
+import { existsSync } from "node:fs"
+import { readFile } from "node:fs/promises"
+import { createServer } from "node:http"
+import { join } from "node:path"
+import { describe, expect, onTestFinished, test } from "vitest"
+import type { ModelRequestBody } from "../../src/testing/model-server.ts"
+import { startModelServer } from "../../src/testing/model-server.ts"
+import type { Reply } from "../../src/testing/reply.ts"
+import { createMachine, until } from "./run-tackle.ts"
+import { hasTmux, openTerminal } from "./terminal.ts"
+
+const bash = (command: string) => ({ name: "bash", arguments: { command, description: "Do it" } })
+
+/** The reply for the step: as many as there are results of calls since the person spoke last. */
+function atStep({ messages }: ModelRequestBody, replies: Reply[]): Reply {
+  const asked = messages.findLastIndex(({ role }) => role === "user")
+  return (
+    replies[messages.slice(asked).filter(({ role }) => role === "assistant").length] ?? { text: "All done." }
+  )
+}
+
+describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
+  test("questions show what is asked for, whole, and take every answer", async () => {
+    const command = "seq 3 > made.txt; seq 4 6"
+    const machine = await createMachine({
+      files: { "notes.txt": "one\ntwo\nthree\n" },
+      script: ({ body }) =>
+        atStep(body, [
+          {
+            text: "I look at the notes before I change them.",
+            calls: [{ name: "read", arguments: { filePath: "notes.txt" } }],
+          },
+          {
+            calls: [
+              { name: "edit", arguments: { filePath: "notes.txt", oldString: "two", newString: "zwei" } },
+            ],
+          },
+          { calls: [bash(command)] },
+          { calls: [bash("sleep 1.6"), bash("seq 7 9")] },
+          { calls: [bash(`git push origin ${"branch-with-a-name ".repeat(6)}`)] },
+        ]),
+    })
+    const terminal = await openTerminal(machine)
+    const choices =
+      /yes, once[\s\S]*always, in this session[\s\S]*always, in this project[\s\S]*no\n[\s\S]*no, and say why/
+    await terminal.tackle("run", "change the notes")
+    const edit = await terminal.sees(choices)
+    expect(edit).toMatch(/\? edit\n {4}notes\.txt\n/)
+    expect(edit).toMatch(/ {3}one\n {2}-two\n {2}\+zwei\n {3}three\n/)
+    expect(edit).toContain("always would allow edit")
+    await terminal.press("Enter")
+
+    const shell = await terminal.sees(/\? bash[\s\S]*say why/)
+    expect(shell).toContain(`? bash\n    ${command}\n`)
+    expect(shell).toMatch(/always would allow bash: seq \*/)
+    await terminal.press("Down", "Enter")
+    // The redirection writes a file, which is another question.
+    expect(await terminal.sees(/\? edit\n {4}made\.txt\n[\s\S]*say why/)).toContain(
+      `command: ${command.slice(0, 60)}`,
+    )
+    await terminal.press("Enter")
+
+    await terminal.sees(/\? bash\n {4}sleep 1\.6\n[\s\S]*say why/)
+    await terminal.press("Enter")
+    // What "always" allowed is not asked for again; what takes a while is seen while it runs, and is gone after that.
+    await terminal.sees(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] (2 calls: )?bash sleep 1\.6.* 1 s/)
+
+    await terminal.sees(/\? bash\n {4}git push[\s\S]*say why/)
+    await terminal.press("Up", "Enter")
+    await terminal.sees("What should it do instead?")
+    await terminal.press("-l", "open a pull request")
+    await terminal.press("Enter")
+    const end = await terminal.sees("[exit 3]")
+    expect(end).not.toMatch(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/)
+    expect(end).toMatch(/^✓ read notes\.txt · 3 lines$/m)
+    expect(end).toMatch(/^✓ bash sleep 1\.6 · exit 0 · 1\.\d s$/m)
+    expect(end).toMatch(/^✓ bash seq 7 9 · exit 0/m)
+    expect(end).toMatch(/^⊘ bash git push origin branch-with.*…$/m)
+    expect(end).toContain("said: open a pull request")
+    expect(end).toMatch(
+      /^All done\.\ndone · .* · 1 refused\ngo on with: tackle run -s ses_\w+ "…"\n\[exit 3\]/m,
+    )
+    expect(await machine.project.read("notes.txt")).toBe("one\nzwei\nthree\n")
+    const result = machine.server.requests.at(-1)?.body.messages.at(-1)
+    expect(result).toMatchObject({ role: "tool", content: expect.stringContaining("open a pull request") })
+    // Our own lines fit; only what is shown whole, the command that was asked for, may be longer.
+    expect((await terminal.broken()).filter((line) => /^[✓✗⊘!·↻]|^done/.test(line))).toEqual([])
+  })
+
+  test("Ctrl-C ends the run with 130 and leaves the terminal as it was: at a question and in a command", async () => {
+    const machine = await createMachine({
+      script: ({ body }) => atStep(body, [{ calls: [bash("echo $$ > pid; sleep 300")] }]),
+    })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("run", "wait")
+    await terminal.sees("no, and say why")
+    await terminal.press("C-c")
+    const asked = await terminal.sees("[exit 130]")
+    expect(asked).toMatch(/^interrupted · /m)
+    expect(existsSync(machine.project.path("pid"))).toBe(false)
+    expect(await terminal.cursorIsVisible()).toBe(true)
+
+    await terminal.tackle("run", "--auto", "wait")
+    const pid = () => readFile(machine.project.path("pid"), "utf8").catch(() => "")
+    await until("the command runs", async () => /^\d+\n$/.test(await pid()))
+    await terminal.press("C-c")
+    await terminal.sees("[exit 130]")
+    expect(() => process.kill(Number(pid), 0)).toThrow()
+    await terminal.type("stty -a")
+    expect(await terminal.sees("icanon")).toMatch(/(^|\s)echo\s/)
+    expect(await terminal.cursorIsVisible()).toBe(true)
+  })
+
+  test("a question goes away when the run is ended from outside; Escape is a no", async () => {
+    const machine = await createMachine({
+      script: ({ body }) => atStep(body, [{ calls: [bash("touch made")] }]),
+    })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("run", "--timeout", "2", "go")
+    await terminal.sees("no, and say why")
+    await terminal.sees("[exit 4]")
+    expect(await terminal.cursorIsVisible()).toBe(true)
+    await terminal.tackle("run", "go")
+    await terminal.sees("no, and say why")
+    await terminal.press("Escape")
+    expect(await terminal.sees("[exit 3]")).toContain("All done.")
+    expect(existsSync(machine.project.path("made"))).toBe(false)
+  })
+
+  test("a project's files are trusted at the terminal", async () => {
+    const machine = await createMachine({ files: { "tackle.json": '{ "shell": "/bin/sh" }' } })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("trust")
+    expect(await terminal.sees("Trust these files?")).toContain("tackle.json  (settings, rules, providers)")
+    await terminal.press("Enter")
+    await terminal.sees("[exit 2]")
+    await terminal.tackle("trust")
+    await terminal.sees("Trust these files?")
+    await terminal.press("C-c")
+    await terminal.sees("[exit 130]")
+    await terminal.tackle("trust")
+    await terminal.sees("Trust these files?")
+    await terminal.press("Left", "Enter")
+    expect(await terminal.sees("[exit 0]")).toContain("Trusted.")
+  })
+
+  test("a model server on this machine is offered once, and what is chosen is remembered", async ({
+    skip,
+  }) => {
+    const usual = createServer()
+    const free = await new Promise<boolean>((resolve) => {
+      usual.once("error", () => resolve(false))
+      usual.listen(11_434, "127.0.0.1", () => resolve(true))
+    })
+    if (!free) return skip("port 11434 is taken")
+    // The scripted model answers on the port where Ollama does.
+    const model = await startModelServer({ script: () => ({ text: "Local answer." }), models: ["tiny"] })
+    onTestFinished(async () => {
+      usual.closeAllConnections()
+      usual.close()
+      await model.close()
+    })
+    usual.on("request", async (incoming, response) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of incoming) chunks.push(chunk)
+      const { method = "GET", url = "" } = incoming
+      const body = method === "GET" ? {} : { body: Buffer.concat(chunks) }
+      const answer = await fetch(`http://127.0.0.1:${model.port}${url}`, { method, ...body })
+      response.writeHead(answer.status, { "content-type": String(answer.headers.get("content-type")) })
+      response.end(Buffer.from(await answer.arrayBuffer()))
+    })
+
+    const machine = await createMachine({ config: null })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("run", "hello")
+    expect(await terminal.sees("do not ask again")).toMatch(
+      /Ollama answers\s.*at\s.*http:\/\/127\.0\.0\.1:11434\/v1/s,
+    )
+    await terminal.press("C-c")
+    await terminal.sees("[exit 130]")
+    await terminal.tackle("run", "hello")
+    await terminal.sees("tiny")
+    await terminal.press("Enter")
+    expect(await terminal.sees("[exit 0]")).toContain("Local answer.")
+    expect(JSON.parse(await readFile(join(machine.home, "config/tackle/tackle.json"), "utf8"))).toMatchObject(
+      {
+        model: "ollama/tiny",
+      },
+    )
+    await terminal.tackle("run", "hello")
+    expect(await terminal.sees("[exit 0]")).not.toContain("No model is configured")
+
+    const other = await createMachine({ config: null })
+    const declining = await openTerminal(other)
+    for (const key of ["Up", undefined]) {
+      await declining.tackle("run", "list the files")
+      if (key) {
+        await declining.sees("do not ask again")
+        await declining.press(key, "Enter")
+      }
+      expect(await declining.sees("[exit 0]")).toContain("tackle/offline")
+    }
+  })
+})

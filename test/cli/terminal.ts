@@ -1,0 +1,97 @@
+import { execFile, execFileSync } from "node:child_process"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { onTestFinished } from "vitest"
+import { type Machine, tackleCommand, until } from "./run-tackle.ts"
+
+/** A terminal of 80 by 24 with a shell in it, in the machine's project. It goes with the test. */
+export interface Terminal {
+  /** On an empty screen: types `tackle` with the arguments, and afterwards prints `[exit N]`. */
+  tackle(...args: string[]): Promise<void>
+  /** Types a line of shell. */
+  type(line: string): Promise<void>
+  /** Presses keys by tmux's names: `Enter`, `Down`, `C-c`, or text. */
+  press(...keys: string[]): Promise<void>
+  /** All that was printed, as it stands on the screen and above it. */
+  screen(): Promise<string>
+  /** Waits until it is there; gives back the whole screen. */
+  sees(text: string | RegExp): Promise<string>
+  /** Lines that were too long for the terminal, which broke them itself. */
+  broken(): Promise<string[]>
+  cursorIsVisible(): Promise<boolean>
+}
+
+/** False where tmux is not installed. */
+export const hasTmux = (() => {
+  try {
+    execFileSync("tmux", ["-V"])
+    return true
+  } catch {
+    return false
+  }
+})()
+
+export async function openTerminal(
+  machine: Machine,
+  env: Record<string, string | undefined> = {},
+): Promise<Terminal> {
+  const place = await mkdtemp(join(tmpdir(), "tackle-tmux-"))
+  const tmux = async (...args: string[]) =>
+    (await promisify(execFile)("tmux", ["-S", join(place, "socket"), "-f", "/dev/null", ...args])).stdout
+  const all = Object.entries({ ...machine.env, PS1: "$ ", ...env }).filter((entry) => entry[1] !== undefined)
+  const script = join(place, "env.sh")
+  await writeFile(script, all.map(([name, value]) => `export ${name}=${quote(String(value))}\n`).join(""))
+  await tmux(
+    ...["new-session", "-d", "-s", "t", "-x", "80", "-y", "24", "-c", machine.project.directory],
+    ...["env", "-i", "TERM=screen-256color", `ENV=${script}`, "/bin/sh", "-i"],
+  )
+  onTestFinished(async () => {
+    await tmux("kill-server").catch(() => "")
+    await rm(place, { recursive: true, force: true })
+  })
+
+  const capture = (...flags: string[]) => tmux("capture-pane", "-p", ...flags, "-S", "-500", "-t", "t")
+  const terminal: Terminal = {
+    async tackle(...args) {
+      const words = [tackleCommand, ...args].map(quote).join(" ")
+      await writeFile(join(place, "go"), `${words}\necho "[exit $?]"\n`)
+      await tmux("send-keys", "-R", "-t", "t")
+      await tmux("clear-history", "-t", "t")
+      await terminal.type(`. ${place}/go`)
+    },
+    async type(line) {
+      await tmux("send-keys", "-t", "t", "-l", line)
+      await tmux("send-keys", "-t", "t", "Enter")
+    },
+    async press(...keys) {
+      await tmux("send-keys", "-t", "t", ...keys)
+    },
+    screen: async () => (await capture()).trimEnd(),
+    async sees(text) {
+      let screen = ""
+      try {
+        await until(`"${text}" on the screen`, async () => {
+          screen = await terminal.screen()
+          return typeof text === "string" ? screen.includes(text) : text.test(screen)
+        })
+      } catch (error) {
+        throw new Error(`${String(error)}\n${screen}`)
+      }
+      return screen
+    },
+    async broken() {
+      const lines = (await capture("-J")).split("\n").map((line) => line.trimEnd())
+      return lines.filter((line) => [...line].length > 80)
+    },
+    cursorIsVisible: async () =>
+      (await tmux("display-message", "-p", "-t", "t", "#{cursor_flag}")).trim() === "1",
+  }
+  await terminal.sees(/\$$/)
+  return terminal
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
+}

@@ -1,0 +1,100 @@
+import { expect, test } from "vitest"
+import { createMachine } from "./run-tackle.ts"
+
+test("tool list shows what is offered, --all everything with the reason; tool schema what a model is sent", async () => {
+  const machine = await createMachine({
+    config: { tools: { todoread: false }, permission: { glob: "deny" } },
+  })
+  const [offered, all, json, schema, unknown] = await Promise.all([
+    machine.run(["tool", "list"]),
+    machine.run(["tool", "list", "--all"]),
+    machine.run(["tool", "list", "--all", "--format", "json"]),
+    machine.run(["tool", "schema", "read"]),
+    machine.run(["tool", "schema", "reed"]),
+  ])
+  expect(offered.stdout).toMatch(/^read +Reads a file.*\.$/m)
+  expect(offered.stdout).not.toMatch(/^glob|^invalid|^todoread/m)
+  expect(all.stdout).toMatch(/^glob +not offered: .*\n/m)
+  expect(all.stdout).toMatch(/^invalid +not offered: /m)
+
+  const { tools } = JSON.parse(json.stdout)
+  for (const tool of tools) {
+    expect(tool).toMatchObject({
+      id: expect.any(String),
+      description: expect.any(String),
+      parameters: { type: "object" },
+      source: "builtin",
+      offered: expect.any(Boolean),
+    })
+    expect(tool.offered === (tool.reason === undefined), tool.id).toBe(true)
+  }
+  const read = tools.find(({ id }: { id: string }) => id === "read")
+  expect(JSON.parse(schema.stdout)).toEqual({
+    name: "read",
+    description: read.description,
+    parameters: read.parameters,
+  })
+  expect(unknown).toMatchObject({
+    code: 2,
+    stdout: "",
+    stderr: expect.stringMatching(/no tool "reed".*read/),
+  })
+})
+
+test("tool call runs one tool: 0 completed, 1 error, 2 invalid, 3 refused", async () => {
+  const machine = await createMachine({ files: { "a.txt": "seven\n", ".env": "KEY=1\n" } })
+  const call = (tool: string, input: unknown, ...flags: string[]) =>
+    machine.run(["tool", "call", tool, typeof input === "string" ? input : JSON.stringify(input), ...flags])
+  const bash = { command: "touch made", description: "Make it" }
+  const [read, missing, invalid, malformed, unknown, refused, denied, auto, secret] = await Promise.all([
+    call("read", { filePath: "a.txt" }, "--format", "json"),
+    call("read", { filePath: "b.txt" }, "--format", "json"),
+    call("read", {}, "--format", "json"),
+    call("read", "{filePath"),
+    call("raed", {}),
+    call("bash", bash, "--format", "json"),
+    call("bash", bash, "--auto", "--deny", "bash:touch *"),
+    call("bash", { ...bash, command: "touch other" }, "--auto"),
+    call("read", { filePath: ".env" }, "--auto"),
+  ])
+  expect(read.code).toBe(0)
+  expect(JSON.parse(read.stdout)).toMatchObject({
+    tool: "read",
+    status: "completed",
+    input: { filePath: "a.txt" },
+    output: expect.stringContaining("1→seven"),
+    title: "a.txt",
+    time: { start: expect.any(Number), end: expect.any(Number) },
+  })
+  expect(missing.code).toBe(1)
+  expect(JSON.parse(missing.stdout)).toMatchObject({
+    status: "error",
+    error: expect.stringContaining("b.txt"),
+  })
+  expect(invalid.code).toBe(2)
+  expect(JSON.parse(invalid.stdout)).toMatchObject({
+    status: "error",
+    error: expect.stringMatching(
+      /^The read tool was called with invalid arguments: filePath: .*\nPlease rewrite/,
+    ),
+  })
+  expect(malformed).toMatchObject({
+    code: 2,
+    stdout: "",
+    stderr: expect.stringMatching(/^tackle: .*not valid JSON/),
+  })
+  expect(unknown).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining('no tool "raed"') })
+  expect(refused.code).toBe(3)
+  expect(JSON.parse(refused.stdout)).toMatchObject({ status: "error", metadata: { kind: "refused" } })
+  expect(denied).toMatchObject({ code: 3, stdout: "", stderr: expect.stringContaining("denied by a rule") })
+  expect(auto.code).toBe(0)
+  expect(secret.code).toBe(3)
+})
+
+test("tool call writes and edits without a session, since a person vouches for the file as it is", async () => {
+  const machine = await createMachine({ files: { "a.txt": "seven\n" } })
+  const edit = { filePath: "a.txt", oldString: "seven", newString: "eight" }
+  const run = await machine.run(["tool", "call", "edit", JSON.stringify(edit), "--allow", "edit:a.txt"])
+  expect(run.code).toBe(0)
+  expect(await machine.project.read("a.txt")).toBe("eight\n")
+})

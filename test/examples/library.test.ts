@@ -1,0 +1,26 @@
+import { execFile } from "node:child_process"
+import { mkdtemp, readdir, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import { promisify } from "node:util"
+import { beforeAll, expect, onTestFinished, test } from "vitest"
+import buildOnce from "../global-setup.ts"
+
+// The example imports "tackle" by name, which within the repository is what was built.
+beforeAll(buildOnce)
+
+test("the engine works inside a program, and leaves nothing behind", async () => {
+  const temporary = await mkdtemp(join(tmpdir(), "tackle-example-test-"))
+  onTestFinished(() => rm(temporary, { recursive: true, force: true }))
+  const example = resolve(import.meta.dirname, "../../examples/library/main.ts")
+  const env = { PATH: process.env.PATH, HOME: temporary, TMPDIR: temporary }
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [example], { env, timeout: 20_000 })
+  expect(stderr).toBe("")
+  expect(stdout.trim().split("\n")).toEqual([
+    "read: trip.txt",
+    'asked: weather {"city":"Bergen"}',
+    "weather: Bergen",
+    "completed: Take an umbrella.",
+  ])
+  expect(await readdir(temporary)).toEqual([])
+})

@@ -1,0 +1,173 @@
+import { execFile } from "node:child_process"
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join, resolve } from "node:path"
+import { promisify } from "node:util"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { createMachine } from "./cli/run-tackle.ts"
+
+const run = promisify(execFile)
+const root = resolve(import.meta.dirname, "..")
+
+/** Where the tests of this file work: `clone` is packed, `project` has the package installed. */
+const workshop = mkdtempSync(join(tmpdir(), "tackle-package-"))
+const project = join(workshop, "project")
+const installed = join(project, "node_modules/tackle")
+const before = readFileSync(join(root, "package.json"), "utf8")
+const manifest = () => JSON.parse(readFileSync(join(installed, "package.json"), "utf8"))
+
+beforeAll(async () => {
+  const clone = makeClone("clone")
+  const { stdout } = await npm(clone, "pack", "--pack-destination", workshop)
+  await run("tar", ["-xzf", join(workshop, stdout.trim().split("\n").at(-1) ?? ""), "-C", workshop])
+  mkdirSync(dirname(installed), { recursive: true })
+  cpSync(join(workshop, "package"), installed, { recursive: true })
+  // What npm would install: the dependencies that the package names, and nothing else of the repository.
+  for (const name of Object.keys(manifest().dependencies)) linkModule(name)
+}, 60_000)
+
+afterAll(() => rmSync(workshop, { recursive: true, force: true, maxRetries: 3 }))
+
+describe("the packed package", () => {
+  test("holds the command, the library with its types, and nothing of the workshop", () => {
+    const files = filesBelow(installed)
+    expect(files).toContain("bin/tackle")
+    expect(files).toContain("dist/cli/main.js")
+    expect(files).toContain("dist/lib/index.d.ts")
+    expect(files.filter((file) => !/^(bin|dist\/cli|dist\/lib)\//.test(file)).sort()).toEqual([
+      "CHANGELOG.md",
+      "LICENSE",
+      "README.md",
+      "package.json",
+    ])
+    expect(files.filter((file) => /\.test\.|(^|\/)\.|(?<!\.d)\.ts$/.test(file))).toEqual([])
+  })
+
+  test("names no path of the machine that packed it", () => {
+    const named = filesBelow(installed).filter((file) => {
+      // Only here do the modules lie outside the clone that is packed: the bundle names them by their relative paths.
+      const text = readFileSync(join(installed, file), "latin1").replaceAll(join(root, "node_modules"), "")
+      return text.includes(root) || text.includes(workshop)
+    })
+    expect(named).toEqual([])
+  })
+
+  test("needs nothing that only a clone needs", () => {
+    const { optionalDependencies, devDependencies, scripts, allowScripts, ...rest } = manifest()
+    expect({ optionalDependencies, devDependencies, scripts, allowScripts }).toEqual({})
+    expect(JSON.stringify(rest)).not.toContain("node-linux")
+    const { version, dependencies } = JSON.parse(before)
+    expect(rest).toMatchObject({ name: "tackle", version, dependencies })
+  })
+
+  test("every export is there, with its types, and can be imported", async () => {
+    const keys = Object.keys(manifest().exports)
+    expect(keys).toContain("./tool")
+    const names = keys.map((key) => join("tackle", key)).filter((name) => !name.endsWith(".json"))
+    const script = `for (const name of ${JSON.stringify(names)}) {
+      const module = await import(name)
+      if (Object.keys(module).length === 0) throw new Error(name + " exports nothing")
+      console.log(name)
+    }`
+    const { stdout } = await run(process.execPath, ["--input-type=module", "-e", script], { cwd: project })
+    expect(stdout.trim().split("\n")).toEqual(names)
+    for (const target of Object.values(manifest().exports)) {
+      if (typeof target === "string") continue
+      for (const file of Object.values(Object(target)))
+        expect(filesBelow(installed)).toContain(join(String(file)))
+    }
+  })
+
+  test("its types hold for a consumer with a strict compiler", async () => {
+    cpSync(join(root, "examples/library/main.ts"), join(project, "main.mts"))
+    // The declarations of `toAiTools` name the optional peer: who has it not needs skipLibCheck.
+    for (const name of ["@types/node", ...Object.keys(manifest().peerDependencies)]) linkModule(name)
+    const tsc = join(root, "node_modules/typescript/bin/tsc")
+    const flags = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2024", "--types", "node"]
+    const compiled = run(process.execPath, [tsc, ...flags, "main.mts"], { cwd: project })
+    const output = await compiled.then(
+      () => "",
+      (error: { stdout: string }) => error.stdout,
+    )
+    // What other packages' declarations lack is theirs: only lines about the consumer and about ours.
+    expect(output.split("\n").filter((line) => /^(main|node_modules\/tackle)/.test(line))).toEqual([])
+  })
+
+  test("its command tells the version and works", async () => {
+    const command: [string, ...string[]] = [join(installed, "bin/tackle")]
+    const machine = await createMachine({ config: null, files: { "hello.txt": "good day\n" } })
+    const env = { PATH: `${dirname(process.execPath)}:${process.env.PATH}` }
+    const version = await machine.run(["--version"], { command, env })
+    expect(version).toMatchObject({ code: 0, stdout: `${JSON.parse(before).version}\n`, stderr: "" })
+    const read = await machine.run(["run", "read hello.txt"], { command, env })
+    expect(read).toMatchObject({ code: 0, stdout: expect.stringContaining("good day") })
+    const searched = await machine.run(["run", "find day"], { command, env })
+    expect(searched).toMatchObject({ code: 0, stdout: expect.stringContaining("hello.txt") })
+  })
+})
+
+describe("scripts/pack.ts", () => {
+  test("packing leaves package.json as it was", () => {
+    expect(readFileSync(join(workshop, "clone/package.json"), "utf8")).toBe(before)
+    expect(readdirSync(join(workshop, "clone"))).not.toContain("package.json.full")
+  })
+
+  test("packing that broke off is made good by the next", async () => {
+    const clone = makeClone("broken-off")
+    await pack(clone, "strip")
+    expect(readFileSync(join(clone, "package.json"), "utf8")).not.toContain("node-linux")
+    await pack(clone, "strip")
+    await pack(clone, "restore")
+    expect(readFileSync(join(clone, "package.json"), "utf8")).toBe(before)
+    await pack(clone, "restore")
+    expect(readFileSync(join(clone, "package.json"), "utf8")).toBe(before)
+  })
+
+  test("a change that somebody made meanwhile is not lost", async () => {
+    const clone = makeClone("changed")
+    await pack(clone, "strip")
+    cpSync(join(root, "biome.json"), join(clone, "package.json"))
+    await expect(pack(clone, "restore")).rejects.toThrow("changed while it was stripped")
+    expect(readFileSync(join(clone, "package.json.full"), "utf8")).toBe(before)
+  })
+
+  test("the directory itself is not published", async () => {
+    const clone = makeClone("published")
+    await expect(pack(clone, "strip", { npm_command: "publish" })).rejects.toThrow("not the directory")
+    expect(readFileSync(join(clone, "package.json"), "utf8")).toBe(before)
+  })
+})
+
+/** The working tree without what is made from it. */
+function makeClone(name: string): string {
+  const clone = join(workshop, name)
+  const left = new Set([".git", "dist", "node_modules"])
+  mkdirSync(clone)
+  for (const entry of readdirSync(root)) {
+    if (left.has(entry) || entry.startsWith(".dist-")) continue
+    cpSync(join(root, entry), join(clone, entry), { recursive: true })
+  }
+  symlinkSync(join(root, "node_modules"), join(clone, "node_modules"))
+  return clone
+}
+
+function pack(clone: string, command: string, env: Record<string, string> = {}) {
+  return run(process.execPath, [join(clone, "scripts/pack.ts"), command], { env: { ...process.env, ...env } })
+}
+
+function npm(cwd: string, ...args: string[]) {
+  const env = { ...process.env, npm_config_cache: join(workshop, "npm"), npm_config_update_notifier: "false" }
+  return run("npm", [...args, "--offline"], { cwd, env })
+}
+
+function linkModule(name: string): void {
+  const target = join(project, "node_modules", name)
+  mkdirSync(dirname(target), { recursive: true })
+  symlinkSync(join(root, "node_modules", name), target)
+}
+
+function filesBelow(directory: string): string[] {
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(directory.length + 1))
+}
