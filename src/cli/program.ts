@@ -36,7 +36,6 @@ function createProgram(): Command {
     .helpOption("-h, --help", "print help")
     .helpCommand("help [command]", "print help for a command")
     .exitOverride()
-    .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       // Making the stream of stdout takes longer than reading the command line; help needs one write.
       writeOut: (text) => writeSync(1, text),

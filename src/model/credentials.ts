@@ -48,6 +48,6 @@ async function readAuthFile(path: string): Promise<z.infer<typeof AuthFile> | un
   const parsed = json.ok ? AuthFile.safeParse(json.value) : undefined
   if (parsed?.success) return parsed.data
   throw new UsageError(
-    `${path} is no auth file: expected {"<provider>": {"type": "api", "key": "…"}}. Mend it, or delete it and run "tackle auth".`,
+    `${path} is no auth file: expected {"<provider>": {"type": "api", "key": "…"}}. Mend it or delete it.`,
   )
 }

@@ -45,7 +45,8 @@ function splitClauses(message: string): string[] {
     start = match.index + match[0].length
   }
   clauses.push(message.slice(start))
-  return clauses.map(tidy).filter((clause) => clause !== "")
+  // The number of a list item may be left over when its text was parted from it.
+  return clauses.map(tidy).filter((clause) => clause !== "" && !/^\d+$/.test(clause))
 }
 
 const politeness =

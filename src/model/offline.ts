@@ -28,7 +28,7 @@ export function createOfflineModel(): Model {
 }
 
 const introduction =
-  'I am tackle/offline, a stand-in made of rules, without intelligence. For a real model set "model" in tackle.json or pass --model provider/model; "tackle auth" stores a key.'
+  'I am tackle/offline, a stand-in made of rules, without intelligence. For a real model pass --model provider/model, with its key in the environment, or set "model" in tackle.json.'
 
 const abilities = `I can: list the files in DIR; find files named *.ts; read FILE; find TEXT in DIR; replace A with B in FILE; create FILE with TEXT; run COMMAND. Put text with commas or spaces in quotes; join several with "then".`
 

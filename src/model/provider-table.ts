@@ -56,8 +56,8 @@ export function findProvider(id: string): ProviderRow | undefined {
 export function keyRemedy(providerID: string, extraVariables: readonly string[] = []): string {
   const variables = [...extraVariables, ...(findProvider(providerID)?.keyVariables ?? [])]
   const config = `provider.${providerID}.options.apiKey in the config (for instance "{env:MY_KEY}")`
-  if (variables.length === 0) return `Set ${config}, or run "tackle auth".`
-  return `Set ${variables.join(" or ")} in the environment or ${config}, or run "tackle auth".`
+  if (variables.length === 0) return `Set ${config}.`
+  return `Set ${variables.join(" or ")} in the environment, or ${config}.`
 }
 
 /** Whose wire format a package speaks. */

@@ -89,7 +89,7 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
     if (last)
       host.closed = `no calls are possible any more: this is the last of ${input.maxSteps} steps. Answer in words`
     await runCalls(calls, host)
-    await processor.end(input.signal.aborted ? abortedMessage : undefined)
+    await processor.end(input.signal.aborted ? stopped(input.signal)[1] : undefined)
 
     if (input.signal.aborted) return result(...stopped(input.signal))
     if (turn.loopRefusals >= loopRefusalLimit) return result("limit", loopMessage)

@@ -14,7 +14,9 @@ const dayMs = 24 * 60 * 60 * 1000
 export function removeOldSpills(root: string, days: number, now = Date.now()): void {
   for (const session of entries(root)) {
     const directory = join(root, session)
-    const newest = Math.max(...[directory, ...entries(directory).map((name) => join(directory, name))].map(changedAt))
+    const newest = Math.max(
+      ...[directory, ...entries(directory).map((name) => join(directory, name))].map(changedAt),
+    )
     if (now - newest > days * dayMs) rmSync(directory, { recursive: true, force: true })
   }
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import type { Reply } from "../../src/testing/reply.ts"
-import { createMachine, endOf, eventsOf, only } from "./run-tackle.ts"
+import { createMachine, endOf, eventsOf, modelConfig, only } from "./run-tackle.ts"
 
 test("a model server that fails is told with its address, and the attempts are seen", async () => {
   const replies: Record<string, Reply[]> = {
@@ -16,11 +16,21 @@ test("a model server that fails is told with its address, and the attempts are s
     missing: [{ status: 404, text: "model m not found" }],
   }
   const machine = await createMachine({
-    config: { retry: { maxAttempts: 1 }, timeout: { firstByteSeconds: 0.5, idleSeconds: 0.5 } },
+    config: { retry: { maxAttempts: 1 } },
     script: ({ body }) => replies[String(body.messages.at(-1)?.content)]?.[0] ?? {},
   })
   const names = Object.keys(replies)
-  const runs = await Promise.all(names.map((name) => machine.run(["run", "--format", "json", name])))
+  const impatient = {
+    ...modelConfig(machine.server.url),
+    retry: { maxAttempts: 1 },
+    timeout: { firstByteSeconds: 0.5, idleSeconds: 0.5 },
+  }
+  const hasty = { TACKLE_CONFIG_CONTENT: JSON.stringify(impatient) }
+  const runs = await Promise.all(
+    names.map((name) =>
+      machine.run(["run", "--format", "json", name], name.startsWith("hang") ? { env: hasty } : {}),
+    ),
+  )
   const told: Record<string, string> = {}
   for (const [index, run] of runs.entries()) {
     expect(endOf(run), names[index]).toMatchObject({ status: "failed", exitCode: 1 })

@@ -36,7 +36,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
             ],
           },
           { calls: [bash(command)] },
-          { calls: [bash("sleep 1.6"), bash("seq 7 9")] },
+          { calls: [bash("sleep 2.5"), bash("seq 7 9")] },
           { calls: [bash(`git push origin ${"branch-with-a-name ".repeat(6)}`)] },
         ]),
     })
@@ -60,10 +60,10 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     )
     await terminal.press("Enter")
 
-    await terminal.sees(/\? bash\n {4}sleep 1\.6\n[\s\S]*say why/)
+    await terminal.sees(/\? bash\n {4}sleep 2\.5\n[\s\S]*say why/)
     await terminal.press("Enter")
     // What "always" allowed is not asked for again; what takes a while is seen while it runs, and is gone after that.
-    await terminal.sees(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] (2 calls: )?bash sleep 1\.6.* 1 s/)
+    await terminal.sees(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] (2 calls: )?bash sleep 2\.5.* \d s/)
 
     await terminal.sees(/\? bash\n {4}git push[\s\S]*say why/)
     await terminal.press("Up", "Enter")
@@ -73,7 +73,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     const end = await terminal.sees("[exit 3]")
     expect(end).not.toMatch(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/)
     expect(end).toMatch(/^✓ read notes\.txt · 3 lines$/m)
-    expect(end).toMatch(/^✓ bash sleep 1\.6 · exit 0 · 1\.\d s$/m)
+    expect(end).toMatch(/^✓ bash sleep 2\.5 · exit 0 · [\d.]+ s$/m)
     expect(end).toMatch(/^✓ bash seq 7 9 · exit 0/m)
     expect(end).toMatch(/^⊘ bash git push origin branch-with.*…$/m)
     expect(end).toContain("said: open a pull request")
@@ -116,7 +116,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
       script: ({ body }) => atStep(body, [{ calls: [bash("touch made")] }]),
     })
     const terminal = await openTerminal(machine)
-    await terminal.tackle("run", "--timeout", "2", "go")
+    await terminal.tackle("run", "--timeout", "3", "go")
     await terminal.sees("no, and say why")
     await terminal.sees("[exit 4]")
     expect(await terminal.cursorIsVisible()).toBe(true)

@@ -16,7 +16,11 @@ function convert(messages: MessageWithParts[], info: ModelInfo = model) {
 test("system prompts, text, calls and their results in order", () => {
   const messages = [
     user("hello"),
-    assistant("On it.", call("read", "c1", completed({ filePath: "a" }, "A")), call("bash", "c2", failed({}, "no"))),
+    assistant(
+      "On it.",
+      call("read", "c1", completed({ filePath: "a" }, "A")),
+      call("bash", "c2", failed({}, "no")),
+    ),
     assistant("Done."),
   ]
   expect(toPrompt({ system: ["one", "", "two"], messages, model })).toEqual([
@@ -35,7 +39,12 @@ test("system prompts, text, calls and their results in order", () => {
       role: "tool",
       content: [
         { type: "tool-result", toolCallId: "c1", toolName: "read", output: { type: "text", value: "A" } },
-        { type: "tool-result", toolCallId: "c2", toolName: "bash", output: { type: "text", value: "Error: no" } },
+        {
+          type: "tool-result",
+          toolCallId: "c2",
+          toolName: "bash",
+          output: { type: "text", value: "Error: no" },
+        },
       ],
     },
     { role: "assistant", content: [{ type: "text", text: "Done." }] },
@@ -88,7 +97,10 @@ test("every call has exactly one result, right after the message that made it", 
 
 test("half surrogate pairs are replaced everywhere", () => {
   const half = "x\ud83d"
-  const prompt = convert([user(half), assistant(half, call("t", "c", completed({ [half]: [{ a: half }] }, half)))])
+  const prompt = convert([
+    user(half),
+    assistant(half, call("t", "c", completed({ [half]: [{ a: half }] }, half))),
+  ])
   expect(JSON.stringify(prompt)).not.toContain("\\ud83d")
   expect(JSON.stringify(prompt)).toContain("x\ufffd")
 })
@@ -129,7 +141,12 @@ describe("files", () => {
       {
         content: [
           { type: "text" },
-          { type: "file", mediaType: "image/png", filename: "a.png", data: { type: "data", data: "iVBORw0KGgo=" } },
+          {
+            type: "file",
+            mediaType: "image/png",
+            filename: "a.png",
+            data: { type: "data", data: "iVBORw0KGgo=" },
+          },
         ],
       },
     ])
@@ -137,7 +154,10 @@ describe("files", () => {
 
   test("any other model reads that they were not sent", () => {
     const [message] = convert([user("look", image)])
-    expect(message?.content[1]).toMatchObject({ type: "text", text: expect.stringContaining("a.png) was not sent") })
+    expect(message?.content[1]).toMatchObject({
+      type: "text",
+      text: expect.stringContaining("a.png) was not sent"),
+    })
   })
 
   test("text within a data URL is text; a path to text stands beside its content already", () => {
@@ -185,7 +205,11 @@ describe("anthropic", () => {
     const mark = { anthropic: { cacheControl: { type: "ephemeral" } } }
     const before = build({ system: ["a", "b"], messages: [first], model: anthropic })
     expect(before.map(({ providerOptions }) => providerOptions)).toEqual([undefined, mark, mark])
-    const after = build({ system: ["a", "b"], messages: [first, assistant("x"), user("y")], model: anthropic })
+    const after = build({
+      system: ["a", "b"],
+      messages: [first, assistant("x"), user("y")],
+      model: anthropic,
+    })
     expect(after.map(({ providerOptions }) => providerOptions)).toEqual([
       undefined,
       mark,

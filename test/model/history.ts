@@ -1,5 +1,4 @@
-import type { ModelRef } from "../../src/schema/message.ts"
-import type { AssistantMessage, MessageWithParts, UserMessage } from "../../src/schema/message.ts"
+import type { AssistantMessage, MessageWithParts, ModelRef, UserMessage } from "../../src/schema/message.ts"
 import type { Part } from "../../src/schema/part.ts"
 import type { ToolState } from "../../src/schema/tool-state.ts"
 
@@ -23,7 +22,9 @@ export function user(...contents: (string | Loose<Part>)[]): MessageWithParts {
 }
 
 /** A finished assistant message of the model `ref`. */
-export function assistant(...contents: (string | Loose<Part>)[]): MessageWithParts & { message: AssistantMessage } {
+export function assistant(
+  ...contents: (string | Loose<Part>)[]
+): MessageWithParts & { message: AssistantMessage } {
   const message: AssistantMessage = {
     id: `msg_${++counter}`,
     sessionID: "ses",
@@ -48,7 +49,14 @@ export function completed(
   output: string,
   attachments?: Extract<ToolState, { status: "completed" }>["attachments"],
 ): ToolState {
-  const state: ToolState = { status: "completed", input, output, title: "", metadata: {}, time: { start: 1, end: 2 } }
+  const state: ToolState = {
+    status: "completed",
+    input,
+    output,
+    title: "",
+    metadata: {},
+    time: { start: 1, end: 2 },
+  }
   return attachments ? { ...state, attachments } : state
 }
 

@@ -1,5 +1,5 @@
-import { createServer, type Server } from "node:net"
 import type { AddressInfo } from "node:net"
+import { createServer, type Server } from "node:net"
 import { expect, test } from "vitest"
 import { findLocalServers } from "../../src/model/local.ts"
 import { startServer } from "./server.ts"
@@ -37,6 +37,8 @@ test("silence, other protocols, redirects and closed ports are nobody", async ()
   await closed[Symbol.asyncDispose]()
   const other = createServer((socket) => {
     socket.on("error", () => {})
+    // A socket that nobody reads never notices that the other side left.
+    socket.resume()
     socket.end("220 mail ready\r\n")
   })
   await new Promise<void>((listening) => other.listen(0, "127.0.0.1", listening))

@@ -40,7 +40,10 @@ describe("requests", () => {
     ["write a new file called a.md with 'x'", { kind: "write", path: "a.md", content: "x\n" }],
     ["write hello to a.txt", { kind: "write", path: "a.txt", content: "hello\n" }],
     ["create an empty file x.txt", { kind: "write", path: "x.txt", content: "" }],
-    ["create a.ts with ```ts\nconst a = 1\nread(a)\n```", { kind: "write", path: "a.ts", content: "const a = 1\nread(a)\n" }],
+    [
+      "create a.ts with ```ts\nconst a = 1\nread(a)\n```",
+      { kind: "write", path: "a.ts", content: "const a = 1\nread(a)\n" },
+    ],
     ["fix the failing test", { kind: "unknown", text: "fix the failing test" }],
     ["tell me a joke", { kind: "unknown", text: "tell me a joke" }],
   ])("%s", (text, expected) => {
@@ -107,7 +110,8 @@ async function turn(
       assistant(
         ...calls.map(({ tool, callID, input }) => {
           const result = run(tool, input)
-          const state: ToolState = result instanceof Error ? failed(input, result.message) : completed(input, result)
+          const state: ToolState =
+            result instanceof Error ? failed(input, result.message) : completed(input, result)
           return call(tool, callID, state)
         }),
       ),
@@ -146,7 +150,9 @@ describe("a turn", () => {
     const second = await turn(history, () => "b")
     expect(second.text).toContain("b")
     expect(second.text).not.toContain("stand-in")
-    const ids = history.flatMap(({ parts }) => parts.flatMap((part) => (part.type === "tool" ? [part.callID] : [])))
+    const ids = history.flatMap(({ parts }) =>
+      parts.flatMap((part) => (part.type === "tool" ? [part.callID] : [])),
+    )
     expect(new Set(ids).size).toBe(2)
   })
 

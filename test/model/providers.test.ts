@@ -125,7 +125,7 @@ describe("keys", () => {
       },
     }).get(named("anthropic/claude-x"))
     await expect(ask(model)).rejects.toThrow(ProviderError)
-    await expect(ask(model)).rejects.toThrow(/Anthropic needs a key.*ANTHROPIC_API_KEY.*tackle auth/)
+    await expect(ask(model)).rejects.toThrow(/Anthropic needs a key.*ANTHROPIC_API_KEY in the environment/)
     expect(asked).toBe(0)
   })
 
@@ -192,8 +192,16 @@ describe("requests of the packages", () => {
           usage: { input_tokens: 5, output_tokens: 1 },
         },
       },
-      { type: "content_block_start", index: 0, content_block: { type: "tool_use", id: "t1", name: "bash", input: {} } },
-      { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: '{"command":' } },
+      {
+        type: "content_block_start",
+        index: 0,
+        content_block: { type: "tool_use", id: "t1", name: "bash", input: {} },
+      },
+      {
+        type: "content_block_delta",
+        index: 0,
+        delta: { type: "input_json_delta", partial_json: '{"command":' },
+      },
       { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: '"ls"}' } },
       { type: "content_block_stop", index: 0 },
       { type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 9 } },
@@ -202,7 +210,12 @@ describe("requests of the packages", () => {
     await using server = await startServer((response) => sendEvents(response, answer))
     const environment = { ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: `${server.origin}/v1` }
     const events = await ask(await models({ environment }).get(named("anthropic/claude-x")))
-    expect(events).toContainEqual({ type: "tool-call", callID: "t1", tool: "bash", input: '{"command":"ls"}' })
+    expect(events).toContainEqual({
+      type: "tool-call",
+      callID: "t1",
+      tool: "bash",
+      input: '{"command":"ls"}',
+    })
     expect(events.at(-1)).toMatchObject({ reason: "tool-calls", tokens: { input: 5, output: 9 } })
     const { url, headers, body } = server.received[0] ?? {}
     expect(url).toBe("/v1/messages")
@@ -211,7 +224,10 @@ describe("requests of the packages", () => {
     expect(body.system).toMatchObject([{ text: "Be brief.", cache_control: { type: "ephemeral" } }])
     expect(body.messages).toMatchObject([
       { role: "user" },
-      { role: "assistant", content: [{ type: "text" }, { type: "tool_use", id: "call_1" }, { id: "call_2" }] },
+      {
+        role: "assistant",
+        content: [{ type: "text" }, { type: "tool_use", id: "call_1" }, { id: "call_2" }],
+      },
       {
         role: "user",
         content: [
@@ -241,7 +257,11 @@ describe("requests of the packages", () => {
     expect(events).toContainEqual(
       expect.objectContaining({ type: "tool-call", tool: "bash", input: '{"command":"ls"}' }),
     )
-    expect(events.at(-1)).toMatchObject({ type: "finish", reason: "tool-calls", tokens: { input: 7, output: 2 } })
+    expect(events.at(-1)).toMatchObject({
+      type: "finish",
+      reason: "tool-calls",
+      tokens: { input: 7, output: 2 },
+    })
     const { url, headers, body } = server.received[0] ?? {}
     expect(url).toContain("/v1beta/models/gemini-2.5-flash:streamGenerateContent")
     expect(headers?.["x-goog-api-key"]).toBe("k")

@@ -32,9 +32,9 @@ test("what the server asks for is kept to exactly, up to the ceiling", () => {
   expect(retryDelay(1, fault({ retryAfterMs: 0 }), () => 1)).toBe(0)
   expect(retryDelay(4, fault({ retryAfterMs: 120_000 }), () => 1)).toBe(120_000)
   expect(retryDelay(1, fault({ retryAfterMs: 120_001 }), () => 1)).toBeUndefined()
-  expect(retryDelay(1, fault({ retryAfterMs: 120_001 }), () => 1, { maxAttempts: 5, ceilingMs: 200_000 })).toBe(
-    120_001,
-  )
+  expect(
+    retryDelay(1, fault({ retryAfterMs: 120_001 }), () => 1, { maxAttempts: 5, ceilingMs: 200_000 }),
+  ).toBe(120_001)
 })
 
 test("what cannot succeed is not tried again", () => {

@@ -81,6 +81,9 @@ export const shortAnswer = [
   chunk({ role: "assistant", content: "Hello" }),
   chunk({ content: " world" }),
   chunk({}, "stop"),
-  { choices: [], usage: { prompt_tokens: 12, completion_tokens: 3, prompt_tokens_details: { cached_tokens: 4 } } },
+  {
+    choices: [],
+    usage: { prompt_tokens: 12, completion_tokens: 3, prompt_tokens_details: { cached_tokens: 4 } },
+  },
   "[DONE]",
 ]

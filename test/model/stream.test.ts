@@ -172,7 +172,11 @@ describe("the wire format", () => {
       { type: "text-delta", delta: "Hello" },
       { type: "text-delta", delta: " world" },
       { type: "text-end" },
-      { type: "finish", reason: "stop", tokens: { input: 8, output: 3, reasoning: 0, cache: { read: 4, write: 0 } } },
+      {
+        type: "finish",
+        reason: "stop",
+        tokens: { input: 8, output: 3, reasoning: 0, cache: { read: 4, write: 0 } },
+      },
     ])
   })
 
@@ -244,7 +248,12 @@ describe("what goes wrong", () => {
   })
 
   test.each([
-    { error: { message: "This model's maximum context length is 8192 tokens.", code: "context_length_exceeded" } },
+    {
+      error: {
+        message: "This model's maximum context length is 8192 tokens.",
+        code: "context_length_exceeded",
+      },
+    },
     { error: { message: "the request exceeds the available context size. try increasing it" } },
     { detail: "prompt is too long: 210000 tokens > 200000 maximum" },
   ])("an overlong prompt is told apart: %j", async (body) => {
@@ -357,16 +366,17 @@ describe("what goes wrong", () => {
     const server = await serve(() => {})
     const model = await modelAt(server.origin, { headerTimeout: 50 })
     const limits = { firstByteMs: 60_000 }
-    const error = await failure(
-      step("", { language: await model.language(), info: model.info, limits }),
-    )
+    const error = await failure(step("", { language: await model.language(), info: model.info, limits }))
     expect(error.kind).toBe("timeout")
   })
 
   test("a limit for the whole answer holds though the server keeps talking", async () => {
     const server = await serve((response) => {
       response.writeHead(200, { "content-type": "text/event-stream" })
-      const timer = setInterval(() => response.write(`data: ${JSON.stringify(chunk({ content: "." }))}\n\n`), 5)
+      const timer = setInterval(
+        () => response.write(`data: ${JSON.stringify(chunk({ content: "." }))}\n\n`),
+        5,
+      )
       response.on("close", () => clearInterval(timer))
     })
     const model = await modelAt(server.origin, { timeout: 100 })
@@ -461,7 +471,13 @@ describe("stream parts", () => {
       { type: "reasoning-delta", id: "0", delta: "hm" },
       { type: "reasoning-delta", id: "0", delta: "", providerMetadata: { p: { signature: "s" } } },
       { type: "reasoning-end", id: "0" },
-      { type: "tool-call", toolCallId: "c", toolName: "bash", input: "{}", providerMetadata: { p: { a: 1 } } },
+      {
+        type: "tool-call",
+        toolCallId: "c",
+        toolName: "bash",
+        input: "{}",
+        providerMetadata: { p: { a: 1 } },
+      },
       { type: "tool-call", toolCallId: "d", toolName: "search", input: "{}", providerExecuted: true },
       { type: "finish", finishReason: { unified: "tool-calls", raw: undefined }, usage },
     ])

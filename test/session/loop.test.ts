@@ -1,0 +1,252 @@
+import { expect, test } from "vitest"
+import * as z from "zod"
+import type { TackleEvent } from "../../src/event/events.ts"
+import type { ToolPart } from "../../src/schema/part.ts"
+import { createMemoryStore } from "../../src/store/memory.ts"
+import { define } from "../../src/tool/tool.ts"
+import { type Engine, startEngine } from "./engine.ts"
+
+const readA = { name: "read", arguments: { filePath: "a.txt" } }
+
+async function run(engine: Engine, text = "go", options = {}) {
+  const session = await engine.tackle.sessions.create()
+  const events: TackleEvent[] = []
+  const started = session.prompt(text, options)
+  for await (const event of started) events.push(event)
+  return { session, events, end: await started.completed }
+}
+
+function statesOf(events: readonly TackleEvent[]): Map<string, string[]> {
+  const states = new Map<string, string[]>()
+  for (const event of events) {
+    if (event.type !== "part.updated" || event.part.type !== "tool") continue
+    const { callID, state } = event.part
+    const seen = states.get(callID) ?? []
+    if (seen.at(-1) !== state.status) states.set(callID, [...seen, state.status])
+  }
+  return states
+}
+
+function toolParts(events: readonly TackleEvent[]): ToolPart[] {
+  const last = new Map<string, ToolPart>()
+  for (const event of events) {
+    if (event.type === "part.updated" && event.part.type === "tool") last.set(event.part.id, event.part)
+  }
+  return [...last.values()]
+}
+
+test("every call walks its states, and what is announced is what is stored", async () => {
+  await using engine = await startEngine(
+    [
+      { calls: [readA, { name: "nosuch", arguments: {} }, { name: "read", arguments: "{not json" }] },
+      { text: "Done." },
+    ],
+    { files: { "a.txt": "x\n" } },
+  )
+  const { session, events } = await run(engine)
+  expect([...statesOf(events).values()]).toEqual([
+    ["pending", "running", "completed"],
+    ["pending", "error"],
+    ["pending", "error"],
+  ])
+  const stored = (await session.messages())
+    .flatMap(({ parts }) => parts)
+    .filter((part) => part.type === "tool")
+  expect(stored).toEqual(toolParts(events))
+  const errors = toolParts(events).flatMap(({ state }) => (state.status === "error" ? [state] : []))
+  expect(errors[0]?.error).toMatch(/nosuch[\s\S]*read/)
+  expect(errors[1]).toMatchObject({ metadata: { kind: "malformed" } })
+})
+
+test("deltas of a call's arguments add up to its input", async () => {
+  await using engine = await startEngine([{ calls: [readA], pieceSize: 3 }, { text: "Done." }], {
+    files: { "a.txt": "x\n" },
+  })
+  const { events } = await run(engine)
+  const raw = events.flatMap((event) =>
+    event.type === "part.delta" && event.field === "raw" ? [event.delta] : [],
+  )
+  expect(JSON.parse(raw.join(""))).toEqual(readA.arguments)
+})
+
+test("the last step forbids calls, still sends the tools, and ends with the code of a limit", async () => {
+  await using engine = await startEngine((_, index) => ({
+    calls: [{ name: "read", arguments: { filePath: `${index}.txt` } }],
+  }))
+  const { end } = await run(engine, "go", { maxSteps: 3 })
+  expect(end).toMatchObject({ status: "limit", exitCode: 4 })
+  expect(engine.server.requests.length).toBe(3)
+  const last = engine.server.requests[2]?.body as unknown as { tool_choice: unknown; tools: unknown[] }
+  expect(last.tool_choice).toBe("none")
+  expect(last.tools.length).toBeGreaterThan(5)
+})
+
+test("a loop asks at the third call; refused three times it ends the run", async () => {
+  await using engine = await startEngine(() => ({ calls: [readA] }), { files: { "a.txt": "x\n" } })
+  const asked: string[] = []
+  engine.tackle.on("permission.asked", (request) => {
+    asked.push(request.permission)
+    void request.reply("reject")
+  })
+  const { events, end } = await run(engine)
+  expect(asked).toEqual(["doom_loop", "doom_loop", "doom_loop"])
+  expect(toolParts(events).map(({ state }) => state.status)).toEqual([
+    "completed",
+    "completed",
+    "error",
+    "error",
+    "error",
+  ])
+  expect(end).toMatchObject({ status: "limit", exitCode: 4 })
+})
+
+test("a repetition whose results change is no loop", async () => {
+  let count = 0
+  const poll = define("poll", {
+    description: "Counts.",
+    parameters: z.object({}),
+    execute: async () => ({ title: "poll", output: String(++count) }),
+  })
+  await using engine = await startEngine(
+    (_, index) => (index < 6 ? { calls: [{ name: "poll", arguments: {} }] } : { text: "Done." }),
+    { tools: [poll], permission: { poll: "allow" } },
+  )
+  const { end } = await run(engine)
+  expect(count).toBe(6)
+  expect(end.exitCode).toBe(0)
+})
+
+test.each(["cut", "garbage", "reset", "no-finish"] as const)(
+  "a step that fails by %s is tried again, whole",
+  async (fault) => {
+    await using engine = await startEngine(
+      (_, index) => (index === 0 ? { text: "half of it", fault, pieceSize: 2 } : { text: "All of it." }),
+      { limits: { retry: { maxAttempts: 2 } } },
+    )
+    const { session, end } = await run(engine)
+    expect(end).toMatchObject({ status: "completed", text: "All of it." })
+    const parts = (await session.messages()).flatMap(({ parts }) => parts)
+    expect(parts.filter((part) => part.type === "retry").length).toBe(1)
+    expect(parts.flatMap((part) => (part.type === "text" ? [part.text] : []))).toEqual(["go", "All of it."])
+  },
+  20_000,
+)
+
+test("a silent server is given up", async () => {
+  await using engine = await startEngine(() => ({ fault: "hang" }), {
+    limits: { retry: { maxAttempts: 1 }, stream: { firstByteMs: 100 } },
+  })
+  expect((await run(engine)).end).toMatchObject({ status: "failed", exitCode: 1 })
+})
+
+test("429 waits as long as it says; 401 fails at once", async () => {
+  await using limited = await startEngine((_, index) =>
+    index === 0 ? { status: 429, headers: { "retry-after": "0" }, text: "slow down" } : { text: "Hello." },
+  )
+  expect((await run(limited)).end.text).toBe("Hello.")
+  await using refused = await startEngine(() => ({ status: 401, text: "no such key" }))
+  const { events, end } = await run(refused)
+  expect(end).toMatchObject({ status: "failed", exitCode: 1 })
+  expect(refused.server.requests.length).toBe(1)
+  expect(events.find((event) => event.type === "session.error")).toMatchObject({
+    error: { name: "auth", status: 401 },
+  })
+})
+
+test("a call cut by the output limit is told so, and is not run", async () => {
+  await using engine = await startEngine([
+    { calls: [{ name: "write", arguments: '{"filePath":"a.txt","content":"half' }], finish: "length" },
+    { text: "Done." },
+  ])
+  const { events } = await run(engine)
+  const [part] = toolParts(events)
+  expect(part?.state).toMatchObject({ status: "error" })
+  expect(part?.state.status === "error" && part.state.error).toMatch(/output limit/)
+})
+
+test.each([
+  ["while nothing came", { fault: "hang" as const }],
+  ["in the middle of the text", { text: "slowly ".repeat(50), pieceSize: 7, pieceDelayMs: 20 }],
+  ["in the middle of a call", { calls: [readA], pieceSize: 1, pieceDelayMs: 30 }],
+  ["while a command runs", { calls: [{ name: "bash", arguments: { command: "sleep 30" } }] }],
+])("an interrupt %s finishes every part, and the session goes on", async (_, reply) => {
+  await using engine = await startEngine((_, index) => (index === 0 ? reply : { text: "Again." }), {
+    files: { "a.txt": "x" },
+    permission: { bash: "allow" },
+  })
+  const session = await engine.tackle.sessions.create()
+  const started = session.prompt("go")
+  setTimeout(() => void session.abort(), 300)
+  expect(await started.completed).toMatchObject({ status: "interrupted", exitCode: 130 })
+  for (const { message, parts } of await session.messages()) {
+    if (message.role === "assistant") expect(message.time.completed).toBeDefined()
+    for (const part of parts)
+      if (part.type === "tool") expect(["completed", "error"]).toContain(part.state.status)
+  }
+  expect(await session.prompt("again").completed).toMatchObject({ status: "completed", text: "Again." })
+})
+
+test("an interrupt while a question waits withdraws it", async () => {
+  await using engine = await startEngine([
+    { calls: [{ name: "bash", arguments: { command: "rm x" } }] },
+    { text: "Again." },
+  ])
+  const session = await engine.tackle.sessions.create()
+  engine.tackle.on("permission.asked", () => void session.abort())
+  expect((await session.prompt("go").completed).status).toBe("interrupted")
+  expect(engine.tackle.pendingRequests()).toEqual([])
+})
+
+test("a tool that throws, returns nonsense, or lets errors escape ends its call and nothing else", async () => {
+  const faults: string[] = []
+  const tool = (id: string, execute: () => Promise<unknown>) =>
+    define(id, {
+      description: id,
+      parameters: z.object({}),
+      execute: execute as () => Promise<{ title: string; output: string }>,
+    })
+  const tools = [
+    tool("throws", () => Promise.reject(new Error("it broke"))),
+    tool("nonsense", async () => 7),
+    tool("unawaited", async () => {
+      void Promise.reject(new Error("nobody waits"))
+      setTimeout(() => {
+        throw new Error("later")
+      }, 5)
+      return { title: "ok", output: "fine" }
+    }),
+  ]
+  await using engine = await startEngine(
+    [{ calls: tools.map(({ id }) => ({ name: id, arguments: {} })) }, { text: "Done.", delayMs: 100 }],
+    {
+      tools,
+      permission: { "*": "allow" },
+      onFault: (message, error) => faults.push(`${message}: ${String(error)}`),
+    },
+  )
+  const { events, end } = await run(engine)
+  expect(toolParts(events).map(({ state }) => state.status)).toEqual(["error", "error", "completed"])
+  expect(end.exitCode).toBe(0)
+  expect(faults.join("\n")).toMatch(/unawaited.*nobody waits[\s\S]*unawaited.*later/)
+})
+
+test("a continued session knows what was read, and history is sent again", async () => {
+  const store = createMemoryStore()
+  await using first = await startEngine([{ calls: [readA] }, { text: "Read." }], {
+    files: { "a.txt": "old\n" },
+    store,
+  })
+  const { session } = await run(first)
+  await using second = await startEngine(
+    [
+      { calls: [{ name: "edit", arguments: { filePath: "a.txt", oldString: "old", newString: "new" } }] },
+      { text: "Done." },
+    ],
+    { store, directory: first.project.directory, permission: { edit: "allow" } },
+  )
+  const again = await second.tackle.sessions.get(session.id)
+  const end = await again?.prompt("now change it").completed
+  expect(end?.exitCode).toBe(0)
+  expect(await first.project.read("a.txt")).toBe("new\n")
+  expect(JSON.stringify(second.server.requests[0]?.body)).toContain("1→old")
+})
