@@ -2,19 +2,14 @@ import { defineConfig } from "vitest/config"
 
 const shared = { testTimeout: 30_000, hookTimeout: 30_000 }
 
+/** These run the built command, or import the built library, as a person does. */
+const built = ["test/cli/**/*.test.ts", "test/examples/**/*.test.ts", "test/docs.test.ts"]
+
 export default defineConfig({
   test: {
     projects: [
-      { test: { ...shared, name: "source", include: ["test/**/*.test.ts"], exclude: ["test/cli/**"] } },
-      {
-        // These run the built command as a person does.
-        test: {
-          ...shared,
-          name: "command",
-          include: ["test/cli/**/*.test.ts"],
-          globalSetup: ["test/global-setup.ts"],
-        },
-      },
+      { test: { ...shared, name: "source", include: ["test/**/*.test.ts"], exclude: built } },
+      { test: { ...shared, name: "command", include: built, globalSetup: ["test/global-setup.ts"] } },
     ],
   },
 })

@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process"
-import { existsSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join, relative, resolve } from "node:path"
 import { promisify } from "node:util"
-import { beforeAll, describe, expect, test } from "vitest"
+import { describe, expect, onTestFinished, test } from "vitest"
 import * as z from "zod"
 import { loadConfig } from "../src/config/load.ts"
 import type { EventType } from "../src/event/events.ts"
@@ -13,7 +13,6 @@ import { Session } from "../src/schema/session.ts"
 import { Todo } from "../src/schema/todo.ts"
 import { temporaryProject } from "../src/testing/project.ts"
 import { createMachine } from "./cli/run-tackle.ts"
-import buildOnce from "./global-setup.ts"
 
 const root = resolve(import.meta.dirname, "..")
 const pages = globSync("{*.md,docs/**/*.md,examples/**/*.md}", { cwd: root }).sort()
@@ -70,6 +69,7 @@ describe("programs", () => {
         return { name, text: `// ${place}\n${text}\nexport {}\n` }
       })
     expect(modules.length).toBeGreaterThan(10)
+    onTestFinished(() => rmSync(project, { recursive: true, force: true }))
     mkdirSync(project, { recursive: true })
     for (const { name, text } of modules) writeFileSync(join(project, `${name}.ts`), text)
     const files = modules.map(({ name }) => `${name}.ts`)
@@ -96,7 +96,6 @@ describe("programs", () => {
 })
 
 describe("the command line", () => {
-  beforeAll(buildOnce)
   const page = read("docs/command-line.md")
 
   test("is told of whole: every command and every flag of its help", async () => {
@@ -112,7 +111,7 @@ describe("the command line", () => {
       for (const next of inner) await visit([...command, next])
     }
     await visit([])
-    expect([...new Set(untold)]).toEqual(["--version"])
+    expect([...new Set(untold)]).toEqual([])
   })
 })
 

@@ -36,7 +36,11 @@ const boundary = new RegExp(
 /** A bare space is a boundary only with a joining word: `read a and list b`, not `run ls list`. */
 const joined = /[,.\n]|\b(and|then|after that|finally)\b/i
 
-function splitClauses(message: string): string[] {
+/** The number or dash of a list's first item; those of the others belong to the boundary before them. */
+const listMark = /^\s*(?:[-*]|\d+[.)])\s+/
+
+function splitClauses(text: string): string[] {
+  const message = text.replace(listMark, "")
   const clauses: string[] = []
   let start = 0
   for (const match of message.matchAll(boundary)) {
@@ -50,7 +54,7 @@ function splitClauses(message: string): string[] {
 }
 
 const politeness =
-  /^(?:\s*(?:[-*]\s|\d+[.)]\s)|(?:(?:hi|hello|please|now|also|first|next|finally|then|and)\b,?|(?:can|could|would|will) you\b|i (?:want|would like) you to\b|let'?s)\s*)+/i
+  /^(?:(?:(?:hi|hello|please|now|also|first|next|finally|then|and)\b,?|(?:can|could|would|will) you\b|i (?:want|would like) you to\b|let'?s)\s*)+/i
 
 function tidy(clause: string): string {
   return clause

@@ -1,5 +1,7 @@
+import { execFile } from "node:child_process"
 import { readdirSync, statSync } from "node:fs"
 import { basename, extname, join } from "node:path"
+import { promisify } from "node:util"
 import * as z from "zod"
 import type { ToolContext } from "../tool/context.ts"
 import type { ToolResult } from "../tool/result.ts"
@@ -36,7 +38,7 @@ export async function loadToolFiles(
       tools.push(...found)
       if (found.length === 0) problems.push({ file: path, message: noToolMessage })
     } catch (error) {
-      problems.push({ file: path, message: loadFailure(error) })
+      problems.push({ file: path, message: await loadFailure(error, path) })
     }
   }
   return { tools, problems }
@@ -96,10 +98,26 @@ function toResult(id: string, result: string | ToolResult): ToolResult {
   return typeof result === "string" ? { title: id, output: result } : result
 }
 
-/** The message with the first place in the user's file that the stack names. */
-function loadFailure(error: unknown): string {
+/** The message with the place in the user's file: the first that the stack names, or where its syntax is wrong. */
+async function loadFailure(error: unknown, path: string): Promise<string> {
   const place =
-    error instanceof Error ? /file:\/\/(\S+?)(?:\?[^:)\s]*)?:(\d+)(?::(\d+))?/.exec(error.stack ?? "") : null
-  const message = errorMessage(error)
-  return place ? `${message} (${place[1]}:${place[2]})` : message
+    placeInStack(error) ?? (error instanceof SyntaxError ? await placeOfSyntaxError(path) : undefined)
+  return place === undefined ? errorMessage(error) : `${errorMessage(error)} (${place})`
+}
+
+function placeInStack(error: unknown): string | undefined {
+  const stack = error instanceof Error ? (error.stack ?? "") : ""
+  const found = /file:\/\/(\S+?)(?:\?[^:)\s]*)?:(\d+)(?::\d+)?/.exec(stack)
+  return found ? `${found[1]}:${found[2]}` : undefined
+}
+
+/** Node tells the place of a syntax error to people alone: it is asked once more, in a process that runs nothing. */
+async function placeOfSyntaxError(path: string): Promise<string | undefined> {
+  try {
+    await promisify(execFile)(process.execPath, ["--check", path])
+    return undefined
+  } catch (error) {
+    const told = isRecord(error) && typeof error.stderr === "string" ? error.stderr : ""
+    return /^.+:\d+$/m.exec(told)?.[0]
+  }
 }

@@ -1,13 +1,10 @@
 import { cpSync, existsSync, readFileSync } from "node:fs"
 import { resolve } from "node:path"
-import { beforeAll, expect, test } from "vitest"
+import { expect, test } from "vitest"
 import type { ScriptedCall } from "../../src/testing/reply.ts"
 import { createMachine, type Machine, type MachineOptions } from "../cli/run-tackle.ts"
-import buildOnce from "../global-setup.ts"
 
 const example = resolve(import.meta.dirname, "../../examples/custom-tool")
-
-beforeAll(buildOnce)
 
 test("nothing of the project counts before it is trusted", async () => {
   const machine = await openExample()

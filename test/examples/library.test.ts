@@ -3,12 +3,9 @@ import { mkdtemp, readdir, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { promisify } from "node:util"
-import { beforeAll, expect, onTestFinished, test } from "vitest"
-import buildOnce from "../global-setup.ts"
+import { expect, onTestFinished, test } from "vitest"
 
 // The example imports "tackle" by name, which within the repository is what was built.
-beforeAll(buildOnce)
-
 test("the engine works inside a program, and leaves nothing behind", async () => {
   const temporary = await mkdtemp(join(tmpdir(), "tackle-example-test-"))
   onTestFinished(() => rm(temporary, { recursive: true, force: true }))

@@ -39,7 +39,7 @@ test("silence, other protocols, redirects and closed ports are nobody", async ()
     socket.on("error", () => {})
     // A socket that nobody reads never notices that the other side left.
     socket.resume()
-    socket.end("220 mail ready\r\n")
+    socket.end("220 mail ready\r\n", () => socket.destroy())
   })
   await new Promise<void>((listening) => other.listen(0, "127.0.0.1", listening))
   await using target = await startServer((response) => void response.end('{"data":[{"id":"m"}]}'))

@@ -1,0 +1,98 @@
+import { execFile } from "node:child_process"
+import { promisify } from "node:util"
+import { afterEach, expect, test } from "vitest"
+import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
+import type { ToolFileReport } from "./call-tools.ts"
+
+const projects: TemporaryProject[] = []
+
+afterEach(async () => {
+  for (const project of projects.splice(0)) await project.remove()
+})
+
+/**
+ * Loads the tool files of a directory that has no `node_modules` of its own, and calls tools. In a process of its own:
+ * the test runner replaces Node's way of loading modules, which is what is tested here.
+ */
+async function load(
+  files: Record<string, string>,
+  options: { calls?: Record<string, unknown>; override?: string[] } = {},
+): Promise<ToolFileReport> {
+  const project = await temporaryProject(files)
+  projects.push(project)
+  const script = new URL("./call-tools.ts", import.meta.url).pathname
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    script,
+    project.directory,
+    JSON.stringify(options),
+  ])
+  return JSON.parse(stdout) as ToolFileReport
+}
+
+const defined = (body: string) => `
+import { Tool } from "tackle/tool"
+import { z } from "zod"
+${body}
+`
+
+test("the default export has the file's name, a named one is added to it; TypeScript runs as it is", async () => {
+  const { problems, outputs } = await load(
+    {
+      ".tackle/tool/greet.ts": defined(`
+        interface Person { name: string }
+        const hello = ({ name }: Person): string => \`Hello \${name}\`
+        export default Tool.define("greet", {
+          description: "Greets.",
+          parameters: z.object({ name: z.string().default("you") }),
+          async execute(args) { return { title: "greet", output: hello(args) } },
+        })
+        export const loudly = Tool.define("loud", {
+          description: "Greets loudly.",
+          parameters: z.object({}),
+          async execute() { return { title: "loud", output: "HELLO" } },
+        })`),
+      ".tackle/tools/plain.mjs": `
+        import { z } from "zod"
+        export default { description: "Adds.", args: { a: z.number(), b: z.number() }, execute: async ({ a, b }) => String(a + b) }`,
+      ".tackle/tool/old.ts": defined(`
+        enum Mood { Good = "good" }
+        export default Tool.define("old", {
+          description: "Uses an enum.",
+          parameters: z.object({}),
+          async execute() { return { title: "old", output: Mood.Good } },
+        })`),
+    },
+    { calls: { greet: {}, greet_loudly: {}, plain: { a: 2, b: 3 }, old: {} } },
+  )
+  expect(problems).toEqual([])
+  expect(outputs).toEqual({ greet: "Hello you", greet_loudly: "HELLO", plain: "5", old: "good" })
+})
+
+test("a broken file is reported with its place and takes nobody with it", async () => {
+  const { problems, outputs } = await load(
+    {
+      ".tackle/tool/broken.js": "export default {\n  description: ,\n}\n",
+      ".tackle/tool/empty.js": "export const nothing = 1\n",
+      ".tackle/tool/throws.ts": 'const a: string = "b"\nthrow new Error("not today " + a)\n',
+      ".tackle/tool/fine.js": `export default { description: "Fine.", args: {}, execute: async () => "fine" }`,
+    },
+    { calls: { fine: {} } },
+  )
+  expect(problems.map(({ file }) => file.split("/").at(-1))).toEqual(["broken.js", "empty.js", "throws.ts"])
+  expect(problems[0]?.message).toMatch(/broken\.js:2/)
+  expect(problems[1]?.message).toMatch(/exports no tool/)
+  expect(problems[2]?.message).toMatch(/not today b.*throws\.ts:2/)
+  expect(outputs).toEqual({ fine: "fine" })
+})
+
+test("two tools of one name: the first stays and both are named, unless the config lets the second in", async () => {
+  const files = {
+    ".tackle/tool/read.js": `export default { description: "Mine.", args: {}, execute: async () => "mine" }`,
+  }
+  const kept = await load(files)
+  expect(kept.problems[0]?.message).toMatch(/two tools named "read": one from builtin, one from .*read\.js/)
+  expect(kept.sources.read).toBe("builtin")
+  const replaced = await load(files, { override: ["read"], calls: { read: {} } })
+  expect(replaced.problems).toEqual([])
+  expect(replaced.outputs).toEqual({ read: "mine" })
+})
