@@ -49,8 +49,7 @@ function splitClauses(text: string): string[] {
     start = match.index + match[0].length
   }
   clauses.push(message.slice(start))
-  // The number of a list item may be left over when its text was parted from it.
-  return clauses.map(tidy).filter((clause) => clause !== "" && !/^\d+$/.test(clause))
+  return clauses.map(tidy).filter((clause) => clause !== "")
 }
 
 const politeness =

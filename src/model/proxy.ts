@@ -39,10 +39,14 @@ async function useProxy(environment: Environment): Promise<() => void> {
 async function trustCertificates(environment: Environment): Promise<() => void> {
   const path = environment.SSL_CERT_FILE
   if (!path) return () => {}
+  const { X509Certificate } = await import("node:crypto")
   const { getCACertificates, setDefaultCACertificates } = await import("node:tls")
   const before = getCACertificates("default")
   try {
-    setDefaultCACertificates([...before, await readFile(path, "utf8")])
+    const added = await readFile(path, "utf8")
+    // Node takes any text without a word; this one refuses what is no certificate.
+    new X509Certificate(added)
+    setDefaultCACertificates([...before, added])
   } catch (error) {
     throw new UsageError(`SSL_CERT_FILE (${path}) cannot be used: ${errorMessage(error)}`, error)
   }
