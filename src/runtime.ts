@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from "node:fs"
+import { rm } from "node:fs/promises"
 import { homedir } from "node:os"
 import { join, resolve } from "node:path"
 import { type Agent, type AgentConfig, mergeAgents } from "./agent/agent.ts"
@@ -19,6 +20,7 @@ import {
   type ProviderConfig,
   parseModelName,
 } from "./model/model.ts"
+import { providerTable } from "./model/provider-table.ts"
 import { createModels } from "./model/providers.ts"
 import { defaultRetryLimits, type RetryLimits } from "./model/retry.ts"
 import { defaultStreamLimits, type StreamLimits } from "./model/stream.ts"
@@ -280,7 +282,9 @@ export async function createTackle(options: TackleOptions): Promise<Tackle> {
     async delete(id) {
       await handles.get(id)?.abort()
       handles.delete(id)
-      return store.deleteSession(id)
+      const deleted = await store.deleteSession(id)
+      if (deleted) await rm(join(services.spillRoot, id), { recursive: true, force: true })
+      return deleted
     },
   }
 
@@ -310,11 +314,8 @@ export async function createTackle(options: TackleOptions): Promise<Tackle> {
     await grants.load(session)
     const policy = () => policyOf(session, agent)
     const spillDirectory = join(services.spillRoot, session.id)
-    const offered = await registry.tools({
-      model: { providerID: "", modelID: "" },
-      agent: agent.name,
-      policy: policy(),
-    })
+    const toolScope = { model: { providerID: "", modelID: "" }, agent: agent.name, policy: policy() }
+    const offered = await registry.tools(toolScope)
     const call: Call = { callID: newId("prt"), tool, raw: input }
     const turn = newTurn()
     const [outcome] = await runCalls([call], {
@@ -325,6 +326,7 @@ export async function createTackle(options: TackleOptions): Promise<Tackle> {
       worktree,
       offered: new Map(offered.map((entry) => [entry.id, entry])),
       permission,
+      withheld: (id) => registry.withheld(id, toolScope),
       scope: {
         directory,
         worktree,
@@ -443,10 +445,11 @@ function from(kind: "builtin" | "library", tools: readonly Info[]): RegisteredTo
   return tools.map((tool) => ({ tool, source: { kind } }))
 }
 
-/** Commands get the process's variables, without those that hold our own keys and settings. */
+/** Commands get the process's variables, without our own settings and the keys of the known providers. */
 function commandOptions(options: TackleOptions, environment: Readonly<Record<string, string | undefined>>) {
+  const keys = new Set(providerTable.flatMap(({ keyVariables }) => keyVariables))
   const given = Object.fromEntries(
-    Object.entries(environment).filter(([name]) => !name.startsWith("TACKLE_")),
+    Object.entries(environment).filter(([name]) => !name.startsWith("TACKLE_") && !keys.has(name)),
   )
   return {
     environment: async (command: string) => ({ ...given, ...(await commandEnvironment(command)) }),

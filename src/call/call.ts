@@ -62,6 +62,8 @@ export interface CallHost {
   spillDirectory: string
   spillBytes?: number
   limits?: Partial<OutputLimits>
+  /** Why a tool that exists is not offered; undefined for a name that is no tool's. */
+  withheld?(id: string): string | undefined
   turn: Turn
   /** Set where no call may run any more: why, for the model. */
   closed?: string

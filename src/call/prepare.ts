@@ -4,7 +4,7 @@ import type { OfferedTool } from "../registry/registry.ts"
 import { pending, type ToolStatePending } from "../schema/tool-state.ts"
 import { InvalidArgumentsError, validateArguments } from "../tool/validate.ts"
 import { canonicalJson, isRecord } from "../util/json.ts"
-import type { Call, PastCall } from "./call.ts"
+import type { Call, CallHost, PastCall } from "./call.ts"
 
 /** A call that can run: its tool found, its arguments parsed. */
 export interface PreparedCall {
@@ -27,13 +27,13 @@ export interface InvalidCall {
   state: ToolStatePending
   past: PastCall
   error: string
-  reason: "unknown-tool" | "malformed" | "invalid-arguments" | "closed"
+  reason: "unknown-tool" | "malformed" | "invalid-arguments" | "closed" | "refused"
 }
 
 /** Finds the tool and reads the arguments. Touches nothing; a bad call is an outcome, not an exception. */
 export async function prepareCall(
   call: Call,
-  { offered, closed }: { offered: ReadonlyMap<string, OfferedTool>; closed?: string },
+  { offered, closed, withheld }: Pick<CallHost, "offered" | "closed" | "withheld">,
 ): Promise<PreparedCall | InvalidCall> {
   const parsed = parseInput(call)
   const state = pending(call.raw, parsed.ok ? parsed.input : {})
@@ -47,6 +47,9 @@ export async function prepareCall(
   })
 
   if (closed !== undefined) return invalid("closed", invalidCallMessage({ tool: call.tool, error: closed }))
+  const why = offered.has(call.tool) ? undefined : withheld?.(call.tool)
+  if (why !== undefined)
+    return invalid("refused", `Not allowed: the ${call.tool} tool is withheld: ${why}. Go on without it.`)
   const found = findTool(call.tool, offered)
   if (!found) {
     return invalid(

@@ -1,4 +1,5 @@
 import { detectLoop } from "../permission/doom-loop.ts"
+import { permissionOf } from "../registry/registry.ts"
 import { fail } from "../schema/tool-state.ts"
 import type { Access } from "../tool/tool.ts"
 import { isInside, realPath, resolvePath } from "../util/paths.ts"
@@ -42,6 +43,17 @@ async function runAfter(
 async function refuse(invalid: InvalidCall, past: readonly PastCall[], host: CallHost): Promise<CallOutcome> {
   const { call, state, error, reason } = invalid
   if (detectLoop(past, invalid.past)) host.turn.loopRefusals += 1
+  if (reason === "refused") {
+    const { callID, tool } = call
+    host.turn.refused.push({
+      callID,
+      tool,
+      permission: permissionOf(tool),
+      patterns: ["*"],
+      by: "rule",
+      reason: error,
+    })
+  }
   const failed = fail(state, { error, metadata: { kind: reason } }, Date.now())
   await host.onState(call.callID, failed)
   return { callID: call.callID, state: failed }

@@ -83,6 +83,7 @@ function details(
 }
 
 const noted: ReadonlySet<string> = new Set([
+  "input",
   "command",
   "description",
   "workdir",

@@ -57,6 +57,8 @@ export interface Registry {
   get(id: string): RegisteredTool | undefined
   /** The tools for the model and agent. Their order is stable, so that prompt caches hold. */
   tools(scope: ToolScope): Promise<OfferedTool[]>
+  /** Why a tool that exists is not offered by the rules or the config; undefined where it is, or is none. */
+  withheld(id: string, scope: ToolScope): string | undefined
   /** All tools, with the reason where one is not offered. */
   list(scope: ToolScope): Promise<ToolListing[]>
   /** What was left out and why. */
@@ -122,6 +124,10 @@ export function createRegistry(options: {
     async tools(scope) {
       const considered = await Promise.all([...byId.values()].map((entry) => consider(entry, scope)))
       return considered.flatMap(({ tool, reason }) => (tool && reason === undefined ? [tool] : []))
+    },
+    withheld(id, scope) {
+      const entry = byId.get(id)
+      return entry && !internal.has(id) ? reasonAgainst(entry, scope) : undefined
     },
     async list(scope) {
       return Promise.all(

@@ -93,7 +93,7 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
 
     if (input.signal.aborted) return result(...stopped(input.signal))
     if (turn.loopRefusals >= loopRefusalLimit) return result("limit", loopMessage)
-    if (last && (calls.length > 0 || step > 1)) return result("limit", stepsMessage(input.maxSteps))
+    if (last) return result("limit", stepsMessage(input.maxSteps))
     if (calls.length === 0) return result("completed")
   }
   return result("limit", stepsMessage(input.maxSteps))

@@ -128,11 +128,8 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     await services.loadGrants(session)
     const user = await begin(past, { text, files: options.files ?? [], agent, model })
     const policy = () => services.policy(session, agent)
-    const tools = await services.registry.tools({
-      model: model.info.ref,
-      agent: agent.name,
-      policy: policy(),
-    })
+    const toolScope = { model: model.info.ref, agent: agent.name, policy: policy() }
+    const tools = await services.registry.tools(toolScope)
     const { directory, worktree } = session
     const system = systemPrompt({
       agent,
@@ -151,6 +148,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       directory,
       worktree,
       permission: services.permission,
+      withheld: (id) => services.registry.withheld(id, toolScope),
       scope,
       files,
       todo: createTodoCapability(session.id, store, recorder),

@@ -77,10 +77,20 @@ async function readPrompt(message: readonly string[]): Promise<string> {
 }
 
 async function openSession(tackle: Tackle, flags: RunFlags): Promise<SessionHandle> {
+  if (flags.agent !== undefined && (flags.session !== undefined || flags.continue)) {
+    throw new UsageError("A session keeps its agent: leave out --agent, or begin a new session.")
+  }
   if (flags.session !== undefined) {
     const session = await tackle.sessions.get(flags.session)
     if (!session)
       throw new UsageError(`There is no session ${flags.session}. \`tackle session list --all\` shows them.`)
+    // Its tools work in its directory, so the config, rules and trust have to be those of that place.
+    const { directory, worktree } = session.info()
+    if (worktree !== tackle.worktree) {
+      throw new UsageError(
+        `Session ${flags.session} belongs to ${directory}. Go on with it there: --dir ${directory}`,
+      )
+    }
     return session
   }
   if (flags.continue) {
