@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto"
 import { detectLoop } from "../permission/doom-loop.ts"
+import { PermissionError } from "../permission/errors.ts"
 import {
   complete,
   fail,
@@ -11,13 +12,14 @@ import {
 import type { AskRequest, ToolContext } from "../tool/context.ts"
 import { executeValidated } from "../tool/run.ts"
 import { createSpillOpener } from "../tool/spill.ts"
-import { AbortedError, orAbort, TimeoutError } from "../util/abort.ts"
-import { canonicalJson } from "../util/json.ts"
+import { AbortedError, orAbort, TimeoutError, throwIfAborted } from "../util/abort.ts"
+import { canonicalJson, isRecord, plainRecord } from "../util/json.ts"
 import type { CallHost, CallOutcome, PastCall } from "./call.ts"
 import { contain } from "./containment.ts"
 import type { PreparedCall } from "./prepare.ts"
 import { LoopRefusedError, settleFailure } from "./settle.ts"
 import { createThrottle } from "./throttle.ts"
+import { createTimeLimit, type TimeLimit } from "./time-limit.ts"
 
 /** Progress of one call is stored and shown at most ten times a second. */
 const progressIntervalMs = 100
@@ -25,7 +27,7 @@ const progressIntervalMs = 100
 /** How long a tool may take to stop by itself after an abort, such as to end its processes. */
 const abortGraceMs = 5_000
 
-/** One prepared call from asking leave to its last state. Never rejects for what the tool does. */
+/** One prepared call from asking leave to its last state. Rejects only where a state cannot be stored. */
 export async function executeCall(
   prepared: PreparedCall,
   past: readonly PastCall[],
@@ -34,13 +36,14 @@ export async function executeCall(
   const { call, tool } = prepared
   const report = (state: ToolState) => host.onState(call.callID, state)
   let state: PreparedCall["state"] | ToolStateRunning = prepared.state
-  const limit = timeLimit(host.signal, tool.id, tool.definition.timeout)
+  let last: CallOutcome["state"]
+  const limit = createTimeLimit(host.signal, tool.id, tool.definition.timeout)
   const progressing = createThrottle<ToolStateRunning>(progressIntervalMs, (latest) => {
     // A report that cannot be stored will fail again, and be seen, when the result is stored.
     report(latest).catch((error: unknown) => host.onEscape(tool.id, error))
   })
 
-  const ctx = createContext(prepared, host, limit.signal, (update) => {
+  const ctx = createContext(prepared, host, limit, (update) => {
     if (state.status !== "running") return
     state = progress(state, update)
     progressing.push(state)
@@ -48,34 +51,32 @@ export async function executeCall(
 
   try {
     await askLoop(prepared, past, host)
-    await askForThirdParty(prepared, host, limit.signal)
+    await askForThirdParty(prepared, host)
+    throwIfAborted(host.signal)
     state = start(prepared.state, prepared.state.input, Date.now())
     if (prepared.repaired !== undefined)
       state = progress(state, { metadata: { repaired: prepared.repaired } })
     await report(state)
 
+    limit.start()
     const work = contain(
       () => executeValidated(tool, prepared.args, ctx, host.limits ? { limits: host.limits } : {}),
       (error) => host.onEscape(tool.id, error),
     )
     const result = await settleOrAbort(work, limit.signal)
-    progressing.stop()
     prepared.past.result = digest(result.output)
-    const metadata = { ...(state.status === "running" ? state.metadata : undefined), ...result.metadata }
-    const completed = complete(state, { ...result, metadata }, Date.now())
-    await report(completed)
-    return { callID: call.callID, state: completed }
+    last = complete(state, { ...result, metadata: { ...state.metadata, ...result.metadata } }, Date.now())
   } catch (error) {
-    progressing.stop()
     const failure = settleFailure(error, { callID: call.callID, tool: tool.id, turn: host.turn })
     // A refused loop got no new result: it must not look like a change, which would let the next rounds run.
     if (failure.metadata.kind !== "loop") prepared.past.result = digest(failure.error)
-    const failed = fail(state, failure, Date.now())
-    await report(failed)
-    return { callID: call.callID, state: failed }
+    last = fail(state, failure, Date.now())
   } finally {
+    progressing.stop()
     limit.end()
   }
+  await report(last)
+  return { callID: call.callID, state: last }
 }
 
 /** The same call again and again is a question to the person before it is an action. */
@@ -95,21 +96,39 @@ async function askLoop(prepared: PreparedCall, past: readonly PastCall[], host: 
       host.signal,
     )
   } catch (error) {
+    if (!(error instanceof PermissionError)) throw error
     throw new LoopRefusedError(tool.id, loop.count, error)
   }
 }
 
 /** Tools that are not ours are asked for before they run, whether they ask by themselves or not. */
-async function askForThirdParty(prepared: PreparedCall, host: CallHost, signal: AbortSignal): Promise<void> {
+async function askForThirdParty(prepared: PreparedCall, host: CallHost): Promise<void> {
   const { tool, args, state } = prepared
   if (tool.source.kind === "builtin") return
-  const named = tool.definition.ask?.(args) ?? { patterns: [canonicalJson(state.input)] }
+  const named = tool.definition.ask
+    ? namedPatterns(tool.id, tool.definition.ask(args))
+    : { patterns: [canonicalJson(state.input)] }
   await ask(
     { permission: tool.id, ...named, metadata: { tool: tool.id, input: state.input } },
     prepared,
     host,
-    signal,
+    host.signal,
   )
+}
+
+/** What a tool's own `ask` says. It names patterns and nothing else: what is asked for stays the tool's id. */
+function namedPatterns(tool: string, named: unknown): { patterns: string[]; always?: string[] } {
+  const { patterns, always } = isRecord(named) ? named : {}
+  if (!isTexts(patterns) || (always !== undefined && !isTexts(always))) {
+    throw new TypeError(
+      `The ask of the ${tool} tool must return { patterns: string[], always?: string[] }. This is a defect of the tool, not of the call.`,
+    )
+  }
+  return always === undefined ? { patterns } : { patterns, always }
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((entry) => typeof entry === "string")
 }
 
 function ask(
@@ -125,7 +144,7 @@ function ask(
 function createContext(
   prepared: PreparedCall,
   host: CallHost,
-  signal: AbortSignal,
+  limit: TimeLimit,
   onProgress: (update: { title?: string; metadata?: Record<string, unknown> }) => void,
 ): ToolContext {
   const { call, tool } = prepared
@@ -135,7 +154,7 @@ function createContext(
     messageID: host.messageID,
     callID: call.callID,
     agent: host.agent,
-    abort: signal,
+    abort: limit.signal,
     directory: host.directory,
     worktree: host.worktree,
     files: host.files,
@@ -145,14 +164,18 @@ function createContext(
       ...(host.spillBytes === undefined ? {} : { maxBytes: host.spillBytes }),
     }),
     async metadata({ title, metadata, ...rest }) {
-      onProgress({ ...(title === undefined ? {} : { title }), metadata: { ...metadata, ...rest } })
+      const known = isRecord(metadata) ? metadata : {}
+      onProgress({
+        ...(typeof title === "string" ? { title } : {}),
+        metadata: plainRecord({ ...known, ...rest }),
+      })
     },
     async ask(request) {
       // Leave for a third party's own id was given before it started: rules may still deny, nobody is asked twice.
       const again = request.permission === askedFor
       const check = again ? await host.permission.check(request, host.scope) : undefined
       if (check && check.action !== "deny") return
-      await ask(request, prepared, host, signal)
+      await limit.outside(() => ask(request, prepared, host, limit.signal))
     },
   }
   if (host.model) ctx.model = host.model
@@ -160,17 +183,6 @@ function createContext(
   if (host.jobs) ctx.jobs = host.jobs
   if (host.extra) ctx.extra = host.extra
   return ctx
-}
-
-/** The run's signal, and the tool's own limit of time where it has one. */
-function timeLimit(signal: AbortSignal, tool: string, ms: number | undefined) {
-  if (ms === undefined) return { signal, end: () => {} }
-  const own = new AbortController()
-  const timer = setTimeout(
-    () => own.abort(new TimeoutError(`The ${tool} tool was stopped: it did not finish within ${ms} ms.`, ms)),
-    ms,
-  )
-  return { signal: AbortSignal.any([signal, own.signal]), end: () => clearTimeout(timer) }
 }
 
 /** After an abort the tool has a moment to stop by itself; one that does not is left behind. */

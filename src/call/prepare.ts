@@ -3,6 +3,7 @@ import { repairArguments, repairName } from "../model/repair.ts"
 import type { OfferedTool } from "../registry/registry.ts"
 import { pending, type ToolStatePending } from "../schema/tool-state.ts"
 import { InvalidArgumentsError, validateArguments } from "../tool/validate.ts"
+import { abortedError, orAbort } from "../util/abort.ts"
 import { canonicalJson, isRecord } from "../util/json.ts"
 import type { Call, CallHost, PastCall } from "./call.ts"
 
@@ -27,7 +28,7 @@ export interface InvalidCall {
   state: ToolStatePending
   past: PastCall
   error: string
-  reason: "unknown-tool" | "malformed" | "invalid-arguments" | "closed" | "refused"
+  reason: "unknown-tool" | "malformed" | "invalid-arguments" | "closed" | "aborted" | "refused"
 }
 
 /** Finds the tool and reads the arguments. Touches nothing; a bad call is an outcome, not an exception. */
@@ -60,12 +61,13 @@ export async function prepareCall(
   if (!parsed.ok) return invalid("malformed", invalidCallMessage({ tool: call.tool, error: parsed.error }))
 
   try {
-    const args = await validateArguments(found.tool, parsed.input)
+    const args = await orAbort(validateArguments(found.tool, parsed.input), signal)
     const repaired = [found.repaired, parsed.repaired].filter((note) => note !== undefined).join("; ")
     const past: PastCall = { tool: found.tool.id, input: canonicalJson(parsed.input) }
     return { kind: "prepared", call, tool: found.tool, state, args, past, ...(repaired ? { repaired } : {}) }
   } catch (error) {
     if (error instanceof InvalidArgumentsError) return invalid("invalid-arguments", error.message)
+    if (signal.aborted) return invalid("aborted", abortedError(signal).message)
     throw error
   }
 }

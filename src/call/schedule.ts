@@ -2,6 +2,7 @@ import { detectLoop } from "../permission/doom-loop.ts"
 import { permissionOf } from "../registry/registry.ts"
 import { fail } from "../schema/tool-state.ts"
 import type { Access } from "../tool/tool.ts"
+import { isRecord } from "../util/json.ts"
 import { isInside, realPath, resolvePath } from "../util/paths.ts"
 import type { Call, CallHost, CallOutcome, PastCall } from "./call.ts"
 import { executeCall } from "./execute.ts"
@@ -10,7 +11,8 @@ import { type InvalidCall, type PreparedCall, prepareCall } from "./prepare.ts"
 /**
  * Runs the calls of one step and returns their outcomes in the order of the calls. Calls run side by side, with four
  * exceptions: two on one file keep their order when either changes it; a call that executes programs waits for the
- * changes before it and holds those after it; a serial tool runs alone. Never rejects for what a tool does.
+ * changes before it and holds those after it; a serial tool runs alone. Never rejects for what a tool does, only where the store
+ * refuses to write.
  */
 export async function runCalls(calls: readonly Call[], host: CallHost): Promise<CallOutcome[]> {
   const prepared: (PreparedCall | InvalidCall)[] = []
@@ -28,6 +30,12 @@ export async function runCalls(calls: readonly Call[], host: CallHost): Promise<
     const run = () => (call.kind === "prepared" ? executeCall(call, past, host) : refuse(call, past, host))
     outcomes.push(runAfter(before, run))
   })
+  return allEnded(outcomes)
+}
+
+/** Where the store refused one, the others have ended too before anybody hears of it: none goes on unseen. */
+async function allEnded(outcomes: readonly Promise<CallOutcome>[]): Promise<CallOutcome[]> {
+  await Promise.allSettled(outcomes)
   return Promise.all(outcomes)
 }
 
@@ -89,15 +97,15 @@ function planOf({ tool, args }: PreparedCall, host: CallHost): CallPlan {
     access: source.kind === "builtin" ? (definition.access ?? "execute") : "execute",
     serial: definition.serial ?? false,
   }
-  const path = pathOf(args)
+  const path = pathOf(args) ?? (plan.access === "read" ? host.directory : undefined)
   if (path !== undefined) plan.path = identity(resolvePath(path, host.directory))
   return plan
 }
 
+/** The names under which our tools take a path. A search without one is about the whole directory. */
 function pathOf(args: unknown): string | undefined {
-  if (typeof args !== "object" || args === null) return undefined
-  if ("filePath" in args && typeof args.filePath === "string") return args.filePath
-  return undefined
+  if (!isRecord(args)) return undefined
+  return [args.filePath, args.path].find((path) => typeof path === "string")
 }
 
 /** Where links cannot be followed the written path has to do: the tool itself reports what is wrong with it. */

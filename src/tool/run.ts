@@ -1,11 +1,12 @@
-import type * as z from "zod"
+import * as z from "zod"
+import { Attachment } from "../schema/tool-state.ts"
 import { TackleError } from "../util/errors.ts"
-import { isRecord } from "../util/json.ts"
+import { isRecord, plainRecord } from "../util/json.ts"
 import type { ToolContext } from "./context.ts"
 import type { ToolResult } from "./result.ts"
 import type { Definition, OutputLimits } from "./tool.ts"
 import { defaultLimits, truncateOutput } from "./truncate.ts"
-import { validateArguments } from "./validate.ts"
+import { describeIssues, validateArguments } from "./validate.ts"
 
 /** A tool ready to be called. */
 export interface ReadyTool<P extends z.ZodType = z.ZodType> {
@@ -75,8 +76,15 @@ function checked(id: string, result: unknown): CompleteResult {
   const complete: CompleteResult = {
     title: typeof title === "string" ? title : id,
     output,
-    metadata: isRecord(metadata) ? metadata : {},
+    metadata: isRecord(metadata) ? plainRecord(metadata) : {},
   }
-  if (Array.isArray(attachments)) complete.attachments = attachments
+  if (attachments !== undefined) complete.attachments = checkedAttachments(id, attachments)
   return complete
+}
+
+/** A malformed one would spoil every later request of the session, since the history is sent again each time. */
+function checkedAttachments(id: string, attachments: unknown): Attachment[] {
+  const parsed = z.array(Attachment).safeParse(attachments, { reportInput: true })
+  if (parsed.success) return parsed.data
+  throw new ToolResultError(id, `"attachments" do not fit: ${describeIssues(parsed.error)}`)
 }

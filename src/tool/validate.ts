@@ -1,11 +1,11 @@
 import type * as z from "zod"
-import { TackleError } from "../util/errors.ts"
+import { errorMessage, TackleError } from "../util/errors.ts"
 import type { Definition } from "./tool.ts"
 
 /** The model's arguments do not fit the tool's schema. The message is what the model reads. */
 export class InvalidArgumentsError extends TackleError {
   readonly tool: string
-  constructor(tool: string, message: string, cause: z.ZodError) {
+  constructor(tool: string, message: string, cause: unknown) {
     super(message, { code: "tool.invalid-arguments", recoverable: true, cause })
     this.tool = tool
   }
@@ -14,18 +14,43 @@ export class InvalidArgumentsError extends TackleError {
 /**
  * The parsed arguments, with defaults and coercions applied. Throws {@link InvalidArgumentsError} with a text that
  * names every place, what was expected there and what came; a tool's own `formatValidationError` replaces it whole.
+ * Where the schema's own code throws, the text says so.
  */
 export async function validateArguments<P extends z.ZodType>(
   tool: { id: string; definition: Definition<P> },
   args: unknown,
 ): Promise<z.output<P>> {
-  const { id, definition } = tool
-  const parsed = await definition.parameters.safeParseAsync(args, { reportInput: true })
+  const parsed = await parseArguments(tool, args)
   if (parsed.success) return parsed.data
-  const message = definition.formatValidationError
-    ? definition.formatValidationError(parsed.error)
-    : `The ${id} tool was called with invalid arguments: ${describeIssues(parsed.error)}.\nPlease rewrite the input so it satisfies the expected schema.`
-  throw new InvalidArgumentsError(id, message, parsed.error)
+  throw new InvalidArgumentsError(tool.id, describeFailure(tool, parsed.error), parsed.error)
+}
+
+async function parseArguments<P extends z.ZodType>(
+  { id, definition }: { id: string; definition: Definition<P> },
+  args: unknown,
+) {
+  try {
+    return await definition.parameters.safeParseAsync(args, { reportInput: true })
+  } catch (error) {
+    throw new InvalidArgumentsError(
+      id,
+      `The ${id} tool could not check its arguments: ${errorMessage(error)}. This is a defect of the tool, not of the call.`,
+      error,
+    )
+  }
+}
+
+function describeFailure(
+  { id, definition }: { id: string; definition: Definition },
+  error: z.ZodError,
+): string {
+  const usual = `The ${id} tool was called with invalid arguments: ${describeIssues(error)}.\nPlease rewrite the input so it satisfies the expected schema.`
+  try {
+    return definition.formatValidationError?.(error) ?? usual
+  } catch {
+    // The tool's own words failed; the model still has to learn what was wrong.
+    return usual
+  }
 }
 
 /** All issues in one line each place: `filePath: expected string, got nothing; limit: expected number, got "two"`. */

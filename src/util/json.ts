@@ -17,6 +17,23 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value)
 }
 
+/**
+ * A record as it comes back from JSON, key by key. A value that JSON refuses, such as a circle or a BigInt, becomes a
+ * note of the reason; one that it has no form for is left out.
+ */
+export function plainRecord(record: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const plain: Record<string, unknown> = {}
+  for (const key of Object.keys(record)) {
+    try {
+      const text = JSON.stringify(record[key])
+      if (text !== undefined) plain[key] = JSON.parse(text)
+    } catch (error) {
+      plain[key] = `[not JSON: ${error instanceof Error ? error.message.split("\n", 1)[0] : String(error)}]`
+    }
+  }
+  return plain
+}
+
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (!isRecord(value)) return value
