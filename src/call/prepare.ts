@@ -34,7 +34,7 @@ export interface InvalidCall {
 /** Finds the tool and reads the arguments. Touches nothing; a bad call is an outcome, not an exception. */
 export async function prepareCall(
   call: Call,
-  { offered, closed, withheld }: Pick<CallHost, "offered" | "closed" | "withheld">,
+  { offered, closed, withheld, signal }: Pick<CallHost, "offered" | "closed" | "withheld" | "signal">,
 ): Promise<PreparedCall | InvalidCall> {
   const parsed = parseInput(call)
   const state = pending(call.raw, parsed.ok ? parsed.input : {})
