@@ -34,6 +34,7 @@ export function chart(
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" ` +
       `font-family="system-ui, 'Segoe UI', Helvetica, Arial, sans-serif" font-size="15" fill="${colours.text}">`,
+    "<title>Tackle against its targets</title>",
     `<rect width="${width}" height="${height}" fill="${colours.paper}"/>`,
     label({ x: 24, y: 36, text: "Tackle against its targets", size: 21, weight: 600 }),
     label({
