@@ -7,7 +7,7 @@ import { builtinAgents } from "./agent/builtin.ts"
 import { builtinTools } from "./builtin/index.ts"
 import { createJobTable } from "./builtin/support/job-table.ts"
 import { type Call, type CallOutcome, newTurn, type Turn } from "./call/call.ts"
-import { holdProcess } from "./call/containment.ts"
+import { contain, holdProcess } from "./call/containment.ts"
 import { runCalls } from "./call/schedule.ts"
 import { findWorktree } from "./config/locate.ts"
 import { createBus } from "./event/bus.ts"
@@ -154,18 +154,27 @@ export interface AskedRequest extends PermissionRequest {
   reply(reply: PermissionReply["reply"] | PermissionReply): Promise<ReplyOutcome>
 }
 
-/** The only wiring: every part of the engine is made here and handed what it needs. */
+/** Opens an engine. Whoever opens one closes it: until then it holds the store and watches for escaped errors. */
 export async function createTackle(options: TackleOptions): Promise<Tackle> {
+  const release = holdProcess()
+  try {
+    return await wire(options, release)
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+/** The only wiring: every part of the engine is made here and handed what it needs. */
+async function wire(options: TackleOptions, release: () => void): Promise<Tackle> {
   const environment = options.environment ?? process.env
   const directory = resolve(options.directory)
   const worktree = resolve(options.worktree ?? findWorktree(directory))
   const dataDirectory = resolve(options.dataDirectory ?? defaultDataDirectory(environment))
   const onFault =
     options.onFault ?? ((message, error) => console.error(`tackle: ${message}: ${errorMessage(error)}`))
-  const release = holdProcess()
 
   const bus = createBus((error) => onFault("a subscriber threw", error))
-  const store = options.store ?? (await openDefaultStore(dataDirectory))
   const jobs = createJobTable()
   const agents = mergeAgents(builtinAgents(), options.agents ?? {}, options.agentRules ?? {})
   const models = createModels({
@@ -173,8 +182,16 @@ export async function createTackle(options: TackleOptions): Promise<Tackle> {
     credentials: createCredentials({ environment, authFile: join(dataDirectory, "auth.json") }),
     environment,
   })
-  const registry = await openRegistry(options, environment)
+  const registry = await contain(
+    () => openRegistry(options, environment),
+    (error) => onFault("an error escaped the file of a tool", error),
+  )
+  // The last thing that can fail, so that nothing is left open.
+  const store = options.store ?? (await openDefaultStore(dataDirectory))
   const handles = new Map<string, SessionHandle>()
+  const closing = new AbortController()
+  /** Calls without a session that are under way. */
+  const calls = new Set<Promise<unknown>>()
 
   const grants = createGrantCache(store)
   const permission = createPermission({
@@ -303,12 +320,22 @@ export async function createTackle(options: TackleOptions): Promise<Tackle> {
     return { ...request, reply }
   }
 
-  async function callTool({
+  /** Ends with the engine, like the runs of the sessions. */
+  function callTool({ signal, ...rest }: Parameters<Tackle["callTool"]>[0]) {
+    const signals = signal ? [closing.signal, signal] : [closing.signal]
+    const call = runAlone({ ...rest, signal: AbortSignal.any(signals) })
+    calls.add(call)
+    const forget = () => calls.delete(call)
+    call.then(forget, forget)
+    return call
+  }
+
+  async function runAlone({
     tool,
     input,
     agent: name = options.defaultAgent ?? "build",
     signal,
-  }: Parameters<Tackle["callTool"]>[0]) {
+  }: Parameters<Tackle["callTool"]>[0] & { signal: AbortSignal }) {
     const agent = agentNamed(name)
     const session = { id: newId("ses"), worktree }
     await grants.load(session)
@@ -338,7 +365,7 @@ export async function createTackle(options: TackleOptions): Promise<Tackle> {
       jobs,
       spillDirectory,
       turn,
-      signal: signal ?? new AbortController().signal,
+      signal,
       onState: async () => {},
       onEscape: services.onEscape,
       ...(services.spillBytes === undefined ? {} : { spillBytes: services.spillBytes }),
@@ -378,7 +405,8 @@ export async function createTackle(options: TackleOptions): Promise<Tackle> {
     problems: () => registry.problems(),
     callTool,
     async close() {
-      await Promise.all([...handles.values()].map((handle) => handle.abort()))
+      closing.abort()
+      await Promise.all([...[...handles.values()].map((handle) => handle.abort()), Promise.allSettled(calls)])
       await jobs.killAll()
       sweepSpills()
       if (!options.store) await store.close()
@@ -470,23 +498,34 @@ function toolAliases(): ModuleAliases {
   }
 }
 
-/** The grants that policies read, kept beside the store so that a verdict needs no query. */
+/**
+ * The grants that policies read, kept beside the store so that a verdict needs no query. Those for a session that is
+ * not stored, that of a call by hand, are kept here alone.
+ */
 function createGrantCache(store: Store) {
   const known = new Map<string, Grant>()
+
+  async function canBeStored({ scope, sessionID }: Grant): Promise<boolean> {
+    return scope === "project" || (sessionID !== undefined && (await store.session(sessionID)) !== undefined)
+  }
+
   return {
     async load(session: { id: string; worktree: string }): Promise<void> {
-      for (const grant of await store.grants({ worktree: session.worktree, sessionID: session.id }))
-        known.set(grant.id, grant)
+      // What another process took back has to go; what is granted while the store is asked has to stay.
+      const before = [...known.values()].filter((grant) => concerns(grant, session))
+      const stored = await store.grants({ worktree: session.worktree, sessionID: session.id })
+      for (const { id } of before) known.delete(id)
+      for (const grant of stored) known.set(grant.id, grant)
     },
     async add(grants: readonly Grant[]): Promise<void> {
-      await store.commit(grants.map((grant) => ({ kind: "grant", grant })))
+      const lasting: Grant[] = []
+      for (const grant of grants) if (await canBeStored(grant)) lasting.push(grant)
+      await store.commit(lasting.map((grant) => ({ kind: "grant", grant })))
       for (const grant of grants) known.set(grant.id, grant)
     },
     rules(session: { id: string; worktree: string }): Ruleset {
       return [...known.values()]
-        .filter((grant) =>
-          grant.scope === "session" ? grant.sessionID === session.id : grant.worktree === session.worktree,
-        )
+        .filter((grant) => concerns(grant, session))
         .map(({ permission, pattern, action, id }) => ({
           permission,
           pattern,
@@ -495,4 +534,8 @@ function createGrantCache(store: Store) {
         }))
     },
   }
+}
+
+function concerns(grant: Grant, session: { id: string; worktree: string }): boolean {
+  return grant.scope === "session" ? grant.sessionID === session.id : grant.worktree === session.worktree
 }

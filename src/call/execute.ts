@@ -160,7 +160,7 @@ function createContext(
     files: host.files,
     spill: createSpillOpener({
       directory: host.spillDirectory,
-      name: call.callID.replaceAll(/[^A-Za-z0-9_-]/g, "_"),
+      name: spillName(call.callID, host.messageID),
       ...(host.spillBytes === undefined ? {} : { maxBytes: host.spillBytes }),
     }),
     async metadata({ title, metadata, ...rest }) {
@@ -183,6 +183,14 @@ function createContext(
   if (host.jobs) ctx.jobs = host.jobs
   if (host.extra) ctx.extra = host.extra
   return ctx
+}
+
+/**
+ * A call's id as part of a file's name. Some providers put whole signatures into their ids, others count them anew in
+ * each answer: the end of the message's id, which is random, tells those apart.
+ */
+function spillName(callID: string, messageID: string): string {
+  return `${callID.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64)}_${messageID.slice(-6)}`
 }
 
 /** After an abort the tool has a moment to stop by itself; one that does not is left behind. */

@@ -31,7 +31,10 @@ export interface InvalidCall {
   reason: "unknown-tool" | "malformed" | "invalid-arguments" | "closed" | "aborted" | "refused"
 }
 
-/** Finds the tool and reads the arguments. Touches nothing; a bad call is an outcome, not an exception. */
+/**
+ * Finds the tool and reads the arguments. Touches nothing; a bad call is an outcome, not an exception, and so is one
+ * that the signal overtook.
+ */
 export async function prepareCall(
   call: Call,
   { offered, closed, withheld, signal }: Pick<CallHost, "offered" | "closed" | "withheld" | "signal">,

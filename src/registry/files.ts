@@ -6,6 +6,7 @@ import * as z from "zod"
 import type { ToolContext } from "../tool/context.ts"
 import type { ToolResult } from "../tool/result.ts"
 import { type Definition, define, type Info, isTool } from "../tool/tool.ts"
+import { within } from "../util/abort.ts"
 import { errorMessage, systemCode } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 import { isModuleFile, loadModule, type ModuleAliases } from "../util/load-module.ts"
@@ -23,20 +24,23 @@ export function findToolFiles(configDirectories: readonly string[]): string[] {
 
 /**
  * Loads custom tools. The default export gets the file's name as its id, a named export `file_export`. A file that
- * cannot be loaded, and an export that is no tool in a file without any, is a problem; the others go on.
+ * cannot be loaded or is not done with it within `limitMs`, and an export that is no tool in a file without any, is a problem; the others go on.
  */
 export async function loadToolFiles(
   paths: readonly string[],
   aliases: ModuleAliases,
+  limitMs = 10_000,
 ): Promise<{ tools: RegisteredTool[]; problems: RegistryProblem[] }> {
   const tools: RegisteredTool[] = []
   const problems: RegistryProblem[] = []
   for (const path of paths) {
     try {
       const version = String(statSync(path).mtimeMs)
-      const found = toolsOf(await loadModule(path, { aliases, version }), path)
-      tools.push(...found)
-      if (found.length === 0) problems.push({ file: path, message: noToolMessage })
+      const module = await within(loadModule(path, { aliases, version }), limitMs)
+      const found = module && toolsOf(module, path)
+      tools.push(...(found ?? []))
+      if (!found) problems.push({ file: path, message: `it was not loaded within ${limitMs} ms.` })
+      else if (found.length === 0) problems.push({ file: path, message: noToolMessage })
     } catch (error) {
       problems.push({ file: path, message: await loadFailure(error, path) })
     }
@@ -62,6 +66,8 @@ function moduleFiles(directory: string): string[] {
 function toolsOf(module: Record<string, unknown>, path: string): RegisteredTool[] {
   const name = basename(path, extname(path))
   return Object.entries(module).flatMap(([key, value]) => {
+    // What Node adds to a CommonJS module: the default export once more.
+    if (key === "module.exports") return []
     const tool = toTool(key === "default" ? name : `${name}_${key}`, value)
     return tool ? [{ tool, source: { kind: "file", path } as const }] : []
   })

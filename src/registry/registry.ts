@@ -3,7 +3,9 @@ import type { Policy } from "../permission/policy.ts"
 import { isOffered } from "../permission/policy.ts"
 import type { ModelRef } from "../schema/message.ts"
 import type { Definition, Info } from "../tool/tool.ts"
+import { within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
+import { isRecord } from "../util/json.ts"
 
 /** Where a tool comes from: `path` of a custom file, `package` name of a plugin. */
 export type ToolSource = { kind: "builtin" } | { kind: "library" } | { kind: "file"; path: string }
@@ -77,6 +79,8 @@ export function createRegistry(options: {
   problems?: readonly RegistryProblem[]
   override?: readonly string[]
   disabled?: ReadonlySet<string>
+  /** How long a tool may take to get ready, in milliseconds. Default: 10 s. */
+  initLimitMs?: number
 }): Registry {
   const problems = [...(options.problems ?? [])]
   const byId = merge(options.tools, new Set(options.override), problems)
@@ -86,7 +90,7 @@ export function createRegistry(options: {
     const key = `${agent}\n${entry.tool.id}`
     let tool = prepared.get(key)
     if (!tool) {
-      tool = initialise(entry, agent)
+      tool = initialise(entry, agent, options.initLimitMs ?? defaultInitLimitMs)
       prepared.set(key, tool)
     }
     return tool
@@ -165,9 +169,29 @@ export function describeSource(source: ToolSource): string {
   return source.kind === "file" ? source.path : source.kind
 }
 
-async function initialise(entry: RegisteredTool, agent: string): Promise<OfferedTool> {
-  const definition = await entry.tool.init({ agent: { name: agent } })
-  return { id: entry.tool.id, definition, schema: toJsonSchema(definition.parameters), source: entry.source }
+const defaultInitLimitMs = 10_000
+
+async function initialise(
+  { tool, source }: RegisteredTool,
+  agent: string,
+  limitMs: number,
+): Promise<OfferedTool> {
+  const ready = tool.init({ agent: { name: agent } }).then((definition) => ({ definition }))
+  const inTime = await within(ready, limitMs)
+  if (!inTime) throw new TypeError(`it was not ready within ${limitMs} ms`)
+  const { definition } = inTime
+  checkDefinition(definition)
+  return { id: tool.id, definition, schema: toJsonSchema(definition.parameters), source }
+}
+
+/** Custom tools are code of other people: their word on types is checked. */
+function checkDefinition(definition: unknown): void {
+  const { description, parameters, execute } = isRecord(definition) ? definition : {}
+  if (typeof description !== "string" || description.trim() === "")
+    throw new TypeError('it has no "description", a text that tells the model what the tool does')
+  if (typeof execute !== "function") throw new TypeError('it has no function "execute"')
+  if (typeof parameters !== "object" || parameters === null || !("_zod" in parameters))
+    throw new TypeError('its "parameters" are no schema of zod 4, such as z.object({ … })')
 }
 
 function merge(

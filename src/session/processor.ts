@@ -44,6 +44,8 @@ export async function startStep(
 ): Promise<Processor> {
   const parts: Part[] = []
   const calls = new Map<string, ToolPart>()
+  /** The calls under the ids that the provider gave them: some servers give all calls of an answer the same. */
+  const given = new Map<string, StreamedCall[]>()
   const texts = new Map<string, TextPart | ReasoningPart>()
   /** Ids of text blocks that began and have no text so far: an empty block leaves no part. */
   const begun = new Map<string, { kind: "text" | "reasoning"; metadata?: Record<string, unknown> }>()
@@ -84,10 +86,19 @@ export async function startStep(
     return recorder.write({ parts: [part] })
   }
 
-  function openCall(callID: string, tool: string): ToolPart {
+  function openCall(id: string, tool: string): StreamedCall {
+    const callID = uniqueCallID(id)
     const part: ToolPart = add({ ...base(), type: "tool", callID, tool, state: pending() })
+    const call = { part, whole: false }
     calls.set(callID, part)
-    return part
+    given.set(id, [...(given.get(id) ?? []), call])
+    return call
+  }
+
+  function uniqueCallID(id: string): string {
+    let callID = id
+    for (let count = 2; calls.has(callID); count += 1) callID = `${id}_${count}`
+    return callID
   }
 
   async function setState(callID: string, state: ToolState): Promise<void> {
@@ -115,7 +126,7 @@ export async function startStep(
   }
 
   const startPart = add<StepStartPart>({ ...base(), type: "step-start" })
-  await recorder.write({ messages: [message], created: true, parts: [startPart] })
+  await recorder.write({ messages: [{ ...message }], created: true, parts: [startPart] })
 
   return {
     message,
@@ -136,18 +147,23 @@ export async function startStep(
         case "text-end":
         case "reasoning-end":
           return closeText(event.id, event.metadata)
-        case "tool-start":
-          return recorder.write({ parts: [{ ...openCall(event.callID, event.tool) }] })
+        case "tool-start": {
+          const { part } = openCall(event.callID, event.tool)
+          // A state of its own: ours grows with the deltas, and what was announced must not.
+          return recorder.write({ parts: [{ ...part, state: pending() }] })
+        }
         case "tool-delta": {
-          const part = calls.get(event.callID)
+          const part = given.get(event.callID)?.at(-1)?.part
           if (part?.state.status !== "pending") return undefined
           part.state.raw += event.delta
           recorder.delta(part.id, "raw", event.delta)
           return undefined
         }
         case "tool-call": {
-          const known = calls.get(event.callID)
-          const part = known ?? openCall(event.callID, event.tool)
+          const known = given.get(event.callID)?.find(({ whole }) => !whole)
+          const call = known ?? openCall(event.callID, event.tool)
+          const { part } = call
+          call.whole = true
           part.tool = event.tool
           part.state = pending(event.input)
           if (event.metadata) part.metadata = event.metadata
@@ -169,6 +185,7 @@ export async function startStep(
       const left: Part[] = parts.filter((part) => part.type !== "step-start" && part.type !== "retry")
       parts.splice(0, parts.length, ...parts.filter((part) => !left.includes(part)))
       calls.clear()
+      given.clear()
       texts.clear()
       begun.clear()
       if (left.length > 0) await recorder.removeParts(left)
@@ -193,6 +210,12 @@ export async function startStep(
       await recorder.write({ messages: [{ ...message }] })
     },
   }
+}
+
+/** A call on its way in. `whole`: the provider has said that its arguments are complete. */
+interface StreamedCall {
+  part: ToolPart
+  whole: boolean
 }
 
 function isWhole(raw: string): boolean {

@@ -1,15 +1,23 @@
-import type { MessageWithParts } from "../schema/message.ts"
+import type { AssistantMessage, Message, MessageWithParts } from "../schema/message.ts"
 import type { Part, ToolPart } from "../schema/part.ts"
 import { fail } from "../schema/tool-state.ts"
 import type { FileLedger, FileStamp } from "../tool/context.ts"
 import { isRecord } from "../util/json.ts"
 
 /**
- * Calls that were under way when an earlier process ended, as the errors they have become: one that was still pending
- * never started, one that was running may have taken effect. The history is changed; the changed parts are returned.
+ * What was under way when an earlier process ended, as it has become. A call that was still pending never started, one
+ * that was running may have taken effect; an answer that was still coming in is interrupted. The history is changed;
+ * the changed messages and parts are returned.
  */
-export function settleInterrupted(history: readonly MessageWithParts[]): Part[] {
-  return history.flatMap(({ parts }) => parts.filter(isOpen).map(settle))
+export function settleInterrupted(history: readonly MessageWithParts[]): {
+  messages: AssistantMessage[]
+  parts: Part[]
+} {
+  const now = Date.now()
+  return {
+    messages: history.flatMap(({ message }) => (isUnfinished(message) ? [interrupt(message, now)] : [])),
+    parts: history.flatMap(({ parts }) => parts.filter(isOpen).map((part) => settle(part, now))),
+  }
 }
 
 /** Fills the ledger with what the calls of the history read and wrote, so that a continued session need not read again. */
@@ -28,18 +36,28 @@ function isOpen(part: Part): part is ToolPart {
   return part.type === "tool" && (part.state.status === "pending" || part.state.status === "running")
 }
 
-function settle(part: ToolPart): ToolPart {
+function isUnfinished(message: Message): message is AssistantMessage {
+  return message.role === "assistant" && message.time.completed === undefined
+}
+
+function interrupt(message: AssistantMessage, at: number): AssistantMessage {
+  message.time = { ...message.time, completed: at }
+  message.error = { name: "aborted", message: "The process ended before this answer was complete." }
+  return message
+}
+
+function settle(part: ToolPart, at: number): ToolPart {
   const { state } = part
   if (state.status === "pending") {
     part.state = fail(
       state,
       { error: "This call never started: the process ended before it.", metadata: { kind: "interrupted" } },
-      Date.now(),
+      at,
     )
   } else if (state.status === "running") {
     const error =
       "The process ended while this call ran. It may have taken effect, whole or in part: look before you repeat it."
-    part.state = fail(state, { error, metadata: { kind: "interrupted" } }, Date.now())
+    part.state = fail(state, { error, metadata: { kind: "interrupted" } }, at)
   }
   return part
 }

@@ -1,7 +1,7 @@
 import type { Agent } from "../agent/agent.ts"
 import type { CallHost } from "../call/call.ts"
 import type { Bus } from "../event/bus.ts"
-import type { EventOf, TackleEvent } from "../event/events.ts"
+import type { EventOf, RunStatus, TackleEvent } from "../event/events.ts"
 import { createPromptBuilder } from "../model/convert.ts"
 import { type Model, parseModelName } from "../model/model.ts"
 import type { RetryLimits } from "../model/retry.ts"
@@ -16,7 +16,8 @@ import type { Store } from "../store/store.ts"
 import type { JobCapability } from "../tool/context.ts"
 import { createFileLedger } from "../tool/ledger.ts"
 import type { OutputLimits } from "../tool/tool.ts"
-import { TackleError, UsageError } from "../util/errors.ts"
+import { AbortedError, orAbort, TimeoutError } from "../util/abort.ts"
+import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { sumUsage } from "./cost.ts"
 import { eventStream } from "./event-stream.ts"
@@ -109,7 +110,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     if (history) return history
     const stored = await store.messages(session.id)
     const settled = settleInterrupted(stored)
-    if (settled.length > 0) await recorder.write({ parts: settled })
+    if (settled.messages.length + settled.parts.length > 0) await recorder.write(settled)
     restoreLedger(stored, files)
     history = stored
     return stored
@@ -123,13 +124,13 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     const started = Date.now()
     const past = await load()
     const agent = services.agent(session.agent)
-    if (options.model !== undefined) session = { ...session, model: parseModelName(options.model) }
-    const model = await services.model(session, agent)
+    const named = options.model === undefined ? {} : { model: parseModelName(options.model) }
+    const model = await services.model({ ...session, ...named }, agent)
     await services.loadGrants(session)
     const user = await begin(past, { text, files: options.files ?? [], agent, model })
     const policy = () => services.policy(session, agent)
     const toolScope = { model: model.info.ref, agent: agent.name, policy: policy() }
-    const tools = await services.registry.tools(toolScope)
+    const tools = await orAbort(services.registry.tools(toolScope), signal)
     const { directory, worktree } = session
     const system = systemPrompt({
       agent,
@@ -238,13 +239,18 @@ export function openSession(initial: Session, services: SessionServices): Sessio
 
   /** A run that could not even begin ends like any other: with its error and a `run.completed`. */
   function concludeBroken(error: unknown, started: number): EventOf<"run.completed"> {
-    const message = error instanceof Error ? error.message : String(error)
-    bus.publish({ type: "session.error", sessionID: session.id, error: { name: "unknown", message } })
+    // What could not be stored did not happen: the next prompt goes on from the store, and settles what is open there.
+    history = undefined
+    const status = brokenStatus(error)
+    if (status !== "interrupted") {
+      const message = errorMessage(error)
+      bus.publish({ type: "session.error", sessionID: session.id, error: { name: "unknown", message } })
+    }
     const base = { type: "run.completed", time: Date.now(), sessionID: session.id } as const
     return {
       ...base,
-      status: "failed",
-      exitCode: error instanceof UsageError ? 2 : 1,
+      status,
+      exitCode: error instanceof UsageError ? 2 : exitCodes[status],
       text: "",
       usage: sumUsage([]),
       refused: [],
@@ -291,10 +297,15 @@ function titleOf(text: string): string {
 
 /** 130 interrupted, 1 failed, 4 a limit, 3 finished with something refused, 0 finished. */
 function exitCodeOf({ status, turn }: LoopResult): number {
-  if (status === "interrupted") return 130
-  if (status === "failed") return 1
-  if (status === "limit") return 4
-  return turn.refused.length > 0 ? 3 : 0
+  return status === "completed" && turn.refused.length > 0 ? 3 : exitCodes[status]
+}
+
+const exitCodes: Record<RunStatus, number> = { completed: 0, failed: 1, limit: 4, interrupted: 130 }
+
+/** How a run ends that stopped before its first step. */
+function brokenStatus(error: unknown): RunStatus {
+  if (error instanceof AbortedError) return "interrupted"
+  return error instanceof TimeoutError ? "limit" : "failed"
 }
 
 function lastText(history: readonly MessageWithParts[], messageID: string | undefined): string {
