@@ -266,6 +266,13 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     return handle
   }
 
+  /** True for a session and all that its calls started. */
+  function isOfFamily(handle: SessionHandle, id: string): boolean {
+    if (handle.id === id) return true
+    const parent = handles.get(handle.info().parentID ?? "")
+    return parent ? isOfFamily(parent, id) : handle.info().parentID === id
+  }
+
   const sessions: Sessions = {
     async create({ agent = options.defaultAgent ?? "build", model, title = "", parentID } = {}) {
       const chosen = agentNamed(agent)
@@ -297,8 +304,9 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     list: ({ everywhere = false, limit } = {}) =>
       store.sessions({ ...(everywhere ? {} : { worktree }), ...(limit === undefined ? {} : { limit }) }),
     async delete(id) {
-      await handles.get(id)?.abort()
-      handles.delete(id)
+      const family = [...handles.values()].filter((handle) => isOfFamily(handle, id))
+      await Promise.all(family.map((handle) => handle.abort()))
+      for (const handle of family) handles.delete(handle.id)
       const deleted = await store.deleteSession(id)
       if (deleted) await rm(join(services.spillRoot, id), { recursive: true, force: true })
       return deleted

@@ -57,6 +57,7 @@ export async function executeCall(
     if (prepared.repaired !== undefined)
       state = progress(state, { metadata: { repaired: prepared.repaired } })
     await report(state)
+    throwIfAborted(host.signal)
 
     limit.start()
     const work = contain(

@@ -1,8 +1,11 @@
 import type { EventInput, EventOf, EventType, TackleEvent } from "./events.ts"
 
 export interface Bus {
-  /** Calls every subscriber at once, in the order they came. A subscriber that throws is reported, not propagated. */
-  publish(event: EventInput): void
+  /**
+   * Calls every subscriber at once, in the order they came, and returns what they got. A subscriber that throws is
+   * reported, not propagated.
+   */
+  publish<T extends EventType>(event: Extract<EventInput, { type: T }>): EventOf<T>
   /** Returns the function that ends the subscription. */
   subscribe(listener: (event: TackleEvent) => void): () => void
   /** The same for one type. */
@@ -21,8 +24,8 @@ export function createBus(onError: (error: unknown) => void): Bus {
   }
 
   return {
-    publish(event) {
-      const stamped = { ...event, time: Date.now() } as TackleEvent
+    publish<T extends EventType>(event: Extract<EventInput, { type: T }>) {
+      const stamped = { ...event, time: Date.now() } as EventOf<T>
       for (const listener of [...listeners]) {
         try {
           listener(stamped)
@@ -30,6 +33,7 @@ export function createBus(onError: (error: unknown) => void): Bus {
           onError(error)
         }
       }
+      return stamped
     },
     subscribe,
     on(type, listener) {

@@ -1,7 +1,7 @@
 import type { Agent } from "../agent/agent.ts"
 import type { CallHost } from "../call/call.ts"
 import type { Bus } from "../event/bus.ts"
-import type { EventOf, RunStatus, TackleEvent } from "../event/events.ts"
+import type { EventInput, EventOf, RunStatus, TackleEvent } from "../event/events.ts"
 import { createPromptBuilder } from "../model/convert.ts"
 import { type Model, parseModelName } from "../model/model.ts"
 import type { RetryLimits } from "../model/retry.ts"
@@ -96,6 +96,9 @@ export interface SessionServices {
   onEscape(tool: string, error: unknown): void
 }
 
+/** The last event of a run, before the bus puts its time on it. */
+type Ending = Extract<EventInput, { type: "run.completed" }>
+
 /** A handle on a session that is in the store. */
 export function openSession(initial: Session, services: SessionServices): SessionHandle {
   const { store, bus } = services
@@ -116,11 +119,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     return stored
   }
 
-  async function run(
-    text: string,
-    options: PromptOptions,
-    signal: AbortSignal,
-  ): Promise<EventOf<"run.completed">> {
+  async function run(text: string, options: PromptOptions, signal: AbortSignal): Promise<Ending> {
     const started = Date.now()
     const past = await load()
     const agent = services.agent(session.agent)
@@ -210,11 +209,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     return message
   }
 
-  function conclude(
-    result: LoopResult,
-    past: readonly MessageWithParts[],
-    started: number,
-  ): EventOf<"run.completed"> {
+  function conclude(result: LoopResult, past: readonly MessageWithParts[], started: number): Ending {
     const { status, error, turn, messages } = result
     if (error && status !== "interrupted") {
       const { name, message, status: httpStatus } = error
@@ -226,7 +221,6 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     }
     return {
       type: "run.completed",
-      time: Date.now(),
       sessionID: session.id,
       status,
       exitCode: exitCodeOf(result),
@@ -238,7 +232,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
   }
 
   /** A run that could not even begin ends like any other: with its error and a `run.completed`. */
-  function concludeBroken(error: unknown, started: number): EventOf<"run.completed"> {
+  function concludeBroken(error: unknown, started: number): Ending {
     // What could not be stored did not happen: the next prompt goes on from the store, and settles what is open there.
     history = undefined
     const status = brokenStatus(error)
@@ -246,9 +240,9 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       const message = errorMessage(error)
       bus.publish({ type: "session.error", sessionID: session.id, error: { name: "unknown", message } })
     }
-    const base = { type: "run.completed", time: Date.now(), sessionID: session.id } as const
     return {
-      ...base,
+      type: "run.completed",
+      sessionID: session.id,
       status,
       exitCode: error instanceof UsageError ? 2 : exitCodes[status],
       text: "",
@@ -271,8 +265,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
         .catch((error: unknown) => concludeBroken(error, started))
         .then((event) => {
           running = undefined
-          bus.publish(event)
-          return event
+          return bus.publish(event)
         })
       running = { controller, ended: completed }
       return { completed, [Symbol.asyncIterator]: () => events }

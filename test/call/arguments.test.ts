@@ -1,0 +1,133 @@
+import { expect, test } from "vitest"
+import * as z from "zod"
+import { define } from "../../src/tool/tool.ts"
+import { startEngine } from "../session/engine.ts"
+import { run, toolParts } from "../session/run.ts"
+
+const echo = define("echo_text", {
+  description: "Gives back its arguments.",
+  parameters: z.object({ text: z.string(), times: z.coerce.number().default(1) }),
+  execute: async (args) => ({ title: "echo", output: JSON.stringify(args) }),
+})
+
+/** One call, written as given. */
+async function call(name: string, args: Record<string, unknown> | string, finish?: string) {
+  await using engine = await startEngine(
+    [{ calls: [{ name, arguments: args }], ...(finish === undefined ? {} : { finish }) }, { text: "Done." }],
+    { tools: [echo], permission: { "*": "allow" } },
+  )
+  const { session, end } = await run(engine)
+  expect(end).toMatchObject({ status: "completed", text: "Done." })
+  const [part] = await toolParts(session)
+  if (!part) throw new Error("there is no tool part")
+  return part
+}
+
+test("the tool gets the parsed value: defaults and coercions applied", async () => {
+  const { state } = await call("echo_text", { text: "a", times: "3", unknown: 1 })
+  expect(state).toMatchObject({ status: "completed", output: '{"text":"a","times":3}' })
+  // What is recorded is what the model wrote.
+  expect(state.input).toEqual({ text: "a", times: "3", unknown: 1 })
+})
+
+test.each([
+  ["within a JSON string", JSON.stringify('{"text":"a"}')],
+  ["in a code fence", '```json\n{"text":"a"}\n```'],
+  ["with text after them", '{"text":"a"} Let me know.'],
+  ["with a comma too many", '{"text":"a",}'],
+])("arguments %s are read, and the part says what was mended", async (_, raw) => {
+  const { state } = await call("echo_text", raw)
+  expect(state).toMatchObject({
+    status: "completed",
+    input: { text: "a" },
+    metadata: { repaired: '{"text":"a"}' },
+  })
+})
+
+test.each(["Echo_Text", "echo-text", "echoText", "functions.echo_text", "echo_txt"])(
+  "%s is read as the only near name, keeps what was written, and says so",
+  async (name) => {
+    const part = await call(name, { text: "a" })
+    expect(part.tool).toBe(name)
+    expect(part.state).toMatchObject({
+      status: "completed",
+      metadata: { repaired: `the name "${name}" was read as "echo_text"` },
+    })
+  },
+)
+
+test.each([
+  ["cut off", '{"text":"a', /not valid JSON/],
+  ["two objects", '{"text":"a"}{"text":"b"}', /not valid JSON/],
+  ["an array", '["a"]', /JSON object/],
+  ["a number", "7", /JSON object/],
+])("arguments that are %s are not guessed", async (_, raw, message) => {
+  const { state } = await call("echo_text", raw)
+  expect(state).toMatchObject({ status: "error", input: {}, metadata: { kind: "malformed" } })
+  expect(state.status === "error" && state.error).toMatch(message)
+})
+
+test("wrong types are told by place, with what was expected and what came", async () => {
+  const { state } = await call("echo_text", { text: 5, times: "many" })
+  expect(state).toMatchObject({
+    status: "error",
+    error:
+      "The echo_text tool was called with invalid arguments: text: expected string, got 5; times: expected number, got NaN.\n" +
+      "Please rewrite the input so it satisfies the expected schema.",
+    metadata: { kind: "invalid-arguments" },
+  })
+})
+
+test("a call that is whole runs though the answer was cut by its limit", async () => {
+  expect((await call("echo_text", { text: "a" }, "length")).state.status).toBe("completed")
+  const cut = await call("echo_text", '{"text":"a', "length")
+  expect(cut.state.status === "error" && cut.state.error).toMatch(/output limit/)
+})
+
+test("an unknown tool keeps its name, and the model learns which there are", async () => {
+  const part = await call("teleport", {})
+  expect(part).toMatchObject({
+    tool: "teleport",
+    state: { status: "error", metadata: { kind: "unknown-tool" } },
+  })
+  expect(part.state.status === "error" && part.state.error).toMatch(/teleport[\s\S]*echo_text/)
+})
+
+test("a name and id that no server would take back do not spoil the next request", async () => {
+  await using engine = await startEngine([
+    { calls: [{ id: "call 1/ü", name: "drop table; --", arguments: {} }] },
+    { text: "Done." },
+  ])
+  expect((await run(engine)).end.text).toBe("Done.")
+  const sent = engine.server.requests[1]?.body.messages.at(-2)?.tool_calls?.[0]
+  expect(sent?.function.name).toMatch(/^[A-Za-z0-9_-]{1,64}$/)
+})
+
+test("calls that share one id are told apart: each has its part, its result and an id of its own", async () => {
+  await using engine = await startEngine(
+    [
+      {
+        calls: ["one", "two", "three"].map((text) => ({
+          id: "call_0",
+          name: "echo_text",
+          arguments: { text },
+        })),
+        pieceSize: 4,
+      },
+      { text: "Done." },
+    ],
+    { tools: [echo], permission: { "*": "allow" } },
+  )
+  const { session, end } = await run(engine)
+  expect(end.exitCode).toBe(0)
+  const parts = await toolParts(session)
+  expect(parts.map(({ state }) => [state.status, state.input.text])).toEqual([
+    ["completed", "one"],
+    ["completed", "two"],
+    ["completed", "three"],
+  ])
+  const ids = parts.map(({ callID }) => callID)
+  expect(new Set(ids).size).toBe(3)
+  const results = engine.server.requests[1]?.body.messages.slice(-3).map(({ tool_call_id }) => tool_call_id)
+  expect(results).toEqual(ids)
+})

@@ -1,0 +1,245 @@
+import { expect, test } from "vitest"
+import * as z from "zod"
+import type { Info } from "../../src/tool/tool.ts"
+import { startEngine } from "../session/engine.ts"
+import { resultsOf, run, tool, toolParts } from "../session/run.ts"
+
+const once = (...names: string[]) => [
+  { calls: names.map((name) => ({ name, arguments: {} })) },
+  { text: "Done." },
+]
+
+const fine = { title: "fine", output: "fine" }
+
+/** One call of each tool, everything allowed; the parts and the results that the model read. */
+async function callAll(tools: Info[], options: { timeoutMs?: number } = {}) {
+  const faults: string[] = []
+  await using engine = await startEngine(once(...tools.map(({ id }) => id)), {
+    tools,
+    permission: { "*": "allow" },
+    onFault: (message, error) => faults.push(`${message}: ${String(error)}`),
+    ...options,
+  })
+  const { session, end } = await run(engine)
+  return { end, faults, results: await resultsOf(session), parts: await toolParts(session) }
+}
+
+test("a schema whose own code throws fails its call and no other", async () => {
+  const throwing = z.object({}).transform((): Record<string, unknown> => {
+    throw new Error("no such luck")
+  })
+  const { end, results } = await callAll([
+    tool("schema", async () => fine, { parameters: throwing }),
+    tool("words", async () => fine, {
+      parameters: z.object({ name: z.string() }),
+      formatValidationError: () => {
+        throw new Error("no words")
+      },
+    }),
+    tool("good", async () => fine),
+  ])
+  expect(end).toMatchObject({ status: "completed", exitCode: 0 })
+  expect(results[0]).toMatch(/^Error: The schema tool could not check its arguments: no such luck/)
+  expect(results[1]).toMatch(
+    /^Error: The words tool was called with invalid arguments: name: expected string/,
+  )
+  expect(results[2]).toBe("fine")
+})
+
+test("a schema that never answers ends with the run", async () => {
+  const endless = z.object({}).refine(() => new Promise<boolean>(() => {}))
+  await using engine = await startEngine(once("endless"), {
+    tools: [tool("endless", async () => fine, { parameters: endless })],
+  })
+  const session = await engine.tackle.sessions.create()
+  const started = session.prompt("go")
+  for await (const event of started)
+    if (event.type === "message.updated" && event.message.role === "assistant") void session.abort()
+  expect(await started.completed).toMatchObject({ status: "interrupted" })
+  expect((await toolParts(session))[0]?.state).toMatchObject({
+    status: "error",
+    metadata: { kind: "aborted" },
+  })
+})
+
+test("metadata that is no JSON becomes a note, as progress and as a result", async () => {
+  const circle: Record<string, unknown> = {}
+  circle.self = circle
+  const { end, parts } = await callAll([
+    tool("progress", async (_, ctx) => {
+      await ctx.metadata({ metadata: { circle }, step: 1 })
+      throw new Error("afterwards")
+    }),
+    tool("result", async () => ({
+      ...fine,
+      metadata: { circle, count: 1n, when: new Date(0), none: undefined },
+    })),
+  ])
+  expect(end.exitCode).toBe(0)
+  expect(parts[0]?.state).toMatchObject({
+    status: "error",
+    error: "afterwards",
+    metadata: { step: 1, circle: expect.stringMatching(/^\[not JSON: .*circular/) },
+  })
+  expect(parts[1]?.state).toMatchObject({
+    status: "completed",
+    metadata: { count: expect.stringMatching(/BigInt/), when: "1970-01-01T00:00:00.000Z" },
+  })
+})
+
+test.each([
+  ["nothing", undefined, /expected an object, got undefined/],
+  ["null", null, /expected an object, got null/],
+  ["an output that is no text", { title: "x", output: 7 }, /"output" must be a string/],
+  [
+    "attachments that are none",
+    { ...fine, attachments: [{ type: "file" }] },
+    /"attachments" do not fit: 0\.mime/,
+  ],
+  ["one attachment instead of a list", { ...fine, attachments: {} }, /"attachments" do not fit/],
+])("a tool that returns %s is told so, and the session goes on", async (_, result, message) => {
+  await using engine = await startEngine([...once("odd"), { text: "Still here." }], {
+    tools: [tool("odd", async () => result)],
+    permission: { "*": "allow" },
+  })
+  const { session, end } = await run(engine)
+  expect(end.exitCode).toBe(0)
+  expect((await resultsOf(session))[0]).toMatch(message)
+  expect((await run(engine, { session })).end.text).toBe("Still here.")
+})
+
+test("a tool that throws what is no error, or throws before its first await, fails its call alone", async () => {
+  const { end, results } = await callAll([
+    tool("text", async () => {
+      throw "just a text"
+    }),
+    tool("nothing", async () => {
+      throw undefined
+    }),
+    tool("synchronous", () => {
+      throw new Error("at once")
+    }),
+    tool("object", async () => {
+      throw { reason: "an object" }
+    }),
+  ])
+  expect(end.exitCode).toBe(0)
+  expect(results).toEqual([
+    "Error: just a text",
+    "Error: undefined",
+    "Error: at once",
+    'Error: {"reason":"an object"}',
+  ])
+})
+
+test("what a tool lets escape after its result is reported under its name, and the process lives", async () => {
+  const faults: string[] = []
+  await using engine = await startEngine(once("late"), {
+    tools: [
+      tool("late", async () => {
+        setTimeout(() => void Promise.reject(new Error("much later")), 20)
+        return fine
+      }),
+    ],
+    permission: { "*": "allow" },
+    onFault: (message, error) => faults.push(`${message}: ${String(error)}`),
+  })
+  expect((await run(engine)).end.exitCode).toBe(0)
+  await expect.poll(() => faults).toEqual(["an error escaped the late tool: Error: much later"])
+})
+
+test("a tool that never ends is stopped by its own limit, and told apart from an interrupt", async () => {
+  const { end, parts } = await callAll([
+    tool("slow", (_, ctx) => new Promise((_resolve, reject) => ctx.abort.addEventListener("abort", reject)), {
+      timeout: 50,
+    }),
+  ])
+  expect(end).toMatchObject({ status: "completed", exitCode: 0 })
+  expect(parts[0]?.state).toMatchObject({
+    status: "error",
+    error: "The slow tool was stopped: it did not finish within 50 ms.",
+    metadata: { kind: "timeout" },
+  })
+})
+
+test("a limit without an end is none", async () => {
+  const { results } = await callAll([
+    tool("patient", () => new Promise((resolve) => setTimeout(resolve, 50, fine)), {
+      timeout: Number.POSITIVE_INFINITY,
+    }),
+  ])
+  expect(results).toEqual(["fine"])
+})
+
+test("time that a person takes to answer is not the tool's", async () => {
+  await using engine = await startEngine(once("asking"), {
+    tools: [
+      tool(
+        "asking",
+        async (_, ctx) => {
+          await ctx.ask({ permission: "bash", patterns: ["rm x"] })
+          return fine
+        },
+        { timeout: 100 },
+      ),
+    ],
+  })
+  const asked: string[] = []
+  engine.tackle.on("permission.asked", (request) => {
+    asked.push(request.permission)
+    setTimeout(() => void request.reply("once"), 200)
+  })
+  const { session } = await run(engine)
+  expect(asked).toEqual(["asking", "bash"])
+  expect(await resultsOf(session)).toEqual(["fine"])
+})
+
+test("a tool that ignores an interrupt is left behind, and what it does then changes nothing", async () => {
+  const { promise: later, resolve: wake } = Promise.withResolvers<void>()
+  const { promise: done, resolve: finish } = Promise.withResolvers<string>()
+  await using engine = await startEngine([...once("stubborn").slice(0, 1), { text: "Again." }], {
+    tools: [
+      tool("stubborn", async (_, ctx) => {
+        void session.abort()
+        await later
+        await ctx.metadata({ title: "still at it" })
+        const refused = await ctx
+          .ask({ permission: "bash", patterns: ["ls"] })
+          .catch((error: unknown) => error)
+        finish(String(refused))
+        return fine
+      }),
+    ],
+    permission: { "*": "allow" },
+  })
+  const session = await engine.tackle.sessions.create()
+  expect((await run(engine, { session })).end).toMatchObject({ status: "interrupted", exitCode: 130 })
+  const [before] = await toolParts(session)
+  expect(before?.state).toMatchObject({ status: "error", metadata: { kind: "aborted" } })
+  wake()
+  expect(await done).toMatch(/abort/i)
+  expect((await run(engine, { session })).end.text).toBe("Again.")
+  expect((await toolParts(session))[0]).toEqual(before)
+})
+
+test("eight calls at once all run side by side", async () => {
+  const { promise: everybody, resolve: open } = Promise.withResolvers<void>()
+  let here = 0
+  const meeting = tool("meet", async ({ n }) => {
+    here += 1
+    if (here === 8) open()
+    await everybody
+    return { title: "met", output: String(n) }
+  })
+  await using engine = await startEngine(
+    [{ calls: Array.from({ length: 8 }, (_, n) => ({ name: "meet", arguments: { n } })) }, { text: "Done." }],
+    { tools: [meeting], permission: { "*": "allow" } },
+  )
+  const warnings: Error[] = []
+  const note = (warning: Error) => warnings.push(warning)
+  process.on("warning", note)
+  const { session } = await run(engine)
+  process.off("warning", note)
+  expect(await resultsOf(session)).toEqual(["0", "1", "2", "3", "4", "5", "6", "7"])
+  expect(warnings).toEqual([])
+})

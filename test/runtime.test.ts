@@ -1,0 +1,225 @@
+import { expect, test } from "vitest"
+import type { TackleEvent } from "../src/event/events.ts"
+import { createTackle, defaultDataDirectory } from "../src/runtime.ts"
+import { createMemoryStore } from "../src/store/memory.ts"
+import { temporaryProject } from "../src/testing/project.ts"
+import { startEngine } from "./session/engine.ts"
+import { resultsOf, run, tool } from "./session/run.ts"
+
+test("two sessions of one engine at once do not mix", async () => {
+  const script = (request: { body: { messages: { role: string; content?: unknown }[] } }) => {
+    const { messages } = request.body
+    const name = /session (\w)/.exec(JSON.stringify(messages))?.[1] ?? "?"
+    return messages.at(-1)?.role === "tool"
+      ? { text: `I am ${name}.`, pieceSize: 1, pieceDelayMs: 2 }
+      : { calls: [{ name: "who", arguments: { name } }], pieceSize: 2, pieceDelayMs: 2 }
+  }
+  const who = tool("who", async ({ name }, ctx) => {
+    await ctx.metadata({ title: `${name}` })
+    return { title: "who", output: `${name} in ${ctx.sessionID}` }
+  })
+  await using engine = await startEngine(script, { tools: [who], permission: { "*": "allow" } })
+  const runs = await Promise.all(["A", "B", "C"].map((name) => run(engine, { text: `session ${name}` })))
+  for (const [index, { session, events, end }] of runs.entries()) {
+    const name = "ABC".charAt(index)
+    expect(end.text).toBe(`I am ${name}.`)
+    expect(new Set(events.map(({ sessionID }) => sessionID))).toEqual(new Set([session.id]))
+    expect(await resultsOf(session)).toEqual([`${name} in ${session.id}`])
+  }
+})
+
+/** What a process that does nothing more is left with. */
+function held() {
+  const events = [
+    "unhandledRejection",
+    "uncaughtException",
+    "warning",
+    "exit",
+    "SIGINT",
+    "SIGTERM",
+    "beforeExit",
+  ]
+  return {
+    resources: process
+      .getActiveResourcesInfo()
+      .filter((name) => name !== "Immediate")
+      .sort(),
+    listeners: Object.fromEntries(events.map((event) => [event, process.listenerCount(event)])),
+  }
+}
+
+test("twenty prompts and a close leave no handle, timer or listener behind", async () => {
+  const prompts = async (count: number) => {
+    await using engine = await startEngine(
+      (_, index) =>
+        index % 2 === 0
+          ? {
+              calls: [
+                { name: "read", arguments: { filePath: "a.txt" } },
+                { name: "bash", arguments: { command: `echo ${index}` } },
+                { name: "slow", arguments: {} },
+              ],
+            }
+          : { text: "Done.", pieceSize: 1 },
+      {
+        files: { "a.txt": "x\n" },
+        tools: [
+          tool(
+            "slow",
+            async (_args, ctx) => {
+              await ctx.metadata({ progress: 1 })
+              await ctx.ask({ permission: "bash", patterns: ["rm x"] })
+              return { title: "slow", output: "slow" }
+            },
+            { timeout: 10_000 },
+          ),
+        ],
+      },
+    )
+    engine.tackle.on("permission.asked", (request) => void request.reply("once"))
+    const session = await engine.tackle.sessions.create()
+    const signal = new AbortController().signal
+    for (let n = 0; n < count; n += 1) expect((await run(engine, { session, signal })).end.exitCode).toBe(0)
+  }
+  // The first loads what stays loaded.
+  await prompts(1)
+  await expect.poll(() => held().resources).not.toContain("TCPSocketWrap")
+  const before = held()
+  await prompts(20)
+  await expect.poll(held, { timeout: 5_000 }).toEqual(before)
+})
+
+test("close ends runs, calls by hand and jobs, and waits for them", async () => {
+  const ended: string[] = []
+  const hang = tool("hang", (_, ctx) => {
+    const { promise, reject } = Promise.withResolvers<never>()
+    ctx.abort.addEventListener("abort", () => {
+      ended.push("tool")
+      reject(new Error("stopped"))
+    })
+    return promise
+  })
+  const engine = await startEngine([{ calls: [{ name: "hang", arguments: {} }] }], {
+    tools: [hang],
+    permission: { "*": "allow" },
+  })
+  const session = await engine.tackle.sessions.create()
+  const prompted = session.prompt("go").completed.then(({ status }) => ended.push(status))
+  const called = engine.tackle
+    .callTool({ tool: "hang", input: "{}" })
+    .then(({ state }) => ended.push(state.status))
+  await expect.poll(async () => JSON.stringify(await session.messages())).toContain('"running"')
+  await engine[Symbol.asyncDispose]()
+  expect([...ended].sort()).toEqual(["error", "interrupted", "tool", "tool"])
+  await Promise.all([prompted, called])
+})
+
+test("close may be called twice, and leaves a store that it did not open open", async () => {
+  const store = createMemoryStore()
+  await using engine = await startEngine([{ text: "Hello." }], { store })
+  const { session } = await run(engine)
+  await engine.tackle.close()
+  await engine.tackle.close()
+  expect(await store.session(session.id)).toBeDefined()
+})
+
+test("an engine that cannot be opened leaves nothing behind", async () => {
+  const project = await temporaryProject({ "data/tackle.db": "this is no database, and long enough to tell" })
+  const before = held().listeners
+  await expect(
+    createTackle({ directory: project.directory, dataDirectory: project.path("data") }),
+  ).rejects.toThrow(/tackle\.db/)
+  expect(held().listeners).toEqual(before)
+  await project.remove()
+})
+
+test("an engine without a model can be opened, and says what is missing when it is prompted", async () => {
+  const project = await temporaryProject()
+  const tackle = await createTackle({
+    directory: project.directory,
+    dataDirectory: project.path(".data"),
+    store: createMemoryStore(),
+  })
+  const session = await tackle.sessions.create()
+  const events: TackleEvent[] = []
+  tackle.subscribe((event) => events.push(event))
+  const end = await session.prompt("go").completed
+  expect(end).toMatchObject({ status: "failed", exitCode: 2 })
+  expect(events).toContainEqual(end)
+  expect(JSON.stringify(events)).toMatch(/No model is chosen/)
+  await tackle.close()
+  await project.remove()
+})
+
+test("a call by hand goes the whole way: arguments, permission, limits of the output", async () => {
+  await using engine = await startEngine([], {
+    files: { "a.txt": "x\n" },
+    limits: { output: { maxLines: 10 } },
+    permission: { bash: { "*": "ask", "rm *": "deny" } },
+  })
+  const call = (name: string, input: unknown) =>
+    engine.tackle.callTool({ tool: name, input: typeof input === "string" ? input : JSON.stringify(input) })
+  expect((await call("read", { filePath: "a.txt" })).state).toMatchObject({ status: "completed" })
+  expect((await call("read", "{broken")).state).toMatchObject({ metadata: { kind: "malformed" } })
+  const refused = await call("bash", { command: "rm a.txt" })
+  expect(refused).toMatchObject({
+    state: { metadata: { kind: "refused" } },
+    turn: { refused: [{ by: "rule" }] },
+  })
+  // What is by hand has seen the file.
+  engine.tackle.on("permission.asked", (request) => void request.reply("once"))
+  expect((await call("write", { filePath: "a.txt", content: "y\n" })).state.status).toBe("completed")
+  await expect(engine.tackle.callTool({ tool: "read", input: "{}", agent: "nobody" })).rejects.toThrow(
+    /nobody/,
+  )
+})
+
+test("always, in a call by hand, lets the call go on", async () => {
+  await using engine = await startEngine([])
+  const outcomes: Promise<string>[] = []
+  engine.tackle.on("permission.asked", (request) => outcomes.push(request.reply("always")))
+  const { state } = await engine.tackle.callTool({ tool: "bash", input: '{"command":"sleep 0.01"}' })
+  expect(await Promise.all(outcomes)).toEqual(["applied"])
+  expect(state.status).toBe("completed")
+})
+
+test("requests are listed while they wait, and answered once", async () => {
+  await using engine = await startEngine([
+    { calls: [{ name: "bash", arguments: { command: "touch mark" } }] },
+    { text: "Done." },
+  ])
+  const session = await engine.tackle.sessions.create()
+  const completed = session.prompt("go").completed
+  await expect.poll(() => engine.tackle.pendingRequests(session.id).length).toBe(1)
+  expect(engine.tackle.pendingRequests("ses_other")).toEqual([])
+  const [request] = engine.tackle.pendingRequests()
+  const id = request?.id ?? ""
+  // One request after another may come of one call: the file that is made is asked for too.
+  const answered = await Promise.all([
+    engine.tackle.reply(id, { reply: "once" }),
+    engine.tackle.reply(id, { reply: "reject" }),
+  ])
+  expect(answered).toEqual(["applied", "already"])
+  expect(await engine.tackle.reply("per_nosuch", { reply: "once" })).toBe("unknown")
+  engine.tackle.on("permission.asked", (next) => void next.reply("once"))
+  for (const next of engine.tackle.pendingRequests()) await engine.tackle.reply(next.id, { reply: "once" })
+  expect((await completed).exitCode).toBe(0)
+})
+
+test("a subscriber that throws is reported, and disturbs nobody", async () => {
+  const faults: string[] = []
+  await using engine = await startEngine([{ text: "Hello." }], {
+    onFault: (message, error) => faults.push(`${message}: ${String(error)}`),
+  })
+  engine.tackle.on("run.completed", () => {
+    throw new Error("not my day")
+  })
+  expect((await run(engine)).end.text).toBe("Hello.")
+  expect(faults).toEqual(["a subscriber threw: Error: not my day"])
+})
+
+test("the data directory: our own variable, the shared one, the home", () => {
+  expect(defaultDataDirectory({ TACKLE_DATA_DIR: "/d", XDG_DATA_HOME: "/x" })).toBe("/d")
+  expect(defaultDataDirectory({ TACKLE_DATA_DIR: "", XDG_DATA_HOME: "/x" })).toBe("/x/tackle")
+  expect(defaultDataDirectory({})).toMatch(/\/\.local\/share\/tackle$/)
+})

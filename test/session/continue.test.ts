@@ -1,0 +1,247 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { expect, test } from "vitest"
+import { createTackle } from "../../src/runtime.ts"
+import { SessionBusyError } from "../../src/session/session.ts"
+import { createMemoryStore } from "../../src/store/memory.ts"
+import { startModelServer } from "../../src/testing/model-server.ts"
+import { temporaryProject } from "../../src/testing/project.ts"
+import { startEngine } from "./engine.ts"
+import { resultsOf, run, toolParts } from "./run.ts"
+
+test("after kill -9 the next engine tells the model what became of each call", async () => {
+  await using disposer = new AsyncDisposableStack()
+  const server = await startModelServer({
+    script: (_, index) =>
+      index === 0
+        ? {
+            text: "I try.",
+            calls: [
+              { name: "bash", arguments: { command: "echo started > mark; sleep 30" } },
+              { name: "write", arguments: { filePath: "b.txt", content: "b" } },
+            ],
+          }
+        : { text: "I see." },
+  })
+  const project = await temporaryProject()
+  disposer.defer(() => server.close())
+  disposer.defer(() => project.remove())
+
+  const script = new URL("./prompt-process.ts", import.meta.url).pathname
+  const child = spawn(process.execPath, [script, project.directory, server.url], {
+    stdio: ["ignore", "pipe", "inherit"],
+  })
+  let printed = ""
+  child.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString()))
+  await expect.poll(() => printed, { timeout: 10_000 }).toMatch(/running/)
+  await expect.poll(() => project.read("mark").catch(() => ""), { timeout: 10_000 }).toBe("started\n")
+  child.kill("SIGKILL")
+  await once(child, "exit")
+
+  const tackle = await createTackle(optionsFor(project.directory, server.url))
+  disposer.defer(() => tackle.close())
+  const session = await tackle.sessions.latest()
+  if (!session) throw new Error("the session was not kept")
+  const { end } = await run({ tackle }, { session, text: "what happened?" })
+  expect(end).toMatchObject({ status: "completed", text: "I see." })
+  const [ran, waited] = await toolParts(session)
+  expect(ran?.state).toMatchObject({
+    status: "error",
+    error: expect.stringMatching(/may have taken effect/),
+    metadata: { kind: "interrupted" },
+  })
+  expect(waited?.state).toMatchObject({ status: "error", error: expect.stringMatching(/never started/) })
+  const sent = JSON.stringify(server.requests.at(-1)?.body.messages)
+  expect(sent).toMatch(/may have taken effect[\s\S]*never started/)
+  expect(sent).toContain("I try.")
+})
+
+function optionsFor(directory: string, url: string) {
+  return {
+    directory,
+    dataDirectory: `${directory}/.data`,
+    model: "test/m",
+    providers: { test: { options: { baseURL: url, apiKey: "k" }, models: { m: {} } } },
+    permission: { "*": "allow" as const },
+  }
+}
+
+test("an answer that was still coming in is marked as interrupted", async () => {
+  const store = createMemoryStore()
+  await using first = await startEngine([], { store })
+  const { id } = await first.tackle.sessions.create()
+  const model = { providerID: "test", modelID: "m" }
+  const shared = { sessionID: id, agent: "build", model }
+  await store.commit([
+    { kind: "message", message: { ...shared, id: "msg_1", role: "user", time: { created: 1 } } },
+    {
+      kind: "message",
+      message: {
+        ...shared,
+        id: "msg_2",
+        role: "assistant",
+        parentID: "msg_1",
+        time: { created: 2 },
+        path: { cwd: "/", root: "/" },
+        cost: 0,
+        tokens: { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } },
+      },
+    },
+  ])
+  await using second = await startEngine([{ text: "Hello." }], { store, directory: first.project.directory })
+  const session = await second.tackle.sessions.get(id)
+  if (!session) throw new Error("the session was not kept")
+  await run(second, { session })
+  const interrupted = (await session.messages()).find(({ message }) => message.id === "msg_2")
+  expect(interrupted?.message).toMatchObject({
+    error: { name: "aborted" },
+    time: { completed: expect.any(Number) },
+  })
+})
+
+test("a changed file has to be read again by a continued session; an unchanged one has not", async () => {
+  const store = createMemoryStore()
+  const read = (name: string) => ({ name: "read", arguments: { filePath: name } })
+  await using first = await startEngine([{ calls: [read("a.txt"), read("b.txt")] }, { text: "Read." }], {
+    files: { "a.txt": "old\n", "b.txt": "old\n" },
+    store,
+  })
+  const { session } = await run(first)
+  await first.project.write("b.txt", "old, and new\n")
+  const edit = (name: string) => ({
+    name: "edit",
+    arguments: { filePath: name, oldString: "old", newString: "edited" },
+  })
+  await using second = await startEngine([{ calls: [edit("a.txt"), edit("b.txt")] }, { text: "Done." }], {
+    store,
+    directory: first.project.directory,
+    permission: { edit: "allow" },
+  })
+  const continued = await second.tackle.sessions.get(session.id)
+  if (!continued) throw new Error("the session was not kept")
+  await run(second, { session: continued })
+  expect(await first.project.read("a.txt")).toBe("edited\n")
+  expect(await first.project.read("b.txt")).toBe("old, and new\n")
+  expect((await resultsOf(continued)).at(-1)).toMatch(/^Error: .*changed/)
+})
+
+test("one prompt at a time: a second one is refused with the way out, whoever holds the handle", async () => {
+  await using engine = await startEngine([{ text: "One.", delayMs: 50 }, { text: "Two." }])
+  const session = await engine.tackle.sessions.create()
+  const started = session.prompt("one")
+  const same = await engine.tackle.sessions.get(session.id)
+  expect(() => same?.prompt("two")).toThrow(SessionBusyError)
+  expect(() => same?.prompt("two")).toThrow(/run\.completed|abort/)
+  expect((await started.completed).text).toBe("One.")
+  expect((await same?.prompt("two").completed)?.text).toBe("Two.")
+})
+
+test("a prompt may begin at once when the end of the last one is heard of", async () => {
+  await using engine = await startEngine(() => ({ text: "Yes." }))
+  const session = await engine.tackle.sessions.create()
+  let next: Promise<unknown> | undefined
+  const off = engine.tackle.on("run.completed", () => {
+    off()
+    next = session.prompt("two").completed
+  })
+  await session.prompt("one").completed
+  expect(await next).toMatchObject({ status: "completed" })
+})
+
+test("an unknown model fails one prompt with the code of a wrong use, not those after it", async () => {
+  await using engine = await startEngine([{ text: "Fine." }])
+  const session = await engine.tackle.sessions.create()
+  const wrong = await run(engine, { session, model: "test/nosuch" })
+  expect(wrong.end).toMatchObject({ status: "failed", exitCode: 2 })
+  expect(wrong.events.find(({ type }) => type === "session.error")).toMatchObject({
+    error: { message: expect.stringMatching(/nosuch/) },
+  })
+  expect((await run(engine, { session })).end).toMatchObject({ exitCode: 0, text: "Fine." })
+})
+
+test("a model that is named with a prompt is the session's from then on", async () => {
+  await using engine = await startEngine(() => ({ text: "Fine." }))
+  const providers = {
+    test: { options: { baseURL: engine.server.url, apiKey: "k" }, models: { m: {}, n: {} } },
+  }
+  const tackle = await createTackle({
+    directory: engine.project.directory,
+    dataDirectory: engine.project.path(".data"),
+    store: createMemoryStore(),
+    model: "test/m",
+    providers,
+  })
+  const session = await tackle.sessions.create()
+  for (const model of [undefined, "test/n", undefined])
+    await session.prompt("go", model === undefined ? {} : { model }).completed
+  await tackle.close()
+  expect(engine.server.requests.map(({ body }) => body.model)).toEqual(["m", "n", "n"])
+})
+
+test("a grant for the project holds for later engines over the store until it is taken back", async () => {
+  const store = createMemoryStore()
+  const script = (_: unknown, index: number) =>
+    index % 2 === 0 ? { calls: [{ name: "bash", arguments: { command: "sleep 0.01" } }] } : { text: "Done." }
+  let asked = 0
+  const open = async (scope: "session" | "project", directory?: string) => {
+    const engine = await startEngine(script, { store, ...(directory === undefined ? {} : { directory }) })
+    engine.tackle.on("permission.asked", (request) => {
+      asked += 1
+      request.reply({ reply: "always", scope }).catch(() => request.reply("reject"))
+    })
+    expect((await run(engine)).end.exitCode).toBe(0)
+    return engine
+  }
+  await using first = await open("session")
+  const { directory } = first.project
+  await using _second = await open("project", directory)
+  expect(asked).toBe(2)
+  await using third = await open("project", directory)
+  expect(asked).toBe(2)
+
+  // As another process would take it back.
+  const granted = await store.grants({ worktree: directory })
+  expect(granted.map(({ scope }) => scope)).toEqual(["project"])
+  await store.commit(granted.map(({ id }) => ({ kind: "grant.remove", grantID: id })))
+  await run(third)
+  expect(asked).toBe(3)
+})
+
+test("the title is the first line of the first prompt, cut at a word; a given one stays", async () => {
+  await using engine = await startEngine(() => ({ text: "Yes." }))
+  const { session } = await run(engine, { text: `  ${"word ".repeat(20)}\nsecond line` })
+  const title = session.info().title
+  expect(title).toMatch(/^(word )+word…$/)
+  expect(title.length).toBeLessThanOrEqual(61)
+  await run(engine, { session, text: "another" })
+  expect((await engine.tackle.sessions.list())[0]?.title).toBe(title)
+  const named = await engine.tackle.sessions.create({ title: "Mine" })
+  await run(engine, { session: named, text: "go" })
+  expect((await engine.tackle.store.session(named.id))?.title).toBe("Mine")
+})
+
+test("a deleted session is gone with its children, also one that runs", async () => {
+  await using engine = await startEngine([{ fault: "hang" }])
+  const parent = await engine.tackle.sessions.create()
+  const child = await engine.tackle.sessions.create({ parentID: parent.id })
+  const started = child.prompt("go")
+  await expect.poll(() => engine.server.requests.length).toBe(1)
+  expect(await engine.tackle.sessions.delete(parent.id)).toBe(true)
+  expect((await started.completed).status).toBe("interrupted")
+  expect(await engine.tackle.sessions.get(child.id)).toBeUndefined()
+  expect(await engine.tackle.sessions.list({ everywhere: true })).toEqual([])
+  expect(await engine.tackle.sessions.delete(parent.id)).toBe(false)
+})
+
+test("latest is the session of this worktree that was used last, children left out", async () => {
+  await using engine = await startEngine(() => ({ text: "Yes." }))
+  expect(await engine.tackle.sessions.latest()).toBeUndefined()
+  const first = await engine.tackle.sessions.create()
+  const second = await engine.tackle.sessions.create()
+  await engine.tackle.sessions.create({ parentID: first.id })
+  expect((await engine.tackle.sessions.latest())?.id).toBe(second.id)
+  await new Promise((resolve) => setTimeout(resolve, 2))
+  await run(engine, { session: first })
+  expect((await engine.tackle.sessions.latest())?.id).toBe(first.id)
+  await expect(engine.tackle.sessions.create({ agent: "nobody" })).rejects.toThrow(/no agent "nobody".*build/)
+})

@@ -1,0 +1,220 @@
+import { expect, test } from "vitest"
+import type { TackleEvent } from "../../src/event/events.ts"
+import type { Part } from "../../src/schema/part.ts"
+import { Part as PartSchema } from "../../src/schema/part.ts"
+import { createMemoryStore } from "../../src/store/memory.ts"
+import { openSqliteStore } from "../../src/store/sqlite.ts"
+import type { Store } from "../../src/store/store.ts"
+import { temporaryProject } from "../../src/testing/project.ts"
+import { startEngine } from "./engine.ts"
+import { playback, words } from "./model.ts"
+import { run, tool, toolParts } from "./run.ts"
+
+/** Everything that a run can announce at once: text, thinking, good and bad calls, progress, a retry. */
+const busy = [
+  { text: "half", fault: "cut" as const },
+  {
+    text: "Looking around.",
+    reasoning: "Where to begin?",
+    calls: [
+      { name: "read", arguments: { filePath: "a.txt" } },
+      { name: "report", arguments: {} },
+      { name: "bash", arguments: { command: "echo hello" } },
+      { name: "edit", arguments: { filePath: "a.txt", oldString: "one", newString: "two" } },
+      { name: "todowrite", arguments: { todos: [{ content: "c", status: "pending" }] } },
+      { name: "nosuch", arguments: {} },
+      { name: "report", arguments: "{broken" },
+    ],
+    pieceSize: 5,
+  },
+  { text: "Done.", pieceSize: 2 },
+]
+
+const report = tool("report", async (_, ctx) => {
+  for (let n = 0; n < 3; n += 1) {
+    await ctx.metadata({ title: `step ${n}`, progress: n })
+    await new Promise((resolve) => setTimeout(resolve, 110))
+  }
+  return { title: "report", output: "reported" }
+})
+
+const busyOptions = { tools: [report], permission: { "*": "allow" as const }, files: { "a.txt": "one\n" } }
+
+const stores: [string, (path: string) => Promise<Store>][] = [
+  ["memory", async () => createMemoryStore()],
+  ["sqlite", (path) => openSqliteStore(path)],
+]
+
+test.each(stores)("whatever is announced is in the %s store at that moment", async (_, open) => {
+  const directory = await temporaryProject()
+  const store = await open(directory.path("tackle.db"))
+  await using engine = await startEngine(busy, { ...busyOptions, store })
+  const wrong: unknown[] = []
+  const checks: Promise<void>[] = []
+  let parts = 0
+  engine.tackle.subscribe((event) => {
+    if (event.type !== "part.updated" && event.type !== "message.updated" && event.type !== "message.created")
+      return
+    const announced = structuredClone(event.type === "part.updated" ? event.part : event.message)
+    // Asked now: both stores look at the moment of the call.
+    const stored = store.messages(event.sessionID)
+    parts += 1
+    checks.push(
+      stored.then((messages) => {
+        const found = messages
+          .flatMap((entry): { id: string }[] => [entry.message, ...entry.parts])
+          .find(({ id }) => id === announced.id)
+        try {
+          expect(found).toEqual(announced)
+        } catch (error) {
+          wrong.push(error)
+        }
+      }),
+    )
+  })
+  expect((await run(engine)).end).toMatchObject({ exitCode: 0, text: "Done." })
+  await Promise.all(checks)
+  expect(parts).toBeGreaterThan(25)
+  expect(wrong).toEqual([])
+  await store.close()
+  await directory.remove()
+})
+
+test("every part fits its schema, and ids ascend in the order of the events", async () => {
+  await using engine = await startEngine(busy, busyOptions)
+  const { events } = await run(engine)
+  const ids: string[] = []
+  for (const event of events) {
+    if (event.type !== "part.updated") continue
+    expect(PartSchema.parse(event.part)).toEqual(event.part)
+    if (!ids.includes(event.part.id)) ids.push(event.part.id)
+  }
+  expect(ids.every((id) => id.startsWith("prt_"))).toBe(true)
+  expect(ids).toEqual([...ids].sort())
+  const times = events.map(({ time }) => time)
+  expect(times).toEqual([...times].sort((a, b) => a - b))
+})
+
+test("who keeps the parts of the events and adds the deltas has what the store has", async () => {
+  await using engine = await startEngine(busy, busyOptions)
+  const { session, events } = await run(engine)
+  const mirror = follow(events)
+  const stored = (await session.messages()).flatMap(({ parts }) => parts)
+  expect([...mirror.values()]).toEqual(stored)
+})
+
+/** A client's view: parts by id, deltas added to the very objects that were announced. */
+function follow(events: readonly TackleEvent[]): Map<string, Part> {
+  const parts = new Map<string, Part>()
+  for (const event of events) {
+    if (event.type === "part.updated" && event.part.messageID !== "") parts.set(event.part.id, event.part)
+    if (event.type === "part.removed") parts.delete(event.partID)
+    if (event.type !== "part.delta") continue
+    const part = parts.get(event.partID)
+    if (!part) throw new Error(`a delta of the unknown part ${event.partID}`)
+    if (part.type === "text" || part.type === "reasoning") part.text += event.delta
+    else if (part.type === "tool" && part.state.status === "pending") part.state.raw += event.delta
+  }
+  return parts
+}
+
+test("an announced part does not change later: arguments come as deltas alone", async () => {
+  await using engine = await startEngine(
+    [{ calls: [{ name: "read", arguments: { filePath: "a.txt" } }], pieceSize: 1 }, { text: "Done." }],
+    busyOptions,
+  )
+  const { events } = await run(engine)
+  const first = events.find((event) => event.type === "part.updated" && event.part.type === "tool")
+  expect(first).toMatchObject({ part: { state: { status: "pending", raw: "", input: {} } } })
+  const message = events.find(
+    (event) => event.type === "message.created" && event.message.role === "assistant",
+  )
+  expect(message).not.toHaveProperty("message.finish")
+})
+
+test("deltas that come faster than eyes can follow are joined", async () => {
+  const text = "word ".repeat(400)
+  await using engine = await startEngine([{ text, pieceSize: 1 }])
+  const { events } = await run(engine)
+  const deltas = events.flatMap((event) => (event.type === "part.delta" ? [event.delta] : []))
+  expect(deltas.join("")).toBe(text)
+  expect(deltas.length).toBeLessThan(text.length / 4)
+})
+
+test("progress is joined, and its last word is in the result", async () => {
+  const eager = tool("eager", async (_, ctx) => {
+    for (let n = 1; n <= 500; n += 1) {
+      await ctx.metadata({ title: `${n}`, metadata: { n, [`k${n % 2}`]: true } })
+      if (n % 100 === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    return { title: "eager", output: "ok", metadata: { own: 1 } }
+  })
+  await using engine = await startEngine([{ calls: [{ name: "eager", arguments: {} }] }, { text: "Done." }], {
+    tools: [eager],
+    permission: { "*": "allow" },
+  })
+  const { session, events } = await run(engine)
+  const running = events.filter(
+    (event) =>
+      event.type === "part.updated" && event.part.type === "tool" && event.part.state.status === "running",
+  )
+  expect(running.length).toBeGreaterThanOrEqual(2)
+  expect(running.length).toBeLessThan(20)
+  expect((await toolParts(session))[0]?.state).toMatchObject({
+    status: "completed",
+    title: "eager",
+    metadata: { n: 500, k0: true, k1: true, own: 1 },
+  })
+})
+
+test("a call that arrives whole gets its part, and so do two with one id", async () => {
+  const model = playback([
+    [
+      { type: "tool-call", toolCallId: "same", toolName: "read", input: '{"filePath":"a.txt"}' },
+      { type: "tool-call", toolCallId: "same", toolName: "read", input: '{"filePath":"b.txt"}' },
+      { type: "tool-input-start", id: "same", toolName: "read" },
+      { type: "tool-input-delta", id: "same", delta: '{"filePath":' },
+      { type: "tool-input-delta", id: "same", delta: '"c.txt"}' },
+      { type: "tool-input-end", id: "same" },
+      { type: "tool-call", toolCallId: "same", toolName: "read", input: '{"filePath":"c.txt"}' },
+    ],
+    words("Done."),
+  ])
+  await using engine = await startEngine([], {
+    model,
+    files: { "a.txt": "A\n", "b.txt": "B\n", "c.txt": "C\n" },
+  })
+  const { session, events, end } = await run(engine)
+  expect(end).toMatchObject({ status: "completed", text: "Done." })
+  const parts = await toolParts(session)
+  expect(parts.map(({ callID, state }) => [callID, state.status, state.input.filePath])).toEqual([
+    ["same", "completed", "a.txt"],
+    ["same_2", "completed", "b.txt"],
+    ["same_3", "completed", "c.txt"],
+  ])
+  for (const { id } of parts) {
+    const seen = events.flatMap((event) =>
+      event.type === "part.updated" && event.part.id === id && event.part.type === "tool"
+        ? [event.part.state.status]
+        : [],
+    )
+    expect(seen).toEqual(["pending", "running", "completed"])
+  }
+})
+
+test("a stream that announces a call and never finishes it is read as far as it came", async () => {
+  const model = playback([
+    [
+      { type: "tool-input-start", id: "x", toolName: "read" },
+      { type: "tool-input-delta", id: "x", delta: '{"filePath":"a.t' },
+    ],
+    words("Done."),
+  ])
+  await using engine = await startEngine([], { model })
+  const { session, end } = await run(engine)
+  expect(end.status).toBe("completed")
+  expect((await toolParts(session))[0]?.state).toMatchObject({
+    status: "error",
+    metadata: { kind: "malformed" },
+  })
+})

@@ -1,0 +1,96 @@
+import { expect, test } from "vitest"
+import { StoreError } from "../../src/store/errors.ts"
+import { createMemoryStore } from "../../src/store/memory.ts"
+import type { Change, Store } from "../../src/store/store.ts"
+import { startEngine } from "./engine.ts"
+import { run, tool, toolParts } from "./run.ts"
+
+/** A memory store whose commits fail where `fails` says so, by the number of the commit from 0. */
+function failingStore(
+  fails: (commit: number, changes: readonly Change[]) => boolean,
+): Store & { commits: number } {
+  const store = createMemoryStore()
+  const failing = {
+    ...store,
+    commits: 0,
+    async commit(changes: readonly Change[]) {
+      if (fails(failing.commits++, changes)) throw new StoreError("The disk is full.")
+      await store.commit(changes)
+    },
+  }
+  return failing
+}
+
+let running = 0
+const slow = tool("slow", async () => {
+  running += 1
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  running -= 1
+  return { title: "slow", output: "slow" }
+})
+
+const script = (request: { body: { messages: { role: string; content?: unknown }[] } }) => {
+  const last = request.body.messages.at(-1)
+  if (JSON.stringify(last?.content ?? "").includes("again")) return { text: "Again." }
+  return last?.role === "tool"
+    ? { text: "Done." }
+    : {
+        text: "So:",
+        calls: [
+          { name: "slow", arguments: { n: 1 } },
+          { name: "read", arguments: { filePath: "a.txt" } },
+          { name: "slow", arguments: { n: 2 } },
+        ],
+      }
+}
+
+test("a store that refuses any one write ends the run with its reason, and the next prompt works", async () => {
+  let failing = 1
+  for (; ; failing += 1) {
+    const store = failingStore((commit) => commit === failing)
+    const faults: string[] = []
+    await using engine = await startEngine(script, {
+      store,
+      tools: [slow],
+      permission: { "*": "allow" },
+      files: { "a.txt": "x\n" },
+      onFault: (message, error) => faults.push(`${message} ${String(error)}`),
+    })
+    const { session, events, end } = await run(engine)
+    if (store.commits <= failing) break
+    // A lost report of progress is made up for by the next state; all else stops the run.
+    if (end.status !== "completed") {
+      expect(end).toMatchObject({ status: "failed", exitCode: 1 })
+      expect(events.find(({ type }) => type === "session.error")).toMatchObject({
+        error: { message: "The disk is full." },
+      })
+    }
+    expect(running).toBe(0)
+    expect(faults).toEqual([])
+
+    const next = await run(engine, { session, text: "again" })
+    expect(next.end).toMatchObject({ status: "completed", text: "Again." })
+    for (const { state } of await toolParts(session)) expect(state.status).toMatch(/^(completed|error)$/)
+    for (const { message } of await session.messages())
+      if (message.role === "assistant") expect(message.time.completed).toBeDefined()
+  }
+  expect(failing).toBeGreaterThan(12)
+})
+
+test("a tool does not start where its intent could not be stored", async () => {
+  let runs = 0
+  const touch = tool("touch", async () => ({ title: "", output: String(++runs) }))
+  const store = failingStore((_, changes) =>
+    changes.some(
+      (change) =>
+        change.kind === "part" && change.part.type === "tool" && change.part.state.status === "running",
+    ),
+  )
+  await using engine = await startEngine([{ calls: [{ name: "touch", arguments: {} }] }, { text: "Done." }], {
+    store,
+    tools: [touch],
+    permission: { "*": "allow" },
+  })
+  await run(engine)
+  expect(runs).toBe(0)
+})
