@@ -52,12 +52,13 @@ const leaveOutChildren: Plugin = {
 const builtins: Plugin = {
   name: "builtins",
   setup(context) {
-    context.onResolve({ filter: /^node:/ }, ({ path, importer }) => ({
-      path,
-      namespace: "builtin",
+    context.onResolve({ filter: /^node:/ }, ({ path, importer, kind }) => {
+      // A lazy import takes all there is of a module, and would make the others take it too.
+      if (kind === "dynamic-import") return { path, external: true }
       // One module for each package that imports it: what one of them uses the others need not load.
-      suffix: `?${/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(importer)?.[1] ?? "tackle"}`,
-    }))
+      const user = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(importer)?.[1] ?? "tackle"
+      return { path, namespace: "builtin", suffix: `?${user}` }
+    })
     context.onLoad({ filter: /.*/, namespace: "builtin" }, ({ path }) => {
       const names = Object.keys(process.getBuiltinModule(path) ?? {}).filter(
         (name) => /^[A-Za-z]\w*$/.test(name) && name !== "default",
@@ -104,6 +105,8 @@ async function buildCommand(directory: string): Promise<void> {
     // Both look for files beside themselves.
     external: ["@vscode/ripgrep", "jiti"],
     banner: { js: 'const require = process.getBuiltinModule("node:module").createRequire(import.meta.url);' },
+    // For the provider packages; the file says why.
+    inject: [join(source, "model/headers.ts")],
     plugins: [leaveOutLocales, leaveOutChildren, builtins],
     logLevel: "warning",
   })

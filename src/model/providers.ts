@@ -27,7 +27,7 @@ export interface ModelsDependencies {
   config: Readonly<Record<string, ProviderConfig>>
   credentials: Credentials
   environment: Readonly<Record<string, string | undefined>>
-  /** Default: the global one. */
+  /** Default: `httpFetch` of `http-fetch.ts`. */
   fetch?: typeof fetch
   /** Whole providers from elsewhere, by id. They go before the config's. */
   extra?: Readonly<Record<string, (modelID: string) => Model>>
@@ -177,7 +177,7 @@ async function open(
       apiKey,
       baseURL: ownURL || moved || row?.baseURL,
       headers,
-      fetch: dependencies.fetch,
+      fetch: dependencies.fetch ?? (await import("./http-fetch.ts")).httpFetch,
     },
     dependencies.importPackage ?? ((name) => import(name)),
   )
