@@ -29,6 +29,9 @@ interface PlainRequest {
   method: string
   headers: Record<string, string>
   body: string
+  encoding: "latin1" | "utf8"
+  /** Of the body, in bytes. */
+  length: number
   signal: AbortSignal | undefined
 }
 
@@ -39,11 +42,15 @@ function plainRequest(input: string | URL | Request, init: RequestInit): PlainRe
   if (typeof body !== "string" || Array.isArray(headers) || Symbol.iterator in headers) return undefined
   const url = String(input)
   if (!/^https?:/.test(url)) return undefined
+  const length = Buffer.byteLength(body)
   return {
     url,
     method,
     headers: headers as Record<string, string>,
     body,
+    length,
+    // Mere ASCII, which this writes without a second look.
+    encoding: length === body.length ? "latin1" : "utf8",
     signal: signal ?? undefined,
   }
 }
@@ -61,7 +68,7 @@ async function send(request: PlainRequest): Promise<IncomingMessage> {
           reused = outgoing.reusedSocket
           reject(error)
         })
-        outgoing.end(request.body)
+        outgoing.end(request.body, request.encoding)
       })
     } catch (error) {
       request.signal?.throwIfAborted()
@@ -71,10 +78,10 @@ async function send(request: PlainRequest): Promise<IncomingMessage> {
   }
 }
 
-function requestOptions({ method, headers, body, signal }: PlainRequest): RequestOptions {
+function requestOptions({ method, headers, length, signal }: PlainRequest): RequestOptions {
   return {
     method,
-    headers: { ...headers, ...(body === "" ? {} : { "content-length": Buffer.byteLength(body) }) },
+    headers: { ...headers, ...(length === 0 ? {} : { "content-length": length }) },
     ...(signal && { signal }),
   }
 }

@@ -2,6 +2,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 import { defaultPackage } from "./provider-table.ts"
+import { createBodyWriter } from "./request-body.ts"
 
 /** What a provider's package is made with. Further keys are the package's own. */
 export interface ProviderSettings {
@@ -32,7 +33,8 @@ export async function openPackage(
       const { baseURL } = settings
       if (baseURL === undefined) throw noBaseURL(settings.name)
       // Without this most servers count no tokens in a stream.
-      return createOpenAICompatible({ includeUsage: true, ...known(settings), baseURL })
+      const transformRequestBody = createBodyWriter()
+      return createOpenAICompatible({ includeUsage: true, transformRequestBody, ...known(settings), baseURL })
     }
     case "@ai-sdk/openai": {
       const { createOpenAI } = await import("@ai-sdk/openai")

@@ -72,7 +72,7 @@ export function createRecorder({
     },
     removeParts(parts) {
       return commit(
-        parts.map(({ id }) => ({ kind: "part.remove", sessionID, partID: id })),
+        parts.map(({ id, messageID }) => ({ kind: "part.remove", sessionID, messageID, partID: id })),
         parts.map(({ id, messageID }) => ({ type: "part.removed", sessionID, messageID, partID: id })),
       )
     },

@@ -33,7 +33,8 @@ export function createMemoryStore(): Store {
         return set(parts, id, change.part)
       }
       case "part.remove": {
-        const owned = parts.get(change.partID)?.sessionID === change.sessionID
+        const { sessionID, messageID } = parts.get(change.partID) ?? {}
+        const owned = sessionID === change.sessionID && messageID === change.messageID
         return owned ? unset(parts, change.partID) : () => {}
       }
       case "todos":

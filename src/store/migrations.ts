@@ -7,7 +7,8 @@ export const applicationID = 0x74_6b_6c_65
  * The schema's history: entry n brings a database from version n to n + 1. An entry that was released never changes.
  *
  * `data` holds the whole object as JSON; the other columns repeat what is looked up. A session's parent may be missing
- * (an imported child), so it is no foreign key.
+ * (an imported child), so it is no foreign key. Messages and parts lie in the order in which they are read, without
+ * further indexes: each would be one more page to write at every step of a call.
  */
 export const migrations: readonly string[] = [
   `
@@ -23,20 +24,20 @@ export const migrations: readonly string[] = [
   CREATE INDEX sessions_by_parent ON sessions (parent_id, updated, id);
 
   CREATE TABLE messages (
-    id TEXT PRIMARY KEY,
     session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    id TEXT NOT NULL,
     data TEXT NOT NULL,
-    UNIQUE (session_id, id)
-  ) STRICT;
+    PRIMARY KEY (session_id, id)
+  ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE parts (
-    id TEXT PRIMARY KEY,
     session_id TEXT NOT NULL,
     message_id TEXT NOT NULL,
+    id TEXT NOT NULL,
     data TEXT NOT NULL,
+    PRIMARY KEY (session_id, message_id, id),
     FOREIGN KEY (session_id, message_id) REFERENCES messages (session_id, id) ON DELETE CASCADE
-  ) STRICT;
-  CREATE INDEX parts_by_message ON parts (session_id, message_id, id);
+  ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE todos (
     session_id TEXT PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,

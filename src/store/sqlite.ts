@@ -74,6 +74,7 @@ function prepareDatabase(path: string, database: DatabaseSync, busyMs: number): 
 }
 
 function createStore(path: string, database: DatabaseSync, busyMs: number): Store {
+  const transaction = { begin: database.prepare("BEGIN IMMEDIATE"), commit: database.prepare("COMMIT") }
   const put = {
     session: database.prepare(
       `INSERT INTO sessions (id, parent_id, worktree, updated, data) VALUES (?, ?, ?, ?, ?)
@@ -81,13 +82,12 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
          updated = excluded.updated, data = excluded.data`,
     ),
     message: database.prepare(
-      `INSERT INTO messages (id, session_id, data) VALUES (?, ?, ?)
-       ON CONFLICT (id) DO UPDATE SET session_id = excluded.session_id, data = excluded.data`,
+      `INSERT INTO messages (session_id, id, data) VALUES (?, ?, ?)
+       ON CONFLICT (session_id, id) DO UPDATE SET data = excluded.data`,
     ),
     part: database.prepare(
-      `INSERT INTO parts (id, session_id, message_id, data) VALUES (?, ?, ?, ?)
-       ON CONFLICT (id) DO UPDATE SET session_id = excluded.session_id, message_id = excluded.message_id,
-         data = excluded.data`,
+      `INSERT INTO parts (session_id, message_id, id, data) VALUES (?, ?, ?, ?)
+       ON CONFLICT (session_id, message_id, id) DO UPDATE SET data = excluded.data`,
     ),
     todos: database.prepare(
       "INSERT INTO todos (session_id, data) VALUES (?, ?) ON CONFLICT (session_id) DO UPDATE SET data = excluded.data",
@@ -105,7 +105,7 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
          UNION SELECT sessions.id FROM sessions JOIN family ON sessions.parent_id = family.id)
        DELETE FROM sessions WHERE id IN family`,
     ),
-    part: database.prepare("DELETE FROM parts WHERE id = ? AND session_id = ?"),
+    part: database.prepare("DELETE FROM parts WHERE session_id = ? AND message_id = ? AND id = ?"),
     grant: database.prepare("DELETE FROM grants WHERE id = ?"),
   }
   const select = {
@@ -131,15 +131,15 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
         return
       }
       case "message":
-        put.message.run(change.message.id, change.message.sessionID, JSON.stringify(change.message))
+        put.message.run(change.message.sessionID, change.message.id, JSON.stringify(change.message))
         return
       case "part": {
         const { id, sessionID, messageID } = change.part
-        put.part.run(id, sessionID, messageID, JSON.stringify(change.part))
+        put.part.run(sessionID, messageID, id, JSON.stringify(change.part))
         return
       }
       case "part.remove":
-        remove.part.run(change.partID, change.sessionID)
+        remove.part.run(change.sessionID, change.messageID, change.partID)
         return
       case "todos":
         put.todos.run(change.sessionID, JSON.stringify(change.todos))
@@ -157,10 +157,10 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
   }
 
   function applyAll(changes: readonly Change[]): void {
-    database.exec("BEGIN IMMEDIATE")
+    transaction.begin.run()
     try {
       for (const change of changes) apply(change)
-      database.exec("COMMIT")
+      transaction.commit.run()
     } catch (error) {
       // SQLite has already rolled back after some errors, such as a full disk.
       if (database.isTransaction) database.exec("ROLLBACK")

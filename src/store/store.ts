@@ -9,7 +9,7 @@ export type Change =
   | { kind: "session"; session: Session }
   | { kind: "message"; message: Message }
   | { kind: "part"; part: Part }
-  | { kind: "part.remove"; sessionID: string; partID: string }
+  | { kind: "part.remove"; sessionID: string; messageID: string; partID: string }
   | { kind: "todos"; sessionID: string; todos: readonly Todo[] }
   | { kind: "grant"; grant: Grant }
   | { kind: "grant.remove"; grantID: string }

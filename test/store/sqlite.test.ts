@@ -76,9 +76,9 @@ describe("the file", () => {
       plan(
         "SELECT data FROM parts WHERE session_id = 1 AND message_id BETWEEN 1 AND 2 ORDER BY message_id, id",
       ),
-    ).toMatch(/^SEARCH parts USING INDEX parts_by_message \([^;]*$/)
+    ).toMatch(/^SEARCH parts USING PRIMARY KEY [^;]*$/)
     expect(plan("SELECT data FROM messages WHERE session_id = 1 AND id > 1 ORDER BY id DESC")).toMatch(
-      /^SEARCH messages USING INDEX [^;]*$/,
+      /^SEARCH messages USING PRIMARY KEY [^;]*$/,
     )
     expect(plan("SELECT data FROM sessions WHERE worktree = 1 ORDER BY updated DESC, id DESC")).toMatch(
       /^SEARCH sessions USING INDEX sessions_by_worktree [^;]*$/,

@@ -110,10 +110,10 @@ export function testStore(name: string, open: () => Promise<Store>): void {
 
     test("removes a part, only by its own session", async () => {
       await store.commit([session("ses_1"), message("msg_1", "ses_1"), part("prt_1", "msg_1", "ses_1")])
-      await store.commit([{ kind: "part.remove", sessionID: "ses_2", partID: "prt_1" }])
+      await store.commit([{ kind: "part.remove", sessionID: "ses_2", messageID: "msg_1", partID: "prt_1" }])
       expect(await texts("ses_1")).toEqual([["msg_1", "prt_1"]])
-      await store.commit([{ kind: "part.remove", sessionID: "ses_1", partID: "prt_1" }])
-      await store.commit([{ kind: "part.remove", sessionID: "ses_1", partID: "prt_1" }])
+      await store.commit([{ kind: "part.remove", sessionID: "ses_1", messageID: "msg_1", partID: "prt_1" }])
+      await store.commit([{ kind: "part.remove", sessionID: "ses_1", messageID: "msg_1", partID: "prt_1" }])
       expect(await texts("ses_1")).toEqual([["msg_1"]])
     })
 
@@ -220,7 +220,7 @@ export function testStore(name: string, open: () => Promise<Store>): void {
 
     test("a removal is taken back with the rest of a refused commit", async () => {
       await store.commit([session("ses_1"), message("msg_1", "ses_1"), part("prt_1", "msg_1", "ses_1")])
-      const removal: Change = { kind: "part.remove", sessionID: "ses_1", partID: "prt_1" }
+      const removal: Change = { kind: "part.remove", sessionID: "ses_1", messageID: "msg_1", partID: "prt_1" }
       await expect(store.commit([removal, message("msg_2", "ses_unknown")])).rejects.toThrow(StoreError)
       expect(await texts("ses_1")).toEqual([["msg_1", "prt_1"]])
     })
