@@ -68,7 +68,7 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
 
   for (let step = 1; step <= input.maxSteps; step += 1) {
     const last = step === input.maxSteps
-    const processor = await startStep(newMessage(input), {
+    const processor = startStep(newMessage(input), {
       recorder: input.recorder,
       model: input.model.info,
     })

@@ -37,11 +37,14 @@ export interface Processor {
   end(error?: MessageError): Promise<void>
 }
 
-/** Stores the new message with its `step-start`, and returns the processor of its step. */
-export async function startStep(
+/**
+ * The processor of a new step. Its message and `step-start` are stored with the first thing that comes: an answer that
+ * never began leaves nothing but its error.
+ */
+export function startStep(
   message: AssistantMessage,
   { recorder, model }: { recorder: Recorder; model: ModelInfo },
-): Promise<Processor> {
+): Processor {
   const parts: Part[] = []
   const calls = new Map<string, ToolPart>()
   /** The calls under the ids that the provider gave them: some servers give all calls of an answer the same. */
@@ -50,12 +53,24 @@ export async function startStep(
   /** Ids of text blocks that began and have no text so far: an empty block leaves no part. */
   const begun = new Map<string, { kind: "text" | "reasoning"; metadata?: Record<string, unknown> }>()
   let reason: FinishReason | undefined
+  let stored = false
 
   const base = () => ({ id: newId("prt"), sessionID: message.sessionID, messageID: message.id })
 
   function add<P extends Part>(part: P): P {
     parts.push(part)
     return part
+  }
+
+  /** `ended`: the message itself has changed too. */
+  function write(written: readonly Part[], ended = false): Promise<void> {
+    const created = !stored
+    stored = true
+    return recorder.write({
+      messages: created || ended ? [{ ...message }] : [],
+      created,
+      parts: created ? [startPart, ...written] : written,
+    })
   }
 
   function openText(id: string, at: number): TextPart | ReasoningPart {
@@ -71,7 +86,7 @@ export async function startStep(
     const part = known ?? openText(id, Date.now())
     part.text += delta
     // The part's first state is announced empty, its text follows as deltas.
-    const stored = known ? undefined : recorder.write({ parts: [{ ...part, text: "" } as Part] })
+    const stored = known ? undefined : write([{ ...part, text: "" } as Part])
     recorder.delta(part.id, "text", delta)
     return stored
   }
@@ -83,7 +98,7 @@ export async function startStep(
     texts.delete(id)
     part.time = { start: part.time?.start ?? Date.now(), end: Date.now() }
     if (metadata) part.metadata = metadata
-    return recorder.write({ parts: [part] })
+    return write([part])
   }
 
   function openCall(id: string, tool: string): StreamedCall {
@@ -106,7 +121,7 @@ export async function startStep(
     if (!part) throw new Error(`There is no call ${callID} in message ${message.id}.`)
     assertMove(part.state, state)
     part.state = state
-    await recorder.write({ parts: [{ ...part }] })
+    await write([{ ...part }])
   }
 
   async function finish(why: FinishReason, tokens: Tokens): Promise<void> {
@@ -122,11 +137,10 @@ export async function startStep(
       tokens,
       cost: message.cost,
     })
-    await recorder.write({ messages: [{ ...message }], parts: [part] })
+    await write([part], true)
   }
 
   const startPart = add<StepStartPart>({ ...base(), type: "step-start" })
-  await recorder.write({ messages: [{ ...message }], created: true, parts: [startPart] })
 
   return {
     message,
@@ -150,7 +164,7 @@ export async function startStep(
         case "tool-start": {
           const { part } = openCall(event.callID, event.tool)
           // A state of its own: ours grows with the deltas, and what was announced must not.
-          return recorder.write({ parts: [{ ...part, state: pending() }] })
+          return write([{ ...part, state: pending() }])
         }
         case "tool-delta": {
           const part = given.get(event.callID)?.at(-1)?.part
@@ -168,7 +182,7 @@ export async function startStep(
           part.state = pending(event.input)
           if (event.metadata) part.metadata = event.metadata
           // What streamed in was announced as it came; the next state of the call stores it.
-          return known ? undefined : recorder.write({ parts: [{ ...part }] })
+          return known ? undefined : write([{ ...part }])
         }
         case "finish":
           return finish(event.reason, event.tokens)
@@ -192,7 +206,7 @@ export async function startStep(
     },
     async retry(failure) {
       const part = add<RetryPart>({ ...base(), type: "retry", ...failure, time: { created: Date.now() } })
-      await recorder.write({ parts: [part] })
+      await write([part])
     },
     async end(error) {
       for (const id of [...texts.keys()]) await closeText(id)
@@ -207,7 +221,7 @@ export async function startStep(
       if (message.time.completed !== undefined && !error) return
       message.time = { ...message.time, completed: Date.now() }
       if (error) message.error = error
-      await recorder.write({ messages: [{ ...message }] })
+      await write([], true)
     },
   }
 }
