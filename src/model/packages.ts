@@ -3,6 +3,7 @@ import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 import { defaultPackage } from "./provider-table.ts"
 import { createBodyWriter } from "./request-body.ts"
+import { alwaysStreamed } from "./whole-answer.ts"
 
 /** What a provider's package is made with. Further keys are the package's own. */
 export interface ProviderSettings {
@@ -34,7 +35,13 @@ export async function openPackage(
       if (baseURL === undefined) throw noBaseURL(settings.name)
       // Without this most servers count no tokens in a stream.
       const transformRequestBody = createBodyWriter()
-      return createOpenAICompatible({ includeUsage: true, transformRequestBody, ...known(settings), baseURL })
+      return createOpenAICompatible({
+        includeUsage: true,
+        transformRequestBody,
+        ...known(settings),
+        fetch: alwaysStreamed(settings.fetch ?? fetch),
+        baseURL,
+      })
     }
     case "@ai-sdk/openai": {
       const { createOpenAI } = await import("@ai-sdk/openai")

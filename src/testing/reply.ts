@@ -41,6 +41,8 @@ export interface Reply {
   usage?: ScriptedUsage
   /** Characters of text, reasoning or arguments in one event of a stream. Default: each whole. */
   pieceSize?: number
+  /** Answers with one JSON body though a stream was asked for, as some servers do. */
+  whole?: boolean
   /** Wait before the first byte of the answer. */
   delayMs?: number
   /** Wait between two events of a stream. Without it all events go out in one write. */

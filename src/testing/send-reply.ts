@@ -27,7 +27,7 @@ export async function sendReply({ reply, asked, format, response }: Exchange): P
   }
   const status = reply.status ?? 200
   const raw = rawBody(reply, status, format)
-  const streams = raw === undefined && format.streams(asked)
+  const streams = raw === undefined && !reply.whole && format.streams(asked)
   const answer = streams ? format.events(reply, asked) : halves(raw?.text ?? format.whole(reply, asked))
   const { parts, end } = damaged(answer, reply.fault)
   const type = raw?.type ?? (streams ? "text/event-stream; charset=utf-8" : "application/json")

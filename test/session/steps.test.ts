@@ -158,36 +158,3 @@ test("attempts come to an end, with the last error, and the parts of the last on
     if (part.type === "text") expect(part.time?.end).toBeDefined()
   }
 })
-
-test("one JSON body instead of a stream, with a call in it: nothing runs, and the error says what to look at", async () => {
-  const body = JSON.stringify({
-    id: "chatcmpl-abc123",
-    object: "chat.completion",
-    choices: [
-      {
-        index: 0,
-        message: {
-          role: "assistant",
-          content: null,
-          tool_calls: [
-            {
-              id: "call_1",
-              type: "function",
-              function: { name: "bash", arguments: '{"command":"touch mark"}' },
-            },
-          ],
-        },
-        finish_reason: "tool_calls",
-      },
-    ],
-  })
-  await using engine = await startEngine(() => ({ body, headers: { "content-type": "application/json" } }), {
-    permission: { "*": "allow" },
-    limits: { retry: { maxAttempts: 1 } },
-  })
-  const { events, end } = await run(engine)
-  expect(end).toMatchObject({ status: "failed", exitCode: 1 })
-  const error = events.find(({ type }) => type === "session.error")
-  expect(error).toMatchObject({ error: { message: expect.stringMatching(/test\/m: /) } })
-  await expect(engine.project.read("mark")).rejects.toThrow("ENOENT")
-})
