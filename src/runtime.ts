@@ -98,7 +98,7 @@ export interface TackleOptions {
 
 /** The sessions of one engine. */
 export interface Sessions {
-  /** Throws `UsageError` for an unknown agent or model. */
+  /** Throws `UsageError` for an unknown agent or model, and for a model that has no key or package. */
   create(options?: {
     agent?: string
     model?: string
@@ -276,8 +276,8 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   const sessions: Sessions = {
     async create({ agent = options.defaultAgent ?? "build", model, title = "", parentID } = {}) {
       const chosen = agentNamed(agent)
-      if (model !== undefined) await modelNamed(model)
-      else if (chosen.model ?? options.model) await modelFor({}, chosen)
+      const named = model !== undefined || chosen.model !== undefined || options.model !== undefined
+      if (named) await (await (model === undefined ? modelFor({}, chosen) : modelNamed(model))).language()
       const now = Date.now()
       const session: Session = {
         id: newId("ses"),

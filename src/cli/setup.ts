@@ -14,6 +14,7 @@ import { errorMessage, systemCode, UsageError } from "../util/errors.ts"
 import { createLog, type Log } from "../util/log.ts"
 import { isInside } from "../util/paths.ts"
 import { readInstructions } from "./instructions.ts"
+import { eventLogger } from "./log-events.ts"
 import { reserveStdout } from "./stdout.ts"
 
 /** Flags of every command with a project. */
@@ -105,6 +106,7 @@ export async function openTackle(
     ...pick("shell", config.shell),
     ...overrides,
   })
+  tackle.subscribe(eventLogger(place.log))
   for (const { file, message } of tackle.problems()) warn(`${file}: ${message}`)
   tellIgnored(place)
   return tackle

@@ -16,7 +16,7 @@ const pattern = /\{(env|file):([^{}]+)\}/g
 
 /**
  * Replaces `{env:NAME}` and `{file:path}` in every string value, once: what is put in is not looked at again. A
- * variable that is not set is empty, with a warning; a file that cannot be read is a {@link ConfigError}. File paths
+ * variable that is not set is empty, with a warning unless it is an `apiKey`; a file that cannot be read is a {@link ConfigError}. File paths
  * start at the config file; the white space around a file's text is dropped.
  */
 export function substitute<T extends ConfigNode>(
@@ -29,7 +29,11 @@ export function substitute(node: ConfigNode, around: Surroundings, warn: (text: 
     return { ...node, items: node.items.map((item) => substitute(item, around, warn)) }
   }
   if (node.kind === "object") {
-    const entries = node.entries.map((entry) => ({ ...entry, value: substitute(entry.value, around, warn) }))
+    const entries = node.entries.map((entry) => {
+      // A key of a provider that is not used is no fault; one that is used says itself what it misses.
+      const heard = entry.key === "apiKey" ? () => {} : warn
+      return { ...entry, value: substitute(entry.value, around, heard) }
+    })
     return { ...node, entries }
   }
   if (typeof node.value !== "string") return node

@@ -1,5 +1,5 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider"
-import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
+import { errorMessage, systemCode, UsageError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 import { defaultPackage } from "./provider-table.ts"
 import { createBodyWriter } from "./request-body.ts"
@@ -21,7 +21,7 @@ export type ModelFactory = (modelID: string) => LanguageModelV4
 /**
  * The factory of a package. Those that ship with Tackle are named literally, so that the bundler makes a chunk of each
  * and none is loaded before it is used; any other is imported by its name through `importPackage`.
- * Throws `TackleError` where a package is missing or does not speak this version of the provider interface.
+ * Throws `UsageError` where a package is missing or does not speak this version of the provider interface.
  */
 export async function openPackage(
   npm: string,
@@ -116,12 +116,12 @@ function hasLanguageModel(value: unknown): value is { languageModel: ModelFactor
   return "languageModel" in value && typeof value.languageModel === "function"
 }
 
-function noBaseURL(providerID: string): TackleError {
+function noBaseURL(providerID: string): UsageError {
   return packageError(
     `provider.${providerID}.options.baseURL is missing: say where the server is, such as http://127.0.0.1:8000/v1.`,
   )
 }
 
-function packageError(message: string, cause?: unknown): TackleError {
-  return new TackleError(message, { code: "model.package", recoverable: false, cause })
+function packageError(message: string, cause?: unknown): UsageError {
+  return new UsageError(message, cause, "model.package")
 }

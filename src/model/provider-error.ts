@@ -111,7 +111,7 @@ function isRetryable(report: Report, kind: ProviderErrorKind): boolean {
     case "rate-limit":
       return !/insufficient_quota/.test(`${report.labels} ${report.body}`)
     case "network":
-      return !certificate.test(report.systemCode ?? "") && !isOffLocally(report)
+      return !certificate.test(report.systemCode ?? "") && !isOffLocally(report) && !isUnknownHost(report)
     case "overloaded":
     case "timeout":
     case "bad-response":
@@ -148,6 +148,9 @@ function nextMove(report: Report, kind: ProviderErrorKind, ref: ModelRef): strin
       if (certificate.test(report.systemCode ?? "")) {
         return "If your network has its own certificate authority, name its file in NODE_EXTRA_CA_CERTS."
       }
+      if (isUnknownHost(report)) {
+        return `Check the host's name in provider.${ref.providerID}.options.baseURL, and the network.`
+      }
       return isOffLocally(report)
         ? "Is the model server running?"
         : "Check the network and the proxy settings."
@@ -163,6 +166,11 @@ function nextMove(report: Report, kind: ProviderErrorKind, ref: ModelRef): strin
 /** Nobody listens on a port of this machine: waiting a few seconds will not start a server. */
 function isOffLocally(report: Report): boolean {
   return report.systemCode === "ECONNREFUSED" && /^(127\.|localhost|\[::1\])/.test(hostOf(report.url))
+}
+
+/** There is no such name: a misspelt address, or no network at all. */
+function isUnknownHost(report: Report): boolean {
+  return report.systemCode === "ENOTFOUND"
 }
 
 function hostOf(url: string | undefined): string {

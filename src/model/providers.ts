@@ -1,7 +1,8 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, SharedV4ProviderOptions } from "@ai-sdk/provider"
 import type { ModelRef } from "../schema/message.ts"
+import { UsageError } from "../util/errors.ts"
 import type { Credentials } from "./credentials.ts"
-import { ModelNotFoundError, ProviderError } from "./errors.ts"
+import { ModelNotFoundError } from "./errors.ts"
 import { type Model, type ModelConfig, type ModelInfo, modelName, type ProviderConfig } from "./model.ts"
 import { createOfflineModel, offlineInfo } from "./offline.ts"
 import { type ModelFactory, openPackage } from "./packages.ts"
@@ -222,13 +223,8 @@ function asNamed(
   }
 }
 
-function noKey(provider: Provider): ProviderError {
+function noKey(provider: Provider): UsageError {
   const name = provider.config.name ?? provider.row?.name ?? provider.id
-  return new ProviderError(
-    `${name} needs a key, and there is none. ${keyRemedy(provider.id, provider.config.env)}`,
-    {
-      kind: "auth",
-      retryable: false,
-    },
-  )
+  const remedy = keyRemedy(provider.id, provider.config.env)
+  return new UsageError(`${name} needs a key, and there is none. ${remedy}`, undefined, "model.no-key")
 }

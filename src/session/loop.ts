@@ -10,7 +10,7 @@ import type { OfferedTool } from "../registry/registry.ts"
 import type { AssistantMessage, MessageError, MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
 import { sleep, TimeoutError } from "../util/abort.ts"
-import { errorMessage, TackleError } from "../util/errors.ts"
+import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { noTokens } from "./cost.ts"
 import { type Processor, startStep } from "./processor.ts"
@@ -184,7 +184,8 @@ async function streamOnce(processor: Processor, input: LoopInput, last: boolean)
 function describeFailure(error: unknown): MessageError {
   const message = errorMessage(error)
   if (!(error instanceof ProviderError)) {
-    if (TackleError.isInstance(error) && error.code === "store") throw error
+    // What the person has to mend, and what cannot be recorded, is no failure of the step.
+    if (error instanceof UsageError || (TackleError.isInstance(error) && error.code === "store")) throw error
     return { name: "unknown", message }
   }
   const name = error.kind === "auth" || error.kind === "context-overflow" ? error.kind : "provider"

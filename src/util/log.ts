@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, readdirSync, rmSync } from "node:fs"
+import { mkdirSync, openSync, readdirSync, rmSync, writeSync } from "node:fs"
 import { join } from "node:path"
 
 export type LogLevel = "debug" | "info" | "warn" | "error"
@@ -20,6 +20,7 @@ const keptDays = 7
 export function createLog(options: { directory: string; echo?: (line: string) => void }): Log {
   const path = join(options.directory, `tackle-${new Date().toISOString().slice(0, 10)}.log`)
   let state: "new" | "open" | "broken" = "new"
+  let descriptor = -1
 
   function append(line: string): void {
     if (state === "broken") return
@@ -27,9 +28,11 @@ export function createLog(options: { directory: string; echo?: (line: string) =>
       if (state === "new") {
         mkdirSync(options.directory, { recursive: true })
         removeOld(options.directory)
+        // Kept open until the process ends: opening it for each line would cost ten times the line.
+        descriptor = openSync(path, "a", 0o600)
         state = "open"
       }
-      appendFileSync(path, `${line}\n`, { mode: 0o600 })
+      writeSync(descriptor, `${line}\n`)
     } catch (error) {
       state = "broken"
       options.echo?.(`warn: the log file cannot be written: ${String(error)}`)

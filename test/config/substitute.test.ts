@@ -60,3 +60,8 @@ test("a file that is missing or cannot be read is an error with its place", asyn
   place.write("project/tackle.toml", '\nshell = "{file:.}"')
   await expect(place.load()).rejects.toThrow(/no regular file/)
 })
+
+test("a key that is not set is told by the provider that misses it, not by every command", async () => {
+  place.write("project/tackle.json", options("{env:NOT_SET}"))
+  expect((await place.load()).warnings).toEqual([])
+})

@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { toPrompt } from "../../src/model/convert.ts"
 import { createCredentials } from "../../src/model/credentials.ts"
-import { ModelNotFoundError, ProviderError } from "../../src/model/errors.ts"
+import { ModelNotFoundError } from "../../src/model/errors.ts"
 import { type Model, ProviderConfig, parseModelName } from "../../src/model/model.ts"
 import { createModels, type ModelsDependencies } from "../../src/model/providers.ts"
 import { type StepEvent, streamStep } from "../../src/model/stream.ts"
@@ -124,7 +124,7 @@ describe("keys", () => {
         return new Response()
       },
     }).get(named("anthropic/claude-x"))
-    await expect(ask(model)).rejects.toThrow(ProviderError)
+    await expect(ask(model)).rejects.toThrow(UsageError)
     await expect(ask(model)).rejects.toThrow(/Anthropic needs a key.*ANTHROPIC_API_KEY in the environment/)
     expect(asked).toBe(0)
   })
