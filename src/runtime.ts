@@ -43,6 +43,7 @@ import { openSession, type SessionHandle, type SessionServices } from "./session
 import type { Store } from "./store/store.ts"
 import type { FileLedger, FileStamp } from "./tool/context.ts"
 import { createFileLedger, stampBytes } from "./tool/ledger.ts"
+import { createSecretMask, type Secret } from "./tool/secrets.ts"
 import { defaultRetentionDays, removeOldSpills } from "./tool/spill-retention.ts"
 import type { Info, OutputLimits } from "./tool/tool.ts"
 import { errorMessage, UsageError } from "./util/errors.ts"
@@ -76,6 +77,10 @@ export interface TackleOptions {
   defaultAgent?: string
   /** The shell that runs commands. Default: bash where there is one, else sh. */
   shell?: string
+  /** Names of environment variables whose values are hidden in what tools leave behind, beside the providers' keys. */
+  secrets?: readonly string[]
+  /** Names of environment variables that commands get all the same: keys of providers are otherwise kept from them. */
+  passEnvironment?: readonly string[]
   /** Texts that are added to every system prompt. */
   instructions?: readonly string[]
   /** Default: SQLite in the data directory. The engine closes only what it opened itself. */
@@ -239,6 +244,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     return models.get(chosen)
   }
 
+  const mask = createSecretMask(secretsOf(options, environment))
   const services: SessionServices = {
     store,
     bus,
@@ -256,6 +262,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     onEscape: (tool, error) => onFault(`an error escaped the ${tool} tool`, error),
     ...(environment.PATH === undefined ? {} : { searchPath: environment.PATH }),
     ...(options.limits?.spillBytes === undefined ? {} : { spillBytes: options.limits.spillBytes }),
+    ...(mask === undefined ? {} : { mask }),
     ...(options.limits?.output === undefined ? {} : { outputLimits: options.limits.output }),
   }
 
@@ -377,6 +384,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       onState: async () => {},
       onEscape: services.onEscape,
       ...(services.spillBytes === undefined ? {} : { spillBytes: services.spillBytes }),
+      ...(mask === undefined ? {} : { mask }),
       ...(services.outputLimits === undefined ? {} : { limits: services.outputLimits }),
     })
     if (!outcome) throw new Error("runCalls gave no outcome for its one call")
@@ -481,9 +489,10 @@ function from(kind: "builtin" | "library", tools: readonly Info[]): RegisteredTo
   return tools.map((tool) => ({ tool, source: { kind } }))
 }
 
-/** Commands get the process's variables, without our own settings and the keys of the known providers. */
+/** Commands get the process's variables, without our own settings and, unless they are named, the providers' keys. */
 function commandOptions(options: TackleOptions, environment: Readonly<Record<string, string | undefined>>) {
-  const keys = new Set(providerTable.flatMap(({ keyVariables }) => keyVariables))
+  const keys = new Set(keyVariables(options))
+  for (const name of options.passEnvironment ?? []) keys.delete(name)
   const given = Object.fromEntries(
     Object.entries(environment).filter(([name]) => !name.startsWith("TACKLE_") && !keys.has(name)),
   )
@@ -491,6 +500,25 @@ function commandOptions(options: TackleOptions, environment: Readonly<Record<str
     environment: async (command: string) => ({ ...given, ...(await commandEnvironment(command)) }),
     ...(options.shell === undefined ? {} : { shell: options.shell }),
   }
+}
+
+/** The variables that hold keys of the known and the configured providers. */
+function keyVariables({ providers = {} }: TackleOptions): string[] {
+  const configured = Object.values(providers).flatMap(({ env }) => env ?? [])
+  return [...providerTable.flatMap((row) => row.keyVariables), ...configured]
+}
+
+/** The keys of the providers, and the values of what the options name. */
+function secretsOf(
+  options: TackleOptions,
+  environment: Readonly<Record<string, string | undefined>>,
+): Secret[] {
+  const named = [...keyVariables(options), ...(options.secrets ?? [])]
+  const written = Object.entries(options.providers ?? {}).map(([id, { options: given }]) => ({
+    name: `provider.${id}.options.apiKey`,
+    value: given?.apiKey ?? "",
+  }))
+  return [...named.map((name) => ({ name, value: environment[name] ?? "" })), ...written]
 }
 
 /** What the file of a custom tool may import without having it installed. */

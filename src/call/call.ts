@@ -4,6 +4,7 @@ import type { OfferedTool } from "../registry/registry.ts"
 import type { ModelRef } from "../schema/message.ts"
 import type { ToolState, ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import type { FileLedger, JobCapability, TodoCapability } from "../tool/context.ts"
+import type { SecretMask } from "../tool/secrets.ts"
 import type { OutputLimits } from "../tool/tool.ts"
 
 /** A call as the model made it. */
@@ -61,6 +62,8 @@ export interface CallHost {
   /** `<data>/truncate/<sessionID>`. */
   spillDirectory: string
   spillBytes?: number
+  /** Hides secrets in all that a call leaves behind. */
+  mask?: SecretMask
   limits?: Partial<OutputLimits>
   /** Why a tool that exists is not offered; undefined for a name that is no tool's. */
   withheld?(id: string): string | undefined

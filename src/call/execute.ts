@@ -35,6 +35,7 @@ export async function executeCall(
 ): Promise<CallOutcome> {
   const { call, tool } = prepared
   const report = (state: ToolState) => host.onState(call.callID, state)
+  const hide = <T>(value: T): T => host.mask?.value(value) ?? value
   let state: PreparedCall["state"] | ToolStateRunning = prepared.state
   let last: CallOutcome["state"]
   const limit = createTimeLimit(host.signal, tool.id, tool.definition.timeout)
@@ -45,7 +46,7 @@ export async function executeCall(
 
   const ctx = createContext(prepared, host, limit, (update) => {
     if (state.status !== "running") return
-    state = progress(state, update)
+    state = progress(state, hide(update))
     progressing.push(state)
   })
 
@@ -64,11 +65,11 @@ export async function executeCall(
       () => executeValidated(tool, prepared.args, ctx, host.limits ? { limits: host.limits } : {}),
       (error) => host.onEscape(tool.id, error),
     )
-    const result = await settleOrAbort(work, limit.signal)
+    const result = hide(await settleOrAbort(work, limit.signal))
     prepared.past.result = digest(result.output)
     last = complete(state, { ...result, metadata: { ...state.metadata, ...result.metadata } }, Date.now())
   } catch (error) {
-    const failure = settleFailure(error, { callID: call.callID, tool: tool.id, turn: host.turn })
+    const failure = hide(settleFailure(error, { callID: call.callID, tool: tool.id, turn: host.turn }))
     // A refused loop got no new result: it must not look like a change, which would let the next rounds run.
     if (failure.metadata.kind !== "loop") prepared.past.result = digest(failure.error)
     last = fail(state, failure, Date.now())
@@ -163,6 +164,7 @@ function createContext(
       directory: host.spillDirectory,
       name: spillName(call.callID, host.messageID),
       ...(host.spillBytes === undefined ? {} : { maxBytes: host.spillBytes }),
+      ...(host.mask === undefined ? {} : { mask: host.mask }),
     }),
     async metadata({ title, metadata, ...rest }) {
       const known = isRecord(metadata) ? metadata : {}

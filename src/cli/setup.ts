@@ -104,6 +104,8 @@ export async function openTackle(
     ...pick("model", config.model),
     ...pick("defaultAgent", config.default_agent),
     ...pick("shell", config.shell),
+    ...pick("secrets", config.secrets),
+    ...pick("passEnvironment", config.pass_environment),
     ...overrides,
   })
   tackle.subscribe(eventLogger(place.log))

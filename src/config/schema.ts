@@ -65,6 +65,14 @@ export const ConfigFile = z.strictObject({
     })
     .optional()
     .describe("Features that may change"),
+  secrets: z
+    .array(z.string().min(1))
+    .optional()
+    .describe("Environment variables whose values are hidden in the output of tools"),
+  pass_environment: z
+    .array(z.string().min(1))
+    .optional()
+    .describe("Environment variables that commands get although they hold the key of a provider"),
   shell: z
     .string()
     .optional()

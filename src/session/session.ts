@@ -15,6 +15,7 @@ import type { Session } from "../schema/session.ts"
 import type { Store } from "../store/store.ts"
 import type { JobCapability } from "../tool/context.ts"
 import { createFileLedger } from "../tool/ledger.ts"
+import type { SecretMask } from "../tool/secrets.ts"
 import type { OutputLimits } from "../tool/tool.ts"
 import { AbortedError, orAbort, TimeoutError } from "../util/abort.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
@@ -90,6 +91,7 @@ export interface SessionServices {
   /** `<data>/truncate`: spill files lie below it, by session. */
   spillRoot: string
   spillBytes?: number
+  mask?: SecretMask
   outputLimits?: Partial<OutputLimits>
   streamLimits: StreamLimits
   retry: RetryLimits
@@ -157,6 +159,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       signal,
       onEscape: services.onEscape,
       ...(services.spillBytes === undefined ? {} : { spillBytes: services.spillBytes }),
+      ...(services.mask === undefined ? {} : { mask: services.mask }),
       ...(services.outputLimits === undefined ? {} : { limits: services.outputLimits }),
     }
     const result = await runLoop({

@@ -1,5 +1,6 @@
 import { closeSync, mkdirSync, openSync, writeSync } from "node:fs"
 import { join } from "node:path"
+import type { MaskedStream, SecretMask } from "./secrets.ts"
 
 /** 1 GB: past this a spill file takes no more, so that a runaway command cannot fill the disk. */
 export const maxSpillBytes = 1_000_000_000
@@ -25,13 +26,42 @@ export function createSpillOpener(options: {
   directory: string
   name: string
   maxBytes?: number
+  /** What must not be on disk either. */
+  mask?: SecretMask
 }): SpillOpener {
   let opened = 0
   return () => {
     mkdirSync(options.directory, { recursive: true })
     opened += 1
     const path = join(options.directory, `tool_${options.name}_${opened}.txt`)
-    return openSpillFile(path, options.maxBytes ?? maxSpillBytes)
+    const file = openSpillFile(path, options.maxBytes ?? maxSpillBytes)
+    return options.mask ? masked(file, options.mask.stream()) : file
+  }
+}
+
+/** The file without secrets: its last bytes come when it is closed. */
+function masked(file: SpillFile, stream: MaskedStream): SpillFile {
+  let open = true
+  return {
+    path: file.path,
+    get bytes() {
+      return file.bytes
+    },
+    get capped() {
+      return file.capped
+    },
+    write(chunk) {
+      if (open) file.write(stream.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk))
+    },
+    close() {
+      if (!open) return
+      open = false
+      try {
+        file.write(stream.end())
+      } finally {
+        file.close()
+      }
+    },
   }
 }
 

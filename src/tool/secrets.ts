@@ -1,0 +1,101 @@
+import { isRecord } from "../util/json.ts"
+
+/** A value that must not be seen, under the name that is shown in its place. */
+export interface Secret {
+  name: string
+  value: string
+}
+
+/** Puts `[secret NAME]` in the place of every secret. */
+export interface SecretMask {
+  text(text: string): string
+  /** Every text within a plain value, at any depth; keys stay. */
+  value<T>(value: T): T
+  /** For output that comes in pieces: a secret may be cut between two. */
+  stream(): MaskedStream
+}
+
+export interface MaskedStream {
+  /** What can be handed on: up to the longest secret's length less than what came in so far. Its own bytes. */
+  push(chunk: Uint8Array): Uint8Array
+  /** What was held back. */
+  end(): Uint8Array
+}
+
+/** Shorter values, such as `yes` or a port, stand in too much other text to be secrets. In characters. */
+export const shortestSecret = 8
+
+/** Nothing where there is nothing to mask, so that output without secrets costs nothing. */
+export function createSecretMask(secrets: readonly Secret[]): SecretMask | undefined {
+  // Longer ones first: one secret may be the beginning of another.
+  const hidden = secrets
+    .filter(({ value }) => value.length >= shortestSecret)
+    .sort((a, b) => b.value.length - a.value.length)
+    .map(({ name, value }) => ({ value, mark: `[secret ${name}]` }))
+  if (hidden.length === 0) return undefined
+
+  const text = (given: string) =>
+    hidden.reduce((masked, { value, mark }) => masked.replaceAll(value, () => mark), given)
+
+  function value<T>(given: T): T
+  function value(given: unknown): unknown {
+    if (typeof given === "string") return text(given)
+    if (Array.isArray(given)) return given.map(value)
+    if (!isRecord(given)) return given
+    return Object.fromEntries(Object.entries(given).map(([key, inner]) => [key, value(inner)]))
+  }
+
+  return {
+    text,
+    value,
+    stream: () => maskStream(hidden.map((each) => [Buffer.from(each.value), Buffer.from(each.mark)])),
+  }
+}
+
+type HiddenBytes = readonly [value: Buffer, mark: Buffer]
+
+function maskStream(hidden: readonly HiddenBytes[]): MaskedStream {
+  const longest = Math.max(...hidden.map(([value]) => value.length))
+  let held: Buffer = Buffer.alloc(0)
+
+  return {
+    push(chunk) {
+      const bytes = Buffer.concat([held, chunk])
+      const { done, next } = maskUntil(bytes, Math.max(0, bytes.length - longest + 1), hidden)
+      held = Buffer.from(bytes.subarray(next))
+      return done
+    },
+    end() {
+      const { done } = maskUntil(held, held.length, hidden)
+      held = Buffer.alloc(0)
+      return done
+    },
+  }
+}
+
+/** Masks every secret that begins before `limit`; `next` is the first byte that is not part of the result. */
+function maskUntil(
+  bytes: Buffer,
+  limit: number,
+  hidden: readonly HiddenBytes[],
+): { done: Buffer; next: number } {
+  const pieces: Buffer[] = []
+  let from = 0
+  for (;;) {
+    const found = firstOf(bytes, from, hidden)
+    if (found === undefined || found.at >= limit) break
+    pieces.push(bytes.subarray(from, found.at), found.mark)
+    from = found.at + found.length
+  }
+  if (from < limit) pieces.push(bytes.subarray(from, limit))
+  return { done: Buffer.concat(pieces), next: Math.max(from, limit) }
+}
+
+function firstOf(bytes: Buffer, from: number, hidden: readonly HiddenBytes[]) {
+  let first: { at: number; length: number; mark: Buffer } | undefined
+  for (const [value, mark] of hidden) {
+    const at = bytes.indexOf(value, from)
+    if (at !== -1 && (first === undefined || at < first.at)) first = { at, length: value.length, mark }
+  }
+  return first
+}

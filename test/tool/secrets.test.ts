@@ -1,0 +1,68 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import fc from "fast-check"
+import { expect, test } from "vitest"
+import { createSecretMask } from "../../src/tool/secrets.ts"
+import { createSpillOpener } from "../../src/tool/spill.ts"
+
+const secrets = [
+  { name: "LONG", value: "hunter2-and-more" },
+  { name: "SHORT", value: "hunter2-" },
+  { name: "TINY", value: "yes" },
+]
+
+test("a secret is hidden under its name, the longer of two first; short values are left", () => {
+  const mask = createSecretMask(secrets)
+  expect(mask?.text("a hunter2-and-more b hunter2-x yes")).toBe("a [secret LONG] b [secret SHORT]x yes")
+  expect(mask?.value({ list: ["hunter2-", 1, null], "hunter2-": true })).toEqual({
+    list: ["[secret SHORT]", 1, null],
+    "hunter2-": true,
+  })
+})
+
+test("a value with replacement signs is put in as it stands", () => {
+  expect(createSecretMask([{ name: "$&", value: "p$&ssword" }])?.text("p$&ssword")).toBe("[secret $&]")
+})
+
+test("nothing to hide costs nothing", () => {
+  expect(createSecretMask([{ name: "TINY", value: "yes" }])).toBeUndefined()
+})
+
+const word = fc.constantFrom("hunter2-and-more", "hunter2-", "hunter2", "hunter", "2-and", "ü", "\n", "x")
+
+test("output in pieces is masked as the whole would be, wherever it is cut", () => {
+  const mask = createSecretMask(secrets)
+  if (!mask) throw new Error("there is something to mask")
+  fc.assert(
+    fc.property(fc.array(word, { maxLength: 30 }), fc.array(fc.nat(12), { maxLength: 40 }), (words, cuts) => {
+      const text = words.join("")
+      const bytes = Buffer.from(text)
+      const stream = mask.stream()
+      const seen: Buffer[] = []
+      let from = 0
+      for (const cut of cuts) {
+        seen.push(Buffer.from(stream.push(bytes.subarray(from, from + cut))))
+        from += cut
+      }
+      seen.push(Buffer.from(stream.push(bytes.subarray(from))), Buffer.from(stream.end()))
+      expect(Buffer.concat(seen).toString()).toBe(mask.text(text))
+    }),
+  )
+})
+
+test("a spill file holds no secret, and all else", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "tackle-secrets-"))
+  const mask = createSecretMask(secrets)
+  if (!mask) throw new Error("there is something to mask")
+  const file = createSpillOpener({ directory, name: "x", mask })()
+  // One buffer over and over, as output is read.
+  const buffer = Buffer.alloc(3)
+  for (const piece of "begin hunter2-and-more end".match(/.{1,3}/g) ?? []) {
+    file.write(buffer.subarray(0, buffer.write(piece)))
+  }
+  file.close()
+  file.close()
+  expect(await readFile(file.path, "utf8")).toBe("begin [secret LONG] end")
+  await rm(directory, { recursive: true })
+})
