@@ -18,6 +18,8 @@ test("the JSON Schema for editors names and describes every key", () => {
     "instructions",
     "truncate",
     "experimental",
+    "secrets",
+    "pass_environment",
     "shell",
     "retry",
     "timeout",
