@@ -9,6 +9,7 @@ import { readText } from "../util/text-file.ts"
 import { OffsetError, UnreadableContentError } from "./support/file-errors.ts"
 import { fileKind, sampleBytes, type TextEncoding } from "./support/file-kind.ts"
 import { type OpenFile, openFile, readStart, statPath } from "./support/open-file.ts"
+import { pinnedPatterns } from "./support/pinned-patterns.ts"
 import { readDirectoryPage } from "./support/read-directory.ts"
 import { readMedia } from "./support/read-media.ts"
 import { readTextPage, type TextPage } from "./support/read-text.ts"
@@ -28,6 +29,8 @@ const parameters = z.object({
 /** What every branch of the tool works on. */
 interface Target {
   path: string
+  /** With every link followed, before leave was asked. */
+  real: string
   title: string
   offset: number
   limit: number
@@ -40,13 +43,19 @@ export const readTool = define("read", {
   access: "read",
   async execute(args, ctx) {
     const path = resolvePath(args.filePath, ctx.directory)
+    const real = whereItLeads(path)
     const title = showName(displayPath(path, ctx.worktree))
-    const target: Target = { path, title, offset: args.offset ?? 0, limit: args.limit ?? defaultLimit }
-    await ctx.ask({ permission: "read", patterns: [path], always: ["*"], metadata: { filePath: path } })
+    const target: Target = { path, real, title, offset: args.offset ?? 0, limit: args.limit ?? defaultLimit }
+    await ctx.ask({
+      permission: "read",
+      patterns: pinnedPatterns(path, real),
+      always: ["*"],
+      metadata: { filePath: path },
+    })
 
     const found = await statPath(path, "File")
     if (found.isDirectory()) return readDirectory(target, ctx)
-    const handle = await openFile(path)
+    const handle = await openFile(path, real)
     try {
       const kind = fileKind(basename(path), readStart(handle, sampleBytes))
       if (kind.kind === "binary") throw binary(path, found)
@@ -78,9 +87,9 @@ async function readDirectory(target: Target, ctx: ToolContext): Promise<ToolResu
 }
 
 async function attach(handle: OpenFile, target: Target, mime: string, ctx: ToolContext): Promise<ToolResult> {
-  const { path, title } = target
+  const { path, real, title } = target
   const { url, bytes, stamp } = await readMedia(handle, { path, mime, signal: ctx.abort })
-  const file = { path: realPath(path), stamp }
+  const file = { path: real, stamp }
   ctx.files.record(file.path, stamp)
   return {
     title,
@@ -96,7 +105,7 @@ async function readLines(
   encoding: TextEncoding,
   ctx: ToolContext,
 ): Promise<ToolResult> {
-  const { path, title, offset, limit } = target
+  const { path, real, title, offset, limit } = target
   const page = await readTextPage(handle, { encoding, offset, limit, signal: ctx.abort })
   if (offset > 0 && page.lines.length === 0) {
     throw new OffsetError(
@@ -104,7 +113,7 @@ async function readLines(
         "The first line has offset 0.",
     )
   }
-  const file = { path: realPath(path), stamp: page.stamp }
+  const file = { path: real, stamp: page.stamp }
   ctx.files.record(file.path, page.stamp)
 
   const numbered = page.lines.map((line, index) => `${String(offset + index + 1).padStart(5)}→${line}`)
@@ -134,6 +143,15 @@ function footer(page: TextPage, offset: number, encoding: TextEncoding): string 
   if (page.invalid)
     notes.push(`(The file is not valid ${encoding}: \ufffd stands for bytes that are no text.)`)
   return notes.join("\n")
+}
+
+/** What cannot be resolved is shown by its own path, and what opens it then says what is wrong. */
+function whereItLeads(path: string): string {
+  try {
+    return realPath(path)
+  } catch {
+    return path
+  }
 }
 
 function preview(lines: readonly string[]): string {

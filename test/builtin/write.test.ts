@@ -173,7 +173,7 @@ describe("links", () => {
     expect((await lstat(at("link.txt"))).isSymbolicLink()).toBe(true)
     expect(await readFile(at("real.txt"), "utf8")).toBe("two")
     expect(result.metadata).toMatchObject({ filePath: at("link.txt"), file: { path: at("real.txt") } })
-    expect(ctx.asked[0]?.patterns).toEqual([at("link.txt")])
+    expect(ctx.asked[0]?.patterns).toEqual([at("link.txt"), at("real.txt")])
   })
 
   test("that lead nowhere are refused", async () => {

@@ -1,22 +1,31 @@
 import { randomBytes } from "node:crypto"
-import { type FileHandle, mkdir, open, rename, rm, stat } from "node:fs/promises"
-import { dirname, join } from "node:path"
+import { type FileHandle, lstat, open, rename, rm } from "node:fs/promises"
+import { basename, dirname } from "node:path"
 import type { FileStamp } from "../../tool/context.ts"
 import { stampBytes } from "../../tool/ledger.ts"
 import { systemCode } from "../../util/errors.ts"
+import { openPinnedDirectory, type PinnedDirectory } from "../../util/pinned-path.ts"
 
 /**
  * Puts `bytes` at `path` in one move: readers see the old file or the new one, never a half, also when the process or
  * the machine dies. Parents are made. An existing file keeps its mode and, where the system lets us, its owner; a new
- * one gets 0666 less the umask. `path` must be resolved: a symbolic link there would be replaced, and another hard
- * link to the file keeps the old bytes. Returns the stamp of what was written; throws what the system throws, with
- * nothing changed but perhaps new parents.
+ * one gets 0666 less the umask. `path` must be resolved: links that were put into it since are not followed, one at its
+ * end is replaced, and another hard link to the file keeps the old bytes. Returns the stamp of what was written; throws
+ * `MovedPathError` and what the system throws, with nothing changed but perhaps new parents.
  */
 export async function writeAtomic(path: string, bytes: Uint8Array): Promise<FileStamp> {
-  const directory = dirname(path)
-  await mkdir(directory, { recursive: true })
+  const directory = openPinnedDirectory(dirname(path))
+  try {
+    return await replace(directory, basename(path), bytes)
+  } finally {
+    directory.close()
+  }
+}
+
+async function replace(directory: PinnedDirectory, name: string, bytes: Uint8Array): Promise<FileStamp> {
+  const path = directory.entry(name)
   const old = await statIfThere(path)
-  const temporary = join(directory, `.tackle-${randomBytes(6).toString("hex")}.tmp`)
+  const temporary = directory.entry(`.tackle-${randomBytes(6).toString("hex")}.tmp`)
   // Nobody else may look into the copy of a private file before it has the file's own mode.
   const handle = await open(temporary, "wx", old ? 0o600 : 0o666)
   try {
@@ -37,7 +46,8 @@ interface Ownership {
 
 async function statIfThere(path: string): Promise<Ownership | undefined> {
   try {
-    return await stat(path)
+    const found = await lstat(path)
+    return found.isFile() ? found : undefined
   } catch (error) {
     if (systemCode(error) === "ENOENT") return undefined
     throw error

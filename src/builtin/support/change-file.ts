@@ -1,6 +1,7 @@
 import type { FileStamp, ToolContext } from "../../tool/context.ts"
 import { throwIfAborted } from "../../util/abort.ts"
 import { displayPath, resolvePath } from "../../util/paths.ts"
+import { MovedPathError } from "../../util/pinned-path.ts"
 import { writeAtomic } from "./atomic-write.ts"
 import {
   assertSeen,
@@ -10,6 +11,7 @@ import {
   readBefore,
   resolveTarget,
 } from "./freshness.ts"
+import { pinnedPatterns } from "./pinned-patterns.ts"
 import { showName } from "./show-name.ts"
 
 /** What a tool wants of a file: its new bytes, and the diff that the person sees. */
@@ -53,7 +55,12 @@ export async function changeFile<C extends FileChange>(
     assertSeen(before, ctx.files)
     const change = await plan(before, title)
     const about = { filePath: path, exists: before.exists, diff: change.diff }
-    await ctx.ask({ permission: "edit", patterns: [path], always: ["*"], metadata: about })
+    await ctx.ask({
+      permission: "edit",
+      patterns: pinnedPatterns(path, real),
+      always: ["*"],
+      metadata: about,
+    })
     throwIfAborted(ctx.abort)
     await assertUnchanged(before)
     const stamp = await write(path, real, change.bytes)
@@ -66,6 +73,6 @@ async function write(path: string, real: string, bytes: Uint8Array): Promise<Fil
   try {
     return await writeAtomic(real, bytes)
   } catch (error) {
-    throw ioError("write", path, error)
+    throw error instanceof MovedPathError ? error : ioError("write", path, error)
   }
 }

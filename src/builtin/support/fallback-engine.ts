@@ -1,6 +1,7 @@
 import { basename, join } from "node:path"
 import { throwIfAborted } from "../../util/abort.ts"
 import { TackleError } from "../../util/errors.ts"
+import { realPath } from "../../util/paths.ts"
 import { fileKind, sampleBytes } from "./file-kind.ts"
 import { createLineMatcher } from "./line-matcher.ts"
 import { createLineSplitter, cutText } from "./line-splitter.ts"
@@ -82,7 +83,7 @@ async function searchFile(
 /** A file that went away or may not be read does not end the search of the others. */
 async function openIfPossible(path: string, query: TextQuery): Promise<OpenFile | undefined> {
   try {
-    return await openFile(path)
+    return await openFile(path, realPath(path))
   } catch (error) {
     if (!TackleError.isInstance(error)) throw error
     query.onUnreadable()

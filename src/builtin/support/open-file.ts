@@ -1,7 +1,8 @@
-import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from "node:fs"
+import { closeSync, constants, fstatSync, readSync, type Stats, statSync } from "node:fs"
 import { setImmediate } from "node:timers/promises"
 import { throwIfAborted } from "../../util/abort.ts"
 import { errorMessage, systemCode, TackleError } from "../../util/errors.ts"
+import { openPinned } from "../../util/pinned-path.ts"
 import { FileAccessError, SpecialFileError } from "./file-errors.ts"
 import { notFound } from "./near-names.ts"
 import { showName } from "./show-name.ts"
@@ -31,14 +32,15 @@ export async function statPath(path: string, kind: "File" | "Path"): Promise<Sta
 }
 
 /**
- * Opens a regular file for reading; the caller closes it. Never blocks: a pipe that took the file's place since it was
- * looked at is opened without waiting for a writer, and refused. Throws as {@link statPath} does.
+ * Opens a regular file for reading; the caller closes it. `real` is where its path led when leave was given for it: what
+ * it leads to since is refused. Never blocks: a pipe that took the file's place since it was looked at is opened
+ * without waiting for a writer, and refused. Throws `MovedPathError`, else as {@link statPath} does.
  */
-export async function openFile(path: string): Promise<OpenFile> {
-  const found = await statPath(path, "File")
+export async function openFile(path: string, real: string): Promise<OpenFile> {
+  const found = await statPath(real, "File")
   if (!found.isFile()) throw new SpecialFileError(showName(path), kindName(found))
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY
-  const descriptor = await orTranslated(path, "File", () => openSync(path, flags))
+  const descriptor = await orTranslated(path, "File", () => openPinned(real, flags))
   const file: OpenFile = {
     stat: () => fstatSync(descriptor),
     read: (buffer, from, length, position) => readSync(descriptor, buffer, from, length, position),

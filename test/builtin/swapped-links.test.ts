@@ -1,0 +1,126 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterEach, beforeEach, expect, test } from "vitest"
+import { readTool } from "../../src/builtin/read.ts"
+import { writeAtomic } from "../../src/builtin/support/atomic-write.ts"
+import { writeTool } from "../../src/builtin/write.ts"
+import { fakeContext } from "../../src/testing/context.ts"
+import { isInside, realPath } from "../../src/util/paths.ts"
+
+/** Tries of each kind. Without the pin dozens of them went astray. */
+const rounds = 1_000
+
+let root: string
+let outside: string
+let project: string
+let swapper: ChildProcess | undefined
+
+beforeEach(async () => {
+  root = await realpath(await mkdtemp(join(tmpdir(), "tackle-swap-")))
+  outside = join(root, "outside")
+  project = join(root, "project")
+  await mkdir(join(project, "place"), { recursive: true })
+  await mkdir(outside)
+  await writeFile(join(project, "place/file.txt"), "inside\n")
+  await writeFile(join(outside, "file.txt"), "outside\n")
+})
+
+afterEach(async () => {
+  swapper?.kill("SIGKILL")
+  await rm(root, { recursive: true, force: true, maxRetries: 5 })
+})
+
+/** From now on `place` is a directory of the project and a link that leads out of it, in turns. */
+async function startSwapping(): Promise<void> {
+  const script = join(import.meta.dirname, "swap-links.ts")
+  const args = [script, join(project, "place"), join(project, "aside"), outside]
+  swapper = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] })
+  if (swapper.stdout) await once(swapper.stdout, "data")
+}
+
+/** A context that judges as the engine does: by where the paths lead at that moment. */
+function guarded() {
+  return fakeContext({
+    directory: project,
+    onAsk: async ({ patterns }) => {
+      if (patterns.some((path) => isInside(realPath(path), outside))) throw new Error("refused: outside")
+    },
+  })
+}
+
+test("read never shows a file that a link was swapped to", async () => {
+  const tool = await readTool.init()
+  await startSwapping()
+  const seen = new Map<string, number>()
+  for (let round = 0; round < rounds; round += 1) {
+    const output = await tool.execute({ filePath: "place/file.txt" }, guarded()).then(
+      (result) => result.output,
+      () => "refused",
+    )
+    expect(output).not.toContain("outside\n")
+    seen.set(output, (seen.get(output) ?? 0) + 1)
+  }
+  expect(seen.get("refused")).toBeGreaterThan(0)
+  expect([...seen.keys()].some((output) => output.includes("inside"))).toBe(true)
+})
+
+test("write never makes or changes anything behind a link that was swapped in", async () => {
+  const tool = await writeTool.init()
+  await startSwapping()
+  for (let round = 0; round < rounds; round += 1) {
+    const filePath = round % 2 ? `place/new-${round}.txt` : `place/deep-${round}/er/new.txt`
+    await tool.execute({ filePath, content: "x" }, guarded()).catch(() => {})
+  }
+  expect(await readdir(outside)).toEqual(["file.txt"])
+  expect(await readFile(join(outside, "file.txt"), "utf8")).toBe("outside\n")
+})
+
+test("bytes for a path that was judged land there or nowhere", async () => {
+  await startSwapping()
+  let written = 0
+  for (let round = 0; round < rounds; round += 1) {
+    const name = round % 2 ? `new-${round}.txt` : `deep-${round}/new.txt`
+    const done = writeAtomic(join(project, "place", name), Buffer.from("x"))
+    written += await done.then(
+      () => 1,
+      () => 0,
+    )
+  }
+  expect(written).toBeGreaterThan(0)
+  expect(await readdir(outside)).toEqual(["file.txt"])
+})
+
+/** The person is asked, and meanwhile `place` becomes a link that leads out. */
+function swappedWhileAsked() {
+  return fakeContext({
+    directory: project,
+    onAsk: async () => {
+      await rm(join(project, "place"), { recursive: true })
+      await symlink(outside, join(project, "place"))
+    },
+  })
+}
+
+test("a link that is put in place while the person is asked to read is not followed", async () => {
+  const read = (await readTool.init()).execute({ filePath: "place/file.txt" }, swappedWhileAsked())
+  await expect(read).rejects.toThrow(/leads elsewhere than when leave was given/)
+})
+
+test("nor one while the person is asked to write", async () => {
+  const write = (await writeTool.init()).execute(
+    { filePath: "place/new.txt", content: "x" },
+    swappedWhileAsked(),
+  )
+  await expect(write).rejects.toThrow(/was changed by someone else/)
+  expect(await readdir(outside)).toEqual(["file.txt"])
+})
+
+test("what is asked for a link is where it leads, too", async () => {
+  await symlink(join(project, "place/file.txt"), join(project, "link.txt"))
+  const ctx = fakeContext({ directory: project })
+  await (await readTool.init()).execute({ filePath: "link.txt" }, ctx)
+  expect(ctx.asked[0]?.patterns).toEqual([join(project, "link.txt"), join(project, "place/file.txt")])
+})
