@@ -25,7 +25,8 @@ import { createModels } from "./model/providers.ts"
 import { defaultRetryLimits, type RetryLimits } from "./model/retry.ts"
 import { defaultStreamLimits, type StreamLimits } from "./model/stream.ts"
 import { defaultRules } from "./permission/defaults.ts"
-import { createPermission, type ReplyOutcome } from "./permission/engine.ts"
+import { createPermission, type PermissionAsk, type ReplyOutcome, type Scope } from "./permission/engine.ts"
+import type { Explanation } from "./permission/explain.ts"
 import type { Layer, Policy } from "./permission/policy.ts"
 import { type PermissionConfig, rulesFromObject } from "./permission/rules.ts"
 import { commandEnvironment } from "./permission/shell/command-environment.ts"
@@ -40,6 +41,7 @@ import type { ModelRef } from "./schema/message.ts"
 import type { Grant, PermissionReply, PermissionRequest, ReplySource, Ruleset } from "./schema/permission.ts"
 import type { Session } from "./schema/session.ts"
 import { openSession, type SessionHandle, type SessionServices } from "./session/session.ts"
+import { createGrantBook } from "./store/grant-book.ts"
 import type { Store } from "./store/store.ts"
 import type { FileLedger, FileStamp } from "./tool/context.ts"
 import { createFileLedger, stampBytes } from "./tool/ledger.ts"
@@ -138,6 +140,12 @@ export interface Tackle {
   /** Answers a request once; a second, late or unknown answer changes nothing and says so. */
   reply(requestID: string, reply: PermissionReply, source?: ReplySource): Promise<ReplyOutcome>
   pendingRequests(sessionID?: string): PermissionRequest[]
+  /** What the rules say to a request, and why. Nothing is run and nobody asked. */
+  explain(request: PermissionAsk & { agent?: string }): Promise<Explanation>
+  /** What was granted with "always" in this worktree, to the project and to its sessions, oldest first. */
+  grants(): Promise<Grant[]>
+  /** Takes grants of this worktree back. Throws `UsageError` for an id that none of them has, and then takes none. */
+  revoke(ids: readonly string[]): Promise<void>
   models(): ModelInfo[]
   /** Every tool, with the reason where the agent and model are not offered it. */
   tools(scope?: { agent?: string; model?: string }): Promise<ToolListing[]>
@@ -198,16 +206,17 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   /** Calls without a session that are under way. */
   const calls = new Set<Promise<unknown>>()
 
-  const grants = createGrantCache(store)
+  const grants = createGrantBook(store)
   const permission = createPermission({
     home: homedir(),
     publish: (event) => bus.publish(event),
     saveGrants: (added) => grants.add(added),
+    dropGrants: (ids) => grants.remove(ids),
   })
 
   function policyOf(session: { id: string; worktree: string }, agent: Agent): Policy {
     const configured: readonly Layer[] = options.layers ?? [
-      { name: "user", rules: rulesFromObject(options.permission ?? {}) },
+      { name: "user", rules: rulesFromObject(options.permission ?? {}, { file: "createTackle" }) },
     ]
     const flags = configured.filter((layer) => layer.name === "flags")
     const layers: Layer[] = [
@@ -218,6 +227,11 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       { name: "grants", rules: grants.rules(session) },
     ]
     return agent.ceiling ? { layers, ceiling: agent.ceiling } : { layers }
+  }
+
+  function scopeOf(policy: Scope["policy"], own: readonly string[]): Scope {
+    const searchPath = environment.PATH === undefined ? {} : { searchPath: environment.PATH }
+    return { directory, worktree, policy, own, ...searchPath }
   }
 
   function agentNamed(name: string): Agent {
@@ -369,13 +383,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       offered: new Map(offered.map((entry) => [entry.id, entry])),
       permission,
       withheld: (id) => registry.withheld(id, toolScope),
-      scope: {
-        directory,
-        worktree,
-        policy,
-        own: [spillDirectory],
-        ...(environment.PATH === undefined ? {} : { searchPath: environment.PATH }),
-      },
+      scope: scopeOf(policy, [spillDirectory]),
       files: personsLedger(),
       jobs,
       spillDirectory,
@@ -411,6 +419,22 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     subscribe: (listener) => bus.subscribe(listener),
     reply: (requestID, reply, source = "person") => permission.reply(requestID, reply, source),
     pendingRequests: (sessionID) => permission.pending(sessionID),
+    async explain({ agent: name = options.defaultAgent ?? "build", ...request }) {
+      const agent = agentNamed(name)
+      const place = { id: "", worktree }
+      await grants.load(place)
+      return permission.explain(
+        request,
+        scopeOf(() => policyOf(place, agent), []),
+      )
+    },
+    grants: () => grants.list(worktree),
+    async revoke(ids) {
+      const known = new Set((await grants.list(worktree)).map(({ id }) => id))
+      const unknown = ids.find((id) => !known.has(id))
+      if (unknown !== undefined) throw new UsageError(`There is no grant "${unknown}" in ${worktree}.`)
+      await grants.remove(ids)
+    },
     models: () => models.list(),
     async tools({ agent: name = options.defaultAgent ?? "build", model } = {}) {
       const agent = agentNamed(name)
@@ -532,46 +556,4 @@ function toolAliases(): ModuleAliases {
     ...(own === undefined ? {} : { "tackle/tool": own, tackle: own }),
     ...(zod === undefined ? {} : { zod }),
   }
-}
-
-/**
- * The grants that policies read, kept beside the store so that a verdict needs no query. Those for a session that is
- * not stored, that of a call by hand, are kept here alone.
- */
-function createGrantCache(store: Store) {
-  const known = new Map<string, Grant>()
-
-  async function canBeStored({ scope, sessionID }: Grant): Promise<boolean> {
-    return scope === "project" || (sessionID !== undefined && (await store.session(sessionID)) !== undefined)
-  }
-
-  return {
-    async load(session: { id: string; worktree: string }): Promise<void> {
-      // What another process took back has to go; what is granted while the store is asked has to stay.
-      const before = [...known.values()].filter((grant) => concerns(grant, session))
-      const stored = await store.grants({ worktree: session.worktree, sessionID: session.id })
-      for (const { id } of before) known.delete(id)
-      for (const grant of stored) known.set(grant.id, grant)
-    },
-    async add(grants: readonly Grant[]): Promise<void> {
-      const lasting: Grant[] = []
-      for (const grant of grants) if (await canBeStored(grant)) lasting.push(grant)
-      await store.commit(lasting.map((grant) => ({ kind: "grant", grant })))
-      for (const grant of grants) known.set(grant.id, grant)
-    },
-    rules(session: { id: string; worktree: string }): Ruleset {
-      return [...known.values()]
-        .filter((grant) => concerns(grant, session))
-        .map(({ permission, pattern, action, id }) => ({
-          permission,
-          pattern,
-          action,
-          source: { file: `grant ${id}` },
-        }))
-    },
-  }
-}
-
-function concerns(grant: Grant, session: { id: string; worktree: string }): boolean {
-  return grant.scope === "session" ? grant.sessionID === session.id : grant.worktree === session.worktree
 }

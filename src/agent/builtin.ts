@@ -26,6 +26,6 @@ export function builtinAgents(): Agent[] {
   ]
 
   function rule(permission: string, action: Rule["action"]): Rule {
-    return { permission, pattern: "*", action, source: { file: "built-in agent" } }
+    return { permission, pattern: "*", action, source: { file: "built-in agent plan" } }
   }
 }

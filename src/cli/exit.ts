@@ -4,6 +4,9 @@ import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 /** What the command's exit code means. Where several apply: interrupted, usage, failed, limit, refused. */
 export const exitCode = { finished: 0, failed: 1, usage: 2, refused: 3, limit: 4, interrupted: 130 } as const
 
+/** The exit codes of `permission check`. */
+export const verdictCode = { allow: 0, ask: 10, deny: 11 } as const
+
 /** Tells the person what went wrong, on stderr, and sets the exit code. Errors that are not ours come with their stack. */
 export function reportError(error: unknown, options: { verbose: boolean }): void {
   if (error instanceof AbortedError) {

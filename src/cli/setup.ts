@@ -128,7 +128,8 @@ function stopWithReader(): void {
   })
 }
 
-function directoryOf(given: string | undefined): string {
+/** The directory that `--dir` names, links followed. Throws `UsageError` where there is none. */
+export function directoryOf(given: string | undefined): string {
   const directory = resolve(given ?? ".")
   if (!existsSync(directory)) throw new UsageError(`There is no directory ${directory} (--dir).`)
   if (!statSync(directory).isDirectory()) throw new UsageError(`${directory} is no directory (--dir).`)

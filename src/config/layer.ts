@@ -6,6 +6,7 @@ import { instructionsDirectory, keepOwnInstructions, resolveInstructions } from 
 import { parseJsonc } from "./jsonc.ts"
 import type { ConfigFile, Location } from "./locate.ts"
 import { filterEntries, type ObjectNode, withoutRepeats } from "./node.ts"
+import { brokenExamples } from "./rule-examples.ts"
 import { type FileRules, takeRules } from "./rules.ts"
 import { substitute } from "./substitute.ts"
 import { parseToml } from "./toml.ts"
@@ -43,11 +44,14 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
     ? { tree: substitute(written, location, warn), ignored: [] }
     : restrict(written, { worktree: location.worktree, directory })
   const { rest, rules, problems } = takeRules(counted.tree)
+  // An untrusted file's rules only tighten: what its author expects of them cannot be held against them.
+  const broken = trusted ? await brokenExamples(rules, location.home) : []
   const values = withoutRepeats(rest)
   const tree =
     kind === "tackle"
-      ? strict(values, problems)
+      ? strict(values, [...problems, ...broken])
       : lenient(values, problems, { name: displayPath(path, location.worktree), warn })
+  if (kind !== "tackle") for (const problem of broken) warn(describeProblem(problem))
   return {
     source,
     tree: resolveInstructions(tree, { directory, home: location.home }),

@@ -7,6 +7,19 @@ import { type ConfigNode, filterEntries, type ObjectNode } from "./node.ts"
 export interface FileRules {
   permission: Rule[]
   agents: Map<string, Rule[]>
+  examples: RuleExample[]
+}
+
+/** What a rule of a file claims of a pattern: that it gets this verdict. */
+export interface RuleExample {
+  permission: string
+  pattern: string
+  expected: Action
+  /** Set where the rule stands in `agent.<name>.permission`. */
+  agent?: string
+  place: Place
+  /** Such as `permission.bash.git *.examples.ask[0]`. */
+  path: string
 }
 
 /**
@@ -15,11 +28,14 @@ export interface FileRules {
  * warns of problems allows nothing by it.
  */
 export function takeRules(tree: ObjectNode): { rest: ObjectNode; rules: FileRules; problems: Problem[] } {
+  const rules: FileRules = { permission: [], agents: new Map(), examples: [] }
   const problems: Problem[] = []
-  const rules: FileRules = { permission: [], agents: new Map() }
   const rest = filterEntries(tree, (entry) => {
     if (entry.key === "permission") {
-      rules.permission.push(...readRules(entry.value, "permission", problems))
+      const found = readRules(entry.value, "permission")
+      rules.permission.push(...found.rules)
+      rules.examples.push(...found.examples)
+      problems.push(...found.problems)
       return undefined
     }
     if (entry.key !== "agent" || entry.value.kind !== "object") return entry
@@ -27,8 +43,10 @@ export function takeRules(tree: ObjectNode): { rest: ObjectNode; rules: FileRule
       if (agent.value.kind !== "object") return agent
       const value = filterEntries(agent.value, (field) => {
         if (field.key !== "permission") return field
-        const found = readRules(field.value, `agent.${agent.key}.permission`, problems)
-        rules.agents.set(agent.key, [...(rules.agents.get(agent.key) ?? []), ...found])
+        const found = readRules(field.value, `agent.${agent.key}.permission`)
+        rules.agents.set(agent.key, [...(rules.agents.get(agent.key) ?? []), ...found.rules])
+        rules.examples.push(...found.examples.map((example) => ({ ...example, agent: agent.key })))
+        problems.push(...found.problems)
         return undefined
       })
       return { ...agent, value }
@@ -38,9 +56,14 @@ export function takeRules(tree: ObjectNode): { rest: ObjectNode; rules: FileRule
   return { rest, rules, problems }
 }
 
-/** One section: an action for everything, or permissions to an action or to patterns. */
-function readRules(node: ConfigNode, path: string, problems: Problem[]): Rule[] {
+/** One section: an action for everything, or permissions to an action or to patterns. `path` is how errors name it. */
+export function readRules(
+  node: ConfigNode,
+  path: string,
+): { rules: Rule[]; examples: RuleExample[]; problems: Problem[] } {
   const rules: (Rule & { place: Place })[] = []
+  const examples: RuleExample[] = []
+  const problems: Problem[] = []
 
   function add(permission: string, pattern: string, value: ConfigNode, place: Place, where: string): void {
     const action = readAction(value, place, where, problems)
@@ -53,14 +76,67 @@ function readRules(node: ConfigNode, path: string, problems: Problem[]): Rule[] 
       const where = `${path}.${key}`
       if (value.kind !== "object") add(key, "*", value, place, where)
       else
-        for (const inner of value.entries)
-          add(key, inner.key, inner.value, inner.place, `${where}.${inner.key}`)
+        for (const { key: pattern, place: at, value: given } of value.entries) {
+          const detailed = readPattern(given, at, `${where}.${pattern}`, problems)
+          add(key, pattern, detailed.action, at, `${where}.${pattern}`)
+          examples.push(...detailed.examples.map((example) => ({ ...example, permission: key })))
+        }
     }
   }
   // TOML may come back to a table: what counts is the order in the text.
-  return rules
-    .sort((a, b) => a.place.line - b.place.line || a.place.column - b.place.column)
-    .map(({ place: _, ...rule }) => rule)
+  rules.sort((a, b) => a.place.line - b.place.line || a.place.column - b.place.column)
+  return { rules: rules.map(({ place: _, ...rule }) => rule), examples, problems }
+}
+
+/** A pattern's action, which may stand in an object with examples beside it. */
+function readPattern(
+  node: ConfigNode,
+  place: Place,
+  path: string,
+  problems: Problem[],
+): { action: ConfigNode; examples: Omit<RuleExample, "permission">[] } {
+  if (node.kind !== "object") return { action: node, examples: [] }
+  let action: ConfigNode = { kind: "scalar", place, value: null }
+  const examples: Omit<RuleExample, "permission">[] = []
+  for (const { key, place: at, value } of node.entries) {
+    if (key === "action") action = value
+    else if (key === "examples") examples.push(...readExamples(value, `${path}.examples`, problems))
+    else problems.push({ place: at, text: `unknown key "${path}.${key}". Known here: action, examples.` })
+  }
+  return { action, examples }
+}
+
+function readExamples(
+  node: ConfigNode,
+  path: string,
+  problems: Problem[],
+): Omit<RuleExample, "permission">[] {
+  if (node.kind !== "object") {
+    problems.push({ place: node.place, text: `${path}: expected "allow", "ask" or "deny" with a list each.` })
+    return []
+  }
+  return node.entries.flatMap(({ key, place, value }) => {
+    const expected = Action.safeParse(key)
+    const items = value.kind === "array" ? value.items : []
+    const texts = items.flatMap((item) =>
+      item.kind === "scalar" && typeof item.value === "string"
+        ? [{ pattern: item.value, at: item.place }]
+        : [],
+    )
+    if (!expected.success || value.kind !== "array" || texts.length !== items.length) {
+      const text = expected.success
+        ? "expected a list of strings"
+        : 'expected "allow", "ask" or "deny" as key'
+      problems.push({ place, text: `${path}.${key}: ${text}.` })
+      return []
+    }
+    return texts.map(({ pattern, at }, index) => ({
+      pattern,
+      expected: expected.data,
+      place: at,
+      path: `${path}.${key}[${index}]`,
+    }))
+  })
 }
 
 function readAction(node: ConfigNode, place: Place, path: string, problems: Problem[]): Action {

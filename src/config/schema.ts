@@ -1,15 +1,13 @@
 import * as z from "zod"
 import { ProviderConfig } from "../model/model.ts"
-import { Action } from "../schema/permission.ts"
+import { PermissionConfig } from "../permission/rules.ts"
 
 const count = z.number().int().positive()
 
 /** Permission rules as written. Order counts, so that they are read from the text and not through this schema. */
-const PermissionSection = z
-  .union([Action, z.record(z.string(), z.union([Action, z.record(z.string(), Action)]))])
-  .describe(
-    "What may be done without asking: permission to action, or to pattern to action. The last match wins",
-  )
+const PermissionSection = PermissionConfig.describe(
+  "What may be done without asking: permission to action, or to pattern to action. The last match wins",
+)
 
 const AgentSection = z.strictObject({
   model: z.string().optional().describe("The agent's model, as provider/model"),

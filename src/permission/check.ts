@@ -5,9 +5,11 @@ import type { Check, JudgedCheck, JudgedCommand, PermissionAsk, Scope, Verdict }
 import { permissionType } from "./rules.ts"
 import { type BashChecks, bashChecks } from "./shell/bash-checks.ts"
 
-/** A verdict with the checks it was made of, for those who have to ask. */
+/** A verdict with the checks it was made of, for those who have to ask, and the policy that judged them. */
 export interface DetailedVerdict extends Verdict {
   details: { check: Check; judgement: Judgement }[]
+  /** As it was applied: with `~` and `$HOME` written out. Its rules stand in the order of the one that was given. */
+  policy: Policy
 }
 
 /**
@@ -27,6 +29,7 @@ export async function checkRequest(
     action: "allow",
     checks: details.map(({ check, judgement }) => describe(check, judgement)),
     details,
+    policy,
   }
   for (const { judgement } of details)
     if (isStricter(judgement.action, verdict.action)) verdict.action = judgement.action

@@ -1,9 +1,16 @@
 import type { EventInput } from "../event/events.ts"
-import type { Grant, PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
+import {
+  type Grant,
+  PermissionReply,
+  type PermissionRequest,
+  type ReplySource,
+} from "../schema/permission.ts"
 import { abortedError, orAbort, throwIfAborted } from "../util/abort.ts"
+import { UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { checkRequest, type DetailedVerdict } from "./check.ts"
 import { PermissionError } from "./errors.ts"
+import { type Explanation, explainRequest } from "./explain.ts"
 import { grantsOf } from "./grants.ts"
 import { invisibleCharacters } from "./invisible.ts"
 import { type Answer, createPendingTable } from "./pending.ts"
@@ -26,6 +33,8 @@ export interface PermissionDependencies {
   publish(event: EventInput): void
   /** Keeps grants. When it resolves, every policy read from then on has them. */
   saveGrants(grants: Grant[]): Promise<void>
+  /** Takes grants back that were kept for a request which ended meanwhile. */
+  dropGrants(ids: string[]): Promise<void>
 }
 
 /** Decides by rule where rules decide, and asks a person where they do not. */
@@ -37,16 +46,24 @@ export interface Permission {
   ask(request: SessionAsk, scope: Scope, signal: AbortSignal): Promise<void>
   /** The verdict alone. Nobody is asked. */
   check(request: PermissionAsk, scope: Scope): Promise<Verdict>
+  /** The verdict with everything it rests on, for people. Nobody is asked. */
+  explain(request: PermissionAsk, scope: Scope): Promise<Explanation>
   /**
    * Answers a request, once. `always` is kept before this resolves, and lets go on what else of the session it allows.
-   * Throws `UsageError` where "always" reaches further than what was offered; the request then goes on waiting.
+   * Throws `UsageError` for what is no reply, and where "always" reaches further than what was offered; the request then
+   * goes on waiting.
    */
   reply(requestID: string, reply: PermissionReply, source: ReplySource): Promise<ReplyOutcome>
   /** The requests that wait, oldest first. */
   pending(sessionID?: string): PermissionRequest[]
 }
 
-export function createPermission({ home, publish, saveGrants }: PermissionDependencies): Permission {
+export function createPermission({
+  home,
+  publish,
+  saveGrants,
+  dropGrants,
+}: PermissionDependencies): Permission {
   const table = createPendingTable()
   /** Requests whose grants are being kept: their answer is given. */
   const saving = new Set<string>()
@@ -97,15 +114,26 @@ export function createPermission({ home, publish, saveGrants }: PermissionDepend
     const entry = table.get(requestID)
     if (!entry) return table.wasAnswered(requestID) ? "already" : "unknown"
     if (saving.has(requestID)) return "already"
-    if (given.reply !== "always") return settle(requestID, { reply: given, source })
+    const parsed = PermissionReply.safeParse(given)
+    // Whatever is not understood must not count as a yes.
+    if (!parsed.success)
+      throw new UsageError('A reply is "once", "always" or "reject". This one is none of them.')
+    const answer: Answer = { reply: parsed.data, source }
+    if (parsed.data.reply !== "always") return settle(requestID, answer)
 
+    const grants = grantsOf(parsed.data, entry.request, entry.worktree)
     saving.add(requestID)
     try {
-      await saveGrants(grantsOf(given, entry.request, entry.worktree))
+      await saveGrants(grants)
     } finally {
       saving.delete(requestID)
     }
-    const outcome = settle(requestID, { reply: given, source })
+    const outcome = settle(requestID, answer)
+    if (outcome !== "applied") {
+      // The call ended while the grants were being kept: then nobody was answered, and nothing is granted.
+      await dropGrants(grants.map(({ id }) => id))
+      return outcome
+    }
     for (const other of table.ofSession(entry.request.sessionID)) {
       if (await other.isAllowed()) settle(other.request.id, { reply: { reply: "once" }, source: "grant" })
     }
@@ -130,9 +158,10 @@ export function createPermission({ home, publish, saveGrants }: PermissionDepend
     ask,
     reply,
     async check(request, scope) {
-      const { details: _, ...verdict } = await checkRequest(request, scope, home)
+      const { details: _, policy: __, ...verdict } = await checkRequest(request, scope, home)
       return verdict
     },
+    explain: (request, scope) => explainRequest(request, scope, home),
     pending: (sessionID) => table.ofSession(sessionID).map((entry) => entry.request),
   }
 }

@@ -57,6 +57,20 @@ export function judge(
   return possibleRefusal(policy, permission, options.span, options.spanRefusals) ?? judgement
 }
 
+/** A rule that matches, and the layer it stands in. */
+export interface Match {
+  rule: Rule
+  layer: Layer["name"] | "ceiling"
+}
+
+/** Every rule that matches one of the spellings, from the lowest layer up, whatever becomes of it. */
+export function matchingRules(policy: Policy, permission: string, forms: readonly string[]): Match[] {
+  const groups = [...policy.layers, { name: "ceiling" as const, rules: policy.ceiling ?? [] }]
+  return groups.flatMap(({ name, rules }) =>
+    rules.filter((rule) => matches(rule, permission, forms)).map((rule) => ({ rule, layer: name })),
+  )
+}
+
 /**
  * False where nothing of this type could ever be allowed or asked: the tool need not be shown. Every pattern of a rule
  * is tried as a text, since only what some rule names can escape a general deny.
@@ -96,6 +110,10 @@ const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 }
 /** A text that no rule names: only patterns made of wildcards match it. */
 const unnamed = "\u0000".repeat(16)
 
+function matches(rule: Rule, permission: string, forms: readonly string[]): boolean {
+  return concerns(rule, permission) && forms.some((form) => wildcardMatch(form, rule.pattern))
+}
+
 function judgeForms(
   policy: Policy,
   permission: string,
@@ -104,10 +122,7 @@ function judgeForms(
 ): Judgement {
   const lastMatch = (rules: Ruleset): Rule | undefined =>
     rules.findLast(
-      (rule) =>
-        concerns(rule, permission) &&
-        forms.some((form) => wildcardMatch(form, rule.pattern)) &&
-        (rule.action !== "allow" || !counts || counts(rule)),
+      (rule) => matches(rule, permission, forms) && (rule.action !== "allow" || !counts || counts(rule)),
     )
 
   let current: Judgement = { action: "ask" }

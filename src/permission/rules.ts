@@ -4,10 +4,25 @@ import { Action, type Rule, type RuleSource, type Ruleset } from "../schema/perm
 import { UsageError } from "../util/errors.ts"
 import { wildcardMatch } from "../util/wildcard.ts"
 
-/** `permission` of the config: one action for all, or by permission type, or by type and pattern. */
+/** What a pattern may be given: its action, alone or with examples of what that comes to. */
+const PatternConfig = z.union([
+  Action,
+  z.strictObject({
+    action: Action,
+    examples: z
+      .partialRecord(Action, z.array(z.string()))
+      .optional()
+      .describe("Patterns by the verdict they must get; held against the rules when a config file is read"),
+  }),
+])
+
+/**
+ * `permission` of the config: one action for all, or by permission type, or by type and pattern. `examples` are checked
+ * where rules are read from a file, and count for nothing else.
+ */
 export const PermissionConfig = z.union([
   Action,
-  z.record(z.string(), z.union([Action, z.record(z.string(), Action)])),
+  z.record(z.string(), z.union([Action, z.record(z.string(), PatternConfig)])),
 ])
 export type PermissionConfig = z.infer<typeof PermissionConfig>
 
@@ -45,7 +60,12 @@ export function rulesFromObject(value: PermissionConfig, source?: RuleSource): R
   if (typeof value === "string") return [{ permission: "*", pattern: "*", action: value, ...origin }]
   return Object.entries(value).flatMap(([permission, patterns]): Rule[] => {
     if (typeof patterns === "string") return [{ permission, pattern: "*", action: patterns, ...origin }]
-    return Object.entries(patterns).map(([pattern, action]) => ({ permission, pattern, action, ...origin }))
+    return Object.entries(patterns).map(([pattern, value]) => ({
+      permission,
+      pattern,
+      action: typeof value === "string" ? value : value.action,
+      ...origin,
+    }))
   })
 }
 

@@ -36,6 +36,13 @@ function answering(
     async saveGrants(added) {
       grants.push(...added)
     },
+    async dropGrants(ids) {
+      for (const id of ids)
+        grants.splice(
+          grants.findIndex((grant) => grant.id === id),
+          1,
+        )
+    },
   })
   const policy = (): Policy => policyOf({}, { layers: [{ name: "grants", rules: grants }] })
   return { permission, asked, events, grants, scope: { directory: "/w", worktree: "/w", policy, own: [] } }
@@ -194,6 +201,7 @@ test("grants that cannot be kept leave the request waiting", async () => {
     home: "/h",
     publish: () => {},
     saveGrants: () => Promise.reject(new Error("disk full")),
+    dropGrants: async () => {},
   })
   const asking = permission.ask(bash("npm test"), scopeOf(policyOf({})), never)
   const [request] = await untilAsked(permission)
@@ -329,4 +337,41 @@ test("an error of a refusal is told from others", () => {
   })
   expect(error.message).toContain("and 2 more")
   expect(error.recoverable).toBe(true)
+})
+
+test("what is no reply is no yes", async () => {
+  const { permission, scope, grants } = answering(() => undefined)
+  const asking = permission.ask(bash("npm test"), scope, never)
+  const [request] = await untilAsked(permission)
+  for (const reply of [{ reply: "yes" }, { reply: "always", scope: "world" }, {}, "once"]) {
+    const given = reply as unknown as PermissionReply
+    await expect(permission.reply(request?.id ?? "", given, "person")).rejects.toThrow(UsageError)
+  }
+  expect(permission.pending()).toHaveLength(1)
+  await permission.reply(request?.id ?? "", { reply: "reject" }, "person")
+  await expect(asking).rejects.toThrow(PermissionError)
+  expect(grants).toEqual([])
+})
+
+test("a call that ends while its grant is being kept leaves no grant behind", async () => {
+  const kept: string[] = []
+  const controller = new AbortController()
+  const permission = createPermission({
+    home: "/h",
+    publish: () => {},
+    async saveGrants(added) {
+      controller.abort()
+      await new Promise((resolve) => setImmediate(resolve))
+      kept.push(...added.map(({ id }) => id))
+    },
+    async dropGrants(ids) {
+      for (const id of ids) kept.splice(kept.indexOf(id), 1)
+    },
+  })
+  const asking = permission.ask(bash("npm test"), scopeOf(policyOf({})), controller.signal)
+  const [request] = await untilAsked(permission)
+  const answered = permission.reply(request?.id ?? "", { reply: "always", scope: "project" }, "person")
+  await expect(asking).rejects.toThrow(AbortedError)
+  expect(await answered).toBe("already")
+  expect(kept).toEqual([])
 })

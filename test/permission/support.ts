@@ -51,6 +51,13 @@ export function harness(options: { home?: string; onEvent?: (event: EventInput) 
     async saveGrants(added) {
       grants.push(...added)
     },
+    async dropGrants(ids) {
+      for (const id of ids)
+        grants.splice(
+          grants.findIndex((grant) => grant.id === id),
+          1,
+        )
+    },
   })
   return { permission, events, grants }
 }

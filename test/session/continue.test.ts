@@ -233,6 +233,23 @@ test("a deleted session is gone with its children, also one that runs", async ()
   expect(await engine.tackle.sessions.delete(parent.id)).toBe(false)
 })
 
+test("a request whose session is gone takes no answer", async () => {
+  await using engine = await startEngine([
+    { calls: [{ name: "bash", arguments: { command: "touch made" } }] },
+    { text: "Done." },
+  ])
+  const session = await engine.tackle.sessions.create()
+  const started = session.prompt("go")
+  await expect.poll(() => engine.tackle.pendingRequests().length).toBe(1)
+  const id = engine.tackle.pendingRequests()[0]?.id ?? ""
+  await engine.tackle.sessions.delete(session.id)
+  expect((await started.completed).status).toBe("interrupted")
+  expect(await engine.tackle.reply(id, { reply: "always", scope: "project" })).toBe("already")
+  expect(await engine.tackle.grants()).toEqual([])
+  expect(engine.tackle.pendingRequests()).toEqual([])
+  await expect(engine.project.read("made")).rejects.toThrow()
+})
+
 test("latest is the session of this worktree that was used last, children left out", async () => {
   await using engine = await startEngine(() => ({ text: "Yes." }))
   expect(await engine.tackle.sessions.latest()).toBeUndefined()

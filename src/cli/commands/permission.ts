@@ -1,0 +1,120 @@
+import { readFileSync } from "node:fs"
+import { homedir } from "node:os"
+import { resolve } from "node:path"
+import { type PermissionCase, readPermissionCases, runPermissionCase } from "../../config/permission-cases.ts"
+import type { Explanation } from "../../permission/explain.ts"
+import type { Tackle } from "../../runtime.ts"
+import type { Grant } from "../../schema/permission.ts"
+import { errorMessage, UsageError } from "../../util/errors.ts"
+import { exitCode, verdictCode } from "../exit.ts"
+import { printJson, printLine } from "../print.ts"
+import {
+  directoryOf,
+  type FormatFlags,
+  openPlace,
+  openTackle,
+  type PlaceFlags,
+  type RuleFlags,
+} from "../setup.ts"
+import { describeExplanation } from "../view/explanation.ts"
+import { oneLine, visible } from "../view/visible.ts"
+
+export interface CheckFlags extends PlaceFlags, RuleFlags {
+  agent?: string
+  json?: boolean
+}
+
+/** `tackle permission check <permission> <pattern…>`: the verdict and what it rests on. */
+export async function checkPermission(
+  permission: string,
+  patterns: string[],
+  flags: CheckFlags,
+): Promise<void> {
+  const agent = flags.agent === undefined ? {} : { agent: flags.agent }
+  const { explanation, worktree } = await withTackle(flags, async (tackle) => ({
+    explanation: await tackle.explain({ permission, patterns, ...agent }),
+    worktree: tackle.worktree,
+  }))
+  process.exitCode = verdictCode[explanation.verdict]
+  if (flags.json) return printJson(explanation)
+  printLine(explanation.verdict)
+  for (const line of describeExplanation(explanation, worktree)) printLine(`  ${line}`)
+}
+
+/** `tackle permission test <file…>`: whether rules come to the verdicts that a file expects of them. */
+export async function testPermissions(files: string[], flags: PlaceFlags): Promise<void> {
+  const otherwise = directoryOf(flags.dir)
+  let [passed, failed] = [0, 0]
+  const read: { file: string; cases: PermissionCase[] }[] = []
+  for (const file of files) read.push({ file, cases: await readPermissionCases(readText(file), file) })
+  for (const { file, cases } of read) {
+    for (const entry of cases) {
+      const result = await runPermissionCase(entry, { otherwise, home: homedir() })
+      if (result.passed) passed += 1
+      else {
+        failed += 1
+        printFailure(`${file}:${entry.line}`, entry, result.explanation)
+      }
+    }
+  }
+  printLine(`${passed} passed, ${failed} failed`)
+  if (failed > 0) process.exitCode = exitCode.failed
+}
+
+/** `tackle permission list`: what was granted with "always" in this project. */
+export async function listGrants(flags: FormatFlags): Promise<void> {
+  const grants = await withTackle(flags, (tackle) => tackle.grants())
+  if (flags.format === "json") return printJson({ grants })
+  if (grants.length === 0) return printLine("Nothing was granted in this project.")
+  for (const grant of grants) printLine(describeGrant(grant))
+}
+
+/** `tackle permission revoke <id…>`, or all with `--all`. */
+export async function revokeGrants(ids: string[], flags: PlaceFlags & { all?: boolean }): Promise<void> {
+  if ((flags.all === true) === ids.length > 0)
+    throw new UsageError("Name the grants to revoke, or --all for every one.")
+  const revoked = await withTackle(flags, async (tackle) => {
+    const chosen = flags.all ? (await tackle.grants()).map(({ id }) => id) : ids
+    await tackle.revoke(chosen)
+    return chosen.length
+  })
+  printLine(`${revoked} revoked.`)
+}
+
+async function withTackle<T>(
+  flags: PlaceFlags & RuleFlags,
+  work: (tackle: Tackle) => Promise<T>,
+): Promise<T> {
+  const tackle = await openTackle(await openPlace(flags), flags)
+  try {
+    return await work(tackle)
+  } finally {
+    await tackle.close()
+  }
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(resolve(file), "utf8")
+  } catch (error) {
+    throw new UsageError(`${file} cannot be read: ${errorMessage(error)}.`, error)
+  }
+}
+
+function printFailure(
+  place: string,
+  { permission, patterns, expect, note }: PermissionCase,
+  why: Explanation,
+): void {
+  const shown = oneLine(patterns.map((pattern) => JSON.stringify(pattern)).join(", "), 160)
+  printLine(
+    `${place}: expected ${expect}, got ${why.verdict}: ${permission} ${shown}${note ? ` (${visible(note)})` : ""}`,
+  )
+  for (const line of describeExplanation(why, "/")) printLine(`    ${line}`)
+}
+
+function describeGrant({ id, scope, sessionID, permission, pattern, time }: Grant): string {
+  const where = scope === "session" ? `session ${sessionID}` : "project"
+  const date = new Date(time.created).toISOString().slice(0, 10)
+  return `${id}  ${permission}: ${oneLine(pattern, 60)}  (${where}, ${date})`
+}

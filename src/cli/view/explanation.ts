@@ -1,0 +1,36 @@
+import type { ExplainedRule, Explanation } from "../../permission/explain.ts"
+import { displayPath } from "../../util/paths.ts"
+import { visible } from "./visible.ts"
+
+/** A verdict for people, one line for each thing that was judged and one for what decided it. */
+export function describeExplanation({ checks, shadowed }: Explanation, worktree: string): string[] {
+  const lines = checks.flatMap(({ verdict, permission, pattern, rule, reason, resolved }) => {
+    const [first = "", ...more] = visible(pattern).split("\n")
+    const leads =
+      resolved !== undefined && !resolved.endsWith(pattern) ? [`leads to ${visible(resolved)}`] : []
+    return [
+      `${verdict.padEnd(5)}  ${permission}: ${first}`,
+      ...[
+        ...more,
+        ...leads,
+        ...(rule ? [`by ${describeRule(rule, worktree)}${doubt(verdict, rule)}`] : []),
+        ...(reason === undefined ? [] : [`since ${reason}`]),
+      ].map((text) => `       ${text}`),
+    ]
+  })
+  if (shadowed.length === 0) return lines
+  return [...lines, "overruled:", ...shadowed.map((rule) => `       ${describeRule(rule, worktree)}`)]
+}
+
+/** `deny bash: rm * (tackle.json:4)`. */
+export function describeRule(
+  { permission, pattern, action, source, line }: ExplainedRule,
+  worktree: string,
+): string {
+  const file = source.startsWith("/") ? displayPath(source, worktree) : source
+  return visible(`${action} ${permission}: ${pattern} (${file}${line === undefined ? "" : `:${line}`})`)
+}
+
+function doubt(verdict: string, rule: ExplainedRule): string {
+  return verdict === "ask" && rule.action === "deny" ? ", which it may turn out to be" : ""
+}

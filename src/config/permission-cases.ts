@@ -1,0 +1,129 @@
+import { isAbsolute } from "node:path"
+import { checkRequest } from "../permission/check.ts"
+import { defaultRules } from "../permission/defaults.ts"
+import { type Explanation, explainRequest } from "../permission/explain.ts"
+import type { PermissionAsk, Scope } from "../permission/request.ts"
+import type { Action, Ruleset } from "../schema/permission.ts"
+import { ConfigError, type Problem } from "./errors.ts"
+import { parseJsonc } from "./jsonc.ts"
+import { entryOf, type ObjectNode, toPlain } from "./node.ts"
+import { readRules } from "./rules.ts"
+
+/** A verdict that rules must come to. */
+export interface PermissionCase {
+  /** Where it stands, from 1. */
+  line: number
+  /** A user's rules over the defaults. */
+  rules: Ruleset
+  permission: string
+  patterns: string[]
+  expect: Action | "!allow"
+  /** The worktree, absolute. It need not exist. */
+  cwd?: string
+  note?: string
+}
+
+/** What became of a case. A failed one is explained. */
+export type CaseResult = { passed: true } | { passed: false; explanation: Explanation }
+
+/**
+ * Reads cases from a text with one JSON object a line; empty lines are skipped, keys it does not know are left to people.
+ * `file` names it in rules and errors. Throws {@link ConfigError} with everything that is wrong, by line.
+ */
+export async function readPermissionCases(text: string, file: string): Promise<PermissionCase[]> {
+  const problems: Problem[] = []
+  const cases: PermissionCase[] = []
+  for (const [index, source] of text
+    .replace(/^\uFEFF/, "")
+    .split("\n")
+    .entries()) {
+    if (source.trim() === "") continue
+    try {
+      cases.push(await readCase(source, { file, line: index + 1 }))
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      problems.push(...error.problems)
+    }
+  }
+  if (problems.length > 0) throw new ConfigError(problems)
+  return cases
+}
+
+/** Judges a case just as a call would be. `otherwise` is the worktree of cases that name none. */
+export async function runPermissionCase(
+  { rules, permission, patterns, expect, cwd }: PermissionCase,
+  { otherwise, home }: { otherwise: string; home: string },
+): Promise<CaseResult> {
+  const directory = cwd ?? otherwise
+  const policy = {
+    layers: [
+      { name: "defaults", rules: defaultRules() },
+      { name: "user", rules },
+    ] as const,
+  }
+  const scope: Scope = { directory, worktree: directory, policy: () => policy, own: [] }
+  const request: PermissionAsk = { permission, patterns }
+  const { action } = await checkRequest(request, scope, home)
+  if (expect === "!allow" ? action !== "allow" : action === expect) return { passed: true }
+  return { passed: false, explanation: await explainRequest(request, scope, home) }
+}
+
+async function readCase(source: string, at: { file: string; line: number }): Promise<PermissionCase> {
+  const problems: Problem[] = []
+  const fail = (text: string, column = 1) => problems.push({ place: { ...at, column }, text })
+  const tree = await readLine(source, at)
+
+  const section = entryOf(tree, "rules")
+  const found = section ? readRules(section.value, "rules") : { rules: [], problems: [] }
+  if (!section) fail('"rules" is missing: the rules in the shape of `permission` in a config, {} for none.')
+  for (const problem of found.problems) fail(problem.text, problem.place.column)
+
+  const permission = textAt(tree, "permission")
+  if (!permission) fail('"permission" has to be a name such as "bash".')
+  const patterns = patternsAt(tree)
+  if (patterns.length === 0) fail('"pattern" has to be a string or a list of strings.')
+  const expect = expectations.find((name) => name === textAt(tree, "expect"))
+  if (!expect) fail(`"expect" has to be one of ${expectations.join(", ")}.`)
+  const cwd = textAt(tree, "cwd")
+  if (entryOf(tree, "cwd") && !isAbsolute(cwd ?? "")) fail('"cwd" has to be an absolute path.')
+  if (problems.length > 0 || !expect) throw new ConfigError(problems)
+
+  const note = textAt(tree, "note")
+  return {
+    line: at.line,
+    rules: found.rules.map((rule) => ({ ...rule, source: at })),
+    permission: permission ?? "",
+    patterns,
+    expect,
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(note === undefined ? {} : { note }),
+  }
+}
+
+const expectations = ["allow", "ask", "deny", "!allow"] as const
+
+/** Faults of the syntax come with the line of the whole file. */
+async function readLine(source: string, { file, line }: { file: string; line: number }): Promise<ObjectNode> {
+  try {
+    return await parseJsonc(source, file)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    const problems = error.problems.map(({ place, text }) => ({
+      place: { ...place, line },
+      text: text.replace("a config file holds an object", "a case is an object"),
+    }))
+    throw new ConfigError(problems, error)
+  }
+}
+
+function textAt(tree: ObjectNode, key: string): string | undefined {
+  const value = entryOf(tree, key)?.value
+  return value?.kind === "scalar" && typeof value.value === "string" ? value.value : undefined
+}
+
+function patternsAt(tree: ObjectNode): string[] {
+  const node = entryOf(tree, "pattern")?.value
+  const value = node ? toPlain(node) : undefined
+  const values: unknown[] = Array.isArray(value) ? value : [value]
+  return values.every((entry): entry is string => typeof entry === "string") ? values : []
+}

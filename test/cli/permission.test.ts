@@ -1,0 +1,190 @@
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import type { Explanation } from "../../src/permission/explain.ts"
+import type { Grant } from "../../src/schema/permission.ts"
+import { openSqliteStore } from "../../src/store/sqlite.ts"
+import { createMachine, type Machine } from "./run-tackle.ts"
+
+const rules = `{
+  "permission": {
+    "bash": {
+      "*": "ask",
+      "npm *": "allow",
+      "rm *": "deny"
+    }
+  }
+}`
+
+describe("permission check", () => {
+  test("the exit code is the verdict, and the text says what decided, with file and line", async () => {
+    const machine = await createMachine({ config: null, files: { "tackle.json": rules } })
+    await machine.run(["trust", "--yes"])
+    const check = (...args: string[]) => machine.run(["permission", "check", ...args])
+    expect(await check("bash", "npm test")).toMatchObject({ code: 0, stderr: "" })
+    expect((await check("bash", "make")).code).toBe(10)
+    const denied = await check("bash", "npm test && r\\m x")
+    expect(denied.code).toBe(11)
+    expect(denied.stdout).toBe(
+      [
+        "deny",
+        "  allow  bash: npm test",
+        "         by allow bash: npm * (tackle.json:5)",
+        "  deny   bash: rm x",
+        "         by deny bash: rm * (tackle.json:6)",
+        "  overruled:",
+        "         ask *: * (defaults)",
+        "         ask bash: * (tackle.json:4)",
+        "",
+      ].join("\n"),
+    )
+  })
+
+  test("JSON has the commands, their rules and what was overruled", async () => {
+    const machine = await createMachine({ config: null, files: { "tackle.json": rules } })
+    await machine.run(["trust", "--yes"])
+    const { stdout, code } = await machine.run(["permission", "check", "bash", "npm test; rm x", "--json"])
+    expect(code).toBe(11)
+    const explanation = JSON.parse(stdout) as Explanation
+    const source = machine.project.path("tackle.json")
+    expect(explanation).toMatchObject({
+      verdict: "deny",
+      commands: [
+        {
+          argv: ["npm", "test"],
+          pattern: "npm test",
+          verdict: "allow",
+          rule: { permission: "bash", pattern: "npm *", action: "allow", source, line: 5 },
+        },
+        { argv: ["rm", "x"], verdict: "deny", rule: { pattern: "rm *", action: "deny", source, line: 6 } },
+      ],
+    })
+    expect(explanation.shadowed).toContainEqual({
+      permission: "bash",
+      pattern: "*",
+      action: "ask",
+      source,
+      line: 4,
+    })
+  })
+
+  test("lines of JSON with comments and of TOML are told too", async () => {
+    const machine = await createMachine({
+      config: null,
+      files: {
+        "tackle.jsonc": '// rules\n{ "permission": { "bash": {\n  "make *": "deny" } } }',
+        "tackle.toml": '[permission.bash]\n"ninja *" = "deny"\n',
+      },
+    })
+    const where = async (command: string) => {
+      const { stdout } = await machine.run(["permission", "check", "bash", command, "--json"])
+      const { rule } = JSON.parse(stdout) as Explanation
+      return `${rule?.source.slice(machine.project.directory.length)}:${rule?.line}`
+    }
+    expect(await where("make x")).toBe("/tackle.jsonc:3")
+    expect(await where("ninja x")).toBe("/tackle.toml:2")
+  })
+
+  test("flags and agents count, and an unknown agent is an error", async () => {
+    const machine = await createMachine({ config: null })
+    const check = (...args: string[]) => machine.run(["permission", "check", "edit", "a.ts", ...args])
+    expect((await check("--allow", "edit:a.ts")).stdout).toContain("(--allow)")
+    const plan = await check("--agent", "plan", "--allow", "edit")
+    expect(plan).toMatchObject({ code: 11, stdout: expect.stringContaining("(built-in agent plan)") })
+    expect((await check("--agent", "nobody")).code).toBe(2)
+    expect((await machine.run(["permission", "check", "edit"])).code).toBe(2)
+  })
+})
+
+describe("permission test", () => {
+  const line = (change: Record<string, unknown>) =>
+    JSON.stringify({
+      rules: { bash: { "rm *": "deny" } },
+      permission: "bash",
+      pattern: "rm x",
+      expect: "deny",
+      cwd: "/w",
+      ...change,
+    })
+
+  test("counts, explains failures, and ends with 1 where there are some", async () => {
+    const machine = await createMachine({
+      config: null,
+      files: {
+        "good.jsonl": `${line({})}\n\n${line({ expect: "!allow" })}\n`,
+        "bad.jsonl": `${line({})}\n${line({ expect: "allow", note: "wishful" })}\n`,
+      },
+    })
+    expect(await machine.run(["permission", "test", "good.jsonl"])).toMatchObject({
+      code: 0,
+      stdout: "2 passed, 0 failed\n",
+      stderr: "",
+    })
+    const bad = await machine.run(["permission", "test", "bad.jsonl"])
+    expect(bad.code).toBe(1)
+    expect(bad.stdout).toContain('bad.jsonl:2: expected allow, got deny: bash "rm x" (wishful)\n')
+    expect(bad.stdout).toContain("by deny bash: rm * (bad.jsonl:2)")
+    expect(bad.stdout.endsWith("\n1 passed, 1 failed\n")).toBe(true)
+  })
+
+  test("bad lines and missing files are usage errors", async () => {
+    const machine = await createMachine({ config: null, files: { "c.jsonl": `${line({})}\n{"rules":1}\n` } })
+    const bad = await machine.run(["permission", "test", "c.jsonl"])
+    expect(bad).toMatchObject({ code: 2, stdout: "" })
+    expect(bad.stderr).toContain("c.jsonl:2:")
+    expect((await machine.run(["permission", "test", "none.jsonl"])).code).toBe(2)
+  })
+
+  test("a config that is in the way, or a project without trust, makes no difference", async () => {
+    const machine = await createMachine({ config: null, files: { "tackle.json": "{", "c.jsonl": line({}) } })
+    expect((await machine.run(["permission", "test", "c.jsonl"])).code).toBe(0)
+  })
+})
+
+describe("grants", () => {
+  async function grant(machine: Machine, pattern: string, worktree: string): Promise<string> {
+    const id = `gra_${pattern}`
+    const given: Grant = {
+      id,
+      scope: "project",
+      worktree,
+      permission: "bash",
+      pattern: `${pattern} *`,
+      action: "allow",
+      time: { created: 1_795_000_000_000 },
+    }
+    const store = await openSqliteStore(join(machine.data, "tackle.db"))
+    await store.commit([{ kind: "grant", grant: given }])
+    await store.close()
+    return id
+  }
+
+  test("are listed, decide, and are taken back", async () => {
+    const machine = await createMachine({ config: null })
+    const permission = (...args: string[]) => machine.run(["permission", ...args])
+    expect((await permission("list")).stdout).toBe("Nothing was granted in this project.\n")
+    const make = await grant(machine, "make", machine.project.directory)
+    await grant(machine, "ninja", machine.project.directory)
+    await grant(machine, "cargo", "/elsewhere")
+
+    expect((await permission("list")).stdout).toBe(
+      "gra_make  bash: make *  (project, 2026-11-18)\ngra_ninja  bash: ninja *  (project, 2026-11-18)\n",
+    )
+    expect(JSON.parse((await permission("list", "--format", "json")).stdout)).toMatchObject({
+      grants: [{ id: make, pattern: "make *" }, { pattern: "ninja *" }],
+    })
+    const allowed = await permission("check", "bash", "make all")
+    expect(allowed).toMatchObject({ code: 0, stdout: expect.stringContaining("(grant gra_make)") })
+    expect((await permission("check", "bash", "cargo build")).code).toBe(10)
+
+    expect(await permission("revoke", make, "gra_cargo")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('no grant "gra_cargo"'),
+    })
+    expect((await permission("check", "bash", "make all")).code).toBe(0)
+    expect(await permission("revoke", make)).toMatchObject({ code: 0, stdout: "1 revoked.\n" })
+    expect((await permission("check", "bash", "make all")).code).toBe(10)
+    expect((await permission("revoke")).code).toBe(2)
+    expect((await permission("revoke", "--all")).stdout).toBe("1 revoked.\n")
+    expect((await permission("check", "bash", "ninja")).code).toBe(10)
+  })
+})

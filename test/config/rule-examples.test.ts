@@ -1,0 +1,100 @@
+import { afterEach, beforeEach, expect, test } from "vitest"
+import { ConfigError } from "../../src/config/errors.ts"
+import type { LoadConfigOptions } from "../../src/config/load.ts"
+import { createPlace, type TestPlace } from "./place.ts"
+
+let place: TestPlace
+
+beforeEach(() => {
+  place = createPlace()
+})
+afterEach(() => place.remove())
+
+const user = "home/.config/tackle/tackle.json"
+
+/** A file with one rule for `git *`, and its examples on a line of their own. */
+function gitRule(examples: unknown, more = ""): string {
+  return `{ "permission": { "bash": {
+    "git *": { "action": "allow",
+      "examples": ${JSON.stringify(examples)} }${more}
+  } } }`
+}
+
+async function failure(options?: Partial<LoadConfigOptions>): Promise<string> {
+  const error = await place.load(options).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof ConfigError)) throw new Error("expected a ConfigError", { cause: error })
+  return error.message
+}
+
+test("a rule with examples that hold is a rule like any other", async () => {
+  const file = place.write(user, gitRule({ allow: ["git commit -m x"], ask: ["git -c x=y status", "make"] }))
+  const { permission } = await place.load()
+  expect(permission.user).toEqual([
+    { permission: "bash", pattern: "git *", action: "allow", source: { file, line: 2 } },
+  ])
+})
+
+test("an example that does not hold is an error with its place and the rule that decided", async () => {
+  const file = place.write(user, gitRule({ ask: ["make", "git push"] }))
+  const message = await failure()
+  expect(message).toContain(`${file}:3:`)
+  expect(message).toContain("permission.bash.git *.examples.ask[1]: this is allowed")
+  expect(message).toContain(`by the rule "bash: git *" (${file}:2)`)
+  expect(message).not.toContain("git push")
+})
+
+test("other rules of the file count, those of other files do not", async () => {
+  place.write(user, gitRule({ deny: ["git push"], allow: ["git fetch"] }, ', "git push *": "deny"'))
+  place.write("project/tackle.json", { permission: { bash: { "git fetch *": "deny" } } })
+  expect((await place.load()).permission.project).toHaveLength(1)
+})
+
+test("an agent's examples are held against its own rules and bounds", async () => {
+  const rule = { "npm test": { action: "allow", examples: { allow: ["npm test"], deny: ["npm publish"] } } }
+  place.write(user, { agent: { plan: { permission: { bash: rule } } } })
+  expect((await place.load()).agentPermission.plan).toHaveLength(1)
+  place.write(user, { agent: { build: { permission: { bash: rule } } } })
+  expect(await failure()).toContain("agent.build.permission.bash.npm test.examples.deny[0]: this asks")
+})
+
+test("TOML has the same shape", async () => {
+  place.write(
+    "home/.config/tackle/config.toml",
+    '[permission.bash."git *"]\naction = "allow"\nexamples = { ask = ["git push"] }\n',
+  )
+  expect(await failure()).toContain("examples.ask[0]: this is allowed")
+})
+
+test.each([
+  [{ allow: "git status" }, "expected a list of strings"],
+  [{ allow: [1] }, "expected a list of strings"],
+  [{ maybe: ["x"] }, 'expected "allow", "ask" or "deny" as key'],
+  [["x"], 'expected "allow", "ask" or "deny" with a list each'],
+])("examples of the form %j are refused", async (examples, text) => {
+  place.write(user, gitRule(examples))
+  expect(await failure()).toContain(text)
+})
+
+test("a pattern's object needs an action and has no other keys", async () => {
+  place.write(
+    user,
+    '{ "permission": { "bash": { "x": { "examples": {} }, "y": { "action": "deny", "a": 1 } } } }',
+  )
+  const message = await failure()
+  expect(message).toContain('permission.bash.x: expected "allow", "ask" or "deny"')
+  expect(message).toContain('unknown key "permission.bash.y.a"')
+})
+
+test("an untrusted project cannot stop the start by an example", async () => {
+  place.write("project/tackle.json", gitRule({ deny: ["git push"] }))
+  expect((await place.load({ trusted: false })).permission.project).toHaveLength(1)
+  expect(await failure()).toContain("examples.deny[0]")
+})
+
+test("in another program's file it is a warning", async () => {
+  place.write("home/.config/opencode/opencode.json", gitRule({ deny: ["git push"] }))
+  expect((await place.load()).warnings).toEqual([expect.stringContaining("examples.deny[0]")])
+})

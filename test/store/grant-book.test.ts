@@ -1,0 +1,73 @@
+import { expect, test } from "vitest"
+import type { Grant } from "../../src/schema/permission.ts"
+import { createGrantBook } from "../../src/store/grant-book.ts"
+import { createMemoryStore } from "../../src/store/memory.ts"
+
+function grant(id: string, change: Partial<Grant> = {}): Grant {
+  const created = Number(id.replaceAll(/\D/g, ""))
+  const whole: Grant = {
+    id,
+    scope: "project",
+    worktree: "/w",
+    permission: "bash",
+    pattern: `${id} *`,
+    action: "allow",
+    time: { created },
+  }
+  return { ...whole, ...change }
+}
+
+async function storeWithSession() {
+  const store = createMemoryStore()
+  const time = { created: 0, updated: 0 }
+  await store.commit([
+    {
+      kind: "session",
+      session: { id: "ses_1", title: "", directory: "/w", worktree: "/w", agent: "build", time },
+    },
+  ])
+  return store
+}
+
+const patterns = (rules: readonly { pattern: string }[]) => rules.map(({ pattern }) => pattern)
+
+test("a grant holds in its worktree, one for a session in that session alone", async () => {
+  const book = createGrantBook(await storeWithSession())
+  await book.add([grant("gra_1"), grant("gra_2", { scope: "session", sessionID: "ses_1" })])
+  expect(patterns(book.rules({ id: "ses_1", worktree: "/w" }))).toEqual(["gra_1 *", "gra_2 *"])
+  expect(patterns(book.rules({ id: "ses_2", worktree: "/w" }))).toEqual(["gra_1 *"])
+  expect(patterns(book.rules({ id: "ses_1", worktree: "/elsewhere" }))).toEqual([])
+})
+
+test("all of a worktree are listed, oldest first, and of no other", async () => {
+  const store = await storeWithSession()
+  const book = createGrantBook(store)
+  await book.add([
+    grant("gra_2"),
+    grant("gra_1", { scope: "session", sessionID: "ses_1" }),
+    grant("gra_3", { worktree: "/other" }),
+  ])
+  expect((await createGrantBook(store).list("/w")).map(({ id }) => id)).toEqual(["gra_1", "gra_2"])
+})
+
+test("what is taken back holds no more, here, in the store, and after the next load elsewhere", async () => {
+  const store = await storeWithSession()
+  const [here, elsewhere] = [createGrantBook(store), createGrantBook(store)]
+  const place = { id: "ses_1", worktree: "/w" }
+  await here.add([grant("gra_1"), grant("gra_2")])
+  await elsewhere.load(place)
+  await here.remove(["gra_1"])
+  expect(patterns(here.rules(place))).toEqual(["gra_2 *"])
+  expect((await store.grants({ worktree: "/w" })).map(({ id }) => id)).toEqual(["gra_2"])
+  expect(elsewhere.rules(place)).toHaveLength(2)
+  await elsewhere.load(place)
+  expect(patterns(elsewhere.rules(place))).toEqual(["gra_2 *"])
+})
+
+test("a grant for a session that is not stored holds here alone", async () => {
+  const store = createMemoryStore()
+  const book = createGrantBook(store)
+  await book.add([grant("gra_1", { scope: "session", sessionID: "ses_9" })])
+  expect(book.rules({ id: "ses_9", worktree: "/w" })).toHaveLength(1)
+  expect(await store.grants({ worktree: "/w", sessionID: "ses_9" })).toEqual([])
+})
