@@ -59,23 +59,20 @@ async function expand(
   home: string,
 ): Promise<{ checks: Check[]; bash?: BashChecks }> {
   const place = openPlace(scope)
+  const locate = (path: string) => resolvePath(path, scope.directory, home)
   const permission = permissionType(request.permission)
   // Nothing asked must not mean everything allowed.
   const patterns = request.patterns.length > 0 ? request.patterns : ["*"]
-  const outside = (request.paths ?? []).flatMap((path) =>
-    externalChecks(resolvePath(path, scope.directory), place),
-  )
+  const outside = (request.paths ?? []).flatMap((path) => externalChecks(locate(path), place))
 
   if (permission === "read" || permission === "edit") {
-    const checks = patterns.flatMap((path) =>
-      fileChecks(permission, resolvePath(path, scope.directory), place),
-    )
+    const checks = patterns.flatMap((path) => fileChecks(permission, locate(path), place))
     const remember = request.always ?? []
     return { checks: [...checks.map((check) => withRemembered(check, remember)), ...outside] }
   }
   if (permission === "bash") {
     const workdir = request.metadata?.workdir
-    const directory = typeof workdir === "string" ? resolvePath(workdir, scope.directory) : scope.directory
+    const directory = typeof workdir === "string" ? locate(workdir) : scope.directory
     const parts: BashChecks[] = []
     for (const text of patterns) parts.push(await bashChecks({ text, directory, scope, place, policy, home }))
     const bash: BashChecks = {
@@ -89,8 +86,7 @@ async function expand(
     withRemembered({ permission, pattern, forms: [pattern], options: {} }, remember),
   )
   // A search shows the lines of a file it is given: the same as reading it. In directories it passes over secrets.
-  const files =
-    permission === "grep" ? (request.paths ?? []).map((path) => resolvePath(path, scope.directory)) : []
+  const files = permission === "grep" ? (request.paths ?? []).map((path) => locate(path)) : []
   const reads = files.filter((path) => !isDirectory(path)).flatMap((path) => fileChecks("read", path, place))
   return { checks: [...checks, ...reads, ...outside] }
 }

@@ -4,8 +4,8 @@ import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "nod
 import { systemCode } from "./errors.ts"
 
 /** An absolute, normalised path. Relative ones start at `directory`, a leading `~` at the home directory. */
-export function resolvePath(path: string, directory: string): string {
-  if (path === "~" || path.startsWith("~/")) return join(homedir(), path.slice(1))
+export function resolvePath(path: string, directory: string, home: string = homedir()): string {
+  if (path === "~" || path.startsWith("~/")) return join(home, path.slice(1))
   return resolve(directory, path)
 }
 

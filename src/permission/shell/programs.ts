@@ -55,7 +55,10 @@ const awk: RiskyProgram = {
 const transfer = "-u|--upload-pack --exec --receive-pack"
 
 const programs: ReadonlyMap<string, RiskyProgram> = new Map<string, RiskyProgram>([
-  ["rg", { options: "--pre --hostname-bin", valued: "-e -f -g -t -T -A -B -C -m -M -d -r -E -j" }],
+  [
+    "rg",
+    { options: "--pre --hostname-bin -z|--search-zip", valued: "-e -f -g -t -T -A -B -C -m -M -d -r -E -j" },
+  ],
   ["sort", { options: "-o|--output --compress-program", valued: "-k -t -S -T" }],
   ["find", { options: "-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls", singleDash: true }],
   ["fd", { options: "-x|--exec -X|--exec-batch", valued: "-e -t -d -E -c -j -S -o" }],
@@ -101,13 +104,24 @@ const programs: ReadonlyMap<string, RiskyProgram> = new Map<string, RiskyProgram
   ["rsync", { options: "-e|--rsh --rsync-path --log-file --write-batch" }],
   ["ssh", { options: "-o -F -E" }],
   ["scp", { options: "-o -F -S -D" }],
+  [
+    "less",
+    {
+      options: "-o|-O|--log-file|--LOG-FILE -k|--lesskey-file|--lesskey-src|--lesskey-content -T|--tag-file",
+      valued: "-b -h -j -p -P -t -x -y -z",
+      // `+` begins a command of its own, which may be one for a shell.
+      operand: /^(?!\+)/,
+    },
+  ],
+  ["man", { options: "-P|--pager -H|--html -C|--config-file", valued: "-M -s -S -e -L -m -p -r -R" }],
   ["zip", { options: "-T|--test -TT|--unzip-command" }],
   ["split", { options: "--filter" }],
   ["docker", { options: "-H|--host -c|--context --config" }],
   [
     "git",
     {
-      options: "-c --config-env --exec-path --output --ext-diff --textconv --open-files-in-pager",
+      options:
+        "-c --config-env --exec-path --git-dir -p|--paginate --output --ext-diff --textconv --open-files-in-pager",
       valued: "-C -c --git-dir --work-tree --namespace --super-prefix",
       riskySubcommands:
         "config difftool mergetool filter-branch bisect submodule daemon send-email instaweb credential hook maintenance p4 svn cvsserver remote-ext fast-import",
@@ -117,6 +131,7 @@ const programs: ReadonlyMap<string, RiskyProgram> = new Map<string, RiskyProgram
         pull: { options: "--upload-pack" },
         push: { options: "--exec --receive-pack", valued: "-o" },
         "ls-remote": { options: "--upload-pack --exec" },
+        apply: { options: "--unsafe-paths" },
         archive: { options: "-o|--output --exec --remote" },
         rebase: { options: "-x|--exec", valued: "-s -X -C" },
         grep: { options: "-O|--open-files-in-pager", valued: "-e -f -A -B -C -m" },

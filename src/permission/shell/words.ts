@@ -1,3 +1,4 @@
+import { arithmeticFault, expansionFault } from "./expansions.ts"
 import type { ShellNode } from "./parse.ts"
 
 /** One word of a command after the shell removed its quotes. */
@@ -85,6 +86,7 @@ function read(node: ShellNode, text: string, draft: Draft, inQuotes: boolean): v
       break
     case "simple_expansion":
     case "expansion":
+      draft.fault ??= expansionFault(node, text)
       addExpansion(draft, node, source.trimStart(), inQuotes)
       break
     case "number":
@@ -100,11 +102,9 @@ function read(node: ShellNode, text: string, draft: Draft, inQuotes: boolean): v
   }
 }
 
-/** Parts whose value is made when the command runs; arithmetic only of numbers, since names in it are evaluated. */
+/** Parts whose value is made when the command runs. */
 function unknownFault(type: string, source: string): string | undefined {
-  if (type === "arithmetic_expansion") {
-    return /[^\s\d+*/%()$[\]-]/.test(source) ? "its arithmetic can run commands" : undefined
-  }
+  if (type === "arithmetic_expansion") return arithmeticFault(source)
   const known = [
     "command_substitution",
     "process_substitution",
@@ -164,12 +164,7 @@ function addUnknown(draft: Draft, node: ShellNode, source: string, inQuotes: boo
   if (!inQuotes) draft.splits = true
 }
 
-/** Forms of `${…}` that only look something up. Others can assign, evaluate or run. */
-const harmlessExpansion = /^\$(?:\w+|[@*#?$!-]|\{#?\w+\}|\{\w+(?::?[-+]|%%?|##?|\/\/?).*\})$/s
-
 function addExpansion(draft: Draft, node: ShellNode, source: string, inQuotes: boolean): void {
-  if (!harmlessExpansion.test(source))
-    draft.fault ??= `${source.slice(0, 40)} can do more than look up a value`
   const known = /^\$\{?(HOME|PWD)\}?$/.exec(source)?.[1]
   if (known !== undefined && draft.text === "" && draft.base === undefined) {
     draft.base = known === "HOME" ? "home" : "directory"

@@ -16,6 +16,10 @@ export function innerCommands(name: string, words: readonly Word[]): Inner[] {
   if (shells.has(name)) return fromShell(name, words)
   if (name === "find") return fromFind(words)
   if (name === "fd" || name === "fdfind") return fromFd(words)
+  const split = name === "env" ? splitString(words) : undefined
+  if (split !== undefined) {
+    return [uncertainty("env takes its words from a text"), { kind: "shell", text: split }]
+  }
   const wrapper = wrappers.get(name.startsWith("ld-") || name === "ld.so" ? "ld.so" : name)
   if (!wrapper) return []
   return fromWrapper(name, words, wrapper)
@@ -144,6 +148,20 @@ function fromWrapper(name: string, words: readonly Word[], wrapper: Wrapper): In
   if (rest.length === 0) return wrapper.appends ? [argv([literalWord("echo"), unknownWord("…")])] : []
   const moved = options.some((option) => wrapper.moves?.includes(option.name))
   return [{ ...argv(wrapper.appends ? [...rest, unknownWord("…")] : rest), moved, assignments }]
+}
+
+/** The text of `env -S`, in any spelling, with the words behind it. `env` splits it by rules of its own, close to a shell's. */
+function splitString(words: readonly Word[]): string | undefined {
+  for (const [index, { text }] of words.entries()) {
+    const [, attached] = /^(?:-[A-Za-z0]*?S|--s[a-z-]*(?:=|$))(.*)$/s.exec(text) ?? []
+    if (attached === undefined) continue
+    const [value = "", ...rest] = [
+      ...(attached === "" ? [] : [attached]),
+      ...words.slice(index + 1).map((word) => word.text),
+    ]
+    return [value, ...rest].join(" ")
+  }
+  return undefined
 }
 
 /** `sh -c text`, with the options that change nothing about what is run. A script's name is an ordinary operand. */
