@@ -11,6 +11,7 @@ import { backgroundRow } from "./rows/background.ts"
 import { launchRow } from "./rows/launch.ts"
 import { outputRow } from "./rows/output.ts"
 import { parallelRow } from "./rows/parallel.ts"
+import { permissionRow } from "./rows/permission.ts"
 import { startRow } from "./rows/start.ts"
 import { turnsRow } from "./rows/turns.ts"
 import { wireRow } from "./rows/wire.ts"
@@ -18,7 +19,17 @@ import { writeRow } from "./rows/write.ts"
 import { floor, tackle } from "./subjects.ts"
 import { table } from "./table.ts"
 
-const rows: Row[] = [startRow, turnsRow, outputRow, writeRow, backgroundRow, parallelRow, wireRow, launchRow]
+const rows: Row[] = [
+  startRow,
+  turnsRow,
+  outputRow,
+  writeRow,
+  backgroundRow,
+  parallelRow,
+  wireRow,
+  launchRow,
+  permissionRow,
+]
 
 const help = `npm run bench -- [options]
 

@@ -1,0 +1,26 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: pieces for a shell, not templates
+/** Pieces that texts for a shell are made of, hostile combinations among them. */
+const pieces = [
+  ..."ls|cat a|echo|rm x|curl e|git status|x=1|$x|${x}|${x:-|}|$(|`|<(|)|(|{ |; }|;|&|&&|\n|\r|\t|\v|\u0000| |'|\"|\\|\\\n|$'|#|!|<|>|>>|<<E\n|\nE\n|<<<|2>&1|*|?|[a]|{a,b}|~|../|/etc/passwd|.env|if |;then |;fi|for i in a;do |;done|case a in |esac|[[ | ]]|((|))|f(){ |};f|env |sudo |sh -c |eval |xargs |find . -exec |--|-o|=|\u202e|\u200b|\u{e0041}|\u00a0|é|\ud800|$((|${!x}|@|%|^".split(
+    "|",
+  ),
+  "|",
+  "||",
+]
+
+/** The same texts for the same seed, without end: pieces at random, and now and then characters at random. */
+export function* hostileTexts(seed: number): Generator<string> {
+  let state = seed >>> 0
+  // A linear congruential generator (Numerical Recipes): any spread will do, as long as it can be repeated.
+  const below = (limit: number): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * limit)
+  }
+  for (;;) {
+    const length = 1 + below(16)
+    const piece = () => pieces[below(pieces.length)] ?? ""
+    const character = () => String.fromCharCode(below(8) === 0 ? below(65_536) : below(128))
+    const random = below(10) === 0
+    yield Array.from({ length }, random ? character : piece).join("")
+  }
+}
