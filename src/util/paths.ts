@@ -1,4 +1,4 @@
-import { realpathSync } from "node:fs"
+import { readlinkSync, realpathSync } from "node:fs"
 import { homedir } from "node:os"
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { systemCode } from "./errors.ts"
@@ -10,10 +10,18 @@ export function resolvePath(path: string, directory: string, home: string = home
 }
 
 /**
- * The path with every link on the way followed, as far as it exists; what does not exist yet is appended as written.
- * Throws what the system throws for anything but a missing entry, such as a loop of links or a missing right.
+ * The path with every link on the way followed, as far as it exists, also where a link leads to what is not there yet;
+ * what does not exist is appended as written. Throws what the system throws for anything but a missing entry, such as a
+ * loop of links or a missing right.
  */
 export function realPath(path: string): string {
+  return realPathBehind(path, { left: maxLinks })
+}
+
+/** So many links that lead to nothing are followed for one path, all told: what Linux allows of links of any kind. */
+const maxLinks = 40
+
+function realPathBehind(path: string, links: { left: number }): string {
   const missing: string[] = []
   let existing = resolve(path)
   for (;;) {
@@ -22,11 +30,38 @@ export function realPath(path: string): string {
     } catch (error) {
       const code = systemCode(error)
       if (code !== "ENOENT" && code !== "ENOTDIR") throw error
+      const target = linkTarget(existing)
+      if (target !== undefined) {
+        if (links.left === 0) throw error
+        links.left -= 1
+        return join(behindLink(dirname(existing), target, links), ...missing)
+      }
       const parent = dirname(existing)
       if (parent === existing) return join(existing, ...missing)
       missing.unshift(basename(existing))
       existing = parent
     }
+  }
+}
+
+/** Where a link in the directory leads: `..` leaves the directory that a link before it leads to. */
+function behindLink(directory: string, target: string, links: { left: number }): string {
+  let real = isAbsolute(target) ? "/" : realPathBehind(directory, links)
+  for (const segment of target.split("/")) {
+    if (segment === "" || segment === ".") continue
+    real = segment === ".." ? dirname(real) : realPathBehind(join(real, segment), links)
+  }
+  return real
+}
+
+/** What a link holds; undefined for whatever is no link. */
+function linkTarget(path: string): string | undefined {
+  try {
+    return readlinkSync(path)
+  } catch (error) {
+    const code = systemCode(error)
+    if (code === "EINVAL" || code === "ENOENT" || code === "ENOTDIR") return undefined
+    throw error
   }
 }
 

@@ -29,6 +29,7 @@ function layOut() {
   symlinkSync(home, join(worktree, "to-home"))
   symlinkSync(".env", join(worktree, "to-env"))
   symlinkSync("loop", join(worktree, "loop"))
+  symlinkSync(join(home, "not-yet"), join(worktree, "to-nothing"))
   linkSync(join(worktree, ".env"), join(worktree, "hard-env"))
   linkSync(join(home, ".bashrc"), join(worktree, "hard-bashrc"))
   return { worktree, home, neighbour, own }
@@ -95,6 +96,7 @@ describe("edit", () => {
     ["a", "allow"],
     ["new/file", "allow"],
     ["to-bashrc", "ask"],
+    ["to-nothing", "ask"],
     ["hard-bashrc", "ask"],
     [".git/hooks/x", "ask"],
     ["sub/.git", "ask"],

@@ -1,0 +1,59 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterEach, beforeEach, expect, test } from "vitest"
+import { realPath } from "../../src/util/paths.ts"
+
+let root: string
+
+beforeEach(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), "tackle-paths-")))
+  mkdirSync(join(root, "w/sub"), { recursive: true })
+  mkdirSync(join(root, "other/deep"), { recursive: true })
+  writeFileSync(join(root, "w/file"), "")
+})
+afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+function link(target: string): void {
+  symlinkSync(target, join(root, "w/link"))
+}
+
+const real = (path: string) => realPath(join(root, path)).slice(root.length + 1)
+
+test("what is missing is appended to what exists", () => {
+  expect(real("w/none/at/all")).toBe("w/none/at/all")
+  link("sub")
+  expect(real("w/link/none")).toBe("w/sub/none")
+  expect(real("w/file/none")).toBe("w/file/none")
+})
+
+test.each([
+  ["an absolute path", () => join(root, "other/new"), "other/new"],
+  ["a relative one", () => "../other/new", "other/new"],
+  ["a directory that is missing too", () => "../none/new", "none/new"],
+])("a link that leads to nothing yet is followed: %s", (_, target, expected) => {
+  link(target())
+  expect(real("w/link")).toBe(expected)
+  expect(real("w/link/more")).toBe(`${expected}/more`)
+})
+
+test("`..` in it leaves the directory that a link before it leads to", () => {
+  symlinkSync(join(root, "other/deep"), join(root, "w/into"))
+  link("into/../new")
+  expect(real("w/link")).toBe("other/new")
+})
+
+test("links that lead to nothing one after the other are followed, and circles are not", () => {
+  symlinkSync("second", join(root, "w/first"))
+  symlinkSync("../other/new", join(root, "w/second"))
+  expect(real("w/first")).toBe("other/new")
+  symlinkSync("none/../circle", join(root, "w/circle"))
+  expect(() => real("w/circle")).toThrow()
+  link("link")
+  expect(() => real("w/link")).toThrow(/ELOOP/)
+})
+
+test("links that double at every step end soon", () => {
+  for (let n = 0; n < 40; n++) symlinkSync(`l${n + 1}/../l${n + 1}`, join(root, `w/l${n}`))
+  expect(() => real("w/l0")).toThrow()
+})
