@@ -78,15 +78,15 @@ export function ioError(verb: "resolve" | "read" | "write", path: string, error:
 
 async function isThere(path: string, real: string): Promise<boolean> {
   const stats = await lstatIfThere(real)
-  if (!stats) return false
-  if (stats.isDirectory()) {
-    throw new FileChangeError("unfit", `${showName(path)} is a directory. Name a file in it.`)
-  }
-  if (stats.isSymbolicLink()) {
+  if (!stats) {
+    if (!(await lstatIfThere(path))?.isSymbolicLink()) return false
     throw new FileChangeError(
       "unfit",
       `${showName(path)} is a link to something that does not exist. Name the file that it should lead to.`,
     )
+  }
+  if (stats.isDirectory()) {
+    throw new FileChangeError("unfit", `${showName(path)} is a directory. Name a file in it.`)
   }
   if (!stats.isFile()) {
     throw new FileChangeError(
