@@ -111,6 +111,49 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect(await terminal.cursorIsVisible()).toBe(true)
   })
 
+  test("always may be narrowed, is listed and is taken back; a long diff is shown whole first", async () => {
+    const content = Array.from({ length: 90 }, (_, line) => `line ${line}`).join("\n")
+    const machine = await createMachine({
+      script: ({ body }) =>
+        atStep(body, [
+          { calls: [bash("seq 1 3")] },
+          { calls: [bash("seq 1 4")] },
+          { calls: [{ name: "write", arguments: { filePath: "long.txt", content } }] },
+        ]),
+    })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("run", "go")
+    await terminal.sees("always, but for less")
+    await terminal.press("Down", "Down", "Down", "Enter")
+    await terminal.sees("Allow bash (empty leaves it out)")
+    // More than what was offered is not taken.
+    await terminal.press("C-u")
+    await terminal.press("-l", "s *")
+    await terminal.press("Enter")
+    await terminal.sees("It has to be a part of seq *")
+    await terminal.press("C-u")
+    await terminal.press("-l", "seq 1 *")
+    await terminal.press("Enter")
+    await terminal.sees("For how long?")
+    await terminal.press("Down", "Enter")
+
+    // The second command needs no answer any more.
+    const cut = await terminal.sees(/… \d+ more lines[\s\S]*show all of it[\s\S]*say why/)
+    expect(cut).not.toContain("always, in this session")
+    await terminal.press("Down", "Enter")
+    expect(await terminal.sees(/\+line 89[\s\S]*always, in this session[\s\S]*say why/)).toContain(
+      "always would allow edit: *",
+    )
+    await terminal.press("Enter")
+    await terminal.sees("[exit 0]")
+
+    const list = await machine.run(["permission", "list"])
+    expect(list.stdout).toMatch(/^gra_\w+ {2}bash: seq 1 \* {2}\(project, [\d-]+\)\n$/)
+    const [id = ""] = list.stdout.split(" ")
+    expect((await machine.run(["permission", "revoke", id])).code).toBe(0)
+    expect((await machine.run(["permission", "check", "bash", "seq 1 4"])).code).toBe(10)
+  })
+
   test("a question goes away when the run is ended from outside; Escape is a no", async () => {
     const machine = await createMachine({
       script: ({ body }) => atStep(body, [{ calls: [bash("touch made")] }]),

@@ -178,6 +178,9 @@ test.each([
   ["a part known only when it runs", "npm run $SCRIPT"],
   ["a text that is not understood", "eval x"],
   ["a character that does not show", "npm run bu\u200bild"],
+  ["a direction mark", "npm test \u202eevil"],
+  ["a tag character", "npm test \u{e0041}"],
+  ["a tab", "npm\ttest"],
   ["a protected file among others", "npm test > .npmrc"],
 ])("always is not on offer for %s", async (_, text) => {
   const { permission, scope, asked } = answering(() => ({ reply: "once" }))

@@ -13,6 +13,7 @@ import {
 } from "./freshness.ts"
 import { pinnedPatterns } from "./pinned-patterns.ts"
 import { showName } from "./show-name.ts"
+import { isWholeDiff } from "./unified-diff.ts"
 
 /** What a tool wants of a file: its new bytes, and the diff that the person sees. */
 export interface FileChange {
@@ -55,12 +56,9 @@ export async function changeFile<C extends FileChange>(
     assertSeen(before, ctx.files)
     const change = await plan(before, title)
     const about = { filePath: path, exists: before.exists, diff: change.diff }
-    await ctx.ask({
-      permission: "edit",
-      patterns: pinnedPatterns(path, real),
-      always: ["*"],
-      metadata: about,
-    })
+    // Nobody should say "always" to what they could not see whole.
+    const always = isWholeDiff(change.diff) ? ["*"] : []
+    await ctx.ask({ permission: "edit", patterns: pinnedPatterns(path, real), always, metadata: about })
     throwIfAborted(ctx.abort)
     await assertUnchanged(before)
     const stamp = await write(path, real, change.bytes)

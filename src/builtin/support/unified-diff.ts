@@ -35,6 +35,11 @@ export async function unifiedDiff(input: DiffInput): Promise<string> {
   return cut(patch ?? newTextAlone(path, after))
 }
 
+/** False where a part of the change does not show: it was cut, or only one side is there. Lines of files never begin so. */
+export function isWholeDiff(diff: string): boolean {
+  return !/^\[/m.test(diff)
+}
+
 function newTextAlone(path: string, after: string): string {
   return `[${path} changes almost everywhere: this is its new text]\n${after.replace(/^/gm, "+")}`
 }

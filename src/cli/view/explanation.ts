@@ -7,7 +7,9 @@ export function describeExplanation({ checks, shadowed }: Explanation, worktree:
   const lines = checks.flatMap(({ verdict, permission, pattern, rule, reason, resolved }) => {
     const [first = "", ...more] = visible(pattern).split("\n")
     const leads =
-      resolved !== undefined && !resolved.endsWith(pattern) ? [`leads to ${visible(resolved)}`] : []
+      resolved !== undefined && resolved !== pattern && !resolved.endsWith(`/${pattern}`)
+        ? [`leads to ${visible(resolved)}`]
+        : []
     return [
       `${verdict.padEnd(5)}  ${permission}: ${first}`,
       ...[

@@ -1,0 +1,91 @@
+import { showInvisible } from "../../permission/invisible.ts"
+import type { PermissionRequest } from "../../schema/permission.ts"
+import { style } from "./style.ts"
+
+/** Lines of a diff that are shown before it is cut. */
+const maxDiffLines = 60
+
+/** False where {@link describeRequest} leaves lines of the diff out unless it is told to show all. */
+export function isShownWhole({ metadata }: PermissionRequest): boolean {
+  return typeof metadata.diff !== "string" || linesOf(metadata.diff).length <= maxDiffLines
+}
+
+/** What is asked for, with every hidden character made visible: the command, each pattern and path, the diff. */
+export function describeRequest(
+  request: PermissionRequest,
+  { worktree, whole }: { worktree: string; whole: boolean },
+): string {
+  const { permission, patterns, always, metadata } = request
+  const command = typeof metadata.command === "string" ? metadata.command : undefined
+  // The command as it was written says more than the parts of it that need leave.
+  const subject = permission === "bash" && command !== undefined ? [command] : patterns
+  const lines = [style.bold(`? ${permission}`), ...subject.flatMap((text) => indented(text, "    "))]
+  if (typeof metadata.diff === "string") lines.push(...diffLines(metadata.diff, whole))
+  for (const [name, value] of details(request, subject)) {
+    if (value === worktree) continue
+    const [first = "", ...more] = indented(value, "    ")
+    lines.push(...[`  ${name}: ${first.trimStart()}`, ...more].map(style.dim))
+  }
+  if (metadata.invisibleCharacters)
+    lines.push(style.yellow("  It holds characters that cannot be seen; they are shown as <…>."))
+  if (always.length > 0 && whole) {
+    const rules = always.map((pattern) => `${permission}: ${showInvisible(pattern)}`)
+    lines.push(style.dim(`  always would allow ${rules.join(", ")}`))
+  }
+  return lines.join("\n")
+}
+
+/** What helps to decide beside the subject, with its name. What would only repeat the subject is left out. */
+function details(
+  { patterns, metadata }: PermissionRequest,
+  subject: readonly string[],
+): [name: string, text: string][] {
+  const repeated = (text: string) => subject.some((part) => text === part || text.endsWith(`/${part}`))
+  const parts = patterns.filter((pattern) => !repeated(pattern)).join("\n")
+  const named = Object.entries(metadata).filter(([name]) => noted.has(name))
+  return [
+    ["asks for", parts],
+    ...named.map(([name, value]): [string, string] => [name, words(value)]),
+  ].filter((entry): entry is [string, string] => entry[1] !== "" && !repeated(String(entry[1])))
+}
+
+const noted: ReadonlySet<string> = new Set([
+  "input",
+  "command",
+  "description",
+  "workdir",
+  "resolved",
+  "reasons",
+  "protected",
+  "count",
+])
+
+function indented(text: string, indent: string): string[] {
+  return showInvisible(text)
+    .split("\n")
+    .map((line) => indent + line)
+}
+
+function words(value: unknown): string {
+  if (Array.isArray(value)) return value.map(words).join(", ")
+  return typeof value === "string" ? value : JSON.stringify(value)
+}
+
+function diffLines(diff: string, whole: boolean): string[] {
+  const lines = linesOf(diff)
+  const shown = (whole ? lines : lines.slice(0, maxDiffLines)).map((line) => {
+    const text = `  ${showInvisible(line, { keepTabs: true })}`
+    if (line.startsWith("+")) return style.green(text)
+    return line.startsWith("-") ? style.red(text) : style.dim(text)
+  })
+  const left = lines.length - shown.length
+  return left > 0 ? [...shown, style.dim(`  … ${left} more lines`)] : shown
+}
+
+/** Without the head that names the file: the question has named it. */
+function linesOf(diff: string): string[] {
+  return diff
+    .trimEnd()
+    .split("\n")
+    .filter((line) => !/^(Index: |={20,}$)/.test(line))
+}
