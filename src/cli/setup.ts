@@ -136,7 +136,8 @@ export function directoryOf(given: string | undefined): string {
   return realpathSync(directory)
 }
 
-function layersOf({ config }: Place, flags: RuleFlags): Layer[] {
+/** The layers of rules above the defaults and below what was granted, an agent's own left out. */
+export function layersOf({ config }: Place, flags: RuleFlags): Layer[] {
   const { user, project, environment } = config.permission
   return [
     { name: "user", rules: user },

@@ -94,3 +94,30 @@ test("files of the person and of the project rise in order up to the flags", asy
   expect(await show()).toEqual({ model: "test/user", default_agent: "plan" })
   expect(await show("--trust")).toEqual({ model: "test/project", default_agent: "plan" })
 })
+
+test("config show and doctor tell of rules that never decide", async () => {
+  const rules = `{ "permission": { "bash": {
+    "rm *": "deny",
+    "*": "allow" } },
+    "agent": { "build": { "permission": { "bash": {
+    "make": "ask",
+    "*": "deny" } } } } }`
+  const machine = await createMachine({ config: null, files: { "tackle.json": rules } })
+  const [show, json, doctor] = await Promise.all([
+    machine.run(["config", "show", "--trust"]),
+    machine.run(["config", "show", "--trust", "--format", "json"]),
+    machine.run(["doctor", "--trust"]),
+  ])
+  expect(show.stdout).toMatch(
+    /deny {2}bash: rm \* {3}\(.*tackle\.json:2\) {3}never decides: .*tackle\.json:3 does\n/,
+  )
+  expect(show.stdout.match(/never decides/g)).toHaveLength(2)
+  expect(JSON.parse(json.stdout).shadowed).toMatchObject([
+    { rule: { pattern: "rm *", source: { line: 2 } }, by: { pattern: "*", source: { line: 3 } } },
+    { rule: { pattern: "make", source: { line: 5 } }, by: { source: { line: 6 } } },
+  ])
+  expect(doctor.code).toBe(0)
+  expect(doctor.stdout).toMatch(
+    /^! rules .*tackle\.json:2 \(deny bash: rm \*\) never decides, .*tackle\.json:3 does; /m,
+  )
+})

@@ -4,14 +4,18 @@ import type { Rule } from "../../schema/permission.ts"
 import { isRecord } from "../../util/json.ts"
 import { printJson, printLine } from "../print.ts"
 import { type FormatFlags, openPlace } from "../setup.ts"
+import { placeOfRule, shadowedConfigRules } from "../shadowed-rules.ts"
 
 /** `tackle config show`: what counts, and where it stands. Keys and headers of providers are masked. */
 export async function showConfig(flags: FormatFlags): Promise<void> {
-  const { config: loaded } = await openPlace(flags)
+  const place = await openPlace(flags)
+  const { config: loaded } = place
   const { files, permission, agentPermission, projectTrusted, ignored } = loaded
   const config = masked(loaded.config)
   const rules = { defaults: defaultRules(), ...permission, agents: agentPermission }
-  if (flags.format === "json") return printJson({ files, projectTrusted, ignored, config, permission: rules })
+  const shadowed = shadowedConfigRules(place)
+  if (flags.format === "json")
+    return printJson({ files, projectTrusted, ignored, config, permission: rules, shadowed })
 
   printLine(files.length === 0 ? "No config files." : "Files, the later ones over the earlier:")
   for (const { path, kind, scope } of files) printLine(`  ${path} (${kind}, ${scope})`)
@@ -26,7 +30,8 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
     ...permission.environment,
     ...agents,
   ]) {
-    printLine(`  ${describeRule(rule)}`)
+    const by = shadowed.find((entry) => entry.rule === rule)?.by
+    printLine(`  ${describeRule(rule)}${by ? `   never decides: ${placeOfRule(by)} does` : ""}`)
   }
 }
 
@@ -35,9 +40,9 @@ export async function showSchema(): Promise<void> {
   printLine(JSON.stringify(configJsonSchema(), null, 2))
 }
 
-function describeRule({ permission, pattern, action, source }: Rule): string {
-  const place = source?.line === undefined ? source?.file : `${source.file}:${source.line}`
-  return `${action.padEnd(5)} ${permission}: ${pattern}${place === undefined ? "" : `   (${place})`}`
+function describeRule(rule: Rule): string {
+  const place = placeOfRule(rule)
+  return `${rule.action.padEnd(5)} ${rule.permission}: ${rule.pattern}${place === "" ? "" : `   (${place})`}`
 }
 
 const secretKey = /key|token|secret|password|authorization|headers/i

@@ -6,6 +6,7 @@ import { errorMessage } from "../../util/errors.ts"
 import { exitCode } from "../exit.ts"
 import { printJson, printLine } from "../print.ts"
 import { type FormatFlags, openPlace, openTackle, type Place } from "../setup.ts"
+import { placeOfRule, shadowedConfigRules } from "../shadowed-rules.ts"
 
 interface Finding {
   check: string
@@ -21,6 +22,7 @@ export async function checkHealth(flags: FormatFlags): Promise<void> {
     await check("node", () => ({ detail: `${process.version} (24.15 or newer is needed)` })),
     await check("data directory", () => checkData(place)),
     await check("config", () => ({ detail: describeConfig(place) })),
+    await check("rules", () => checkRules(place)),
     await check("trust", () => checkTrust(place)),
     await check("search", () => checkSearch(place)),
     await check("shell", checkShell),
@@ -58,6 +60,17 @@ function checkData({ dataDirectory }: Place): Outcome {
 function describeConfig({ config }: Place): string {
   const names = config.files.map(({ path }) => path)
   return names.length === 0 ? "no files; defaults hold" : names.join(", ")
+}
+
+function checkRules(place: Place): Outcome {
+  const { permission, agentPermission } = place.config
+  const count = [...Object.values(permission), ...Object.values(agentPermission)].flat().length
+  const told = shadowedConfigRules(place).map(
+    ({ rule, by }) =>
+      `${placeOfRule(rule)} (${rule.action} ${rule.permission}: ${rule.pattern}) never decides, ${placeOfRule(by)} does`,
+  )
+  if (told.length > 0) return { status: "warn", detail: told.join("; ") }
+  return { detail: count === 0 ? "the defaults alone" : `${count} of the config, over the defaults` }
 }
 
 function checkTrust({ untrusted, worktree }: Place): Outcome {

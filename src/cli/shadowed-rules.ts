@@ -1,0 +1,20 @@
+import { type ShadowedRule, shadowedRules } from "../permission/shadowed.ts"
+import type { Rule } from "../schema/permission.ts"
+import { layersOf, type Place } from "./setup.ts"
+
+/** The rules of the config that can never decide: for everyone, and of each agent's own. */
+export function shadowedConfigRules(place: Place): ShadowedRule[] {
+  const layers = layersOf(place, {})
+  const ofAgents = Object.values(place.config.agentPermission).flatMap((rules) => {
+    const own = new Set(rules)
+    // What an agent's rules make of the others holds for that agent alone.
+    return shadowedRules([...layers, { name: "agent", rules }]).filter(({ rule }) => own.has(rule))
+  })
+  return [...shadowedRules(layers), ...ofAgents]
+}
+
+/** Where a rule stands: `tackle.json:4`. */
+export function placeOfRule({ source }: Rule): string {
+  if (source === undefined) return ""
+  return source.line === undefined ? source.file : `${source.file}:${source.line}`
+}
