@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from "node:fs"
 import { rm } from "node:fs/promises"
-import { homedir } from "node:os"
+import { homedir, tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { type Agent, type AgentConfig, mergeAgents } from "./agent/agent.ts"
 import { builtinAgents } from "./agent/builtin.ts"
@@ -8,6 +8,7 @@ import { builtinTools } from "./builtin/index.ts"
 import { createJobTable } from "./builtin/support/job-table.ts"
 import { type Call, type CallOutcome, newTurn, type Turn } from "./call/call.ts"
 import { contain, holdProcess } from "./call/containment.ts"
+import { createSandboxFor } from "./call/sandbox.ts"
 import { runCalls } from "./call/schedule.ts"
 import { findWorktree } from "./config/locate.ts"
 import { createBus } from "./event/bus.ts"
@@ -37,13 +38,14 @@ import {
   type RegistryProblem,
   type ToolListing,
 } from "./registry/registry.ts"
+import { openSandbox, type SandboxMode } from "./sandbox/wrap.ts"
 import type { ModelRef } from "./schema/message.ts"
 import type { Grant, PermissionReply, PermissionRequest, ReplySource, Ruleset } from "./schema/permission.ts"
 import type { Session } from "./schema/session.ts"
 import { openSession, type SessionHandle, type SessionServices } from "./session/session.ts"
 import { createGrantBook } from "./store/grant-book.ts"
 import type { Store } from "./store/store.ts"
-import type { FileLedger, FileStamp } from "./tool/context.ts"
+import type { FileLedger, FileStamp, SandboxCapability } from "./tool/context.ts"
 import { createFileLedger, stampBytes } from "./tool/ledger.ts"
 import { createSecretMask, type Secret } from "./tool/secrets.ts"
 import { defaultRetentionDays, removeOldSpills } from "./tool/spill-retention.ts"
@@ -83,6 +85,10 @@ export interface TackleOptions {
   secrets?: readonly string[]
   /** Names of environment variables that commands get all the same: keys of providers are otherwise kept from them. */
   passEnvironment?: readonly string[]
+  /** Commands in a sandbox: where one works, always or not at all, never. Default: `auto`. */
+  sandbox?: SandboxMode
+  /** Files that the configuration came from: no command in a sandbox changes them. */
+  configFiles?: readonly string[]
   /** Texts that are added to every system prompt. */
   instructions?: readonly string[]
   /** Default: SQLite in the data directory. The engine closes only what it opened itself. */
@@ -195,8 +201,24 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     credentials: createCredentials({ environment, authFile: join(dataDirectory, "auth.json") }),
     environment,
   })
+  const sandbox = openSandbox({
+    mode: options.sandbox ?? "auto",
+    platform: process.platform,
+    architecture: process.arch,
+    searchPath: environment.PATH ?? "",
+    worktree,
+  })
+  const sandboxFor = createSandboxFor({
+    sandbox,
+    home: homedir(),
+    temporary: [...new Set(["/tmp", environment.TMPDIR || tmpdir()])],
+    guarded: [dataDirectory, ...(options.configFiles ?? [])],
+    secret: ["auth.json", "tackle.db", "tackle.db-wal", "tackle.db-shm", "log"].map((name) =>
+      join(dataDirectory, name),
+    ),
+  })
   const registry = await contain(
-    () => openRegistry(options, environment),
+    () => openRegistry(options, environment, sandbox.present),
     (error) => onFault("an error escaped the file of a tool", error),
   )
   // The last thing that can fail, so that nothing is left open.
@@ -226,7 +248,13 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       ...flags,
       { name: "grants", rules: grants.rules(session) },
     ]
-    return agent.ceiling ? { layers, ceiling: agent.ceiling } : { layers }
+    const ceiling = [...(agent.ceiling ?? []), ...(agent.sandbox && !sandbox.present ? withoutSandbox : [])]
+    return ceiling.length > 0 ? { layers, ceiling } : { layers }
+  }
+
+  /** Where there is none at all, an agent that needs one has no commands but those its configuration lifts the ban on. */
+  function sandboxOf(agent: Agent, scope: Scope): SandboxCapability {
+    return sandboxFor(scope, { required: agent.sandbox === "require" && sandbox.present })
   }
 
   function scopeOf(policy: Scope["policy"], own: readonly string[]): Scope {
@@ -265,6 +293,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     registry,
     permission,
     jobs,
+    sandbox: sandboxOf,
     policy: policyOf,
     loadGrants: (session) => grants.load(session),
     agent: agentNamed,
@@ -374,6 +403,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     const offered = await registry.tools(toolScope)
     const call: Call = { callID: newId("prt"), tool, raw: input }
     const turn = newTurn()
+    const scope = scopeOf(policy, [spillDirectory])
     const [outcome] = await runCalls([call], {
       sessionID: session.id,
       messageID: newId("msg"),
@@ -383,9 +413,10 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       offered: new Map(offered.map((entry) => [entry.id, entry])),
       permission,
       withheld: (id) => registry.withheld(id, toolScope),
-      scope: scopeOf(policy, [spillDirectory]),
+      scope,
       files: personsLedger(),
       jobs,
+      sandbox: sandboxOf(agent, scope),
       spillDirectory,
       turn,
       signal,
@@ -448,12 +479,18 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       closing.abort()
       await Promise.all([...[...handles.values()].map((handle) => handle.abort()), Promise.allSettled(calls)])
       await jobs.killAll()
+      await sandbox.close()
       sweepSpills()
       if (!options.store) await store.close()
       release()
     },
   }
 }
+
+/** The bound of an agent whose commands need a sandbox, where there is none. */
+const withoutSandbox: Ruleset = [
+  { permission: "bash", pattern: "*", action: "deny", source: { file: "no sandbox for the built-in agent" } },
+]
 
 function replyOf(word: PermissionReply["reply"]): PermissionReply {
   return word === "always" ? { reply: word, scope: "session" } : { reply: word }
@@ -498,9 +535,10 @@ async function openDefaultStore(dataDirectory: string): Promise<Store> {
 async function openRegistry(
   options: TackleOptions,
   environment: Readonly<Record<string, string | undefined>>,
+  sandboxed: boolean,
 ) {
   const custom = await loadToolFiles(options.toolFiles ?? [], toolAliases())
-  const builtin = builtinTools(commandOptions(options, environment))
+  const builtin = builtinTools({ ...commandOptions(options, environment), sandboxed })
   return createRegistry({
     tools: [...from("builtin", builtin), ...from("library", options.tools ?? []), ...custom.tools],
     problems: custom.problems,

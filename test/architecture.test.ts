@@ -9,6 +9,7 @@ const ranks: Record<string, number> = {
   util: 0,
   schema: 1,
   event: 2,
+  sandbox: 2,
   permission: 3,
   store: 4,
   tool: 4,

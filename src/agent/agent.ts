@@ -17,6 +17,8 @@ export interface Agent {
   permission: Ruleset
   /** A built-in agent's own bounds: the stricter of this and the policy holds. */
   ceiling?: Ruleset
+  /** Its commands run in a sandbox or not at all, whatever the configuration says of others. */
+  sandbox?: "require"
 }
 
 /** What a config may say of an agent. */

@@ -20,8 +20,9 @@ export function builtinAgents(): Agent[] {
       prompt: readText(new URL("./plan.md", import.meta.url)),
       steps: defaultSteps,
       permission: [],
-      // Without a sandbox a rule cannot tell which commands change nothing, so there are none.
-      ceiling: [rule("*", "allow"), rule("edit", "deny"), rule("bash", "deny")],
+      // A rule cannot tell which commands change nothing; a sandbox without a place to write can.
+      sandbox: "require",
+      ceiling: [rule("*", "allow"), rule("edit", "deny"), rule("sandbox_escape", "deny")],
     },
   ]
 

@@ -6,14 +6,15 @@ import { define, type Info, type OutputLimits } from "../tool/tool.ts"
 import { defaultLimits } from "../tool/truncate.ts"
 import { abortedError, throwIfAborted } from "../util/abort.ts"
 import { resolvePath } from "../util/paths.ts"
-import { startProcess } from "../util/process.ts"
 import { readText } from "../util/text-file.ts"
 import { createJob } from "./support/background-job.ts"
 import { describeOutput, formatSeconds } from "./support/command-text.ts"
 import { NotDirectoryError } from "./support/file-errors.ts"
 import { statPath } from "./support/open-file.ts"
 import { createProgress } from "./support/progress.ts"
+import { sandboxNote } from "./support/sandbox-note.ts"
 import { shellCommand } from "./support/shell.ts"
+import { type ShellCommand, startCommand } from "./support/start-command.ts"
 import { type Ending, supervise } from "./support/supervise.ts"
 
 /** Milliseconds. */
@@ -21,7 +22,7 @@ const defaultTimeout = 120_000
 const maxTimeout = 3_600_000
 
 /** The line that says how it ended comes on top of what the buffer gives: its bytes at most. */
-const lastLineBytes = 300
+const lastLineBytes = 700
 
 /** Characters of the output's end that an interface is given: while it runs, and in the end. */
 const liveCharacters = 4_000
@@ -40,6 +41,11 @@ const parameters = z.object({
   workdir: z.string().min(1).optional().describe("Where to run it (default: the working directory)"),
 })
 
+/** The parameters where there is a sandbox. */
+const sandboxedParameters = parameters.extend({
+  outside: z.boolean().optional().describe("True: not in the sandbox. The person is asked"),
+})
+
 /** Environment variables by name; an undefined one is not set. */
 export type CommandVariables = Readonly<Record<string, string | undefined>>
 
@@ -49,6 +55,8 @@ export interface BashOptions {
   environment(command: string): CommandVariables | Promise<CommandVariables>
   /** A program that takes `-c` and a command. Default: `/bin/bash`, else `/bin/sh`. */
   shell?: string
+  /** There is a sandbox to run commands in: see `ToolContext.sandbox`. Changes what models are told. */
+  sandboxed?: boolean
   /** For calls that name none. Milliseconds. */
   defaultTimeout?: number
   /** Of what the model reads. Default: 2,000 lines or 50 KB, both ends. */
@@ -56,17 +64,19 @@ export interface BashOptions {
 }
 
 /** Runs a command. An exit code other than 0 and a timeout are results; only an abort is thrown. */
-export function createBashTool(options: BashOptions): Info<typeof parameters> {
+export function createBashTool(options: BashOptions): Info {
   const limits = roomForLastLine({ ...defaultLimits, keep: "head-tail", ...options.limits })
-  return define("bash", {
-    description: readText(new URL("./bash.md", import.meta.url)),
-    parameters,
+  const texts = options.sandboxed ? ["./bash.md", "./bash-sandbox.md"] : ["./bash.md"]
+  return define<typeof sandboxedParameters | typeof parameters>("bash", {
+    description: texts.map((name) => readText(new URL(name, import.meta.url))).join("\n"),
+    parameters: options.sandboxed ? sandboxedParameters : parameters,
     access: "execute",
     async execute(args, ctx) {
       const { command, description = command } = args
       const workdir = resolvePath(args.workdir ?? ".", ctx.directory)
+      const outside = "outside" in args && args.outside === true && (await ctx.sandbox?.active()) === true
       await ctx.ask({
-        permission: "bash",
+        permission: outside ? "sandbox_escape" : "bash",
         patterns: [command],
         paths: [workdir],
         metadata: { command, workdir, description },
@@ -80,7 +90,8 @@ export function createBashTool(options: BashOptions): Info<typeof parameters> {
         environment: await options.environment(command),
       })
       const timeoutMs = args.timeout ?? options.defaultTimeout ?? defaultTimeout
-      return run({ command, description, timeoutMs, argv, env, cwd: workdir, limits }, ctx)
+      const shell = { text: command, argv, env, cwd: workdir, outside }
+      return run({ shell, description, timeoutMs, limits }, ctx)
     },
   })
 }
@@ -92,17 +103,14 @@ function roomForLastLine(limits: OutputLimits): OutputLimits {
 
 /** A call with nothing left to decide. */
 interface Run {
-  command: string
+  shell: ShellCommand
   description: string
   timeoutMs: number
-  argv: [string, ...string[]]
-  env: Record<string, string | undefined>
-  cwd: string
   limits: OutputLimits
 }
 
 async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
-  const { command, description, timeoutMs, argv, cwd, env, limits } = plan
+  const { shell, description, timeoutMs, limits } = plan
   const startedAt = Date.now()
   const start = performance.now()
   const buffer = createOutputBuffer({ limits, spill: ctx.spill })
@@ -117,7 +125,7 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
     progress.touch()
   }
 
-  const process = await startProcess({ argv, cwd, env, onOutput })
+  const { process, sandboxed, ended } = await startCommand(shell, ctx, onOutput)
   let job: Job | undefined
   try {
     // Recorded before anything else, so that a start after a crash can end what this one left.
@@ -128,17 +136,22 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
     if (ending.cause === "abort" || ctx.abort.aborted) throw abortedError(ctx.abort)
     const goesOn = ending.cause === "exit" && ending.goesOn
     if (goesOn && ctx.jobs) {
-      job = createJob({ sessionID: ctx.sessionID, command, startedAt, process, buffer })
+      job = createJob({ sessionID: ctx.sessionID, command: shell.text, startedAt, process, buffer })
       ctx.jobs.add(job)
+      // The first process of a sandbox holds the output open until nothing runs in it.
+      void process.closed.then(ended)
     } else if (goesOn) {
       await process.kill()
     }
-    return resultOf({ plan, ending, durationMs, buffer, jobID: job?.info().id })
+    return resultOf({ plan, ending, durationMs, buffer, sandboxed, jobID: job?.info().id })
   } catch (error) {
     await process.kill()
     throw error
   } finally {
-    if (!job) buffer.close()
+    if (!job) {
+      buffer.close()
+      ended()
+    }
   }
 }
 
@@ -147,19 +160,24 @@ function resultOf(call: {
   ending: Ending
   durationMs: number
   buffer: OutputBuffer
+  sandboxed: boolean
   jobID: string | undefined
 }): ToolResult {
-  const { plan, ending, durationMs, buffer, jobID } = call
+  const { plan, ending, durationMs, buffer, sandboxed, jobID } = call
   const { text, ...cut } = buffer.view()
   const notes = [endingNote(ending, plan.timeoutMs), formatSeconds(durationMs)]
   if (jobID !== undefined) notes.push(`job ${jobID} goes on in the background: see the job tool`)
   else if (ending.cause === "exit" && ending.goesOn) notes.push("what it left running was ended")
+  const failed = ending.cause === "exit" && ending.exit.code !== 0
+  const note = sandboxed && failed ? sandboxNote({ output: buffer.tail(finalCharacters) }) : undefined
+  if (note !== undefined) notes.push(note)
 
   const metadata: Record<string, unknown> = {
     output: buffer.tail(finalCharacters),
     description: plan.description,
     exit: ending.cause === "exit" ? ending.exit.code : null,
     durationMs,
+    sandboxed,
     ...cut,
   }
   if (ending.cause === "exit" && ending.exit.signal) metadata.signal = ending.exit.signal

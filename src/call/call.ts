@@ -3,7 +3,7 @@ import type { Permission, Scope } from "../permission/engine.ts"
 import type { OfferedTool } from "../registry/registry.ts"
 import type { ModelRef } from "../schema/message.ts"
 import type { ToolState, ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
-import type { FileLedger, JobCapability, TodoCapability } from "../tool/context.ts"
+import type { FileLedger, JobCapability, SandboxCapability, TodoCapability } from "../tool/context.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 import type { OutputLimits } from "../tool/tool.ts"
 
@@ -58,6 +58,7 @@ export interface CallHost {
   files: FileLedger
   todo?: TodoCapability
   jobs?: JobCapability
+  sandbox?: SandboxCapability
   extra?: Record<string, unknown>
   /** `<data>/truncate/<sessionID>`. */
   spillDirectory: string

@@ -184,6 +184,7 @@ function createContext(
   if (host.model) ctx.model = host.model
   if (host.todo) ctx.todo = host.todo
   if (host.jobs) ctx.jobs = host.jobs
+  if (host.sandbox) ctx.sandbox = host.sandbox
   if (host.extra) ctx.extra = host.extra
   return ctx
 }

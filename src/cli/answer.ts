@@ -5,7 +5,7 @@ import { errorMessage } from "../util/errors.ts"
 import { warn } from "./setup.ts"
 
 export interface AnswerOptions {
-  /** `--auto`: yes, once, to everything but loops and protected files. */
+  /** `--auto`: yes, once, to everything but loops, the way out of the sandbox and protected files. */
   auto: boolean
   /** Clears the screen for a question, and returns the function that gives it back. */
   pause(): () => void
@@ -58,8 +58,11 @@ export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
   })
 }
 
-/** What `--auto` never says yes to: a call that goes round in circles, and files that no rule names. */
+/** What `--auto` never says yes to: a call that goes round in circles, the way out of the sandbox, and files that no rule names. */
 export function autoReply(request: PermissionRequest): PermissionReply {
-  const guarded = request.permission === "doom_loop" || request.metadata.protected !== undefined
+  const guarded =
+    request.permission === "doom_loop" ||
+    request.permission === "sandbox_escape" ||
+    request.metadata.protected !== undefined
   return guarded ? { reply: "reject" } : { reply: "once" }
 }

@@ -106,6 +106,8 @@ export async function openTackle(
     ...pick("shell", config.shell),
     ...pick("secrets", config.secrets),
     ...pick("passEnvironment", config.pass_environment),
+    ...pick("sandbox", config.sandbox),
+    configFiles: place.config.files.map(({ path }) => path),
     ...overrides,
   })
   tackle.subscribe(eventLogger(place.log))

@@ -75,6 +75,12 @@ export const ConfigFile = z.strictObject({
     .string()
     .optional()
     .describe("The shell that runs commands (default: bash where there is one, else sh)"),
+  sandbox: z
+    .enum(["auto", "require", "off"])
+    .optional()
+    .describe(
+      "Commands in a sandbox: where one works (auto, the default), always or not at all (require), never (off)",
+    ),
   retry: z
     .strictObject({
       maxAttempts: count.optional().describe("Attempts at one request to a provider"),

@@ -1,4 +1,6 @@
+import type { Rule } from "../schema/permission.ts"
 import { resolvePath } from "../util/paths.ts"
+import { namedRules } from "./named-only.ts"
 import { externalChecks, fileChecks, isDirectory, openPlace } from "./place.ts"
 import { expandPolicy, isStricter, type Judgement, judge, type Policy, withDefault } from "./policy.ts"
 import type { Check, JudgedCheck, JudgedCommand, PermissionAsk, Scope, Verdict } from "./request.ts"
@@ -70,7 +72,7 @@ async function expand(
     const remember = request.always ?? []
     return { checks: [...checks.map((check) => withRemembered(check, remember)), ...outside] }
   }
-  if (permission === "bash") {
+  if (permission === "bash" || permission === "sandbox_escape") {
     const workdir = request.metadata?.workdir
     const directory = typeof workdir === "string" ? locate(workdir) : scope.directory
     const parts: BashChecks[] = []
@@ -79,16 +81,34 @@ async function expand(
       checks: [...externalChecks(directory, place), ...parts.flatMap((part) => part.checks)],
       commands: parts.flatMap((part) => part.commands),
     }
+    if (permission === "sandbox_escape")
+      bash.checks = bash.checks.flatMap((check) => escapeChecks(check, policy))
     return { checks: [...bash.checks, ...outside], bash }
   }
   const remember = request.always ?? []
   const checks = patterns.map((pattern) =>
-    withRemembered({ permission, pattern, forms: [pattern], options: {} }, remember),
+    withRemembered({ permission, pattern, forms: [pattern], options: namedRules(permission) }, remember),
   )
   // A search shows the lines of a file it is given: the same as reading it. In directories it passes over secrets.
   const files = permission === "grep" ? (request.paths ?? []).map((path) => locate(path)) : []
   const reads = files.filter((path) => !isDirectory(path)).flatMap((path) => fileChecks("read", path, place))
   return { checks: [...checks, ...reads, ...outside] }
+}
+
+/**
+ * A command outside the sandbox needs leave for both, to run and to run there. Where both would ask it is one question:
+ * whoever lets it run outside lets it run.
+ */
+function escapeChecks(check: Check, policy: Policy): Check[] {
+  if (check.permission !== "bash") return [check]
+  const { pattern, forms, options, reason, remember } = check
+  const named = namedRules("sandbox_escape")
+  const counts = (rule: Rule) => named.counts?.(rule) !== false && options.counts?.(rule) !== false
+  const leaving: Check = { permission: "sandbox_escape", pattern, forms, options: { ...options, counts } }
+  if (reason !== undefined) leaving.reason = reason
+  if (remember !== undefined) leaving.remember = remember
+  const asksBoth = [check, leaving].every((each) => judgeCheck(each, policy).action === "ask")
+  return asksBoth ? [leaving] : [check, leaving]
 }
 
 /** What the tool offers to remember, on the checks of its own permission. Protected files are asked for each time. */

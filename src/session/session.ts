@@ -13,7 +13,7 @@ import type { MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { Store } from "../store/store.ts"
-import type { JobCapability } from "../tool/context.ts"
+import type { JobCapability, SandboxCapability } from "../tool/context.ts"
 import { createFileLedger } from "../tool/ledger.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 import type { OutputLimits } from "../tool/tool.ts"
@@ -80,6 +80,8 @@ export interface SessionServices {
   registry: Registry
   permission: Permission
   jobs: JobCapability
+  /** The sandbox for the commands of an agent. */
+  sandbox(agent: Agent, scope: Scope): SandboxCapability
   policy(session: Session, agent: Agent): Policy
   /** Brings the grants that the policy reads up to date with the store. */
   loadGrants(session: Session): Promise<void>
@@ -155,6 +157,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       files,
       todo: createTodoCapability(session.id, store, recorder),
       jobs: services.jobs,
+      sandbox: services.sandbox(agent, scope),
       spillDirectory,
       signal,
       onEscape: services.onEscape,

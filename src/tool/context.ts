@@ -1,3 +1,4 @@
+import type { Command, ConfinedCommand } from "../sandbox/bounds.ts"
 import type { ModelRef } from "../schema/message.ts"
 import type { Todo } from "../schema/todo.ts"
 import type { SpillOpener } from "./spill.ts"
@@ -79,6 +80,17 @@ export interface Job {
   kill(): Promise<void>
 }
 
+/** Puts the bounds around a command that follow from the session's rules. */
+export interface SandboxCapability {
+  /** True where commands run in a sandbox. */
+  active(): Promise<boolean>
+  /**
+   * Undefined where commands run as they are. `text` is what the shell is given. Throws `SandboxError` where a sandbox is
+   * required and none works.
+   */
+  confine(command: Command & { text: string }): Promise<ConfinedCommand | undefined>
+}
+
 /** The tool's whole world: what it is not given here it does not have. */
 export interface ToolContext {
   sessionID: string
@@ -104,4 +116,6 @@ export interface ToolContext {
   /** Capabilities that only some hosts provide. */
   todo?: TodoCapability
   jobs?: JobCapability
+  /** Absent: commands run as they are. */
+  sandbox?: SandboxCapability
 }

@@ -19,6 +19,8 @@ export interface ProcessOptions {
   argv: readonly [string, ...string[]]
   cwd: string
   env: Readonly<Record<string, string | undefined>>
+  /** Descriptors of ours that the program inherits, as 3 and up. They stay open here. */
+  descriptors?: readonly number[]
   /** Standard output and standard error in the order of writing. The bytes are overwritten once it returns. */
   onOutput(bytes: Uint8Array): void
 }
@@ -108,7 +110,7 @@ async function spawnInto(
     cwd: options.cwd,
     env,
     detached: true,
-    stdio: ["ignore", pipe.write, pipe.write],
+    stdio: ["ignore", pipe.write, pipe.write, ...(options.descriptors ?? [])],
   })
   const { pid } = child
   if (pid !== undefined) return Object.assign(child, { pid })

@@ -21,6 +21,7 @@ test("the JSON Schema for editors names and describes every key", () => {
     "secrets",
     "pass_environment",
     "shell",
+    "sandbox",
     "retry",
     "timeout",
   ])

@@ -2,6 +2,8 @@ import { accessSync, constants, existsSync, mkdirSync } from "node:fs"
 import { defaultSearchEngine } from "../../builtin/support/default-search-engine.ts"
 import type { FileQuery } from "../../builtin/support/search-engine.ts"
 import { planCommand } from "../../permission/shell/plan.ts"
+import { probeSandbox } from "../../sandbox/probe.ts"
+import { openSandbox, type Sandbox } from "../../sandbox/wrap.ts"
 import { errorMessage } from "../../util/errors.ts"
 import { exitCode } from "../exit.ts"
 import { printJson, printLine } from "../print.ts"
@@ -29,17 +31,30 @@ export async function checkHealth(flags: FormatFlags): Promise<void> {
     await check("shell parser", checkParser),
     await check("tools", () => checkTools(place)),
     await check("model", () => checkModel(place)),
-    await check("sandbox", () => ({
-      status: "warn",
-      detail: "commands run without one: permission rules are all there is",
-    })),
   ]
+  const sandbox = openSandbox({
+    mode: place.config.config.sandbox ?? "auto",
+    platform: process.platform,
+    architecture: process.arch,
+    searchPath: place.environment.PATH ?? "",
+    worktree: place.worktree,
+  })
+  findings.push(await check("sandbox", () => checkSandbox(sandbox)))
+  const probes = (await sandbox.state()).works ? await probeSandbox(sandbox) : []
+  await sandbox.close()
   if (findings.some(({ status }) => status === "fail")) process.exitCode = exitCode.failed
-  if (flags.format === "json") return printJson({ findings })
+  if (flags.format === "json") return printJson({ findings, probes })
   const marks = { ok: "✓", warn: "!", fail: "✗" }
   for (const { check: name, status, detail } of findings)
     printLine(`${marks[status]} ${name.padEnd(14)} ${detail}`)
+  if (probes.length > 0) printLine("\nWhat a command in the sandbox was kept from, each attempted just now:")
+  for (const { attempt, outcome, detail } of probes)
+    printLine(
+      `${outcomeMarks[outcome]} ${outcome.padEnd(14)} ${attempt}${detail === undefined ? "" : ` (${detail})`}`,
+    )
 }
+
+const outcomeMarks = { enforced: "✓", "not enforced": "✗", untested: "?" }
 
 type Outcome = { status?: Finding["status"]; detail: string }
 
@@ -118,6 +133,16 @@ async function checkTools(place: Place): Promise<Outcome> {
     return { detail: `${tools.filter(({ offered }) => offered).length} of ${tools.length} offered` }
   } finally {
     await tackle.close()
+  }
+}
+
+async function checkSandbox({ mode, state }: Sandbox): Promise<Outcome> {
+  const found = await state()
+  if (found.works) return { detail: `${found.kind} (${mode})` }
+  if (mode === "require") throw new Error(`required, and none works: commands are refused. ${found.reason}`)
+  return {
+    status: "warn",
+    detail: `commands run without one: permission rules are all there is. ${found.reason}`,
   }
 }
 

@@ -1,0 +1,54 @@
+import { commandBounds } from "../permission/bounds.ts"
+import type { Scope } from "../permission/engine.ts"
+import { knownPrograms } from "../permission/shell/known-programs.ts"
+import { createTreeWatch, type TreeWatch } from "../permission/tree-watch.ts"
+import { type Sandbox, SandboxError } from "../sandbox/wrap.ts"
+import type { SandboxCapability } from "../tool/context.ts"
+
+/** What holds for the commands of all sessions. Paths absolute. */
+export interface SandboxSettings {
+  sandbox: Sandbox
+  home: string
+  temporary: readonly string[]
+  guarded: readonly string[]
+  secret: readonly string[]
+}
+
+/**
+ * The sandbox as the commands of one agent and session meet it: the bounds are made anew for each command, from the rules
+ * as they are then. `required`: without a sandbox the command is refused, whatever the mode.
+ */
+export function createSandboxFor(
+  settings: SandboxSettings,
+): (scope: Scope, options: { required: boolean }) => SandboxCapability {
+  const { sandbox, ...places } = settings
+  const trees = new Map<string, TreeWatch>()
+
+  function treeOf(worktree: string): TreeWatch {
+    const tree = trees.get(worktree) ?? createTreeWatch()
+    trees.set(worktree, tree)
+    return tree
+  }
+
+  return (scope, { required }) => {
+    const isRequired = required || sandbox.mode === "require"
+    return {
+      active: async () => (await sandbox.state()).works,
+      async confine({ text, ...command }) {
+        const state = await sandbox.state()
+        if (!state.works) {
+          if (isRequired) throw new SandboxError(state.reason)
+          return undefined
+        }
+        const bounds = commandBounds({
+          ...places,
+          policy: scope.policy(),
+          worktree: scope.worktree,
+          programs: await knownPrograms(text),
+          tree: treeOf(scope.worktree),
+        })
+        return sandbox.wrap(command, bounds)
+      },
+    }
+  }
+}

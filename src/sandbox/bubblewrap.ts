@@ -1,0 +1,127 @@
+import { closeSync, statSync, writeSync } from "node:fs"
+import { dirname } from "node:path"
+import { openPipe } from "../util/pipe.ts"
+import type { Bounds, Command, ConfinedCommand } from "./bounds.ts"
+import type { Relay } from "./host-proxy.ts"
+import type { Placeholders } from "./placeholders.ts"
+
+/** What bubblewrap needs beside the command. */
+export interface Bubblewrap {
+  /** The program, absolute. */
+  program: string
+  /** See `seccompFilter`. */
+  filter: Buffer
+  placeholders: Placeholders
+  /** The way to the proxy, where some hosts are open. */
+  relay?: Relay | undefined
+}
+
+/**
+ * The command under bubblewrap: a new view of the file system, new process numbers with a `/proc` of their own, no
+ * capabilities, no network but its own loopback where that is closed, and the filter for system calls.
+ *
+ * bubblewrap itself ends with the command, with its exit code; what the command left running goes on below the first
+ * process of the new numbers, which stays in the process group and ends when nothing is left. Killing that one ends
+ * everything inside. `--die-with-parent` would end jobs with the shell that started them, so it is not used.
+ */
+export async function underBubblewrap(
+  command: Command,
+  bounds: Bounds,
+  { program, filter, placeholders, relay }: Bubblewrap,
+): Promise<ConfinedCommand> {
+  const release = placeholders.hold(bounds.absent)
+  try {
+    const pipe = await filledPipe(filter)
+    const sharesNetwork = bounds.network === "open" || relay !== undefined
+    const inner = [program, ...namespaces(sharesNetwork), ...mounts(bounds)] as const
+    const rest = ["--seccomp", "3", "--", ...command.argv]
+    return {
+      argv: relay ? besideRelay(program, relay, [...inner, "--sync-fd", "4", ...rest]) : [...inner, ...rest],
+      env: relay ? { ...command.env, ...relay.environment } : command.env,
+      cwd: command.cwd,
+      descriptors: [pipe],
+      started: () => closeSync(pipe),
+      ended: release,
+    }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+/** The reading end of a pipe with these bytes in it: bubblewrap takes the filter from a descriptor. */
+async function filledPipe(bytes: Buffer): Promise<number> {
+  const { read, write } = await openPipe()
+  try {
+    writeSync(write, bytes)
+  } finally {
+    closeSync(write)
+  }
+  return read
+}
+
+function namespaces(sharesNetwork: boolean): string[] {
+  return [
+    "--unshare-user",
+    "--unshare-pid",
+    "--unshare-ipc",
+    ...(sharesNetwork ? [] : ["--unshare-net"]),
+    "--cap-drop",
+    "ALL",
+  ]
+}
+
+/** Everything read-only, then the bounds from the outside in, since a later mount covers an earlier one. */
+function mounts(bounds: Bounds): string[] {
+  const kinds = new Map<string, "writable" | "readOnly" | "hidden">()
+  for (const path of bounds.writable) kinds.set(path, "writable")
+  for (const path of [...bounds.readOnly, ...bounds.absent]) kinds.set(path, "readOnly")
+  for (const path of bounds.hidden) kinds.set(path, "hidden")
+
+  const args = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+  for (const path of [...kinds.keys()].sort()) {
+    if (isBelow(path, (parent) => kinds.get(parent) === "hidden")) continue
+    const kind = kinds.get(path)
+    if (kind === "writable") args.push("--bind-try", path, path)
+    else if (kind === "readOnly") args.push("--ro-bind-try", path, path)
+    else args.push(...hide(path))
+  }
+  return args
+}
+
+function isBelow(path: string, holds: (parent: string) => boolean): boolean {
+  for (let parent = dirname(path); parent !== dirname(parent); parent = dirname(parent)) {
+    if (holds(parent)) return true
+  }
+  return false
+}
+
+/** An empty directory, or a device that cannot be opened. What is not there has nothing to hide. */
+function hide(path: string): string[] {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (!found) return []
+  return found.isDirectory() ? ["--tmpfs", path, "--remount-ro", path] : ["--ro-bind", "/dev/null", path]
+}
+
+/**
+ * A network of its own for both the sandbox and the relay, which listens on the loopback there. The relay stays outside
+ * of the sandbox, whose filter refuses it the Unix socket of the proxy. The first process of the sandbox holds descriptor
+ * 4 until nothing is left in it; then the relay ends too.
+ */
+function besideRelay(
+  program: string,
+  { argv, port }: Relay,
+  sandbox: readonly string[],
+): [string, ...string[]] {
+  const script = [
+    `"\${@:2:$1}" & relay=$!`,
+    // It takes a moment to listen.
+    `for try in {1..200}; do (: <>/dev/tcp/127.0.0.1/${port}) 2>/dev/null && break; sleep 0.005; done`,
+    'exec 4> >(exec 3<&-; cat >/dev/null; kill "$relay")',
+    `"\${@:$1+2}"`,
+  ].join("\n")
+  // For root the kernel wants CAP_SETFCAP of whoever makes a further user namespace; the sandbox drops it.
+  const network = ["--unshare-user", "--unshare-net", "--cap-drop", "ALL", "--cap-add", "CAP_SETFCAP"]
+  const shell = ["--dev-bind", "/", "/", "--", "/bin/bash", "-c", script, "sandbox"]
+  return [program, ...network, ...shell, String(argv.length), ...argv, ...sandbox]
+}

@@ -1,0 +1,138 @@
+import { createServer, type IncomingMessage, request, type Server } from "node:http"
+import { connect } from "node:net"
+import type { Duplex } from "node:stream"
+import { pipeline } from "node:stream"
+import type { HostFilter } from "./bounds.ts"
+
+/** How a confined command gets to the proxy. */
+export interface Relay {
+  /** The program that listens inside and passes on to the proxy's Unix socket. */
+  argv: readonly string[]
+  /** Where it listens, on 127.0.0.1. */
+  port: number
+  /** Variables that tell programs of the proxy. */
+  environment: Readonly<Record<string, string>>
+}
+
+/** A proxy that lets through to some hosts. */
+export interface HostProxy {
+  /** Where it listens: a port of the loopback, or a Unix socket. */
+  readonly address: number | string
+  close(): Promise<void>
+}
+
+/**
+ * An HTTP proxy outside the sandbox: `CONNECT` for everything that is encrypted, plain requests passed on. It asks the
+ * filter for the name as it was requested and never looks into what is encrypted: a host that serves others can be used
+ * to reach them. Listens on a Unix socket where a path is given, else on a free port of 127.0.0.1.
+ */
+export async function startHostProxy(filter: HostFilter, socketPath?: string): Promise<HostProxy> {
+  const open = new Set<Duplex>()
+  const server = createServer((incoming, outgoing) => {
+    const target = plainTarget(incoming)
+    if (!target) return void outgoing.writeHead(400).end("This is a proxy.\n")
+    if (!filter.allows(hostName(target.hostname)))
+      return void outgoing.writeHead(403, refusedHeader).end(refusal(target.hostname))
+    const { host: _, "proxy-connection": __, "proxy-authorization": ___, ...headers } = incoming.headers
+    const forward = request(
+      target,
+      { method: incoming.method, headers: { ...headers, host: target.host } },
+      (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
+        pipeline(answer, outgoing, ignore)
+      },
+    )
+    forward.on("error", () => (outgoing.headersSent ? outgoing.destroy() : outgoing.writeHead(502).end()))
+    pipeline(incoming, forward, ignore)
+  })
+  server.on("connect", (incoming: IncomingMessage, client: Duplex, head: Buffer) => {
+    const target = tunnelTarget(incoming.url ?? "")
+    if (!target) return void client.end("HTTP/1.1 400 Bad Request\r\n\r\n")
+    if (!filter.allows(target.host)) {
+      return void client.end(
+        `HTTP/1.1 403 Forbidden\r\nX-Proxy-Error: blocked-by-rule\r\n\r\n${refusal(target.host)}`,
+      )
+    }
+    const remote = connect(target.port, target.host, () => {
+      client.write("HTTP/1.1 200 Connection Established\r\n\r\n")
+      remote.write(head)
+      pipeline(client, remote, client, ignore)
+    })
+    track(remote)
+    remote.once("error", () => client.destroy())
+    client.once("error", () => remote.destroy())
+  })
+  server.on("connection", track)
+
+  function track(socket: Duplex): void {
+    open.add(socket)
+    socket.once("close", () => open.delete(socket))
+  }
+
+  await listen(server, socketPath)
+  // What a command needs keeps us running by itself.
+  server.unref()
+  const address = server.address()
+  return {
+    address: typeof address === "object" && address !== null ? address.port : (socketPath ?? ""),
+    close() {
+      for (const socket of open) socket.destroy()
+      return new Promise((resolve) => server.close(() => resolve()))
+    },
+  }
+}
+
+/** What programs look at to find a proxy, in both spellings. The loopback is reached without it. */
+export function proxyVariables(port: number): Record<string, string> {
+  const url = `http://127.0.0.1:${port}`
+  const direct = "localhost,127.0.0.1,::1"
+  return Object.fromEntries(
+    [
+      ["http_proxy", url],
+      ["https_proxy", url],
+      ["all_proxy", url],
+      ["no_proxy", direct],
+    ].flatMap(([name = "", value = ""]) => [
+      [name, value],
+      [name.toUpperCase(), value],
+    ]),
+  )
+}
+
+function listen(server: Server, path: string | undefined): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  server.once("error", reject)
+  if (path === undefined) server.listen(0, "127.0.0.1", resolve)
+  else server.listen(path, resolve)
+  return promise
+}
+
+/** The address of a plain request to a proxy; undefined for anything else. */
+function plainTarget({ url = "" }: IncomingMessage): URL | undefined {
+  const target = URL.parse(url)
+  return target?.protocol === "http:" ? target : undefined
+}
+
+/** Host and port of a `CONNECT`. Read as a URL would be, so that no spelling means one host here and another there. */
+function tunnelTarget(authority: string): { host: string; port: number } | undefined {
+  const port = /:(\d{1,5})$/.exec(authority)?.[1]
+  const url = port === undefined ? null : URL.parse(`https://${authority}/`)
+  if (url?.username !== "" || url.password !== "" || url.pathname !== "/") return undefined
+  return { host: hostName(url.hostname), port: Number(port) }
+}
+
+function hostName(name: string): string {
+  return name
+    .toLowerCase()
+    .replace(/^\[|\]$/g, "")
+    .replace(/\.$/, "")
+}
+
+const refusedHeader = { "x-proxy-error": "blocked-by-rule" }
+
+function refusal(host: string): string {
+  return `No rule opens ${host} (permission "network").\n`
+}
+
+/** Both ends are closed by then; whoever sent or waited sees that. */
+function ignore(): void {}

@@ -1,0 +1,62 @@
+import type { Bounds, Command, ConfinedCommand } from "./bounds.ts"
+
+/** Part of every macOS. */
+export const seatbeltProgram = "/usr/bin/sandbox-exec"
+
+/**
+ * The command under macOS' Seatbelt. Its rules go by name and not by what exists, so that nothing has to stand in for a
+ * path that is not there. `proxyPort`: where the proxy listens while some hosts are open.
+ */
+export function underSeatbelt(
+  command: Command,
+  bounds: Bounds,
+  proxy?: { port: number; environment: Readonly<Record<string, string>> },
+): ConfinedCommand {
+  return {
+    argv: [seatbeltProgram, "-p", seatbeltProfile(bounds, proxy?.port), ...command.argv],
+    env: proxy ? { ...command.env, ...proxy.environment } : command.env,
+    cwd: command.cwd,
+    descriptors: [],
+    started: () => {},
+    ended: () => {},
+  }
+}
+
+/** The rules in Seatbelt's language. The last that matches holds. */
+export function seatbeltProfile(bounds: Bounds, proxyPort?: number): string {
+  // Deeper paths later, as with mounts: they are the more special word.
+  const paths = [
+    ...bounds.writable.map((path) => ({ path, rule: "(allow file-write*" })),
+    ...[...bounds.readOnly, ...bounds.absent].map((path) => ({ path, rule: "(deny file-write*" })),
+  ].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : a.rule < b.rule ? -1 : 1))
+  return [
+    "(version 1)",
+    "(allow default)",
+    "(deny file-write*)",
+    '(allow file-write* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty") (literal "/dev/dtracehelper"))',
+    '(allow file-write* (regex #"^/dev/fd/") (regex #"^/dev/ttys") (literal "/dev/ptmx"))',
+    ...paths.map(({ path, rule }) => `${rule} (subpath ${quote(path)}))`),
+    ...bounds.hidden.map((path) => `(deny file-read* file-write* (subpath ${quote(path)}))`),
+    ...network(bounds, proxyPort),
+    // What runs elsewhere and acts for whoever asks it.
+    "(deny appleevent-send)",
+    "(deny process-info* (target others))",
+    "(deny signal (target others))",
+    "(allow signal (target same-sandbox))",
+    "(allow process-info* (target same-sandbox))",
+  ].join("\n")
+}
+
+function network({ network: allowed }: Bounds, proxyPort: number | undefined): string[] {
+  if (allowed === "open") return ["(deny network-outbound (remote unix-socket))"]
+  return [
+    "(deny network*)",
+    '(allow network-bind network-inbound (local ip "localhost:*"))',
+    // The loopback belongs to the whole machine here.
+    ...(proxyPort === undefined ? [] : [`(allow network-outbound (remote ip "localhost:${proxyPort}"))`]),
+  ]
+}
+
+function quote(path: string): string {
+  return `"${path.replaceAll(/["\\]/g, "\\$&")}"`
+}
