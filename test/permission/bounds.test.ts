@@ -1,0 +1,223 @@
+import { mkdir, symlink, writeFile } from "node:fs/promises"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { commandBounds } from "../../src/permission/bounds.ts"
+import { defaultRules } from "../../src/permission/defaults.ts"
+import type { Layer } from "../../src/permission/policy.ts"
+import { type PermissionConfig, rulesFromObject } from "../../src/permission/rules.ts"
+import { knownPrograms } from "../../src/permission/shell/known-programs.ts"
+import { createTreeWatch, type TreeWatch } from "../../src/permission/tree-watch.ts"
+import type { Bounds } from "../../src/sandbox/bounds.ts"
+import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
+
+let project: TemporaryProject
+let home: TemporaryProject
+let tree: TreeWatch
+beforeEach(async () => {
+  project = await temporaryProject({
+    "src/a.ts": "",
+    ".env": "",
+    ".vscode/settings.json": "",
+    "sub/.env.local": "",
+  })
+  home = await temporaryProject({ ".ssh/id": "", ".aws/credentials": "", "notes/n": "" })
+  tree = createTreeWatch()
+})
+afterEach(async () => {
+  await project.remove()
+  await home.remove()
+})
+
+function bounds(permission: PermissionConfig = {}, more: { layers?: Layer[]; git?: boolean } = {}): Bounds {
+  return commandBounds({
+    policy: {
+      layers: [
+        { name: "defaults", rules: defaultRules() },
+        { name: "user", rules: rulesFromObject(permission) },
+        ...(more.layers ?? []),
+      ],
+    },
+    worktree: project.directory,
+    home: home.directory,
+    temporary: ["/tmp", "/nonexistent"],
+    guarded: [home.path("notes"), home.path("gone")],
+    secret: [],
+    programs: { known: more.git === true, git: more.git === true },
+    tree,
+  })
+}
+
+describe("without rules", () => {
+  test("the project and temporary files can be written, protected files and the engine's not", () => {
+    const { writable, readOnly, absent, network } = bounds()
+    expect(writable).toEqual([project.directory, "/tmp"])
+    expect(readOnly.toSorted()).toEqual(
+      [
+        project.path(".env"),
+        project.path(".vscode"),
+        project.path("sub/.env.local"),
+        home.path("notes"),
+      ].sort(),
+    )
+    expect(absent).toEqual([project.path(".git"), project.path(".tackle")])
+    expect(network).toBe("closed")
+  })
+
+  test("secrets of the project and of the home directory are hidden", () => {
+    expect(bounds().hidden.toSorted()).toEqual(
+      [project.path(".env"), project.path("sub/.env.local"), home.path(".ssh"), home.path(".aws")].sort(),
+    )
+  })
+
+  test("what came into being since the last command is seen, and what went is not", async () => {
+    bounds()
+    await project.write("sub/deep/er/.env", "")
+    await project.write("AGENTS.md", "")
+    expect(bounds().hidden).toContain(project.path("sub/deep/er/.env"))
+    expect(bounds().readOnly).toContain(project.path("AGENTS.md"))
+    await mkdir(project.path(".git"))
+    expect(bounds().readOnly).toContain(project.path(".git"))
+    expect(bounds().absent).toEqual([project.path(".tackle")])
+  })
+
+  test("the programs of node_modules/.bin cannot be replaced, and what else lies there can", async () => {
+    await project.write("node_modules/.bin/x", "")
+    await project.write("node_modules/p/.env", "")
+    expect(bounds().readOnly).toContain(project.path("node_modules/.bin"))
+  })
+
+  test("a worktree behind a link is bound where it really is", async () => {
+    await symlink(project.directory, home.path("link"))
+    const { writable } = commandBounds({
+      policy: { layers: [{ name: "defaults", rules: defaultRules() }] },
+      worktree: home.path("link"),
+      home: home.directory,
+      temporary: [],
+      guarded: [],
+      secret: [],
+      programs: { known: false, git: false },
+      tree,
+    })
+    expect(writable).toEqual([project.directory])
+  })
+})
+
+describe("rules", () => {
+  test("a rule opens a protected file or a secret by naming it, not by covering it", () => {
+    const named = bounds({
+      edit: { ".vscode/*": "allow", ".env": "allow" },
+      read: { ".env": "allow", "~/.ssh/*": "allow" },
+    })
+    expect(named.readOnly).not.toContain(project.path(".env"))
+    expect(named.hidden).not.toContain(project.path(".env"))
+    expect(named.hidden).not.toContain(home.path(".ssh"))
+    const covered = bounds({ edit: "allow", read: "allow" })
+    expect(covered.readOnly).toContain(project.path(".vscode"))
+    expect(covered.hidden).toEqual(expect.arrayContaining([project.path(".env"), home.path(".ssh")]))
+  })
+
+  test("what is denied for edit cannot be written, what is denied for read cannot be read", () => {
+    const { readOnly, hidden } = bounds({
+      edit: { "src/*": "deny" },
+      read: { "sub/**": "deny", "~/notes/**": "deny" },
+    })
+    expect(readOnly).toContain(project.path("src/a.ts"))
+    expect(hidden).toEqual(expect.arrayContaining([project.path("sub/.env.local"), home.path("notes")]))
+  })
+
+  test("where edit is denied as a whole nothing of the project can be written", () => {
+    const { writable, readOnly, absent } = bounds({ edit: "deny" }, { git: true })
+    expect(writable).toEqual(["/tmp"])
+    expect(readOnly).toContain(project.directory)
+    expect(absent).toEqual([])
+  })
+
+  test("a place outside that a rule for edit names by its path can be written", async () => {
+    await mkdir(home.path("other"))
+    expect(bounds({ edit: { "~/other/**": "allow", "/nonexistent/**": "allow" } }).writable).toContain(
+      home.path("other"),
+    )
+    expect(bounds({ edit: { "~/other/**": "ask" } }).writable).not.toContain(home.path("other"))
+  })
+
+  test("hosts are opened by the name of the permission alone, the last match wins, what asks stays closed", () => {
+    const network = (permission: PermissionConfig, layers?: Layer[]) =>
+      bounds(permission, layers ? { layers } : {}).network
+    expect(network({ "*": "allow" })).toBe("closed")
+    expect(network({ network: "ask" })).toBe("closed")
+    expect(network({ network: { "*": "deny" } })).toBe("closed")
+    expect(network({ network: "allow" })).toBe("open")
+    const some = network({ network: { "*": "deny", "*.example.org": "allow", "bad.example.org": "ask" } })
+    if (typeof some !== "object") throw new Error("a filter was expected")
+    const asked = ["a.example.org", "example.org", "bad.example.org", "example.org.evil.test", ""]
+    expect(asked.filter((host) => some.allows(host))).toEqual(["a.example.org"])
+    const untrusted: Layer = {
+      name: "project",
+      tightenOnly: true,
+      rules: rulesFromObject({ network: "allow" }),
+    }
+    const closed = network({ network: "deny" }, [untrusted])
+    expect(typeof closed === "object" && closed.allows("x")).toBe(false)
+  })
+})
+
+describe("git by itself", () => {
+  test("gets its repository, but for what makes it run something", async () => {
+    const repository = await temporaryProject({ ".env": "", a: "" }, { git: true })
+    await mkdir(repository.path(".git/hooks"), { recursive: true })
+    const { writable, readOnly, hidden } = commandBounds({
+      policy: { layers: [{ name: "defaults", rules: defaultRules() }] },
+      worktree: repository.directory,
+      home: home.directory,
+      temporary: [],
+      guarded: [],
+      secret: [],
+      programs: { known: true, git: true },
+      tree,
+    })
+    await repository.remove()
+    expect(writable).toContain(repository.path(".git"))
+    expect(readOnly).toEqual(
+      expect.arrayContaining([repository.path(".git/config"), repository.path(".git/hooks")]),
+    )
+    expect(readOnly).not.toContain(repository.path(".git"))
+    expect(hidden).not.toContain(repository.path(".env"))
+  })
+
+  test("of a linked worktree it is the one that the .git file names", async () => {
+    await project.write("main/.git/worktrees/w/commondir", "../..\n")
+    await project.write("main/.git/hooks/x", "")
+    await writeFile(project.path(".git"), `gitdir: ${project.path("main/.git/worktrees/w")}\n`)
+    const { writable, readOnly } = bounds({}, { git: true })
+    expect(writable).toEqual(
+      expect.arrayContaining([project.path("main/.git/worktrees/w"), project.path("main/.git")]),
+    )
+    expect(readOnly).toContain(project.path("main/.git/hooks"))
+  })
+
+  test.each([
+    ["git commit -m x", true, true],
+    ["git add -A && git commit -m 'a b' && git log --oneline | cat", true, true],
+    ["git status", true, false],
+    ["ls && cat a", true, false],
+    ['git commit -m "$(cat a)"', true, true],
+    ["git -c core.hooksPath=. commit -m x", false, false],
+    ["git --exec-path=. commit", false, false],
+    ["GIT_DIR=x git commit -m x", false, false],
+    ["git rebase --exec ./x main", false, false],
+    ["git rebase -x ./x main", false, false],
+    ["git rebase --ex=./x main", false, false],
+    ["git submodule foreach ./x", false, false],
+    ["git config core.fsmonitor ./x", false, false],
+    ["git fetch --upload-pack=./x o", false, false],
+    ["git commit -m x; ./x", false, false],
+    ["git commit -m x > .git/config", false, false],
+    ["git commit -m x | tee .git/commondir", false, false],
+    ["./git commit -m x", false, false],
+    ["git $X", false, false],
+    ["git ci", false, false],
+    ["env git commit -m x", false, false],
+    ["git commit -m x &&", false, false],
+  ])("%s: known %s, changes the repository %s", async (text, known, git) => {
+    expect(await knownPrograms(text)).toEqual({ known, git })
+  })
+})
