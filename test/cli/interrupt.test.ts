@@ -15,6 +15,8 @@ async function createSlowMachine(): Promise<Machine> {
       if (prompt === "be silent") return { fault: "hang" }
       return { text: "Here I am." }
     },
+    // The command tells the numbers of its processes, which mean nothing outside of a sandbox.
+    config: { sandbox: "off" },
   })
 }
 

@@ -90,6 +90,8 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
   test("Ctrl-C ends the run with 130 and leaves the terminal as it was: at a question and in a command", async () => {
     const machine = await createMachine({
       script: ({ body }) => atStep(body, [{ calls: [bash("echo $$ > pid; sleep 300")] }]),
+      // The number of a process means nothing outside of a sandbox.
+      config: { sandbox: "off" },
     })
     const terminal = await openTerminal(machine)
     await terminal.tackle("run", "wait")

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest"
 import type { Bounds, Network } from "../../src/sandbox/bounds.ts"
 import { openSandbox, type Sandbox, SandboxError, startConfined } from "../../src/sandbox/wrap.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
+import { killOrphans } from "../../src/util/process-tree.ts"
 import { describeSandboxed, sandboxHere } from "./here.ts"
 
 let project: TemporaryProject
@@ -91,6 +92,24 @@ await describeSandboxed("a command under the sandbox", () => {
         .filter((line) => /TOKEN|KEY|SOCK/.test(line))
         .sort(),
     ).toEqual(["MONKEY=4", "TOKENS_MAX=5"])
+  })
+
+  test("what a process that was killed left in it is found and ended by a later one", async () => {
+    const confined = await sandbox.wrap(
+      {
+        argv: ["/bin/bash", "-c", "setsid -f sleep 300.6; exit 0"],
+        env: { PATH: process.env.PATH },
+        cwd: project.directory,
+      },
+      { writable: [], readOnly: [], hidden: [], absent: [], network: "closed" },
+    )
+    const child = await startConfined(confined, () => {})
+    await child.exited
+    expect(child.running()).toBe(true)
+    if (!child.identity) throw new Error("the system tells no identity")
+    expect(await killOrphans(child.identity)).toBe(true)
+    expect(child.running()).toBe(false)
+    confined.ended()
   })
 
   test("a command that goes on keeps its bounds, and nothing is left of it once it is killed", async () => {

@@ -49,10 +49,11 @@ test("an interrupt at any event settles every part, ends once, and leaves a sess
     const seen: TackleEvent[] = []
     // Questions are part of the way: each is answered a moment later, or never.
     engine.tackle.on("permission.asked", (request) => setImmediate(() => void request.reply("once")))
-    engine.tackle.subscribe((event) => {
+    const stop = engine.tackle.subscribe((event) => {
       if (seen.push(event) === at + 1) void session.abort()
     })
     const end = await session.prompt("go").completed
+    stop()
     const ends = seen.filter(({ type }) => type === "run.completed")
     expect(ends).toEqual([end])
     expect(seen.at(-1)).toEqual(end)
