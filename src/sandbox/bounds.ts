@@ -35,6 +35,8 @@ export interface Command {
 export interface ConfinedCommand extends Command {
   /** Descriptors that the program inherits, as 3 and up. */
   descriptors: readonly number[]
+  /** Its output stays open until nothing of it runs any more. */
+  holdsOutput: boolean
   /** To be called once it was started, or could not be. */
   started(): void
   /** To be called when nothing of it runs any more. */

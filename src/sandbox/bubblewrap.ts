@@ -40,6 +40,8 @@ export async function underBubblewrap(
       env: relay ? { ...command.env, ...relay.environment } : command.env,
       cwd: command.cwd,
       descriptors: [pipe],
+      // The first process inside keeps it, and ends last.
+      holdsOutput: true,
       started: () => closeSync(pipe),
       ended: release,
     }
@@ -120,8 +122,10 @@ function besideRelay(
     'exec 4> >(exec 3<&-; cat >/dev/null; kill "$relay")',
     `"\${@:$1+2}"`,
   ].join("\n")
-  // For root the kernel wants CAP_SETFCAP of whoever makes a further user namespace; the sandbox drops it.
-  const network = ["--unshare-user", "--unshare-net", "--cap-drop", "ALL", "--cap-add", "CAP_SETFCAP"]
+  // Of root the kernel wants CAP_SETFCAP to make a further user namespace; with anyone else bubblewrap takes none. The
+  // sandbox drops it.
+  const network = ["--unshare-user", "--unshare-net", "--cap-drop", "ALL"]
+  if (process.getuid?.() === 0) network.push("--cap-add", "CAP_SETFCAP")
   const shell = ["--dev-bind", "/", "/", "--", "/bin/bash", "-c", script, "sandbox"]
   return [program, ...network, ...shell, String(argv.length), ...argv, ...sandbox]
 }

@@ -17,6 +17,7 @@ export function underSeatbelt(
     env: proxy ? { ...command.env, ...proxy.environment } : command.env,
     cwd: command.cwd,
     descriptors: [],
+    holdsOutput: false,
     started: () => {},
     ended: () => {},
   }

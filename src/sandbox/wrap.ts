@@ -8,8 +8,9 @@ import { type RunningProcess, startProcess } from "../util/process.ts"
 import type { Bounds, Command, ConfinedCommand, HostFilter } from "./bounds.ts"
 import { type Bubblewrap, underBubblewrap } from "./bubblewrap.ts"
 import { scrubEnvironment } from "./environment.ts"
-import { type HostProxy, proxyVariables, type Relay, startHostProxy } from "./host-proxy.ts"
+import type { HostProxy, Relay } from "./host-proxy.ts"
 import { createPlaceholders } from "./placeholders.ts"
+import { proxyVariables } from "./proxy-variables.ts"
 import { seatbeltProgram, underSeatbelt } from "./seatbelt.ts"
 import { seccompFilter } from "./seccomp.ts"
 
@@ -18,8 +19,10 @@ export type SandboxMode = "auto" | "require" | "off"
 
 export type SandboxKind = "bubblewrap" | "seatbelt"
 
-/** Whether there is a sandbox here; if not, why, and what would help. */
-export type SandboxState = { works: true; kind: SandboxKind } | { works: false; reason: string }
+/** Whether there is a sandbox here; if not, why, and what would help. `lacks`: what it cannot do, and what would help. */
+export type SandboxState =
+  | { works: true; kind: SandboxKind; lacks?: string }
+  | { works: false; reason: string }
 
 /** Puts bounds around commands. One for each engine. */
 export interface Sandbox {
@@ -73,7 +76,8 @@ export function openSandbox(options: SandboxOptions): Sandbox {
     try {
       const confined = await confine({ argv: ["/bin/sh", "-c", ":"], env: {}, cwd: "/" }, nothing)
       await runOnce(confined)
-      return { works: true, kind: means.kind }
+      if (means.kind === "seatbelt" || means.socat !== undefined) return { works: true, kind: means.kind }
+      return { works: true, kind: means.kind, lacks: "single hosts stay closed without socat: install it" }
     } catch (error) {
       return {
         works: false,
@@ -106,7 +110,8 @@ export function openSandbox(options: SandboxOptions): Sandbox {
     const known = proxies.get(filter.key)
     if (known) return known
     const socket = options.platform === "darwin" ? undefined : join(ownDirectory(), `${proxies.size}.sock`)
-    const proxy = startHostProxy(filter, socket)
+    // Node's HTTP is loaded where a host is open, and nowhere else.
+    const proxy = import("./host-proxy.ts").then(({ startHostProxy }) => startHostProxy(filter, socket))
     proxies.set(filter.key, proxy)
     return proxy
   }

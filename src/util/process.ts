@@ -21,6 +21,8 @@ export interface ProcessOptions {
   env: Readonly<Record<string, string | undefined>>
   /** Descriptors of ours that the program inherits, as 3 and up. They stay open here. */
   descriptors?: readonly number[]
+  /** The output stays open until nothing runs any more, whatever a program does: no need to look for its group. */
+  holdsOutput?: boolean
   /** Standard output and standard error in the order of writing. The bytes are overwritten once it returns. */
   onOutput(bytes: Uint8Array): void
 }
@@ -85,7 +87,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
     identity: identifyTree(tree),
     exited: exitOf(child),
     closed: output.closed,
-    running: () => output.open() || isGroupAlive(tree.group),
+    running: () => output.open() || (!options.holdsOutput && isGroupAlive(tree.group)),
     async kill() {
       await killTree(tree)
       // What was written last is still to be read; only what could not be ended holds the pipe open now.

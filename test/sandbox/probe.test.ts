@@ -24,7 +24,13 @@ test("the probes see where nothing holds: without a sandbox each attempt gets th
     mode: "auto",
     present: true,
     state: async () => ({ works: true, kind: "bubblewrap" }),
-    wrap: async (command) => ({ ...command, descriptors: [], started: () => {}, ended: () => {} }),
+    wrap: async (command) => ({
+      ...command,
+      descriptors: [],
+      holdsOutput: false,
+      started: () => {},
+      ended: () => {},
+    }),
     close: async () => {},
   }
   const results = await probeSandbox(none)

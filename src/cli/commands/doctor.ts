@@ -138,6 +138,7 @@ async function checkTools(place: Place): Promise<Outcome> {
 
 async function checkSandbox({ mode, state }: Sandbox): Promise<Outcome> {
   const found = await state()
+  if (found.works && found.lacks) return { status: "warn", detail: `${found.kind} (${mode}); ${found.lacks}` }
   if (found.works) return { detail: `${found.kind} (${mode})` }
   if (mode === "require") throw new Error(`required, and none works: commands are refused. ${found.reason}`)
   return {
