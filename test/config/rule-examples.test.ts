@@ -53,11 +53,11 @@ test("other rules of the file count, those of other files do not", async () => {
 })
 
 test("an agent's examples are held against its own rules and bounds", async () => {
-  const rule = { "npm test": { action: "allow", examples: { allow: ["npm test"], deny: ["npm publish"] } } }
-  place.write(user, { agent: { plan: { permission: { bash: rule } } } })
+  const rule = { "src/*": { action: "allow", examples: { allow: ["src/a.ts"], deny: ["lib/a.ts"] } } }
+  place.write(user, { agent: { plan: { permission: { edit: rule } } } })
   expect((await place.load()).agentPermission.plan).toHaveLength(1)
-  place.write(user, { agent: { build: { permission: { bash: rule } } } })
-  expect(await failure()).toContain("agent.build.permission.bash.npm test.examples.deny[0]: this asks")
+  place.write(user, { agent: { build: { permission: { edit: rule } } } })
+  expect(await failure()).toContain("agent.build.permission.edit.src/*.examples.deny[0]: this asks")
 })
 
 test("TOML has the same shape", async () => {
