@@ -207,6 +207,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     architecture: process.arch,
     searchPath: environment.PATH ?? "",
     worktree,
+    passEnvironment: options.passEnvironment ?? [],
   })
   const sandboxFor = createSandboxFor({
     sandbox,

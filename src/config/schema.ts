@@ -70,7 +70,7 @@ export const ConfigFile = z.strictObject({
   pass_environment: z
     .array(z.string().min(1))
     .optional()
-    .describe("Environment variables that commands get although they hold the key of a provider"),
+    .describe("Environment variables that commands get although they hold a key"),
   shell: z
     .string()
     .optional()

@@ -1,12 +1,14 @@
 /**
  * The variables without those that lead out of a sandbox: sockets of agents and daemons, and what is named like a
- * credential. Where the network is closed a credential serves nothing but theft.
+ * credential. Where the network is closed a credential serves nothing but theft. What is `passed` stays.
  */
 export function scrubEnvironment(
   environment: Readonly<Record<string, string | undefined>>,
+  passed: readonly string[] = [],
 ): Record<string, string | undefined> {
+  const leavesOut = (name: string) => ways.has(name) || credential.test(name)
   return Object.fromEntries(
-    Object.entries(environment).filter(([name]) => !ways.has(name) && !credential.test(name)),
+    Object.entries(environment).filter(([name]) => passed.includes(name) || !leavesOut(name)),
   )
 }
 

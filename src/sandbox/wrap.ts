@@ -55,6 +55,8 @@ export interface SandboxOptions {
   /** Where programs are looked for. Those inside the worktree are never taken. */
   searchPath: string
   worktree: string
+  /** Variables that commands keep though they are named like credentials. */
+  passEnvironment?: readonly string[]
 }
 
 /** Port of the relay inside: each command has a loopback of its own. */
@@ -88,7 +90,7 @@ export function openSandbox(options: SandboxOptions): Sandbox {
 
   async function confine(command: Command, bounds: Bounds): Promise<ConfinedCommand> {
     if ("fault" in means) throw new SandboxError(means.fault)
-    const scrubbed = { ...command, env: scrubEnvironment(command.env) }
+    const scrubbed = { ...command, env: scrubEnvironment(command.env, options.passEnvironment) }
     const filter = typeof bounds.network === "object" ? bounds.network : undefined
     if (means.kind === "seatbelt") {
       const address = filter && (await proxyFor(filter)).address

@@ -28,7 +28,13 @@ test("the value of a secret is nowhere in what a call shows or stores", async ()
       },
       { text: "Done." },
     ],
-    { permission: { "*": "allow" }, environment, secrets: ["DEPLOY_TOKEN"], tools: [leaky] },
+    {
+      permission: { "*": "allow" },
+      environment,
+      secrets: ["DEPLOY_TOKEN"],
+      passEnvironment: ["DEPLOY_TOKEN"],
+      tools: [leaky],
+    },
   )
   const { session, events } = await run(engine)
   const [bash, failed] = await toolParts(session)
