@@ -7,7 +7,8 @@ import type { Check, Scope } from "../request.ts"
 import { commandFileChecks, placesOf, plannedFileChecks } from "./command-files.ts"
 import { type CommandPlace, commandForms, coversAll, expandWord } from "./command-forms.ts"
 import { crudeForms } from "./crude-forms.ts"
-import { repositoryFault } from "./git-repository.ts"
+import { trackedPaths } from "./git-index.ts"
+import { findRepository, repositoryFault } from "./git-repository.ts"
 import { maxCommandLength, type PlannedCommand, planCommand, type ShellPlan } from "./plan.ts"
 import { type Proof, proveReadOnly } from "./read-only.ts"
 import { filesNeedingLeave } from "./recursive-read.ts"
@@ -59,6 +60,10 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     files.push(...(await commandFileChecks(command, directories, place)))
     const proof = proofs.get(command)
     if (!proof || (proof.git && !(wholeProved && (await isPlainRepository(directories))))) continue
+    if (proof.showsTracked && (await tracksFilesNeedingLeave(directories, place, policy))) {
+      check.reason = "it may show files that the repository tracks and that need leave to be read"
+      continue
+    }
     const found = proof.recursive
       ? await recursiveReads({ proof, hidden: proof.recursive.hidden, directories, place, policy })
       : []
@@ -111,6 +116,33 @@ async function isPlainRepository(directories: readonly string[] | undefined): Pr
   return directories !== undefined
 }
 
+/** True where git may show such a file, or where what it tracks cannot be told. Of the past it shows any it ever tracked. */
+async function tracksFilesNeedingLeave(
+  directories: readonly string[] | undefined,
+  place: CommandPlace,
+  policy: Policy,
+): Promise<boolean> {
+  const needsLeave = leaveTest(place, policy)
+  for (const directory of directories ?? []) {
+    const repository = await findRepository(directory)
+    if (!repository) continue
+    const paths = await trackedPaths(repository.gitDirectory)
+    if (!paths || paths.some((path) => needsLeave(join(repository.root, path)))) return true
+  }
+  return false
+}
+
+/** Tells the files that are not free to be read. */
+function leaveTest(place: CommandPlace, policy: Policy): (path: string) => boolean {
+  return (path) => {
+    const relative = fromRoot(path, place)
+    return (
+      protectionOf(relative, "read") !== undefined ||
+      judge(policy, "read", [relative, path]).action !== "allow"
+    )
+  }
+}
+
 /** The checks for files below the directories that a command reads whole; undefined where they cannot be known. */
 async function recursiveReads(search: {
   proof: Proof
@@ -121,13 +153,7 @@ async function recursiveReads(search: {
 }): Promise<Check[] | undefined> {
   const { proof, hidden, directories, place, policy } = search
   if (!directories) return undefined
-  const needsLeave = (path: string) => {
-    const relative = fromRoot(path, place)
-    return (
-      protectionOf(relative, "read") !== undefined ||
-      judge(policy, "read", [relative, path]).action !== "allow"
-    )
-  }
+  const needsLeave = leaveTest(place, policy)
   const words = proof.files.length > 0 ? proof.files : [literalWord(".")]
   const roots = words.flatMap((word) => placesOf(expandWord(word, place.home), word, directories) ?? [])
   const checks: Check[] = []

@@ -22,6 +22,17 @@ export async function repositoryFault(directory: string): Promise<string | undef
   }
 }
 
+/** The root and the `.git` directory of the repository that a directory belongs to; undefined where there is none. */
+export async function findRepository(
+  directory: string,
+): Promise<{ root: string; gitDirectory: string } | undefined> {
+  for (let place = resolve(directory); ; place = dirname(place)) {
+    const found = await findGitDirectory(place)
+    if (found !== undefined && found !== "unclear") return { root: place, gitDirectory: found }
+    if (place === dirname(place)) return undefined
+  }
+}
+
 /** Sections that hold no names of programs, or only those that the hardened environment overrides. */
 const harmlessSections = new Set([
   "advice",

@@ -10,6 +10,8 @@ export interface Proof {
   recursive?: { hidden: boolean }
   /** It is git: it has to run with the hardened environment. */
   git: boolean
+  /** It is git and shows what stands in files, any that it tracks. */
+  showsTracked?: boolean
 }
 
 /**
@@ -265,10 +267,32 @@ function proveGit(words: readonly Word[]): Proof | undefined {
   const global = scanArguments(words, { options: "-P --no-pager --no-optional-locks", stopsAtOperand: true })
   const [subcommand, ...rest] = global.operands
   if (global.unknown || !subcommand) return undefined
-  const proof = prove(gitSubcommands.get(subcommand.text), rest)
-  if (!proof) return undefined
+  const program = gitSubcommands.get(subcommand.text)
+  const proof = prove(program, rest)
+  if (!program || !proof) return undefined
+  const options = scanArguments(rest, program).options.map(({ name }) => name)
   // `HEAD:name` and `:name` are files of a commit or the index.
   const named = proof.files.filter((word) => word.text.includes(":"))
   const inside = named.map((word) => ({ ...word, text: word.text.slice(word.text.indexOf(":") + 1) }))
-  return { ...proof, files: [...proof.files, ...inside], git: true }
+  const showsTracked = showsContents(subcommand.text, options)
+  return { ...proof, files: [...proof.files, ...inside], git: true, showsTracked }
 }
+
+/** True where lines of files are among what git prints, and not just their names or counts. */
+function showsContents(subcommand: string, options: readonly string[]): boolean {
+  if (subcommand === "status") return options.some((name) => /^(?:-v|--verbose)/.test(name))
+  if (options.some((name) => patchOptions.has(name))) return true
+  return (subcommand === "diff" || subcommand === "show") && !options.some((name) => summaryOptions.has(name))
+}
+
+const patchOptions = new Set(
+  "-p -u -U -W -L -c --patch --patch-with-stat --unified --function-context --cc --binary --check --word-diff --word-diff-regex".split(
+    " ",
+  ),
+)
+
+const summaryOptions = new Set(
+  "-s -q --no-patch --quiet --stat --numstat --shortstat --dirstat --summary --compact-summary --name-only --name-status --raw".split(
+    " ",
+  ),
+)

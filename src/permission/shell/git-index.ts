@@ -1,0 +1,70 @@
+import { readFile, stat } from "node:fs/promises"
+import { join } from "node:path"
+import { systemCode } from "../../util/errors.ts"
+
+/** A larger index is not read, in bytes: about half a million files. */
+const maxBytes = 64 * 1024 * 1024
+
+/** Stat fields, a SHA-1 and the flags of an entry, in bytes (gitformat-index, versions 2 to 4). */
+const entryHead = 62
+const extendedFlag = 0x4000
+/** The bits of the flags that hold the length of the name; all of them set: so long or longer. */
+const nameLengths = 0xfff
+
+/**
+ * The paths that a repository tracks, from its root: what git may show of the present state. Empty where nothing was
+ * ever added; undefined where the index cannot be read or is of a kind that is not understood.
+ */
+export async function trackedPaths(gitDirectory: string): Promise<string[] | undefined> {
+  const file = join(gitDirectory, "index")
+  try {
+    if ((await stat(file)).size > maxBytes) return undefined
+    return parseIndex(await readFile(file))
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return []
+    if (error instanceof RangeError || systemCode(error) !== undefined) return undefined
+    throw error
+  }
+}
+
+/** Throws `RangeError` where the bytes end too early. */
+function parseIndex(bytes: Buffer): string[] | undefined {
+  const version = bytes.readUInt32BE(4)
+  if (bytes.toString("latin1", 0, 4) !== "DIRC" || version < 2 || version > 4) return undefined
+  const paths: string[] = []
+  let name: Buffer = Buffer.alloc(0)
+  let position = 12
+  for (let left = bytes.readUInt32BE(8); left > 0; left--) {
+    const start = position
+    position += entryHead
+    const flags = bytes.readUInt16BE(position - 2)
+    if (flags & extendedFlag) position += 2
+    let kept = 0
+    if (version === 4) {
+      const strip = readOffset(bytes, position)
+      kept = name.length - strip.value
+      position = strip.next
+    }
+    const end = bytes.indexOf(0, position)
+    if (end === -1 || kept < 0) return undefined
+    name = Buffer.concat([name.subarray(0, kept), bytes.subarray(position, end)])
+    // A hash of another length shifts everything: then the length that the flags tell is not that of the name.
+    if (name.length === 0 || Math.min(name.length, nameLengths) !== (flags & nameLengths)) return undefined
+    paths.push(name.toString("utf8"))
+    position = version === 4 ? end + 1 : start + Math.ceil((end + 1 - start) / 8) * 8
+  }
+  // A split index keeps most of its entries in another file.
+  return bytes.toString("latin1", position, position + 4) === "link" ? undefined : paths
+}
+
+/** A number of seven bits a byte, as in pack files: each further byte counts one more. */
+function readOffset(bytes: Buffer, from: number): { value: number; next: number } {
+  let next = from
+  let byte = bytes.readUInt8(next++)
+  let value = byte & 127
+  while (byte & 128) {
+    byte = bytes.readUInt8(next++)
+    value = (value + 1) * 128 + (byte & 127)
+  }
+  return { value, next }
+}

@@ -1,0 +1,97 @@
+import { execFileSync } from "node:child_process"
+import { mkdirSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { describe, expect, test } from "vitest"
+import type { PermissionConfig } from "../../../src/permission/rules.ts"
+import { trackedPaths } from "../../../src/permission/shell/git-index.ts"
+import { temporaryDirectory, verdictOf } from "../support.ts"
+
+function git(directory: string, ...args: string[]): void {
+  const env = { PATH: process.env.PATH, GIT_CONFIG_NOSYSTEM: "1", GIT_CONFIG_GLOBAL: "/dev/null" }
+  execFileSync("git", args, { cwd: directory, env, stdio: "ignore" })
+}
+
+/** A repository that tracks the files. */
+function repository(files: readonly string[], ...init: string[]): string {
+  const directory = temporaryDirectory()
+  git(directory, "init", "-q", ...init)
+  for (const file of files) {
+    mkdirSync(dirname(join(directory, file)), { recursive: true })
+    writeFileSync(join(directory, file), `${file}\n`)
+  }
+  if (files.length > 0) git(directory, "add", "-f", ".")
+  return directory
+}
+
+const files = ["a.ts", "sub/b.ts", "sub/bcdefghijklm.ts", "sub/ünïcode.ts", `long/${"x".repeat(200)}`, "z"]
+
+describe("what a repository tracks", () => {
+  test.each(["2", "4"])("is read from an index of version %s", async (version) => {
+    const directory = repository(files)
+    git(directory, "update-index", "--index-version", version)
+    expect((await trackedPaths(join(directory, ".git")))?.sort()).toEqual([...files].sort())
+  })
+
+  test("is read with entries that have further flags", async () => {
+    const directory = repository(files)
+    writeFileSync(join(directory, "later"), "")
+    git(directory, "add", "--intent-to-add", "later")
+    expect(await trackedPaths(join(directory, ".git"))).toHaveLength(files.length + 1)
+  })
+
+  test("is nothing where nothing was added", async () => {
+    expect(await trackedPaths(join(repository([]), ".git"))).toEqual([])
+  })
+
+  test("cannot be told of a split index, another hash, and what is no index", async () => {
+    const split = repository(files)
+    git(split, "update-index", "--split-index")
+    expect(await trackedPaths(join(split, ".git"))).toBeUndefined()
+    const other = repository(files, "--object-format=sha256")
+    expect(await trackedPaths(join(other, ".git"))).toBeUndefined()
+    const broken = repository(files)
+    for (const bytes of ["", "DIRC", "DIRC\0\0\0\u0002\0\0\u00ff\u00ff"]) {
+      writeFileSync(join(broken, ".git/index"), bytes)
+      expect(await trackedPaths(join(broken, ".git"))).toBeUndefined()
+    }
+  })
+})
+
+describe("git that shows what stands in files", () => {
+  const verdict = async (worktree: string, command: string, rules: PermissionConfig = {}) =>
+    (await verdictOf(rules, "bash", command, { worktree })).action
+
+  const showing = [
+    "git diff",
+    "git show HEAD",
+    "git log -p",
+    "git diff --stat -p",
+    "git status -v",
+    "git log -U3",
+  ]
+  const naming = [
+    "git diff --stat",
+    "git show --name-only",
+    "git log",
+    "git status",
+    "git log --stat",
+    "git branch",
+  ]
+
+  test.each(showing)("%s asks where a secret is tracked", async (command) => {
+    expect(await verdict(repository(["a.ts", "sub/.env"]), command)).toBe("ask")
+    expect(await verdict(repository(["a.ts", ".env.example"]), command)).toBe("allow")
+  })
+
+  test.each(naming)("%s does not", async (command) => {
+    expect(await verdict(repository(["a.ts", ".env"]), command)).toBe("allow")
+  })
+
+  test("files that a rule keeps from being read count too, and rules for the command stand above", async () => {
+    const worktree = repository(["a.ts", "private/x"])
+    expect(await verdict(worktree, "git diff")).toBe("allow")
+    expect(await verdict(worktree, "git diff", { read: { "private/*": "deny" } })).toBe("ask")
+    const rules: PermissionConfig = { read: { "private/*": "deny" }, bash: { "git diff *": "allow" } }
+    expect(await verdict(worktree, "git diff", rules)).toBe("allow")
+  })
+})
