@@ -62,12 +62,20 @@ export interface DatabaseVersion {
   kind: "empty" | "tackle" | "foreign"
 }
 
-/** Reads the version without changing anything. Throws what SQLite throws for a file that is no database. */
+/**
+ * Reads the version without changing anything, and all of it at one moment: between two reads another process may have
+ * made the tables. Throws what SQLite throws for a file that is no database.
+ */
 export function readVersion(database: DatabaseSync): DatabaseVersion {
-  const version = pragma(database, "user_version")
-  if (pragma(database, "application_id") === applicationID) return { version, kind: "tackle" }
-  const tables = database.prepare("SELECT count(*) AS n FROM sqlite_schema").get()
-  return { version, kind: version === 0 && tables?.n === 0 ? "empty" : "foreign" }
+  database.exec("BEGIN")
+  try {
+    const version = pragma(database, "user_version")
+    if (pragma(database, "application_id") === applicationID) return { version, kind: "tackle" }
+    const tables = database.prepare("SELECT count(*) AS n FROM sqlite_schema").get()
+    return { version, kind: version === 0 && tables?.n === 0 ? "empty" : "foreign" }
+  } finally {
+    if (database.isTransaction) database.exec("COMMIT")
+  }
 }
 
 /**
