@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs"
-import { createServer as createHttpServer, type Server } from "node:http"
+import { createServer as createHttpServer, request, type Server } from "node:http"
 import { createServer as createHttpsServer } from "node:https"
 import { type AddressInfo, connect } from "node:net"
 import { join } from "node:path"
-import { afterEach, expect, test } from "vitest"
+import { afterEach, describe, expect, test } from "vitest"
+import { httpFetch } from "../../src/model/http-fetch.ts"
 import { useNetworkSettings } from "../../src/model/proxy.ts"
 import { UsageError } from "../../src/util/errors.ts"
 import { startServer } from "./server.ts"
@@ -34,8 +35,8 @@ async function listen(server: Server): Promise<number> {
 async function startProxy(port: number): Promise<{ url: string; asked: string[] }> {
   const asked: string[] = []
   const proxy = createHttpServer()
-  proxy.on("connect", (request, client, head) => {
-    asked.push(request.url ?? "")
+  proxy.on("connect", ({ url = "" }, client, head) => {
+    asked.push(url)
     const target = connect(port, "127.0.0.1", () => {
       client.write("HTTP/1.1 200 OK\r\n\r\n")
       target.write(head)
@@ -48,6 +49,13 @@ async function startProxy(port: number): Promise<{ url: string; asked: string[] 
     target.on("error", end).on("close", end)
     client.on("error", end).on("close", end)
   })
+  proxy.on("request", ({ url = "", headers }, response) => {
+    const { host, pathname } = new URL(url)
+    asked.push(`${host}:80`)
+    const forwarded = request({ port, path: pathname, headers }, (answer) => answer.pipe(response))
+    forwarded.on("error", () => response.destroy())
+    forwarded.end()
+  })
   return { url: `http://127.0.0.1:${await listen(proxy)}`, asked }
 }
 
@@ -56,49 +64,54 @@ async function startTls(): Promise<number> {
   return listen(createHttpsServer(options, (_, response) => void response.end("secure")) as unknown as Server)
 }
 
-test("requests go through HTTPS_PROXY and HTTP_PROXY, and no longer once it is taken back", async () => {
-  await using server = await startServer((response) => void response.end("proxied"))
-  const proxy = await startProxy(server.port)
-  const restore = await useNetworkSettings({ HTTP_PROXY: proxy.url, https_proxy: proxy.url })
-  try {
-    expect(await (await fetch("http://models.example/v1")).text()).toBe("proxied")
-    await expect(fetch("https://models.example/v1")).rejects.toThrow()
-    expect(proxy.asked).toEqual(["models.example:80", "models.example:443"])
-  } finally {
-    restore()
-  }
-  await expect(fetch("http://models.example/v1")).rejects.toThrow()
-  expect(proxy.asked.length).toBe(2)
-})
-
-test("this machine and NO_PROXY are asked directly", async () => {
-  await using server = await startServer((response) => void response.end("direct"))
-  const proxy = await startProxy(server.port)
-  await use({ HTTP_PROXY: proxy.url, NO_PROXY: "inside.example" })
-  expect(await (await fetch(`${server.origin}/v1`)).text()).toBe("direct")
-  expect(await (await fetch(`http://localhost:${server.port}/v1`)).text()).toBe("direct")
-  await expect(fetch("http://inside.example/")).rejects.toThrow()
-  expect(proxy.asked).toEqual([])
-})
-
-test("NO_PROXY=* excludes everything", async () => {
-  const proxy = await startProxy(1)
-  await use({ HTTP_PROXY: proxy.url, NO_PROXY: "*" })
-  await expect(fetch("http://models.example/")).rejects.toThrow()
-  expect(proxy.asked).toEqual([])
-})
-
-test("certificates of SSL_CERT_FILE are trusted, also through a proxy", async () => {
-  const port = await startTls()
-  const url = `https://127.0.0.1:${port}/`
-  await expect(fetch(url)).rejects.toThrow()
-  const proxy = await startProxy(port)
-  await use({ SSL_CERT_FILE: cert, HTTPS_PROXY: proxy.url })
-  expect(await (await fetch(url)).text()).toBe("secure")
-  await expect(fetch("https://models.example/")).rejects.toMatchObject({
-    cause: { code: "ERR_TLS_CERT_ALTNAME_INVALID" },
+describe.each([
+  ["the global fetch", fetch],
+  ["httpFetch", httpFetch],
+])("%s", (_, ask) => {
+  test("requests go through HTTPS_PROXY and HTTP_PROXY, and no longer once it is taken back", async () => {
+    await using server = await startServer((response) => void response.end("proxied"))
+    const proxy = await startProxy(server.port)
+    const restore = await useNetworkSettings({ HTTP_PROXY: proxy.url, https_proxy: proxy.url })
+    try {
+      expect(await (await ask("http://models.example/v1")).text()).toBe("proxied")
+      await expect(ask("https://models.example/v1")).rejects.toThrow()
+      expect(proxy.asked).toEqual(["models.example:80", "models.example:443"])
+    } finally {
+      restore()
+    }
+    await expect(ask("http://models.example/v1")).rejects.toThrow()
+    expect(proxy.asked.length).toBe(2)
   })
-  expect(proxy.asked).toEqual(["models.example:443"])
+
+  test("this machine and NO_PROXY are asked directly", async () => {
+    await using server = await startServer((response) => void response.end("direct"))
+    const proxy = await startProxy(server.port)
+    await use({ HTTP_PROXY: proxy.url, NO_PROXY: "inside.example" })
+    expect(await (await ask(`${server.origin}/v1`)).text()).toBe("direct")
+    expect(await (await ask(`http://localhost:${server.port}/v1`)).text()).toBe("direct")
+    await expect(ask("http://inside.example/")).rejects.toThrow()
+    expect(proxy.asked).toEqual([])
+  })
+
+  test("NO_PROXY=* excludes everything", async () => {
+    const proxy = await startProxy(1)
+    await use({ HTTP_PROXY: proxy.url, NO_PROXY: "*" })
+    await expect(ask("http://models.example/")).rejects.toThrow()
+    expect(proxy.asked).toEqual([])
+  })
+
+  test("certificates of SSL_CERT_FILE are trusted, also through a proxy", async () => {
+    const port = await startTls()
+    const url = `https://127.0.0.1:${port}/`
+    await expect(ask(url)).rejects.toThrow()
+    const proxy = await startProxy(port)
+    await use({ SSL_CERT_FILE: cert, HTTPS_PROXY: proxy.url })
+    expect(await (await ask(url)).text()).toBe("secure")
+    await expect(ask("https://models.example/")).rejects.toMatchObject({
+      cause: { code: "ERR_TLS_CERT_ALTNAME_INVALID" },
+    })
+    expect(proxy.asked).toEqual(["models.example:443"])
+  })
 })
 
 test("a proxy or a file that is no good is named", async () => {
