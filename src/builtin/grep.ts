@@ -52,7 +52,7 @@ export function createGrepTool(engine: SearchEngine): Info<typeof parameters> {
       const root = await searchRoot(path)
       if (root.kind === "file" && isSecretFile(realPath(path))) await askToRead(path, ctx)
       let unreadable = false
-      const { files, complete } = await collect(
+      const { files: found, complete } = await collect(
         engine.search({
           ...filesToSearch(root, args.include),
           pattern: args.pattern,
@@ -67,6 +67,8 @@ export function createGrepTool(engine: SearchEngine): Info<typeof parameters> {
         }),
       )
 
+      const { files, withheld } =
+        root.kind === "file" ? { files: found, withheld: 0 } : await readable(found, ctx)
       const { output, shown, count } = await renderMatches(files, {
         directory: ctx.directory,
         maxLines: maxShownLines,
@@ -74,11 +76,37 @@ export function createGrepTool(engine: SearchEngine): Info<typeof parameters> {
       })
       return {
         title: showName(args.pattern),
-        output: unreadable ? `${output}\n\n(Some files could not be searched, or not to their end.)` : output,
+        output: [output, ...notes({ unreadable, withheld })].join("\n\n"),
         metadata: { matches: count, files: files.length, truncated: shown < count || !complete },
       }
     },
   })
+}
+
+/** Without the files that a rule forbids to read, of which nothing is said, and those that a person would be asked for. */
+async function readable(
+  found: readonly FileMatches[],
+  ctx: ToolContext,
+): Promise<{ files: FileMatches[]; withheld: number }> {
+  const files: FileMatches[] = []
+  let withheld = 0
+  for (const file of found) {
+    const action = (await ctx.mayRead?.(file.path)) ?? "allow"
+    if (action === "allow") files.push(file)
+    else if (action === "ask") withheld += 1
+  }
+  return { files, withheld }
+}
+
+function notes({ unreadable, withheld }: { unreadable: boolean; withheld: number }): string[] {
+  return [
+    ...(unreadable ? ["(Some files could not be searched, or not to their end.)"] : []),
+    ...(withheld > 0
+      ? [
+          `(${withheld} ${withheld === 1 ? "file" : "files"} with matches left out: they may not be read without leave. To ask for it, read or grep one by its path.)`,
+        ]
+      : []),
+  ]
 }
 
 /** A search must not show what `read` would ask for, so the one file that is named is asked for likewise. */

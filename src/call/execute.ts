@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
 import { detectLoop } from "../permission/doom-loop.ts"
 import { PermissionError } from "../permission/errors.ts"
+import type { Action } from "../schema/permission.ts"
 import {
   complete,
   fail,
@@ -173,6 +174,12 @@ function createContext(
         metadata: plainRecord({ ...known, ...rest }),
       })
     },
+    async mayRead(path) {
+      const { checks } = await host.permission.check({ permission: "read", patterns: [path] }, host.scope)
+      // Leave for the directory that is searched was given already.
+      const actions = checks.filter(({ permission }) => permission === "read").map(({ action }) => action)
+      return strictest(actions)
+    },
     async ask(request) {
       // Leave for a third party's own id was given before it started: rules may still deny, nobody is asked twice.
       const again = request.permission === askedFor
@@ -187,6 +194,10 @@ function createContext(
   if (host.sandbox) ctx.sandbox = host.sandbox
   if (host.extra) ctx.extra = host.extra
   return ctx
+}
+
+function strictest(actions: readonly Action[]): Action {
+  return (["deny", "ask"] as const).find((action) => actions.includes(action)) ?? "allow"
 }
 
 /**

@@ -18,6 +18,10 @@ export function protectionOf(path: string, access: "read" | "edit"): Protection 
     .filter((segment) => segment !== "")
   const name = segments.at(-1) ?? ""
   if (isSecret(name)) return { reason: "it usually holds secrets", marker: ".env" }
+  const key = keyFiles.find((pattern) => wildcardMatch(name, pattern))
+  if (key !== undefined) return { reason: "it usually holds a key", marker: key.replace(/^\*/, "") }
+  if (segments[0] === "proc" && name === "environ")
+    return { reason: "it holds the environment of a process", marker: "environ" }
   if (access === "read") return undefined
 
   const joined = `/${segments.join("/")}/`
@@ -120,6 +124,23 @@ const protectedNames: readonly {
       "usercustomize.py",
     ],
   },
+]
+
+/** Private keys and stored passwords by their usual names, in lower case. */
+const keyFiles: readonly string[] = [
+  "id_rsa",
+  "id_dsa",
+  "id_ecdsa",
+  "id_ed25519",
+  "*.pem",
+  "*.key",
+  "*.p12",
+  "*.pfx",
+  "*.jks",
+  ".netrc",
+  ".pgpass",
+  ".git-credentials",
+  ".htpasswd",
 ]
 
 function isSecret(name: string): boolean {

@@ -1,5 +1,6 @@
 import type { Command, ConfinedCommand } from "../sandbox/bounds.ts"
 import type { ModelRef } from "../schema/message.ts"
+import type { Action } from "../schema/permission.ts"
 import type { Todo } from "../schema/todo.ts"
 import type { SpillOpener } from "./spill.ts"
 
@@ -110,6 +111,8 @@ export interface ToolContext {
   metadata(update: MetadataUpdate): Promise<void>
   /** Resolves when allowed; throws `PermissionError` when refused. Nothing may be touched before it resolves. */
   ask(request: AskRequest): Promise<void>
+  /** Whether `read` would be let near a file, without asking anybody: what a search finds in others is not to be shown. */
+  mayRead?(path: string): Promise<Action>
   /** Opens a place on disk for output that is too long to keep. */
   spill: SpillOpener
   files: FileLedger
