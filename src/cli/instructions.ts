@@ -1,18 +1,19 @@
 import { globSync } from "node:fs"
 import { readFile } from "node:fs/promises"
 import { errorMessage } from "../util/errors.ts"
-import { displayPath } from "../util/paths.ts"
+import { displayPath, isInside, realPath } from "../util/paths.ts"
 
 /** Longest text that one instruction file may add to the system prompt, in bytes. */
 const maxBytes = 64 * 1024
 
 /**
  * The texts of the config's `instructions`: absolute paths and patterns. One that cannot be read is told and left out;
- * addresses are not fetched.
+ * addresses are not fetched. A project that is not `trusted` cannot have other files of the person sent to the model by
+ * putting links to them among its own.
  */
 export async function readInstructions(
   entries: readonly string[],
-  worktree: string,
+  { worktree, trusted }: { worktree: string; trusted: boolean },
   warn: (message: string) => void,
 ): Promise<string[]> {
   const texts: string[] = []
@@ -23,6 +24,10 @@ export async function readInstructions(
     }
     for (const path of expand(entry)) {
       try {
+        if (!trusted && leadsOut(path, worktree)) {
+          warn(`instructions: ${path} leads out of this project, which is not trusted; it is left out.`)
+          continue
+        }
         const text = await readFile(path, "utf8")
         texts.push(`Instructions from ${displayPath(path, worktree)}:\n${text.slice(0, maxBytes).trim()}`)
       } catch (error) {
@@ -31,6 +36,10 @@ export async function readInstructions(
     }
   }
   return texts
+}
+
+function leadsOut(path: string, worktree: string): boolean {
+  return isInside(path, worktree) && !isInside(realPath(path), realPath(worktree))
 }
 
 function expand(entry: string): string[] {

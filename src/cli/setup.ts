@@ -86,7 +86,11 @@ export async function openTackle(
     layers: layersOf(place, flags),
     agents: agentsOf(config),
     agentRules: place.config.agentPermission,
-    instructions: await readInstructions(config.instructions ?? [], place.worktree, warn),
+    instructions: await readInstructions(
+      config.instructions ?? [],
+      { worktree: place.worktree, trusted: place.config.projectTrusted },
+      warn,
+    ),
     limits: {
       output: {
         ...pick("maxLines", config.truncate?.maxLines),

@@ -72,15 +72,20 @@ export function fileChecks(access: "read" | "edit", path: string, place: Place):
       protection: protection.reason,
     }
   })
-  return [...checks, ...(inside ? [] : externalChecks(path, place))]
+  return [...checks, ...leavingChecks(written, real, place)]
 }
 
 /** `external_directory` for a path that lies outside the worktree, as written or after its links; else nothing. */
 export function externalChecks(path: string, place: Place): Check[] {
   const written = normalize(path)
   const followed = follow(path)
-  if ("fault" in followed) return [unresolved("external_directory", written, followed.fault)]
-  const { real } = followed
+  return "fault" in followed
+    ? [unresolved("external_directory", written, followed.fault)]
+    : leavingChecks(written, followed.real, place)
+}
+
+/** Of links that were followed before: what a second look would find may be something else. */
+function leavingChecks(written: string, real: string, place: Place): Check[] {
   if (isInside(real, place.realWorktree) || place.realOwn.some((directory) => isInside(real, directory)))
     return []
   const outside = isInside(written, place.worktree) ? [real] : unique([real, written])

@@ -1,3 +1,5 @@
+import { symlink, writeFile } from "node:fs/promises"
+import { join } from "node:path"
 import { expect, test } from "vitest"
 import { callsOf, createMachine, endOf } from "./run-tackle.ts"
 
@@ -95,4 +97,20 @@ test("a custom tool is asked for like any other, also in tool list and tool call
     code: 2,
     stderr: expect.stringContaining("word"),
   })
+})
+
+test("a link among the instructions of an untrusted project brings nothing from outside", async () => {
+  const machine = await createMachine({ git: true, script: () => ({ text: "Done." }) })
+  const secret = join(machine.home, "notes.md")
+  await writeFile(secret, "the person's own notes")
+  await machine.project.write("docs/own.md", "the project's own words")
+  await symlink(secret, machine.project.path("docs/stolen.md"))
+  await machine.project.write("tackle.json", JSON.stringify({ instructions: ["docs/*.md"] }))
+  const first = await machine.run(["run", "hello"])
+  expect(first.stderr).toMatch(/docs\/stolen\.md leads out of this project, which is not trusted/)
+  const sent = () => JSON.stringify(machine.server.requests.at(-1)?.body)
+  expect(sent()).toContain("the project's own words")
+  expect(sent()).not.toContain("own notes")
+  await machine.run(["run", "--trust", "hello"])
+  expect(sent()).toContain("own notes")
 })
