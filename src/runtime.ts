@@ -4,7 +4,7 @@ import { homedir } from "node:os"
 import { join, resolve } from "node:path"
 import { type Agent, type AgentConfig, mergeAgents } from "./agent/agent.ts"
 import { builtinAgents } from "./agent/builtin.ts"
-import { builtinTools } from "./builtin/index.ts"
+import { type BuiltinOptions, builtinTools } from "./builtin/index.ts"
 import { createJobTable } from "./builtin/support/job-table.ts"
 import { type Call, type CallOutcome, newTurn, type Turn } from "./call/call.ts"
 import { contain, holdProcess } from "./call/containment.ts"
@@ -26,7 +26,7 @@ import { defaultRetryLimits, type RetryLimits } from "./model/retry.ts"
 import { defaultStreamLimits, type StreamLimits } from "./model/stream.ts"
 import { defaultRules } from "./permission/defaults.ts"
 import { createPermission, type ReplyOutcome } from "./permission/engine.ts"
-import type { Layer, Policy } from "./permission/policy.ts"
+import { judge, type Layer, type Policy } from "./permission/policy.ts"
 import { type PermissionConfig, rulesFromObject } from "./permission/rules.ts"
 import { commandEnvironment } from "./permission/shell/command-environment.ts"
 import { loadToolFiles } from "./registry/files.ts"
@@ -39,7 +39,9 @@ import {
 import type { ModelRef } from "./schema/message.ts"
 import type { Grant, PermissionReply, PermissionRequest, ReplySource, Ruleset } from "./schema/permission.ts"
 import type { Session } from "./schema/session.ts"
+import { createLineage } from "./session/lineage.ts"
 import { openSession, type SessionHandle, type SessionServices } from "./session/session.ts"
+import { defaultSubagentLimits, type SubagentLimits } from "./session/subagent.ts"
 import type { Store } from "./store/store.ts"
 import type { FileLedger, FileStamp } from "./tool/context.ts"
 import { createFileLedger, stampBytes } from "./tool/ledger.ts"
@@ -91,6 +93,8 @@ export interface TackleOptions {
     retentionDays?: number
     stream?: Partial<StreamLimits>
     retry?: Partial<RetryLimits>
+    /** What one `task` may use, and how deep subagents may go. */
+    subagent?: Partial<SubagentLimits>
   }
   /** Faults that stop nothing: an error that escaped a tool, a subscriber that threw. Default: stderr. */
   onFault?: (message: string, error: unknown) => void
@@ -109,8 +113,11 @@ export interface Sessions {
   get(id: string): Promise<SessionHandle | undefined>
   /** The session of this worktree that was used last. */
   latest(): Promise<SessionHandle | undefined>
-  /** Of this worktree, newest first; `everywhere` lists those of all. */
-  list(options?: { everywhere?: boolean; limit?: number }): Promise<Session[]>
+  /**
+   * Of this worktree, newest first; `everywhere` lists those of all. Sessions of subagents are left out, unless
+   * `parentID` names the session that started them.
+   */
+  list(options?: { everywhere?: boolean; limit?: number; parentID?: string }): Promise<Session[]>
   /** With everything in it. False: there was none. */
   delete(id: string): Promise<boolean>
 }
@@ -183,7 +190,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     environment,
   })
   const registry = await contain(
-    () => openRegistry(options, environment),
+    () => openRegistry(options, environment, subagentsOf),
     (error) => onFault("an error escaped the file of a tool", error),
   )
   // The last thing that can fail, so that nothing is left open.
@@ -193,14 +200,28 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   /** Calls without a session that are under way. */
   const calls = new Set<Promise<unknown>>()
 
+  const lineage = createLineage(store, (id) => handles.get(id)?.info())
   const grants = createGrantCache(store)
   const permission = createPermission({
     home: homedir(),
     publish: (event) => bus.publish(event),
-    saveGrants: (added) => grants.add(added),
+    saveGrants: (added) => grants.add(added.map(forFamily)),
   })
+  const subagentLimits: SubagentLimits = { ...defaultSubagentLimits, ...options.limits?.subagent }
 
-  function policyOf(session: { id: string; worktree: string }, agent: Agent): Policy {
+  /** What a person allows "in this session" at a subagent's question holds for all that works on their request. */
+  function forFamily(grant: Grant): Grant {
+    return grant.sessionID === undefined ? grant : { ...grant, sessionID: lineage.rootOf(grant.sessionID) }
+  }
+
+  /** A subagent is bound by all that binds the session which started it. */
+  function policyOf(session: Pick<Session, "id" | "worktree" | "parentID">, agent: Agent): Policy {
+    const [parent] = lineage.above(session)
+    const own = ownPolicy({ id: lineage.rootOf(session.id), worktree: session.worktree }, agent)
+    return parent ? { ...own, bound: policyOf(parent, agentNamed(parent.agent)) } : own
+  }
+
+  function ownPolicy(session: { id: string; worktree: string }, agent: Agent): Policy {
     const configured: readonly Layer[] = options.layers ?? [
       { name: "user", rules: rulesFromObject(options.permission ?? {}) },
     ]
@@ -219,6 +240,29 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     const agent = agents.get(name)
     if (agent) return agent
     throw new UsageError(`There is no agent "${name}". There are: ${[...agents.keys()].join(", ")}.`)
+  }
+
+  function subagentNamed(name: string): Agent {
+    const agent = agents.get(name)
+    if (agent && agent.mode !== "primary") return agent
+    const names = [...agents.values()].flatMap(({ mode, name }) => (mode === "primary" ? [] : [name]))
+    throw new UsageError(`There is no subagent "${name}". There are: ${names.sort().join(", ") || "none"}.`)
+  }
+
+  /** Those that the rules let the agent start. */
+  function subagentsOf(name: string): Agent[] {
+    const policy = policyOf({ id: "", worktree }, agentNamed(name))
+    const started = [...agents.values()].filter(({ mode }) => mode !== "primary")
+    return started
+      .filter((agent) => judge(policy, "task", [agent.name]).action !== "deny")
+      .sort((a, b) => a.name.localeCompare(b.name))
+  }
+
+  /** Tools that cannot work where the session is. */
+  function lackingIn(session?: Session): Record<string, string> {
+    const { depth } = subagentLimits
+    const deep = session !== undefined && lineage.above(session).length >= depth
+    return deep ? { task: `subagents may go no deeper than ${depth} (subagent.depth)` } : {}
   }
 
   async function modelNamed(choice: TackleOptions["model"]): Promise<Model> {
@@ -246,7 +290,26 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     permission,
     jobs,
     policy: policyOf,
-    loadGrants: (session) => grants.load(session),
+    async loadPolicy(session) {
+      await lineage.load(session)
+      await grants.load({ id: lineage.rootOf(session.id), worktree: session.worktree })
+    },
+    lineage,
+    subagents: {
+      limits: subagentLimits,
+      agent: subagentNamed,
+      start: ({ parent, agent, model, title }) =>
+        begin({
+          directory: parent.directory,
+          worktree: parent.worktree,
+          parentID: parent.id,
+          agent: agent.name,
+          model,
+          title,
+        }),
+      find: (id) => sessions.get(id),
+    },
+    lacking: lackingIn,
     agent: agentNamed,
     model: modelFor,
     instructions: options.instructions ?? [],
@@ -266,6 +329,14 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     return handle
   }
 
+  async function begin(fields: Omit<Session, "id" | "time">): Promise<SessionHandle> {
+    const now = Date.now()
+    const session: Session = { id: newId("ses"), ...fields, time: { created: now, updated: now } }
+    await store.commit([{ kind: "session", session }])
+    bus.publish({ type: "session.created", sessionID: session.id, session })
+    return handleOf(session)
+  }
+
   /** True for a session and all that its calls started. */
   function isOfFamily(handle: SessionHandle, id: string): boolean {
     if (handle.id === id) return true
@@ -278,20 +349,14 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       const chosen = agentNamed(agent)
       if (model !== undefined) await modelNamed(model)
       else if (chosen.model ?? options.model) await modelFor({}, chosen)
-      const now = Date.now()
-      const session: Session = {
-        id: newId("ses"),
+      return begin({
         title,
         directory,
         worktree,
         agent,
-        time: { created: now, updated: now },
-      }
-      if (model !== undefined) session.model = parseModelName(model)
-      if (parentID !== undefined) session.parentID = parentID
-      await store.commit([{ kind: "session", session }])
-      bus.publish({ type: "session.created", sessionID: session.id, session })
-      return handleOf(session)
+        ...(model === undefined ? {} : { model: parseModelName(model) }),
+        ...(parentID === undefined ? {} : { parentID }),
+      })
     },
     async get(id) {
       const session = await store.session(id)
@@ -301,8 +366,12 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       const [session] = await store.sessions({ worktree, parentID: null, limit: 1 })
       return session && handleOf(session)
     },
-    list: ({ everywhere = false, limit } = {}) =>
-      store.sessions({ ...(everywhere ? {} : { worktree }), ...(limit === undefined ? {} : { limit }) }),
+    list: ({ everywhere = false, limit, parentID = null } = {}) =>
+      store.sessions({
+        parentID,
+        ...(everywhere ? {} : { worktree }),
+        ...(limit === undefined ? {} : { limit }),
+      }),
     async delete(id) {
       const family = [...handles.values()].filter((handle) => isOfFamily(handle, id))
       await Promise.all(family.map((handle) => handle.abort()))
@@ -349,7 +418,12 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     await grants.load(session)
     const policy = () => policyOf(session, agent)
     const spillDirectory = join(services.spillRoot, session.id)
-    const toolScope = { model: { providerID: "", modelID: "" }, agent: agent.name, policy: policy() }
+    const toolScope = {
+      model: { providerID: "", modelID: "" },
+      agent: agent.name,
+      policy: policy(),
+      lacking: lackingIn(),
+    }
     const offered = await registry.tools(toolScope)
     const call: Call = { callID: newId("prt"), tool, raw: input }
     const turn = newTurn()
@@ -408,7 +482,8 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       const agent = agentNamed(name)
       const chosen = model ?? (typeof options.model === "string" ? options.model : undefined)
       const ref = chosen === undefined ? { providerID: "", modelID: "" } : parseModelName(chosen)
-      return registry.list({ model: ref, agent: agent.name, policy: policyOf({ id: "", worktree }, agent) })
+      const policy = policyOf({ id: "", worktree }, agent)
+      return registry.list({ model: ref, agent: agent.name, policy, lacking: lackingIn() })
     },
     problems: () => registry.problems(),
     callTool,
@@ -466,9 +541,10 @@ async function openDefaultStore(dataDirectory: string): Promise<Store> {
 async function openRegistry(
   options: TackleOptions,
   environment: Readonly<Record<string, string | undefined>>,
+  subagents: BuiltinOptions["subagents"],
 ) {
   const custom = await loadToolFiles(options.toolFiles ?? [], toolAliases())
-  const builtin = builtinTools(commandOptions(options, environment))
+  const builtin = builtinTools({ ...commandOptions(options, environment), subagents })
   return createRegistry({
     tools: [...from("builtin", builtin), ...from("library", options.tools ?? []), ...custom.tools],
     problems: custom.problems,

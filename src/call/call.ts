@@ -2,8 +2,15 @@ import type { Refusal } from "../event/events.ts"
 import type { Permission, Scope } from "../permission/engine.ts"
 import type { OfferedTool } from "../registry/registry.ts"
 import type { ModelRef } from "../schema/message.ts"
+import type { CallReference } from "../schema/permission.ts"
 import type { ToolState, ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
-import type { FileLedger, JobCapability, TodoCapability } from "../tool/context.ts"
+import type {
+  FileLedger,
+  JobCapability,
+  SpawnRequest,
+  SubagentResult,
+  TodoCapability,
+} from "../tool/context.ts"
 import type { OutputLimits } from "../tool/tool.ts"
 
 /** A call as the model made it. */
@@ -57,6 +64,10 @@ export interface CallHost {
   files: FileLedger
   todo?: TodoCapability
   jobs?: JobCapability
+  /** Runs a subagent for the call named. Absent where none can be started. */
+  spawn?(request: SpawnRequest, caller: CallReference): Promise<SubagentResult>
+  /** The `task` call that this session works for: every request names it. */
+  parent?: NonNullable<CallReference["parent"]>
   extra?: Record<string, unknown>
   /** `<data>/truncate/<sessionID>`. */
   spillDirectory: string

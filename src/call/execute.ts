@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
 import { detectLoop } from "../permission/doom-loop.ts"
 import { PermissionError } from "../permission/errors.ts"
+import type { CallReference } from "../schema/permission.ts"
 import {
   complete,
   fail,
@@ -10,11 +11,11 @@ import {
   type ToolStateRunning,
 } from "../schema/tool-state.ts"
 import type { AskRequest, ToolContext } from "../tool/context.ts"
-import { executeValidated } from "../tool/run.ts"
+import { executeValidated, type RunOptions } from "../tool/run.ts"
 import { createSpillOpener } from "../tool/spill.ts"
 import { AbortedError, orAbort, TimeoutError, throwIfAborted } from "../util/abort.ts"
 import { canonicalJson, isRecord, plainRecord } from "../util/json.ts"
-import type { CallHost, CallOutcome, PastCall } from "./call.ts"
+import type { Call, CallHost, CallOutcome, PastCall } from "./call.ts"
 import { contain } from "./containment.ts"
 import type { PreparedCall } from "./prepare.ts"
 import { LoopRefusedError, settleFailure } from "./settle.ts"
@@ -37,7 +38,11 @@ export async function executeCall(
   const report = (state: ToolState) => host.onState(call.callID, state)
   let state: PreparedCall["state"] | ToolStateRunning = prepared.state
   let last: CallOutcome["state"]
-  const limit = createTimeLimit(host.signal, tool.id, tool.definition.timeout)
+  const { timeout } = tool.definition
+  const limit = createTimeLimit(host.signal, {
+    ms: timeout,
+    expired: `The ${tool.id} tool was stopped: it did not finish within ${timeout} ms.`,
+  })
   const progressing = createThrottle<ToolStateRunning>(progressIntervalMs, (latest) => {
     // A report that cannot be stored will fail again, and be seen, when the result is stored.
     report(latest).catch((error: unknown) => host.onEscape(tool.id, error))
@@ -61,7 +66,7 @@ export async function executeCall(
 
     limit.start()
     const work = contain(
-      () => executeValidated(tool, prepared.args, ctx, host.limits ? { limits: host.limits } : {}),
+      () => executeValidated(tool, prepared.args, ctx, runOptions(host)),
       (error) => host.onEscape(tool.id, error),
     )
     const result = await settleOrAbort(work, limit.signal)
@@ -78,6 +83,11 @@ export async function executeCall(
   }
   await report(last)
   return { callID: call.callID, state: last }
+}
+
+function runOptions({ limits, offered }: CallHost): RunOptions {
+  const canDelegate = offered.has("task")
+  return limits ? { limits, canDelegate } : { canDelegate }
 }
 
 /** The same call again and again is a question to the person before it is an action. */
@@ -138,8 +148,12 @@ function ask(
   host: CallHost,
   signal: AbortSignal,
 ): Promise<void> {
-  const tool = { messageID: host.messageID, callID: call.callID }
+  const tool = referenceTo(call, host)
   return host.permission.ask({ ...request, sessionID: host.sessionID, tool }, host.scope, signal)
+}
+
+function referenceTo({ callID }: Call, { messageID, parent }: CallHost): CallReference {
+  return { messageID, callID, ...(parent ? { parent } : {}) }
 }
 
 function createContext(
@@ -149,6 +163,7 @@ function createContext(
   onProgress: (update: { title?: string; metadata?: Record<string, unknown> }) => void,
 ): ToolContext {
   const { call, tool } = prepared
+  const { spawn } = host
   const askedFor = tool.source.kind === "builtin" ? undefined : tool.id
   const ctx: ToolContext = {
     sessionID: host.sessionID,
@@ -182,6 +197,7 @@ function createContext(
   if (host.model) ctx.model = host.model
   if (host.todo) ctx.todo = host.todo
   if (host.jobs) ctx.jobs = host.jobs
+  if (spawn) ctx.spawn = (request) => spawn(request, referenceTo(call, host))
   if (host.extra) ctx.extra = host.extra
   return ctx
 }

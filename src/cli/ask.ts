@@ -48,11 +48,12 @@ export async function askAtTerminal(
 
 /** What is asked for, whole and with every hidden character made visible. */
 export function describeRequest(request: PermissionRequest, worktree: string): string {
-  const { permission, patterns, always, metadata } = request
+  const { permission, patterns, always, metadata, tool } = request
   const command = typeof metadata.command === "string" ? metadata.command : undefined
   // The command as it was written says more than the parts of it that need leave.
   const subject = permission === "bash" && command !== undefined ? [command] : patterns
-  const lines = [style.bold(`? ${permission}`), ...subject.flatMap((text) => indented(text, "    "))]
+  const asker = tool?.parent ? style.dim(` (the subagent ${visible(tool.parent.agent)} asks)`) : ""
+  const lines = [style.bold(`? ${permission}`) + asker, ...subject.flatMap((text) => indented(text, "    "))]
   if (typeof metadata.diff === "string") lines.push(...diffLines(metadata.diff))
   for (const [name, value] of details(request, subject)) {
     if (value === worktree) continue
@@ -84,6 +85,7 @@ function details(
 
 const noted: ReadonlySet<string> = new Set([
   "input",
+  "prompt",
   "command",
   "description",
   "workdir",

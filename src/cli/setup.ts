@@ -93,6 +93,12 @@ export async function openTackle(
       },
       stream,
       retry,
+      subagent: {
+        ...pick("depth", config.subagent?.depth),
+        ...pick("timeMs", config.subagent?.timeoutSeconds, 1000),
+        ...pick("steps", config.subagent?.steps),
+        ...pick("tokens", config.subagent?.tokens),
+      },
       ...pick("spillBytes", config.truncate?.spillBytes),
       ...pick("retentionDays", config.truncate?.retentionDays),
     },

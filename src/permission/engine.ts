@@ -1,5 +1,11 @@
 import type { EventInput } from "../event/events.ts"
-import type { Grant, PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
+import type {
+  CallReference,
+  Grant,
+  PermissionReply,
+  PermissionRequest,
+  ReplySource,
+} from "../schema/permission.ts"
 import { abortedError, orAbort, throwIfAborted } from "../util/abort.ts"
 import { newId } from "../util/id.ts"
 import { checkRequest, type DetailedVerdict } from "./check.ts"
@@ -17,7 +23,7 @@ export type ReplyOutcome = "applied" | "already" | "unknown"
 /** A request with the call it belongs to. */
 export interface SessionAsk extends PermissionAsk {
   sessionID: string
-  tool?: { messageID: string; callID: string }
+  tool?: CallReference
 }
 
 export interface PermissionDependencies {

@@ -30,6 +30,8 @@ export interface ToolScope {
   model: ModelRef
   agent: string
   policy: Policy
+  /** Tools that cannot work here whatever the rules say, with the reason: no depth left, nobody to ask. */
+  lacking?: Readonly<Record<string, string>>
 }
 
 /** A tool as one agent and model get it. */
@@ -100,7 +102,7 @@ export function createRegistry(options: {
     const { id } = entry.tool
     if (internal.has(id)) return "answers malformed calls; no model is offered it"
     if (options.disabled?.has(id)) return "switched off in the configuration (tools)"
-    const unavailable = entry.unavailable?.(scope)
+    const unavailable = scope.lacking?.[id] ?? entry.unavailable?.(scope)
     if (unavailable !== undefined) return unavailable
     if (!isOffered(scope.policy, permissionOf(id)))
       return `no rule could ever allow it for the agent ${scope.agent}`

@@ -11,6 +11,7 @@ import type { Policy } from "../permission/policy.ts"
 import type { Registry } from "../registry/registry.ts"
 import type { MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
+import type { CallReference } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { Store } from "../store/store.ts"
 import type { JobCapability } from "../tool/context.ts"
@@ -19,11 +20,13 @@ import type { OutputLimits } from "../tool/tool.ts"
 import { AbortedError, orAbort, TimeoutError } from "../util/abort.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
-import { sumUsage } from "./cost.ts"
+import { addUsage, sumUsage } from "./cost.ts"
 import { eventStream } from "./event-stream.ts"
+import type { Lineage } from "./lineage.ts"
 import { type LoopResult, runLoop } from "./loop.ts"
 import { createRecorder } from "./recorder.ts"
 import { restoreLedger, settleInterrupted } from "./restore.ts"
+import { createSpawner, type SubagentServices } from "./subagent.ts"
 import { systemPrompt } from "./system.ts"
 import { createTodoCapability } from "./todo.ts"
 
@@ -51,8 +54,12 @@ export interface PromptOptions {
   signal?: AbortSignal
   /** Replaces the step limit of the agent. At least 1. */
   maxSteps?: number
+  /** Ends the run after the step that reaches so many tokens and a last one without calls. What came from a cache is free. */
+  maxTokens?: number
   /** `provider/model`: from now on the session's model. */
   model?: string
+  /** The `task` call that this prompt works for: what is asked of a person names it. */
+  caller?: NonNullable<CallReference["parent"]>
 }
 
 /** A run under way: its events in order, and its end. Leaving the loop early interrupts the run. */
@@ -80,8 +87,12 @@ export interface SessionServices {
   permission: Permission
   jobs: JobCapability
   policy(session: Session, agent: Agent): Policy
-  /** Brings the grants that the policy reads up to date with the store. */
-  loadGrants(session: Session): Promise<void>
+  /** Brings the grants and sessions that the policy reads up to date with the store. */
+  loadPolicy(session: Session): Promise<void>
+  lineage: Lineage
+  subagents: SubagentServices
+  /** Tools that this session cannot have whatever the rules say, with the reason. */
+  lacking(session: Session): Readonly<Record<string, string>>
   agent(name: string): Agent
   model(session: Session, agent: Agent): Promise<Model>
   instructions: readonly string[]
@@ -125,10 +136,11 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     const agent = services.agent(session.agent)
     const named = options.model === undefined ? {} : { model: parseModelName(options.model) }
     const model = await services.model({ ...session, ...named }, agent)
-    await services.loadGrants(session)
+    await services.loadPolicy(session)
     const user = await begin(past, { text, files: options.files ?? [], agent, model })
     const policy = () => services.policy(session, agent)
-    const toolScope = { model: model.info.ref, agent: agent.name, policy: policy() }
+    const lacking = services.lacking(session)
+    const toolScope = { model: model.info.ref, agent: agent.name, policy: policy(), lacking }
     const tools = await orAbort(services.registry.tools(toolScope), signal)
     const { directory, worktree } = session
     const system = systemPrompt({
@@ -139,7 +151,17 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       now: new Date(),
     })
     const spillDirectory = `${services.spillRoot}/${session.id}`
-    const scope: Scope = { directory, worktree, policy, own: [spillDirectory] }
+    // A subagent is handed outputs that were too long for the session above it.
+    const above = services.lineage.above(session).map(({ id }) => `${services.spillRoot}/${id}`)
+    const scope: Scope = { directory, worktree, policy, own: [spillDirectory, ...above] }
+    const ends: EventOf<"run.completed">[] = []
+    const spawn = createSpawner({
+      parent: () => session,
+      model: model.info.ref,
+      bus,
+      services: services.subagents,
+      onEnd: (end) => ends.push(end),
+    })
     if (services.searchPath !== undefined) scope.searchPath = services.searchPath
     const shared: Omit<CallHost, "messageID" | "turn" | "offered" | "onState"> = {
       sessionID: session.id,
@@ -156,6 +178,8 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       spillDirectory,
       signal,
       onEscape: services.onEscape,
+      ...(lacking.task === undefined ? { spawn } : {}),
+      ...(options.caller === undefined ? {} : { parent: options.caller }),
       ...(services.spillBytes === undefined ? {} : { spillBytes: services.spillBytes }),
       ...(services.outputLimits === undefined ? {} : { limits: services.outputLimits }),
     }
@@ -167,6 +191,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       user,
       history: past,
       maxSteps: options.maxSteps ?? agent.steps,
+      ...(options.maxTokens === undefined ? {} : { maxTokens: options.maxTokens }),
       limits: services.streamLimits,
       retry: services.retry,
       recorder,
@@ -174,7 +199,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       host: (step) => ({ ...shared, ...step }),
       signal,
     })
-    return conclude(result, past, started)
+    return withChildren(conclude(result, past, started), ends)
   }
 
   /** Stores the person's message, and the session with its new time and, at first, its title. */
@@ -265,6 +290,8 @@ export function openSession(initial: Session, services: SessionServices): Sessio
         .catch((error: unknown) => concludeBroken(error, started))
         .then((event) => {
           running = undefined
+          // A subagent's work is seldom taken up again: what it read need not stay in memory till then.
+          if (session.parentID !== undefined) history = undefined
           return bus.publish(event)
         })
       running = { controller, ended: completed }
@@ -275,6 +302,18 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       await running?.ended
     },
     messages: () => store.messages(initial.id),
+  }
+}
+
+/** What subagents used and were refused is the run's that started them. */
+function withChildren(end: Ending, children: readonly Ending[]): Ending {
+  if (children.length === 0) return end
+  const refused = [...end.refused, ...children.flatMap((child) => child.refused)]
+  return {
+    ...end,
+    usage: addUsage([end, ...children].map(({ usage }) => usage)),
+    refused,
+    exitCode: end.status === "completed" && refused.length > 0 ? refusedCode : end.exitCode,
   }
 }
 
@@ -290,8 +329,10 @@ function titleOf(text: string): string {
 
 /** 130 interrupted, 1 failed, 4 a limit, 3 finished with something refused, 0 finished. */
 function exitCodeOf({ status, turn }: LoopResult): number {
-  return status === "completed" && turn.refused.length > 0 ? 3 : exitCodes[status]
+  return status === "completed" && turn.refused.length > 0 ? refusedCode : exitCodes[status]
 }
+
+const refusedCode = 3
 
 const exitCodes: Record<RunStatus, number> = { completed: 0, failed: 1, limit: 4, interrupted: 130 }
 
