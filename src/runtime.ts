@@ -6,7 +6,7 @@ import { type Agent, type AgentConfig, mergeAgents } from "./agent/agent.ts"
 import { builtinAgents } from "./agent/builtin.ts"
 import { type BuiltinOptions, builtinTools } from "./builtin/index.ts"
 import { createJobTable } from "./builtin/support/job-table.ts"
-import { type Call, type CallOutcome, newTurn, type Turn } from "./call/call.ts"
+import { type Call, type CallHost, type CallOutcome, newTurn, type Turn } from "./call/call.ts"
 import { contain, holdProcess } from "./call/containment.ts"
 import { runCalls } from "./call/schedule.ts"
 import { findWorktree } from "./config/locate.ts"
@@ -38,8 +38,10 @@ import {
 } from "./registry/registry.ts"
 import type { ModelRef } from "./schema/message.ts"
 import type { Grant, PermissionReply, PermissionRequest, ReplySource, Ruleset } from "./schema/permission.ts"
+import type { QuestionAnswers, QuestionRequest } from "./schema/question.ts"
 import type { Session } from "./schema/session.ts"
 import { createLineage } from "./session/lineage.ts"
+import { createQuestions, type QuestionOutcome, type Questions } from "./session/questions.ts"
 import { openSession, type SessionHandle, type SessionServices } from "./session/session.ts"
 import { defaultSubagentLimits, type SubagentLimits } from "./session/subagent.ts"
 import type { Store } from "./store/store.ts"
@@ -78,6 +80,13 @@ export interface TackleOptions {
   defaultAgent?: string
   /** The shell that runs commands. Default: bash where there is one, else sh. */
   shell?: string
+  /**
+   * True: somebody answers the questions of the model. Default: as long as somebody listens to `question.asked`.
+   * Without it the `question` tool is not offered.
+   */
+  questions?: boolean
+  /** Features that may change. */
+  experimental?: ExperimentalFeatures
   /** Texts that are added to every system prompt. */
   instructions?: readonly string[]
   /** Default: SQLite in the data directory. The engine closes only what it opened itself. */
@@ -98,6 +107,12 @@ export interface TackleOptions {
   }
   /** Faults that stop nothing: an error that escaped a tool, a subscriber that threw. Default: stderr. */
   onFault?: (message: string, error: unknown) => void
+}
+
+/** Features that may change, off unless switched on. */
+export interface ExperimentalFeatures {
+  /** Offers the `batch` tool. */
+  batchTool?: boolean
 }
 
 /** The sessions of one engine. */
@@ -132,7 +147,8 @@ export interface Tackle {
   readonly store: Store
   /** Calls the listener for every event of the type; requests come with their `reply`. Returns the function that ends it. */
   on(type: "permission.asked", listener: (request: AskedRequest) => void): () => void
-  on<T extends Exclude<EventType, "permission.asked">>(
+  on(type: "question.asked", listener: (request: AskedQuestion) => void): () => void
+  on<T extends Exclude<EventType, "permission.asked" | "question.asked">>(
     type: T,
     listener: (event: EventOf<T>) => void,
   ): () => void
@@ -140,6 +156,8 @@ export interface Tackle {
   /** Answers a request once; a second, late or unknown answer changes nothing and says so. */
   reply(requestID: string, reply: PermissionReply, source?: ReplySource): Promise<ReplyOutcome>
   pendingRequests(sessionID?: string): PermissionRequest[]
+  /** The questions of the `question` tool: what waits, and the ways to answer. */
+  readonly questions: Pick<Questions, "reply" | "reject" | "pending">
   models(): ModelInfo[]
   /** Every tool, with the reason where the agent and model are not offered it. */
   tools(scope?: { agent?: string; model?: string }): Promise<ToolListing[]>
@@ -159,6 +177,13 @@ export interface Tackle {
 /** A request that can be answered where it is heard of. `always` without more is for the session. */
 export interface AskedRequest extends PermissionRequest {
   reply(reply: PermissionReply["reply"] | PermissionReply): Promise<ReplyOutcome>
+}
+
+/** Questions that can be answered where they are heard of. */
+export interface AskedQuestion extends QuestionRequest {
+  /** One list for each question, an empty one to leave it open. */
+  reply(answers: QuestionAnswers): QuestionOutcome
+  reject(): QuestionOutcome
 }
 
 /** Opens an engine. Whoever opens one closes it: until then it holds the store and watches for escaped errors. */
@@ -200,6 +225,9 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   /** Calls without a session that are under way. */
   const calls = new Set<Promise<unknown>>()
 
+  const questions = createQuestions((event) => bus.publish(event))
+  /** Those who listen to questions, one entry each. */
+  const answerers = new Set<object>()
   const lineage = createLineage(store, (id) => handles.get(id)?.info())
   const grants = createGrantCache(store)
   const permission = createPermission({
@@ -261,8 +289,14 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   /** Tools that cannot work where the session is. */
   function lackingIn(session?: Session): Record<string, string> {
     const { depth } = subagentLimits
-    const deep = session !== undefined && lineage.above(session).length >= depth
-    return deep ? { task: `subagents may go no deeper than ${depth} (subagent.depth)` } : {}
+    const reasons: Record<string, string> = {}
+    if (session && lineage.above(session).length >= depth)
+      reasons.task = `subagents may go no deeper than ${depth} (subagent.depth)`
+    if (!(options.questions ?? answerers.size > 0)) reasons.question = "nobody is there to answer"
+    if (!options.experimental?.batchTool)
+      reasons.batch =
+        "experimental: switch it on with experimental.batch_tool or TACKLE_EXPERIMENTAL_BATCH_TOOL=1"
+    return reasons
   }
 
   async function modelNamed(choice: TackleOptions["model"]): Promise<Model> {
@@ -309,6 +343,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
         }),
       find: (id) => sessions.get(id),
     },
+    questions,
     lacking: lackingIn,
     agent: agentNamed,
     model: modelFor,
@@ -383,12 +418,27 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   }
 
   function listen(type: "permission.asked", listener: (request: AskedRequest) => void): () => void
+  function listen(type: "question.asked", listener: (request: AskedQuestion) => void): () => void
   function listen<T extends EventType>(type: T, listener: (event: EventOf<T>) => void): () => void
   function listen(type: EventType, listener: (event: never) => void): () => void {
     const call = listener as (event: unknown) => void
-    return bus.on(type, (event) =>
-      call(event.type === "permission.asked" ? answerable(event.request) : event),
-    )
+    if (type === "permission.asked") return bus.on(type, ({ request }) => call(answerable(request)))
+    if (type !== "question.asked") return bus.on(type, call)
+    const answerer = {}
+    answerers.add(answerer)
+    const unsubscribe = bus.on(type, ({ request }) => call(answerableQuestion(request)))
+    return () => {
+      unsubscribe()
+      answerers.delete(answerer)
+    }
+  }
+
+  function answerableQuestion(request: QuestionRequest): AskedQuestion {
+    return {
+      ...request,
+      reply: (answers) => questions.reply(request.id, answers),
+      reject: () => questions.reject(request.id),
+    }
   }
 
   function answerable(request: PermissionRequest): AskedRequest {
@@ -418,12 +468,15 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     await grants.load(session)
     const policy = () => policyOf(session, agent)
     const spillDirectory = join(services.spillRoot, session.id)
+    const lacking = lackingIn()
     const toolScope = {
       model: { providerID: "", modelID: "" },
       agent: agent.name,
       policy: policy(),
-      lacking: lackingIn(),
+      lacking,
     }
+    const question: CallHost["question"] = (asked, caller, stop) =>
+      questions.ask({ sessionID: session.id, questions: asked, tool: caller }, stop)
     const offered = await registry.tools(toolScope)
     const call: Call = { callID: newId("prt"), tool, raw: input }
     const turn = newTurn()
@@ -445,6 +498,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       },
       files: personsLedger(),
       jobs,
+      ...(lacking.question === undefined ? { question } : {}),
       spillDirectory,
       turn,
       signal,
@@ -477,6 +531,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     subscribe: (listener) => bus.subscribe(listener),
     reply: (requestID, reply, source = "person") => permission.reply(requestID, reply, source),
     pendingRequests: (sessionID) => permission.pending(sessionID),
+    questions: { reply: questions.reply, reject: questions.reject, pending: questions.pending },
     models: () => models.list(),
     async tools({ agent: name = options.defaultAgent ?? "build", model } = {}) {
       const agent = agentNamed(name)

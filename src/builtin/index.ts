@@ -1,11 +1,13 @@
 import type { Info } from "../tool/tool.ts"
 import { type BashOptions, createBashTool } from "./bash.ts"
+import { batchTool } from "./batch.ts"
 import { editTool } from "./edit.ts"
 import { globTool } from "./glob.ts"
 import { grepTool } from "./grep.ts"
 import { invalidTool } from "./invalid.ts"
 import { jobTool } from "./job.ts"
 import { listTool } from "./list.ts"
+import { questionTool } from "./question.ts"
 import { readTool } from "./read.ts"
 import { createTaskTool, type TaskOptions } from "./task.ts"
 import { todoreadTool, todowriteTool } from "./todo.ts"
@@ -28,6 +30,8 @@ export function builtinTools(options: BuiltinOptions): Info[] {
     createTaskTool(options),
     todowriteTool,
     todoreadTool,
+    questionTool,
+    batchTool,
     invalidTool,
   ]
 }

@@ -3,6 +3,7 @@ import type { Permission, Scope } from "../permission/engine.ts"
 import type { OfferedTool } from "../registry/registry.ts"
 import type { ModelRef } from "../schema/message.ts"
 import type { CallReference } from "../schema/permission.ts"
+import type { Question, QuestionAnswers } from "../schema/question.ts"
 import type { ToolState, ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import type {
   FileLedger,
@@ -66,6 +67,16 @@ export interface CallHost {
   jobs?: JobCapability
   /** Runs a subagent for the call named. Absent where none can be started. */
   spawn?(request: SpawnRequest, caller: CallReference): Promise<SubagentResult>
+  /** Asks the person for the call named. Absent where nobody could answer. */
+  question?(
+    questions: Question[],
+    caller: CallReference,
+    signal: AbortSignal,
+  ): Promise<QuestionAnswers | undefined>
+  /** Keeps calls that a call makes, before their first state. Without it they are not kept. */
+  onNested?(parentCallID: string, calls: readonly Call[]): Promise<void>
+  /** True for the calls that a call makes: they make none. */
+  nested?: boolean
   /** The `task` call that this session works for: every request names it. */
   parent?: NonNullable<CallReference["parent"]>
   extra?: Record<string, unknown>

@@ -10,7 +10,7 @@ import {
   type ToolState,
   type ToolStateRunning,
 } from "../schema/tool-state.ts"
-import type { AskRequest, ToolContext } from "../tool/context.ts"
+import type { AskRequest, CallTools, ToolContext } from "../tool/context.ts"
 import { executeValidated, type RunOptions } from "../tool/run.ts"
 import { createSpillOpener } from "../tool/spill.ts"
 import { AbortedError, orAbort, TimeoutError, throwIfAborted } from "../util/abort.ts"
@@ -28,11 +28,15 @@ const progressIntervalMs = 100
 /** How long a tool may take to stop by itself after an abort, such as to end its processes. */
 const abortGraceMs = 5_000
 
-/** One prepared call from asking leave to its last state. Rejects only where a state cannot be stored. */
+/**
+ * One prepared call from asking leave to its last state. Rejects only where a state cannot be stored. `callTools`: what
+ * the tool may call others with.
+ */
 export async function executeCall(
   prepared: PreparedCall,
   past: readonly PastCall[],
   host: CallHost,
+  callTools?: CallTools,
 ): Promise<CallOutcome> {
   const { call, tool } = prepared
   const report = (state: ToolState) => host.onState(call.callID, state)
@@ -53,6 +57,7 @@ export async function executeCall(
     state = progress(state, update)
     progressing.push(state)
   })
+  if (callTools) ctx.call = callTools
 
   try {
     await askLoop(prepared, past, host)
@@ -163,7 +168,7 @@ function createContext(
   onProgress: (update: { title?: string; metadata?: Record<string, unknown> }) => void,
 ): ToolContext {
   const { call, tool } = prepared
-  const { spawn } = host
+  const { spawn, question } = host
   const askedFor = tool.source.kind === "builtin" ? undefined : tool.id
   const ctx: ToolContext = {
     sessionID: host.sessionID,
@@ -198,6 +203,9 @@ function createContext(
   if (host.todo) ctx.todo = host.todo
   if (host.jobs) ctx.jobs = host.jobs
   if (spawn) ctx.spawn = (request) => spawn(request, referenceTo(call, host))
+  if (question)
+    ctx.question = (questions) =>
+      limit.outside(() => question(questions, referenceTo(call, host), limit.signal))
   if (host.extra) ctx.extra = host.extra
   return ctx
 }

@@ -1,6 +1,7 @@
 import { existsSync, realpathSync, statSync } from "node:fs"
 import { homedir } from "node:os"
 import { join, resolve } from "node:path"
+import { experimentalSwitches } from "../config/experimental.ts"
 import { type LoadedConfig, loadConfig } from "../config/load.ts"
 import { configDirectories, findWorktree, type Location, projectTrustItems } from "../config/locate.ts"
 import { parseModelName } from "../model/model.ts"
@@ -85,6 +86,7 @@ export async function openTackle(
     layers: layersOf(place, flags),
     agents: agentsOf(config),
     agentRules: place.config.agentPermission,
+    experimental: experimentalSwitches(config.experimental, place.environment),
     instructions: await readInstructions(config.instructions ?? [], place.worktree, warn),
     limits: {
       output: {

@@ -41,7 +41,7 @@ export interface LoopInput {
     messageID: string
     turn: Turn
     offered: ReadonlyMap<string, OfferedTool>
-  }): Omit<CallHost, "onState">
+  }): Omit<CallHost, "onState" | "onNested">
   signal: AbortSignal
 }
 
@@ -88,6 +88,7 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
     const host: CallHost = {
       ...input.host({ messageID: processor.message.id, turn, offered }),
       onState: (callID, state) => processor.setState(callID, state),
+      onNested: (parentCallID, nested) => processor.nest(parentCallID, nested),
     }
     if (last)
       host.closed = `no calls are possible any more: this is the last of ${step} steps. Answer in words`

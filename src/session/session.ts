@@ -24,6 +24,7 @@ import { addUsage, sumUsage } from "./cost.ts"
 import { eventStream } from "./event-stream.ts"
 import type { Lineage } from "./lineage.ts"
 import { type LoopResult, runLoop } from "./loop.ts"
+import type { Questions } from "./questions.ts"
 import { createRecorder } from "./recorder.ts"
 import { restoreLedger, settleInterrupted } from "./restore.ts"
 import { createSpawner, type SubagentServices } from "./subagent.ts"
@@ -91,6 +92,7 @@ export interface SessionServices {
   loadPolicy(session: Session): Promise<void>
   lineage: Lineage
   subagents: SubagentServices
+  questions: Questions
   /** Tools that this session cannot have whatever the rules say, with the reason. */
   lacking(session: Session): Readonly<Record<string, string>>
   agent(name: string): Agent
@@ -150,6 +152,8 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       instructions: services.instructions,
       now: new Date(),
     })
+    const question: CallHost["question"] = (questions, tool, stop) =>
+      services.questions.ask({ sessionID: session.id, questions, tool }, stop)
     const spillDirectory = `${services.spillRoot}/${session.id}`
     // A subagent is handed outputs that were too long for the session above it.
     const above = services.lineage.above(session).map(({ id }) => `${services.spillRoot}/${id}`)
@@ -163,7 +167,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       onEnd: (end) => ends.push(end),
     })
     if (services.searchPath !== undefined) scope.searchPath = services.searchPath
-    const shared: Omit<CallHost, "messageID" | "turn" | "offered" | "onState"> = {
+    const shared: Omit<CallHost, "messageID" | "turn" | "offered" | "onState" | "onNested"> = {
       sessionID: session.id,
       agent: agent.name,
       model: model.info.ref,
@@ -179,6 +183,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       signal,
       onEscape: services.onEscape,
       ...(lacking.task === undefined ? { spawn } : {}),
+      ...(lacking.question === undefined ? { question } : {}),
       ...(options.caller === undefined ? {} : { parent: options.caller }),
       ...(services.spillBytes === undefined ? {} : { spillBytes: services.spillBytes }),
       ...(services.outputLimits === undefined ? {} : { limits: services.outputLimits }),

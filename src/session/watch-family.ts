@@ -33,8 +33,9 @@ export function watchFamily(bus: Bus, sessionID: string, listener: FamilyListene
       if (members.has(event.session.parentID ?? "")) members.add(event.session.id)
     }
     if (!members.has(event.sessionID)) return
-    if (event.type === "permission.asked") wait(event.request.id)
+    if (event.type === "permission.asked" || event.type === "question.asked") wait(event.request.id)
     if (event.type === "permission.replied") answered(event.requestID)
+    if (event.type === "question.replied" || event.type === "question.rejected") answered(event.requestID)
     if (event.sessionID !== sessionID) return
     if (event.type === "part.updated" && event.part.type === "tool") listener.onPart(event.part)
     if (event.type === "session.error") listener.onError(event.error.message)

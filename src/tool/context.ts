@@ -1,5 +1,7 @@
 import type { ModelRef } from "../schema/message.ts"
+import type { Question, QuestionAnswers } from "../schema/question.ts"
 import type { Todo } from "../schema/todo.ts"
+import type { ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import type { SpillOpener } from "./spill.ts"
 
 /** What a tool asks leave for. */
@@ -123,6 +125,26 @@ export interface SubagentResult {
  */
 export type Spawn = (request: SpawnRequest) => Promise<SubagentResult>
 
+/**
+ * Asks the person and waits, without a limit of time. Undefined: they dismissed it. Throws when the call is aborted.
+ */
+export type AskPerson = (questions: Question[]) => Promise<QuestionAnswers | undefined>
+
+/** What became of a call that a tool made. */
+export interface CallResult {
+  callID: string
+  tool: string
+  state: ToolStateCompleted | ToolStateError
+}
+
+/**
+ * Calls other tools as the model would: each call is checked, asked for, ordered and recorded by itself. Results come
+ * in the order of the calls, failed ones among them. The tools called cannot call further.
+ */
+export type CallTools = (
+  calls: readonly { tool: string; input: Record<string, unknown> }[],
+) => Promise<CallResult[]>
+
 /** The tool's whole world: what it is not given here it does not have. */
 export interface ToolContext {
   sessionID: string
@@ -150,4 +172,8 @@ export interface ToolContext {
   jobs?: JobCapability
   /** Absent where no subagents can be started: without a session, and at the limit of depth. */
   spawn?: Spawn
+  /** Absent where nobody could answer. */
+  question?: AskPerson
+  /** Absent in a call that another call made. */
+  call?: CallTools
 }
