@@ -38,7 +38,14 @@ const parameters = z.object({
     .optional()
     .describe(`Milliseconds (default ${defaultTimeout}, at most ${maxTimeout})`),
   workdir: z.string().min(1).optional().describe("Where to run it (default: the working directory)"),
+  stdin: z.boolean().optional().describe("True: a job at once, whose input stays open for job input"),
 })
+
+/**
+ * A command with open input is waited for so long, in milliseconds: what asks for something has mostly asked by then,
+ * and what has failed has ended.
+ */
+const handOverMs = 1_000
 
 /** Environment variables by name; an undefined one is not set. */
 export type CommandVariables = Readonly<Record<string, string | undefined>>
@@ -80,7 +87,8 @@ export function createBashTool(options: BashOptions): Info<typeof parameters> {
         environment: await options.environment(command),
       })
       const timeoutMs = args.timeout ?? options.defaultTimeout ?? defaultTimeout
-      return run({ command, description, timeoutMs, argv, env, cwd: workdir, limits }, ctx)
+      const stdin = args.stdin === true && ctx.jobs !== undefined
+      return run({ command, description, timeoutMs, argv, env, cwd: workdir, stdin, limits }, ctx)
     },
   })
 }
@@ -98,11 +106,13 @@ interface Run {
   argv: [string, ...string[]]
   env: Record<string, string | undefined>
   cwd: string
+  /** Its input stays open, and it is a job as soon as it has begun. */
+  stdin: boolean
   limits: OutputLimits
 }
 
 async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
-  const { command, description, timeoutMs, argv, cwd, env, limits } = plan
+  const { command, description, timeoutMs, argv, cwd, env, stdin, limits } = plan
   const startedAt = Date.now()
   const start = performance.now()
   const buffer = createOutputBuffer({ limits, spill: ctx.spill })
@@ -117,18 +127,19 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
     progress.touch()
   }
 
-  const process = await startProcess({ argv, cwd, env, onOutput })
+  const process = await startProcess({ argv, cwd, env, onOutput, input: stdin })
   let job: Job | undefined
   try {
     // Recorded before anything else, so that a start after a crash can end what this one left.
     await report({ process: process.identity })
-    const ending = await supervise(process, { timeoutMs, signal: ctx.abort })
+    const patience = { timeoutMs, signal: ctx.abort, ...(stdin ? { handOverMs } : {}) }
+    const ending = await supervise(process, patience)
     const durationMs = Math.round(performance.now() - start)
     await progress.finish()
     if (ending.cause === "abort" || ctx.abort.aborted) throw abortedError(ctx.abort)
-    const goesOn = ending.cause === "exit" && ending.goesOn
+    const goesOn = ending.cause === "handed-over" || (ending.cause === "exit" && ending.goesOn)
     if (goesOn && ctx.jobs) {
-      job = createJob({ sessionID: ctx.sessionID, command, startedAt, process, buffer })
+      job = createJob({ sessionID: ctx.sessionID, command, workdir: cwd, startedAt, process, buffer })
       ctx.jobs.add(job)
     } else if (goesOn) {
       await process.kill()
@@ -173,6 +184,7 @@ function resultOf(call: {
 }
 
 function endingNote(ending: Ending, timeoutMs: number): string {
+  if (ending.cause === "handed-over") return "still running, its input is open"
   if (ending.cause !== "exit") {
     return `timed out after ${timeoutMs} ms; it was ended with all it started. Give a longer timeout, or run it with & as a job`
   }

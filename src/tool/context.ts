@@ -72,6 +72,16 @@ export interface JobCapability {
   add(job: Job): void
 }
 
+/** What a job reads. */
+export interface JobInput {
+  /** Where the job's command was started. Absolute. */
+  workdir: string
+  /** Resolves when the job's pipe has taken the text, which waits while it is full. Rejects where nobody reads any more. */
+  write(text: string): Promise<void>
+  /** Nothing more comes. */
+  end(): void
+}
+
 /** One background job, as `bash` hands it over and the `job` tool uses it. */
 export interface Job {
   info(): JobInfo
@@ -79,6 +89,8 @@ export interface Job {
   output(): { text: string; truncated: boolean; outputPath?: string }
   /** SIGTERM to the whole group, SIGKILL after the grace period; resolves when it is gone. */
   kill(): Promise<void>
+  /** Absent where its input is closed. */
+  input?: JobInput
 }
 
 /** What a subagent is given to do. */
