@@ -332,6 +332,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     subagents: {
       limits: subagentLimits,
       agent: subagentNamed,
+      startable: (name) => subagentsOf(name).map((agent) => agent.name),
       start: ({ parent, agent, model, title }) =>
         begin({
           directory: parent.directory,

@@ -1,14 +1,14 @@
 import type { Agent } from "../agent/agent.ts"
 import type { CallHost } from "../call/call.ts"
 import type { Bus } from "../event/bus.ts"
-import type { EventInput, EventOf, RunStatus, TackleEvent } from "../event/events.ts"
+import type { EventInput, EventOf, Refusal, RunStatus, TackleEvent } from "../event/events.ts"
 import { createPromptBuilder } from "../model/convert.ts"
 import { type Model, parseModelName } from "../model/model.ts"
 import type { RetryLimits } from "../model/retry.ts"
 import type { StreamLimits } from "../model/stream.ts"
 import type { Permission, Scope } from "../permission/engine.ts"
 import type { Policy } from "../permission/policy.ts"
-import type { Registry } from "../registry/registry.ts"
+import type { OfferedTool, Registry } from "../registry/registry.ts"
 import type { MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import type { CallReference } from "../schema/permission.ts"
@@ -20,6 +20,7 @@ import type { OutputLimits } from "../tool/tool.ts"
 import { AbortedError, orAbort, TimeoutError } from "../util/abort.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
+import { attachMentions, type MentionedFiles } from "./attach-mentions.ts"
 import { addUsage, sumUsage } from "./cost.ts"
 import { eventStream } from "./event-stream.ts"
 import type { Lineage } from "./lineage.ts"
@@ -73,7 +74,10 @@ export interface PromptRun extends AsyncIterable<TackleEvent> {
 export interface SessionHandle {
   readonly id: string
   info(): Session
-  /** Starts at once, whether anybody reads the events or not. Throws {@link SessionBusyError}. */
+  /**
+   * Starts at once, whether anybody reads the events or not. `@path` in the text attaches that file or directory of
+   * the worktree, by the rules of the session. Throws {@link SessionBusyError}.
+   */
   prompt(text: string, options?: PromptOptions): PromptRun
   /** Interrupts the run under way, if there is one; resolves when it has ended. */
   abort(): Promise<void>
@@ -188,6 +192,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       ...(services.spillBytes === undefined ? {} : { spillBytes: services.spillBytes }),
       ...(services.outputLimits === undefined ? {} : { limits: services.outputLimits }),
     }
+    const mentioned = await attachMentionsTo(user, text, { ...shared, offered: byId(tools) }, past)
     const result = await runLoop({
       session,
       agent,
@@ -204,7 +209,27 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       host: (step) => ({ ...shared, ...step }),
       signal,
     })
-    return withChildren(conclude(result, past, started), ends)
+    return withOthers(conclude(result, past, started), ends, mentioned.refused)
+  }
+
+  /** What a prompt of the person's names with `@` becomes parts of their message. A model's words name nothing. */
+  async function attachMentionsTo(
+    { id: messageID }: UserMessage,
+    text: string,
+    host: Omit<CallHost, "messageID" | "turn" | "onState">,
+    past: readonly MessageWithParts[],
+  ): Promise<MentionedFiles> {
+    if (host.parent) return { files: [], notes: [], refused: [] }
+    const agents = host.spawn ? services.subagents.startable(host.agent) : []
+    const mentioned = await attachMentions(text, { ...host, messageID }, agents)
+    const base = () => ({ id: newId("prt"), sessionID: session.id, messageID })
+    const parts: Part[] = [
+      ...mentioned.files.map((file) => ({ ...base(), type: "file" as const, ...file })),
+      ...mentioned.notes.map((note) => ({ ...base(), type: "text" as const, text: note, synthetic: true })),
+    ]
+    if (parts.length > 0) await recorder.write({ parts })
+    past.at(-1)?.parts.push(...parts)
+    return mentioned
   }
 
   /** Stores the person's message, and the session with its new time and, at first, its title. */
@@ -310,16 +335,20 @@ export function openSession(initial: Session, services: SessionServices): Sessio
   }
 }
 
-/** What subagents used and were refused is the run's that started them. */
-function withChildren(end: Ending, children: readonly Ending[]): Ending {
-  if (children.length === 0) return end
-  const refused = [...end.refused, ...children.flatMap((child) => child.refused)]
+/** What subagents used and were refused is the run's that started them, and so is what was refused before it began. */
+function withOthers(end: Ending, children: readonly Ending[], before: readonly Refusal[]): Ending {
+  if (children.length + before.length === 0) return end
+  const refused = [...before, ...end.refused, ...children.flatMap((child) => child.refused)]
   return {
     ...end,
     usage: addUsage([end, ...children].map(({ usage }) => usage)),
     refused,
     exitCode: end.status === "completed" && refused.length > 0 ? refusedCode : end.exitCode,
   }
+}
+
+function byId(tools: readonly OfferedTool[]): ReadonlyMap<string, OfferedTool> {
+  return new Map(tools.map((tool) => [tool.id, tool]))
 }
 
 const titleLength = 60

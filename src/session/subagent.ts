@@ -31,6 +31,8 @@ export interface SubagentServices {
   limits: SubagentLimits
   /** An agent that may be started by another; throws a text with those there are. */
   agent(name: string): Agent
+  /** The names of those that the rules let an agent start. */
+  startable(agent: string): string[]
   start(child: { parent: Session; agent: Agent; model: ModelRef; title: string }): Promise<SessionHandle>
   find(id: string): Promise<SessionHandle | undefined>
 }
