@@ -2,6 +2,7 @@ import { expect, test } from "vitest"
 import type { ModelRequestBody } from "../../src/testing/model-server.ts"
 import type { Reply } from "../../src/testing/reply.ts"
 import { createMachine, eventsOf } from "./run-tackle.ts"
+import { hasTmux, openTerminal } from "./terminal.ts"
 
 const task = {
   name: "task",
@@ -37,4 +38,19 @@ test("in JSON mode a subagent's events are among the others, and the one run.com
   expect(created).toMatchObject([{ agent: "build" }, { agent: "explore", parentID: created[0]?.id }])
   expect(events.filter(({ type }) => type === "run.completed")).toEqual([events.at(-1)])
   expect(events.at(-1)).toMatchObject({ sessionID: created[0]?.id, text: "It is seven." })
+})
+
+test.skipIf(!hasTmux)("at a terminal a question says which subagent asks (needs tmux)", async () => {
+  const machine = await createMachine({
+    script: (request) =>
+      JSON.stringify(request.body.messages).includes("exploring a software project") &&
+      request.body.messages.at(-1)?.role !== "tool"
+        ? { calls: [{ name: "bash", arguments: { command: "node -p 6+1" } }] }
+        : script(request),
+  })
+  const terminal = await openTerminal(machine)
+  await terminal.tackle("run", "which number?")
+  expect(await terminal.sees(/say why/)).toMatch(/\? bash \(the subagent explore asks\)\n {4}node -p 6\+1/)
+  await terminal.press("Enter")
+  expect(await terminal.sees("[exit 0]")).toMatch(/explore › ✓ bash node -p 6\+1 · exit 0/)
 })
