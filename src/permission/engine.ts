@@ -44,7 +44,7 @@ export interface Permission {
   /** The verdict alone. Nobody is asked. */
   check(request: PermissionAsk, scope: Scope): Promise<Verdict>
   /**
-   * Answers a request, once. `always` is kept before this resolves, and lets go on what else of the session it allows.
+   * Answers a request, once. `always` is kept before this resolves, and lets go on what else waits and is allowed by it.
    * Throws `UsageError` where "always" reaches further than what was offered; the request then goes on waiting.
    */
   reply(requestID: string, reply: PermissionReply, source: ReplySource): Promise<ReplyOutcome>
@@ -112,7 +112,8 @@ export function createPermission({ home, publish, saveGrants }: PermissionDepend
       saving.delete(requestID)
     }
     const outcome = settle(requestID, { reply: given, source })
-    for (const other of table.ofSession(entry.request.sessionID)) {
+    // Also of other sessions: a grant may hold for subagents side by side, or for all of the project.
+    for (const other of table.ofSession()) {
       if (await other.isAllowed()) settle(other.request.id, { reply: { reply: "once" }, source: "grant" })
     }
     return outcome
