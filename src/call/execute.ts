@@ -202,7 +202,9 @@ function createContext(
   if (host.model) ctx.model = host.model
   if (host.todo) ctx.todo = host.todo
   if (host.jobs) ctx.jobs = host.jobs
-  if (spawn) ctx.spawn = (request) => spawn(request, referenceTo(call, host))
+  // The task tool asks before it uses this; nobody else's word would do.
+  if (spawn && tool.source.kind === "builtin")
+    ctx.spawn = (request) => spawn(request, referenceTo(call, host))
   if (question)
     ctx.question = (questions) =>
       limit.outside(() => question(questions, referenceTo(call, host), limit.signal))

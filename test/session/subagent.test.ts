@@ -169,6 +169,30 @@ test("what a subagent asks names the task; an always for the session holds for a
   expect(done.sort()).toEqual(["a", "b", "c"])
 })
 
+test("an always answers what other subagents wait for too", async () => {
+  const mark = tool("mark", () => ({ title: "mark", output: "marked" }), {
+    ask: () => ({ patterns: ["it"], always: ["it"] }),
+  })
+  const steps = [{ calls: [{ name: "mark", arguments: {} }] }, { text: "Made." }]
+  const script = scriptFor({
+    go: [{ calls: [task("one"), task("two"), task("three")] }, { text: "Done." }],
+    one: steps,
+    two: steps,
+    three: steps,
+  })
+  await using engine = await startEngine(script, { tools: [mark] })
+  let asked = 0
+  engine.tackle.on("permission.asked", (request) => {
+    asked += 1
+    if (asked === 3) void request.reply("always")
+  })
+  const sources: string[] = []
+  engine.tackle.on("permission.replied", ({ source }) => sources.push(source))
+  const { end } = await run(engine)
+  expect(end).toMatchObject({ status: "completed", refused: [] })
+  expect(sources.sort()).toEqual(["grant", "grant", "person"])
+})
+
 test("what subagents use counts as the run's", async () => {
   const usage = { input: 100, output: 10 }
   const script = scriptFor({
