@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs"
-import { expect, test } from "vitest"
+import { expect, onTestFinished, test } from "vitest"
 import type { TackleEvent } from "../../src/event/events.ts"
 import type { TackleOptions } from "../../src/runtime.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
+import { temporaryProject } from "../../src/testing/project.ts"
 import { startEngine } from "./engine.ts"
 import { scriptFor, task } from "./family.ts"
 import { resultsOf, run, tool, toolParts } from "./run.ts"
@@ -320,6 +321,8 @@ test("a child session prompted by hand is bound as before, and not at all withou
 test("a subagent reads the long output that its parent was told to hand it", async () => {
   const long = Array.from({ length: 3000 }, (_, index) => `line ${index}`).join("\n")
   const say = tool("say", () => ({ title: "say", output: long }))
+  const data = await temporaryProject()
+  onTestFinished(() => data.remove())
   let path = ""
   await using engine = await startEngine(
     (request) => {
@@ -330,7 +333,7 @@ test("a subagent reads the long output that its parent was told to hand it", asy
         look: [{ calls: [read(path)] }, { text: "Read." }],
       })(request)
     },
-    { tools: [say], permission: { say: "allow" } },
+    { tools: [say], permission: { say: "allow" }, dataDirectory: data.directory },
   )
   const { session, end } = await run(engine)
   expect((await resultsOf(session))[0]).toContain("hand it to a subagent with task")
