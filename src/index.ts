@@ -8,10 +8,19 @@ export type { Model, ModelInfo, ProviderConfig } from "./model/model.ts"
 export { PermissionError } from "./permission/errors.ts"
 export type { PermissionConfig } from "./permission/rules.ts"
 export type { RegistryProblem, ToolListing } from "./registry/registry.ts"
-export { type AskedRequest, createTackle, type Sessions, type Tackle, type TackleOptions } from "./runtime.ts"
+export {
+  type AskedQuestion,
+  type AskedRequest,
+  createTackle,
+  type ExperimentalFeatures,
+  type Sessions,
+  type Tackle,
+  type TackleOptions,
+} from "./runtime.ts"
 export type { AssistantMessage, Message, MessageWithParts, UserMessage } from "./schema/message.ts"
 export type { Part, ToolPart } from "./schema/part.ts"
 export type { Grant, PermissionReply, PermissionRequest, Rule } from "./schema/permission.ts"
+export type { Question, QuestionAnswers, QuestionRequest } from "./schema/question.ts"
 export type { Session } from "./schema/session.ts"
 export type { Todo } from "./schema/todo.ts"
 export type { Attachment, ToolState } from "./schema/tool-state.ts"

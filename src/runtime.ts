@@ -4,9 +4,9 @@ import { homedir, tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { type Agent, type AgentConfig, mergeAgents } from "./agent/agent.ts"
 import { builtinAgents } from "./agent/builtin.ts"
-import { builtinTools } from "./builtin/index.ts"
+import { type BuiltinOptions, builtinTools } from "./builtin/index.ts"
 import { createJobTable } from "./builtin/support/job-table.ts"
-import { type Call, type CallOutcome, newTurn, type Turn } from "./call/call.ts"
+import { type Call, type CallHost, type CallOutcome, newTurn, type Turn } from "./call/call.ts"
 import { contain, holdProcess } from "./call/containment.ts"
 import { createSandboxFor } from "./call/sandbox.ts"
 import { runCalls } from "./call/schedule.ts"
@@ -28,7 +28,7 @@ import { defaultStreamLimits, type StreamLimits } from "./model/stream.ts"
 import { defaultRules } from "./permission/defaults.ts"
 import { createPermission, type PermissionAsk, type ReplyOutcome, type Scope } from "./permission/engine.ts"
 import type { Explanation } from "./permission/explain.ts"
-import type { Layer, Policy } from "./permission/policy.ts"
+import { judge, type Layer, type Policy } from "./permission/policy.ts"
 import { type PermissionConfig, rulesFromObject } from "./permission/rules.ts"
 import { commandEnvironment } from "./permission/shell/command-environment.ts"
 import { loadToolFiles } from "./registry/files.ts"
@@ -41,8 +41,12 @@ import {
 import { openSandbox, type SandboxMode } from "./sandbox/wrap.ts"
 import type { ModelRef } from "./schema/message.ts"
 import type { Grant, PermissionReply, PermissionRequest, ReplySource, Ruleset } from "./schema/permission.ts"
+import type { QuestionAnswers, QuestionRequest } from "./schema/question.ts"
 import type { Session } from "./schema/session.ts"
+import { createLineage } from "./session/lineage.ts"
+import { createQuestions, type QuestionOutcome, type Questions } from "./session/questions.ts"
 import { openSession, type SessionHandle, type SessionServices } from "./session/session.ts"
+import { defaultSubagentLimits, type SubagentLimits } from "./session/subagent.ts"
 import { createGrantBook } from "./store/grant-book.ts"
 import type { Store } from "./store/store.ts"
 import type { FileLedger, FileStamp, SandboxCapability } from "./tool/context.ts"
@@ -89,6 +93,13 @@ export interface TackleOptions {
   sandbox?: SandboxMode
   /** Files that the configuration came from: no command in a sandbox changes them. */
   configFiles?: readonly string[]
+  /**
+   * True: somebody answers the questions of the model. Default: as long as somebody listens to `question.asked`.
+   * Without it the `question` tool is not offered.
+   */
+  questions?: boolean
+  /** Features that may change. */
+  experimental?: ExperimentalFeatures
   /** Texts that are added to every system prompt. */
   instructions?: readonly string[]
   /** Default: SQLite in the data directory. The engine closes only what it opened itself. */
@@ -104,9 +115,17 @@ export interface TackleOptions {
     retentionDays?: number
     stream?: Partial<StreamLimits>
     retry?: Partial<RetryLimits>
+    /** What one `task` may use, and how deep subagents may go. */
+    subagent?: Partial<SubagentLimits>
   }
   /** Faults that stop nothing: an error that escaped a tool, a subscriber that threw. Default: stderr. */
   onFault?: (message: string, error: unknown) => void
+}
+
+/** Features that may change, off unless switched on. */
+export interface ExperimentalFeatures {
+  /** Offers the `batch` tool. */
+  batchTool?: boolean
 }
 
 /** The sessions of one engine. */
@@ -122,8 +141,11 @@ export interface Sessions {
   get(id: string): Promise<SessionHandle | undefined>
   /** The session of this worktree that was used last. */
   latest(): Promise<SessionHandle | undefined>
-  /** Of this worktree, newest first; `everywhere` lists those of all. */
-  list(options?: { everywhere?: boolean; limit?: number }): Promise<Session[]>
+  /**
+   * Of this worktree, newest first; `everywhere` lists those of all. Sessions of subagents are left out, unless
+   * `parentID` names the session that started them.
+   */
+  list(options?: { everywhere?: boolean; limit?: number; parentID?: string }): Promise<Session[]>
   /** With everything in it. False: there was none. */
   delete(id: string): Promise<boolean>
 }
@@ -138,7 +160,8 @@ export interface Tackle {
   readonly store: Store
   /** Calls the listener for every event of the type; requests come with their `reply`. Returns the function that ends it. */
   on(type: "permission.asked", listener: (request: AskedRequest) => void): () => void
-  on<T extends Exclude<EventType, "permission.asked">>(
+  on(type: "question.asked", listener: (request: AskedQuestion) => void): () => void
+  on<T extends Exclude<EventType, "permission.asked" | "question.asked">>(
     type: T,
     listener: (event: EventOf<T>) => void,
   ): () => void
@@ -152,6 +175,8 @@ export interface Tackle {
   grants(): Promise<Grant[]>
   /** Takes grants of this worktree back. Throws `UsageError` for an id that none of them has, and then takes none. */
   revoke(ids: readonly string[]): Promise<void>
+  /** The questions of the `question` tool: what waits, and the ways to answer. */
+  readonly questions: Pick<Questions, "reply" | "reject" | "pending">
   models(): ModelInfo[]
   /** Every tool, with the reason where the agent and model are not offered it. */
   tools(scope?: { agent?: string; model?: string }): Promise<ToolListing[]>
@@ -171,6 +196,13 @@ export interface Tackle {
 /** A request that can be answered where it is heard of. `always` without more is for the session. */
 export interface AskedRequest extends PermissionRequest {
   reply(reply: PermissionReply["reply"] | PermissionReply): Promise<ReplyOutcome>
+}
+
+/** Questions that can be answered where they are heard of. */
+export interface AskedQuestion extends QuestionRequest {
+  /** One list for each question, an empty one to leave it open. */
+  reply(answers: QuestionAnswers): QuestionOutcome
+  reject(): QuestionOutcome
 }
 
 /** Opens an engine. Whoever opens one closes it: until then it holds the store and watches for escaped errors. */
@@ -219,7 +251,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     ),
   })
   const registry = await contain(
-    () => openRegistry(options, environment, sandbox.present),
+    () => openRegistry(options, environment, { sandboxed: sandbox.present, subagents: subagentsOf }),
     (error) => onFault("an error escaped the file of a tool", error),
   )
   // The last thing that can fail, so that nothing is left open.
@@ -229,15 +261,32 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   /** Calls without a session that are under way. */
   const calls = new Set<Promise<unknown>>()
 
+  const questions = createQuestions((event) => bus.publish(event))
+  /** Those who listen to questions, one entry each. */
+  const answerers = new Set<object>()
+  const lineage = createLineage(store, (id) => handles.get(id)?.info())
   const grants = createGrantBook(store)
   const permission = createPermission({
     home: homedir(),
     publish: (event) => bus.publish(event),
-    saveGrants: (added) => grants.add(added),
+    saveGrants: (added) => grants.add(added.map(forFamily)),
     dropGrants: (ids) => grants.remove(ids),
   })
+  const subagentLimits: SubagentLimits = { ...defaultSubagentLimits, ...options.limits?.subagent }
 
-  function policyOf(session: { id: string; worktree: string }, agent: Agent): Policy {
+  /** What a person allows "in this session" at a subagent's question holds for all that works on their request. */
+  function forFamily(grant: Grant): Grant {
+    return grant.sessionID === undefined ? grant : { ...grant, sessionID: lineage.rootOf(grant.sessionID) }
+  }
+
+  /** A subagent is bound by all that binds the session which started it. */
+  function policyOf(session: Pick<Session, "id" | "worktree" | "parentID">, agent: Agent): Policy {
+    const [parent] = lineage.above(session)
+    const own = ownPolicy({ id: lineage.rootOf(session.id), worktree: session.worktree }, agent)
+    return parent ? { ...own, bound: policyOf(parent, agentNamed(parent.agent)) } : own
+  }
+
+  function ownPolicy(session: { id: string; worktree: string }, agent: Agent): Policy {
     const configured: readonly Layer[] = options.layers ?? [
       { name: "user", rules: rulesFromObject(options.permission ?? {}, { file: "createTackle" }) },
     ]
@@ -269,6 +318,35 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     throw new UsageError(`There is no agent "${name}". There are: ${[...agents.keys()].join(", ")}.`)
   }
 
+  function subagentNamed(name: string): Agent {
+    const agent = agents.get(name)
+    if (agent && agent.mode !== "primary") return agent
+    const names = [...agents.values()].flatMap(({ mode, name }) => (mode === "primary" ? [] : [name]))
+    throw new UsageError(`There is no subagent "${name}". There are: ${names.sort().join(", ") || "none"}.`)
+  }
+
+  /** Those that the rules let the agent start. */
+  function subagentsOf(name: string): Agent[] {
+    const policy = policyOf({ id: "", worktree }, agentNamed(name))
+    const started = [...agents.values()].filter(({ mode }) => mode !== "primary")
+    return started
+      .filter((agent) => judge(policy, "task", [agent.name]).action !== "deny")
+      .sort((a, b) => a.name.localeCompare(b.name))
+  }
+
+  /** Tools that cannot work where the session is. */
+  function lackingIn(session?: Session): Record<string, string> {
+    const { depth } = subagentLimits
+    const reasons: Record<string, string> = {}
+    if (session && lineage.above(session).length >= depth)
+      reasons.task = `subagents may go no deeper than ${depth} (subagent.depth)`
+    if (!(options.questions ?? answerers.size > 0)) reasons.question = "nobody is there to answer"
+    if (!options.experimental?.batchTool)
+      reasons.batch =
+        "experimental: switch it on with experimental.batch_tool or TACKLE_EXPERIMENTAL_BATCH_TOOL=1"
+    return reasons
+  }
+
   async function modelNamed(choice: TackleOptions["model"]): Promise<Model> {
     if (choice === undefined) {
       throw new UsageError(
@@ -296,7 +374,28 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     jobs,
     sandbox: sandboxOf,
     policy: policyOf,
-    loadGrants: (session) => grants.load(session),
+    async loadPolicy(session) {
+      await lineage.load(session)
+      await grants.load({ id: lineage.rootOf(session.id), worktree: session.worktree })
+    },
+    lineage,
+    subagents: {
+      limits: subagentLimits,
+      agent: subagentNamed,
+      startable: (name) => subagentsOf(name).map((agent) => agent.name),
+      start: ({ parent, agent, model, title }) =>
+        begin({
+          directory: parent.directory,
+          worktree: parent.worktree,
+          parentID: parent.id,
+          agent: agent.name,
+          model,
+          title,
+        }),
+      find: (id) => sessions.get(id),
+    },
+    questions,
+    lacking: lackingIn,
     agent: agentNamed,
     model: modelFor,
     instructions: options.instructions ?? [],
@@ -317,6 +416,14 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     return handle
   }
 
+  async function begin(fields: Omit<Session, "id" | "time">): Promise<SessionHandle> {
+    const now = Date.now()
+    const session: Session = { id: newId("ses"), ...fields, time: { created: now, updated: now } }
+    await store.commit([{ kind: "session", session }])
+    bus.publish({ type: "session.created", sessionID: session.id, session })
+    return handleOf(session)
+  }
+
   /** True for a session and all that its calls started. */
   function isOfFamily(handle: SessionHandle, id: string): boolean {
     if (handle.id === id) return true
@@ -329,20 +436,14 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       const chosen = agentNamed(agent)
       const named = model !== undefined || chosen.model !== undefined || options.model !== undefined
       if (named) await (await (model === undefined ? modelFor({}, chosen) : modelNamed(model))).language()
-      const now = Date.now()
-      const session: Session = {
-        id: newId("ses"),
+      return begin({
         title,
         directory,
         worktree,
         agent,
-        time: { created: now, updated: now },
-      }
-      if (model !== undefined) session.model = parseModelName(model)
-      if (parentID !== undefined) session.parentID = parentID
-      await store.commit([{ kind: "session", session }])
-      bus.publish({ type: "session.created", sessionID: session.id, session })
-      return handleOf(session)
+        ...(model === undefined ? {} : { model: parseModelName(model) }),
+        ...(parentID === undefined ? {} : { parentID }),
+      })
     },
     async get(id) {
       const session = await store.session(id)
@@ -352,8 +453,12 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       const [session] = await store.sessions({ worktree, parentID: null, limit: 1 })
       return session && handleOf(session)
     },
-    list: ({ everywhere = false, limit } = {}) =>
-      store.sessions({ ...(everywhere ? {} : { worktree }), ...(limit === undefined ? {} : { limit }) }),
+    list: ({ everywhere = false, limit, parentID = null } = {}) =>
+      store.sessions({
+        parentID,
+        ...(everywhere ? {} : { worktree }),
+        ...(limit === undefined ? {} : { limit }),
+      }),
     async delete(id) {
       const family = [...handles.values()].filter((handle) => isOfFamily(handle, id))
       await Promise.all(family.map((handle) => handle.abort()))
@@ -365,12 +470,27 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   }
 
   function listen(type: "permission.asked", listener: (request: AskedRequest) => void): () => void
+  function listen(type: "question.asked", listener: (request: AskedQuestion) => void): () => void
   function listen<T extends EventType>(type: T, listener: (event: EventOf<T>) => void): () => void
   function listen(type: EventType, listener: (event: never) => void): () => void {
     const call = listener as (event: unknown) => void
-    return bus.on(type, (event) =>
-      call(event.type === "permission.asked" ? answerable(event.request) : event),
-    )
+    if (type === "permission.asked") return bus.on(type, ({ request }) => call(answerable(request)))
+    if (type !== "question.asked") return bus.on(type, call)
+    const answerer = {}
+    answerers.add(answerer)
+    const unsubscribe = bus.on(type, ({ request }) => call(answerableQuestion(request)))
+    return () => {
+      unsubscribe()
+      answerers.delete(answerer)
+    }
+  }
+
+  function answerableQuestion(request: QuestionRequest): AskedQuestion {
+    return {
+      ...request,
+      reply: (answers) => questions.reply(request.id, answers),
+      reject: () => questions.reject(request.id),
+    }
   }
 
   function answerable(request: PermissionRequest): AskedRequest {
@@ -400,7 +520,15 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     await grants.load(session)
     const policy = () => policyOf(session, agent)
     const spillDirectory = join(services.spillRoot, session.id)
-    const toolScope = { model: { providerID: "", modelID: "" }, agent: agent.name, policy: policy() }
+    const lacking = lackingIn()
+    const toolScope = {
+      model: { providerID: "", modelID: "" },
+      agent: agent.name,
+      policy: policy(),
+      lacking,
+    }
+    const question: CallHost["question"] = (asked, caller, stop) =>
+      questions.ask({ sessionID: session.id, questions: asked, tool: caller }, stop)
     const offered = await registry.tools(toolScope)
     const call: Call = { callID: newId("prt"), tool, raw: input }
     const turn = newTurn()
@@ -418,6 +546,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       files: personsLedger(),
       jobs,
       sandbox: sandboxOf(agent, scope),
+      ...(lacking.question === undefined ? { question } : {}),
       spillDirectory,
       turn,
       signal,
@@ -467,12 +596,14 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       if (unknown !== undefined) throw new UsageError(`There is no grant "${unknown}" in ${worktree}.`)
       await grants.remove(ids)
     },
+    questions: { reply: questions.reply, reject: questions.reject, pending: questions.pending },
     models: () => models.list(),
     async tools({ agent: name = options.defaultAgent ?? "build", model } = {}) {
       const agent = agentNamed(name)
       const chosen = model ?? (typeof options.model === "string" ? options.model : undefined)
       const ref = chosen === undefined ? { providerID: "", modelID: "" } : parseModelName(chosen)
-      return registry.list({ model: ref, agent: agent.name, policy: policyOf({ id: "", worktree }, agent) })
+      const policy = policyOf({ id: "", worktree }, agent)
+      return registry.list({ model: ref, agent: agent.name, policy, lacking: lackingIn() })
     },
     problems: () => registry.problems(),
     callTool,
@@ -536,10 +667,10 @@ async function openDefaultStore(dataDirectory: string): Promise<Store> {
 async function openRegistry(
   options: TackleOptions,
   environment: Readonly<Record<string, string | undefined>>,
-  sandboxed: boolean,
+  host: Pick<BuiltinOptions, "sandboxed" | "subagents">,
 ) {
   const custom = await loadToolFiles(options.toolFiles ?? [], toolAliases())
-  const builtin = builtinTools({ ...commandOptions(options, environment), sandboxed })
+  const builtin = builtinTools({ ...commandOptions(options, environment), ...host })
   return createRegistry({
     tools: [...from("builtin", builtin), ...from("library", options.tools ?? []), ...custom.tools],
     problems: custom.problems,

@@ -9,6 +9,7 @@ import type { EventType } from "../src/event/events.ts"
 import { Message } from "../src/schema/message.ts"
 import { Part } from "../src/schema/part.ts"
 import { PermissionRequest } from "../src/schema/permission.ts"
+import { QuestionAnswers, QuestionRequest } from "../src/schema/question.ts"
 import { Session } from "../src/schema/session.ts"
 import { Todo } from "../src/schema/todo.ts"
 import { temporaryProject } from "../src/testing/project.ts"
@@ -187,6 +188,9 @@ const payloads: Record<EventType, z.ZodRawShape> = {
     source: z.string(),
     message: z.string().optional(),
   },
+  "question.asked": { request: QuestionRequest },
+  "question.replied": { requestID: z.string(), answers: QuestionAnswers },
+  "question.rejected": { requestID: z.string() },
   "todo.updated": { todos: z.array(Todo) },
   "run.completed": {
     status: z.enum(["completed", "failed", "limit", "interrupted"]),

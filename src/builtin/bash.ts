@@ -39,12 +39,18 @@ const parameters = z.object({
     .optional()
     .describe(`Milliseconds (default ${defaultTimeout}, at most ${maxTimeout})`),
   workdir: z.string().min(1).optional().describe("Where to run it (default: the working directory)"),
+  stdin: z.boolean().optional().describe("True: a job at once, whose input stays open for job input"),
 })
 
 /** The parameters where there is a sandbox. */
 const sandboxedParameters = parameters.extend({
   outside: z.boolean().optional().describe("True: not in the sandbox. The person is asked"),
 })
+/**
+ * A command with open input is waited for so long, in milliseconds: what asks for something has mostly asked by then,
+ * and what has failed has ended.
+ */
+const handOverMs = 1_000
 
 /** Environment variables by name; an undefined one is not set. */
 export type CommandVariables = Readonly<Record<string, string | undefined>>
@@ -90,7 +96,8 @@ export function createBashTool(options: BashOptions): Info {
         environment: await options.environment(command),
       })
       const timeoutMs = args.timeout ?? options.defaultTimeout ?? defaultTimeout
-      const shell = { text: command, argv, env, cwd: workdir, outside }
+      const stdin = args.stdin === true && ctx.jobs !== undefined
+      const shell = { text: command, argv, env, cwd: workdir, outside, stdin }
       return run({ shell, description, timeoutMs, limits }, ctx)
     },
   })
@@ -130,13 +137,21 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
   try {
     // Recorded before anything else, so that a start after a crash can end what this one left.
     await report({ process: process.identity })
-    const ending = await supervise(process, { timeoutMs, signal: ctx.abort })
+    const patience = { timeoutMs, signal: ctx.abort, ...(shell.stdin ? { handOverMs } : {}) }
+    const ending = await supervise(process, patience)
     const durationMs = Math.round(performance.now() - start)
     await progress.finish()
     if (ending.cause === "abort" || ctx.abort.aborted) throw abortedError(ctx.abort)
-    const goesOn = ending.cause === "exit" && ending.goesOn
+    const goesOn = ending.cause === "handed-over" || (ending.cause === "exit" && ending.goesOn)
     if (goesOn && ctx.jobs) {
-      job = createJob({ sessionID: ctx.sessionID, command: shell.text, startedAt, process, buffer })
+      job = createJob({
+        sessionID: ctx.sessionID,
+        command: shell.text,
+        workdir: shell.cwd,
+        startedAt,
+        process,
+        buffer,
+      })
       ctx.jobs.add(job)
       // The first process of a sandbox holds the output open until nothing runs in it.
       void process.closed.then(ended)
@@ -191,6 +206,7 @@ function resultOf(call: {
 }
 
 function endingNote(ending: Ending, timeoutMs: number): string {
+  if (ending.cause === "handed-over") return "still running, its input is open"
   if (ending.cause !== "exit") {
     return `timed out after ${timeoutMs} ms; it was ended with all it started. Give a longer timeout, or run it with & as a job`
   }

@@ -1,17 +1,27 @@
 import * as z from "zod"
-import type { Job, JobInfo, ToolContext } from "../tool/context.ts"
+import type { Job, JobInfo, JobInput, ToolContext } from "../tool/context.ts"
 import type { ToolResult } from "../tool/result.ts"
 import { define } from "../tool/tool.ts"
-import { TackleError } from "../util/errors.ts"
+import { orAbort, sleep, throwIfAborted, within } from "../util/abort.ts"
+import { errorMessage, TackleError } from "../util/errors.ts"
 import { readText } from "../util/text-file.ts"
 import { describeOutput, formatSeconds } from "./support/command-text.ts"
+import { commandWithInput } from "./support/command-with-input.ts"
 
 /** So much of a command identifies it in a list. */
 const shownCommand = 120
 
+/** Milliseconds that a job gets to take its input in, and to answer it; silence of so long ends an answer. */
+const takeMs = 2_000
+const answerMs = 2_000
+const silenceMs = 100
+
 const parameters = z.object({
-  action: z.enum(["list", "output", "kill"]).describe("What to do"),
-  id: z.string().optional().describe("The job (job_…), for output and kill"),
+  action: z.enum(["list", "output", "input", "kill"]).describe("What to do"),
+  id: z.string().optional().describe("The job (job_…), for all but list"),
+  text: z.string().max(65_536).optional().describe("For input: what to write"),
+  newline: z.boolean().optional().describe("For input: false writes no line end after text (default true)"),
+  close: z.boolean().optional().describe("For input: true ends the input after text"),
 })
 
 /** The model named a job that this session does not have. */
@@ -25,7 +35,21 @@ export class UnknownJobError extends TackleError {
   }
 }
 
-/** Shows and ends what bash left running. Asks nothing: the commands were allowed when they were started. */
+/** The job takes no input: it was started without, or has ended. */
+export class JobInputError extends TackleError {
+  constructor(id: string, status: JobInfo["status"]) {
+    const why = status === "running" ? "its input is closed" : `it has ${status}`
+    super(`Job ${id} takes no input: ${why}. Start a command with bash and stdin: true to write to it.`, {
+      code: "job.input",
+      recoverable: true,
+    })
+  }
+}
+
+/**
+ * Shows, feeds and ends what bash left running. Input asks, for what it makes of the command; the others ask nothing,
+ * since the commands were allowed when they were started.
+ */
 export const jobTool = define("job", {
   description: readText(new URL("./job.md", import.meta.url)),
   parameters,
@@ -33,6 +57,7 @@ export const jobTool = define("job", {
   async execute(args, ctx) {
     if (args.action === "list") return list(jobsOf(ctx))
     const job = jobNamed(args.id, ctx)
+    if (args.action === "input") return feed(job, args, ctx)
     if (args.action === "kill") await job.kill()
     return show(job)
   },
@@ -46,6 +71,58 @@ function jobNamed(id: string | undefined, ctx: ToolContext): Job {
   const job = id === undefined ? undefined : ctx.jobs?.get(id)
   if (job?.info().sessionID === ctx.sessionID) return job
   throw new UnknownJobError(id, jobsOf(ctx))
+}
+
+async function feed(
+  job: Job,
+  { text = "", newline = true, close = false }: { text?: string; newline?: boolean; close?: boolean },
+  ctx: ToolContext,
+): Promise<ToolResult> {
+  const { input } = job
+  const { id, command, status } = job.info()
+  if (!input || status !== "running") throw new JobInputError(id, status)
+  const written = newline && (text !== "" || !close) ? `${text}\n` : text
+  if (written !== "")
+    await ctx.ask({
+      permission: "bash",
+      patterns: [commandWithInput(command, written)],
+      metadata: { command, input: text, job: id, workdir: input.workdir },
+    })
+  throwIfAborted(ctx.abort)
+  const before = job.info().bytes
+  const taken = await writeWithin(input, written, ctx.abort)
+  if (close) input.end()
+  await answered(job, before, ctx.abort)
+  const shown = show(job)
+  return taken ? shown : { ...shown, output: `${shown.output}\n[It has not read all of the input yet.]` }
+}
+
+/** False: the job has not taken it in yet; it gets it as soon as it reads on. */
+async function writeWithin(input: JobInput, text: string, signal: AbortSignal): Promise<boolean> {
+  if (text === "") return true
+  const done = input.write(text).then(() => true)
+  try {
+    return (await orAbort(within(done, takeMs), signal)) ?? false
+  } catch (error) {
+    if (signal.aborted) throw error
+    throw new TackleError(`The input could not be written: ${errorMessage(error)}. The job reads no more.`, {
+      code: "job.input",
+      recoverable: true,
+      cause: error,
+    })
+  }
+}
+
+/** Waits until the job has said something and is silent again, or has nothing to say. */
+async function answered(job: Job, before: number, signal: AbortSignal): Promise<void> {
+  let last = before
+  const deadline = Date.now() + answerMs
+  while (Date.now() < deadline && job.info().status === "running") {
+    await sleep(silenceMs, signal)
+    const { bytes } = job.info()
+    if (bytes !== before && bytes === last) return
+    last = bytes
+  }
 }
 
 function list(jobs: readonly JobInfo[]): ToolResult {

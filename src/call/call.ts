@@ -2,8 +2,17 @@ import type { Refusal } from "../event/events.ts"
 import type { Permission, Scope } from "../permission/engine.ts"
 import type { OfferedTool } from "../registry/registry.ts"
 import type { ModelRef } from "../schema/message.ts"
+import type { CallReference } from "../schema/permission.ts"
+import type { Question, QuestionAnswers } from "../schema/question.ts"
 import type { ToolState, ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
-import type { FileLedger, JobCapability, SandboxCapability, TodoCapability } from "../tool/context.ts"
+import type {
+  FileLedger,
+  JobCapability,
+  SandboxCapability,
+  SpawnRequest,
+  SubagentResult,
+  TodoCapability,
+} from "../tool/context.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 import type { OutputLimits } from "../tool/tool.ts"
 
@@ -59,6 +68,20 @@ export interface CallHost {
   todo?: TodoCapability
   jobs?: JobCapability
   sandbox?: SandboxCapability
+  /** Runs a subagent for the call named. Absent where none can be started. */
+  spawn?(request: SpawnRequest, caller: CallReference): Promise<SubagentResult>
+  /** Asks the person for the call named. Absent where nobody could answer. */
+  question?(
+    questions: Question[],
+    caller: CallReference,
+    signal: AbortSignal,
+  ): Promise<QuestionAnswers | undefined>
+  /** Keeps calls that a call makes, before their first state. Without it they are not kept. */
+  onNested?(parentCallID: string, calls: readonly Call[]): Promise<void>
+  /** True for the calls that a call makes: they make none. */
+  nested?: boolean
+  /** The `task` call that this session works for: every request names it. */
+  parent?: NonNullable<CallReference["parent"]>
   extra?: Record<string, unknown>
   /** `<data>/truncate/<sessionID>`. */
   spillDirectory: string

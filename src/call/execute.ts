@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import { detectLoop } from "../permission/doom-loop.ts"
 import { PermissionError } from "../permission/errors.ts"
-import type { Action } from "../schema/permission.ts"
+import type { Action, CallReference } from "../schema/permission.ts"
 import {
   complete,
   fail,
@@ -10,12 +10,12 @@ import {
   type ToolState,
   type ToolStateRunning,
 } from "../schema/tool-state.ts"
-import type { AskRequest, ToolContext } from "../tool/context.ts"
-import { executeValidated } from "../tool/run.ts"
+import type { AskRequest, CallTools, ToolContext } from "../tool/context.ts"
+import { executeValidated, type RunOptions } from "../tool/run.ts"
 import { createSpillOpener } from "../tool/spill.ts"
 import { AbortedError, orAbort, TimeoutError, throwIfAborted } from "../util/abort.ts"
 import { canonicalJson, isRecord, plainRecord } from "../util/json.ts"
-import type { CallHost, CallOutcome, PastCall } from "./call.ts"
+import type { Call, CallHost, CallOutcome, PastCall } from "./call.ts"
 import { contain } from "./containment.ts"
 import type { PreparedCall } from "./prepare.ts"
 import { LoopRefusedError, settleFailure } from "./settle.ts"
@@ -28,18 +28,26 @@ const progressIntervalMs = 100
 /** How long a tool may take to stop by itself after an abort, such as to end its processes. */
 const abortGraceMs = 5_000
 
-/** One prepared call from asking leave to its last state. Rejects only where a state cannot be stored. */
+/**
+ * One prepared call from asking leave to its last state. Rejects only where a state cannot be stored. `callTools`: what
+ * the tool may call others with.
+ */
 export async function executeCall(
   prepared: PreparedCall,
   past: readonly PastCall[],
   host: CallHost,
+  callTools?: CallTools,
 ): Promise<CallOutcome> {
   const { call, tool } = prepared
   const report = (state: ToolState) => host.onState(call.callID, state)
   const hide = <T>(value: T): T => host.mask?.value(value) ?? value
   let state: PreparedCall["state"] | ToolStateRunning = prepared.state
   let last: CallOutcome["state"]
-  const limit = createTimeLimit(host.signal, tool.id, tool.definition.timeout)
+  const { timeout } = tool.definition
+  const limit = createTimeLimit(host.signal, {
+    ms: timeout,
+    expired: `The ${tool.id} tool was stopped: it did not finish within ${timeout} ms.`,
+  })
   const progressing = createThrottle<ToolStateRunning>(progressIntervalMs, (latest) => {
     // A report that cannot be stored will fail again, and be seen, when the result is stored.
     report(latest).catch((error: unknown) => host.onEscape(tool.id, error))
@@ -50,6 +58,7 @@ export async function executeCall(
     state = progress(state, hide(update))
     progressing.push(state)
   })
+  if (callTools) ctx.call = callTools
 
   try {
     await askLoop(prepared, past, host)
@@ -63,7 +72,7 @@ export async function executeCall(
 
     limit.start()
     const work = contain(
-      () => executeValidated(tool, prepared.args, ctx, host.limits ? { limits: host.limits } : {}),
+      () => executeValidated(tool, prepared.args, ctx, runOptions(host)),
       (error) => host.onEscape(tool.id, error),
     )
     const result = hide(await settleOrAbort(work, limit.signal))
@@ -80,6 +89,11 @@ export async function executeCall(
   }
   await report(last)
   return { callID: call.callID, state: last }
+}
+
+function runOptions({ limits, offered }: CallHost): RunOptions {
+  const canDelegate = offered.has("task")
+  return limits ? { limits, canDelegate } : { canDelegate }
 }
 
 /** The same call again and again is a question to the person before it is an action. */
@@ -140,8 +154,12 @@ function ask(
   host: CallHost,
   signal: AbortSignal,
 ): Promise<void> {
-  const tool = { messageID: host.messageID, callID: call.callID }
+  const tool = referenceTo(call, host)
   return host.permission.ask({ ...request, sessionID: host.sessionID, tool }, host.scope, signal)
+}
+
+function referenceTo({ callID }: Call, { messageID, parent }: CallHost): CallReference {
+  return { messageID, callID, ...(parent ? { parent } : {}) }
 }
 
 function createContext(
@@ -151,6 +169,7 @@ function createContext(
   onProgress: (update: { title?: string; metadata?: Record<string, unknown> }) => void,
 ): ToolContext {
   const { call, tool } = prepared
+  const { spawn, question } = host
   const askedFor = tool.source.kind === "builtin" ? undefined : tool.id
   const ctx: ToolContext = {
     sessionID: host.sessionID,
@@ -192,6 +211,12 @@ function createContext(
   if (host.todo) ctx.todo = host.todo
   if (host.jobs) ctx.jobs = host.jobs
   if (host.sandbox) ctx.sandbox = host.sandbox
+  // The task tool asks before it uses this; nobody else's word would do.
+  if (spawn && tool.source.kind === "builtin")
+    ctx.spawn = (request) => spawn(request, referenceTo(call, host))
+  if (question)
+    ctx.question = (questions) =>
+      limit.outside(() => question(questions, referenceTo(call, host), limit.signal))
   if (host.extra) ctx.extra = host.extra
   return ctx
 }

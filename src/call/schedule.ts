@@ -1,7 +1,9 @@
 import { detectLoop } from "../permission/doom-loop.ts"
 import { permissionOf } from "../registry/registry.ts"
 import { fail } from "../schema/tool-state.ts"
+import type { CallTools } from "../tool/context.ts"
 import type { Access } from "../tool/tool.ts"
+import { newId } from "../util/id.ts"
 import { isRecord } from "../util/json.ts"
 import { isInside, realPath, resolvePath } from "../util/paths.ts"
 import type { Call, CallHost, CallOutcome, PastCall } from "./call.ts"
@@ -27,10 +29,30 @@ export async function runCalls(calls: readonly Call[], host: CallHost): Promise<
     // The turn's history as it was when this call was made: with the calls before it, without those after.
     const past = [...host.turn.past]
     host.turn.past.push(call.past)
-    const run = () => (call.kind === "prepared" ? executeCall(call, past, host) : refuse(call, past, host))
+    const run = () =>
+      call.kind === "prepared"
+        ? executeCall(call, past, host, nestedCalls(call, host))
+        : refuse(call, past, host)
     outcomes.push(runAfter(before, run))
   })
   return allEnded(outcomes)
+}
+
+/** What a tool calls others with: kept as calls of their own, and run like those of a step. */
+function nestedCalls({ call, tool }: PreparedCall, host: CallHost): CallTools | undefined {
+  if (host.nested) return undefined
+  const offered = new Map(host.offered)
+  offered.delete(tool.id)
+  return async (wanted) => {
+    const calls = wanted.map(({ tool, input }) => ({
+      callID: newId("call"),
+      tool,
+      raw: JSON.stringify(input),
+    }))
+    await host.onNested?.(call.callID, calls)
+    const outcomes = await runCalls(calls, { ...host, offered, nested: true })
+    return outcomes.map(({ callID, state }, index) => ({ callID, state, tool: calls[index]?.tool ?? "" }))
+  }
 }
 
 /** Where the store refused one, the others have ended too before anybody hears of it: none goes on unseen. */

@@ -1,10 +1,10 @@
 import { TimeoutError } from "../util/abort.ts"
 
-/** The signal of one call, and the tool's own limit of time where it has one. */
+/** The signal of a piece of work, and its own limit of time where it has one. */
 export interface TimeLimit {
   /** Fires with the run's signal, or with a {@link TimeoutError} when the time is over. */
   readonly signal: AbortSignal
-  /** The tool works from now on. */
+  /** The work goes on from now. */
   start(): void
   /** Runs `work` without its time counting: what a person takes to answer is not the tool's. */
   outside<T>(work: () => Promise<T>): Promise<T>
@@ -14,8 +14,11 @@ export interface TimeLimit {
 /** Longer waits than this fire at once in Node. */
 const longestTimer = 2 ** 31 - 1
 
-/** `ms` of work, from `start` on; without it the signal is the run's own. */
-export function createTimeLimit(signal: AbortSignal, tool: string, ms: number | undefined): TimeLimit {
+/** `ms` of work, from `start` on; without it the signal is the run's own. `expired`: what the error says. */
+export function createTimeLimit(
+  signal: AbortSignal,
+  { ms, expired }: { ms: number | undefined; expired: string },
+): TimeLimit {
   if (ms === undefined) return { signal, start() {}, outside: (work) => work(), end() {} }
   const own = new AbortController()
   let left = ms
@@ -37,7 +40,7 @@ export function createTimeLimit(signal: AbortSignal, tool: string, ms: number | 
   }
 
   function expire(): void {
-    own.abort(new TimeoutError(`The ${tool} tool was stopped: it did not finish within ${ms} ms.`, ms ?? 0))
+    own.abort(new TimeoutError(expired, ms ?? 0))
   }
 
   return {

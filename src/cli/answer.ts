@@ -1,12 +1,15 @@
-import type { Tackle } from "../runtime.ts"
+import type { AskedQuestion, Tackle } from "../runtime.ts"
 import type { PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
 import { AbortedError } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
+import { atTerminal } from "./client.ts"
 import { warn } from "./setup.ts"
 
 export interface AnswerOptions {
   /** `--auto`: yes, once, to everything but loops, the way out of the sandbox and protected files. */
   auto: boolean
+  /** The model may ask questions: see `canAskHere`. Without a person, or under `--auto`, there are none. */
+  questions: boolean
   /** Clears the screen for a question, and returns the function that gives it back. */
   pause(): () => void
   /** Fires at the end of the run: an open question goes away. */
@@ -20,19 +23,35 @@ export interface AnswerOptions {
  * come one after the other.
  */
 export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
-  const terminal = process.stdin.isTTY === true && process.stderr.isTTY === true
+  const terminal = atTerminal()
   let last: Promise<void> = Promise.resolve()
 
   async function answer(request: PermissionRequest): Promise<void> {
     if (options.auto) return give(request, autoReply(request), "auto")
     if (!terminal) return give(request, { reply: "reject" }, "no-terminal")
     const { askAtTerminal } = await import("./ask.ts")
-    // Withdrawn while another question was on the screen.
-    if (!tackle.pendingRequests(request.sessionID).some(({ id }) => id === request.id)) return
-    const resume = options.pause()
-    try {
+    await onScreen(async () => {
+      // Withdrawn while another question was on the screen.
+      if (!tackle.pendingRequests(request.sessionID).some(({ id }) => id === request.id)) return
       const { worktree } = tackle
       await give(request, await askAtTerminal(request, { worktree, signal: options.signal }), "person")
+    })
+  }
+
+  async function answerQuestion(request: AskedQuestion): Promise<void> {
+    const { askQuestions } = await import("./ask-question.ts")
+    await onScreen(async () => {
+      if (!tackle.questions.pending(request.sessionID).some(({ id }) => id === request.id)) return
+      const answers = await askQuestions(request, options.signal)
+      if (answers) request.reply(answers)
+      else request.reject()
+    })
+  }
+
+  async function onScreen(ask: () => Promise<void>): Promise<void> {
+    const resume = options.pause()
+    try {
+      await ask()
     } catch (error) {
       if (!(error instanceof AbortedError)) throw error
       if (!options.signal.aborted) options.interrupt()
@@ -55,6 +74,15 @@ export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
       warn(`the question could not be asked: ${errorMessage(error)}`)
       return give(request, { reply: "reject" }, "no-terminal")
     })
+  })
+  if (!options.questions) return
+  tackle.on("question.asked", (request) => {
+    last = last
+      .then(() => answerQuestion(request))
+      .catch((error: unknown) => {
+        warn(`the question could not be asked: ${errorMessage(error)}`)
+        request.reject()
+      })
   })
 }
 

@@ -1,5 +1,6 @@
 import { statSync } from "node:fs"
 import type { Tackle } from "../runtime.ts"
+import { type Attached, showCall, shownFiles } from "../session/attach.ts"
 import type { PromptFile } from "../session/session.ts"
 import { UsageError } from "../util/errors.ts"
 import { resolvePath } from "../util/paths.ts"
@@ -27,16 +28,10 @@ export async function attachFiles(
 async function attach(tackle: Tackle, given: string, signal: AbortSignal): Promise<PromptFile[]> {
   const path = resolvePath(given, tackle.directory)
   const isDirectory = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
-  const call = isDirectory ? { tool: "list", input: { path } } : { tool: "read", input: { filePath: path } }
-  const { state } = await tackle.callTool({ tool: call.tool, input: JSON.stringify(call.input), signal })
-  if (state.status === "error") throw new UsageError(`${given} cannot be attached (--file): ${state.error}`)
-  if (state.attachments?.length) {
-    return state.attachments.map(({ mime, url, filename = given }) => ({ mime, url, filename }))
-  }
-  const text = isDirectory ? `<directory path="${path}">\n${state.output}\n</directory>` : state.output
-  return [{ mime: "text/plain", url: dataUrl(text), filename: given }]
-}
-
-function dataUrl(text: string): string {
-  return `data:text/plain;base64,${Buffer.from(text).toString("base64")}`
+  const file: Attached = { kind: isDirectory ? "directory" : "file", name: given, path }
+  const { tool, input } = showCall(file)
+  const { state } = await tackle.callTool({ tool, input: JSON.stringify(input), signal })
+  const shown = shownFiles(file, state)
+  if ("files" in shown) return shown.files
+  throw new UsageError(`${given} cannot be attached (--file): ${shown.problem}`)
 }

@@ -1,6 +1,7 @@
 import { existsSync, realpathSync, statSync } from "node:fs"
 import { homedir } from "node:os"
 import { join, resolve } from "node:path"
+import { experimentalSwitches } from "../config/experimental.ts"
 import { type LoadedConfig, loadConfig } from "../config/load.ts"
 import { configDirectories, findWorktree, type Location, projectTrustItems } from "../config/locate.ts"
 import { parseModelName } from "../model/model.ts"
@@ -86,6 +87,7 @@ export async function openTackle(
     layers: layersOf(place, flags),
     agents: agentsOf(config),
     agentRules: place.config.agentPermission,
+    experimental: experimentalSwitches(config.experimental, place.environment),
     instructions: await readInstructions(
       config.instructions ?? [],
       { worktree: place.worktree, trusted: place.config.projectTrusted },
@@ -98,6 +100,12 @@ export async function openTackle(
       },
       stream,
       retry,
+      subagent: {
+        ...pick("depth", config.subagent?.depth),
+        ...pick("timeMs", config.subagent?.timeoutSeconds, 1000),
+        ...pick("steps", config.subagent?.steps),
+        ...pick("tokens", config.subagent?.tokens),
+      },
       ...pick("spillBytes", config.truncate?.spillBytes),
       ...pick("retentionDays", config.truncate?.retentionDays),
     },

@@ -55,6 +55,22 @@ export const ConfigFile = z.strictObject({
     })
     .optional()
     .describe("Limits of tool output"),
+  subagent: z
+    .strictObject({
+      depth: z
+        .number()
+        .int()
+        .nonnegative()
+        .optional()
+        .describe("Levels of subagents; 1: a subagent starts none itself, 0: there are none (default 1)"),
+      timeoutSeconds: z.number().positive().optional().describe("Longest time for one task (default 1800)"),
+      steps: count.optional().describe("Steps of the model in one task (default: those of its agent)"),
+      tokens: count
+        .optional()
+        .describe("Tokens that one task may use, without cached ones (default: no limit)"),
+    })
+    .optional()
+    .describe("What the task tool may use"),
   experimental: z
     .strictObject({
       lsp_tool: z.boolean().optional().describe("Offers the lsp tool"),

@@ -2,8 +2,9 @@ import type { EventInput, EventOf, EventType, TackleEvent } from "./events.ts"
 
 export interface Bus {
   /**
-   * Calls every subscriber at once, in the order they came, and returns what they got. A subscriber that throws is
-   * reported, not propagated.
+   * Calls every subscriber at once, in the order they came, and returns what they got. Published by a subscriber, an
+   * event goes out when all have had the one before it: everybody hears of them in one order. A subscriber that throws
+   * is reported, not propagated.
    */
   publish<T extends EventType>(event: Extract<EventInput, { type: T }>): EventOf<T>
   /** Returns the function that ends the subscription. */
@@ -16,6 +17,23 @@ export interface Bus {
 export function createBus(onError: (error: unknown) => void): Bus {
   const listeners = new Set<(event: TackleEvent) => void>()
 
+  const waiting: TackleEvent[] = []
+  let delivering = false
+
+  function deliver(): void {
+    delivering = true
+    for (let event = waiting.shift(); event; event = waiting.shift()) {
+      for (const listener of [...listeners]) {
+        try {
+          listener(event)
+        } catch (error) {
+          onError(error)
+        }
+      }
+    }
+    delivering = false
+  }
+
   function subscribe(listener: (event: TackleEvent) => void): () => void {
     // A fresh function per subscription, so that one listener can subscribe twice.
     const entry = (event: TackleEvent) => listener(event)
@@ -26,13 +44,8 @@ export function createBus(onError: (error: unknown) => void): Bus {
   return {
     publish<T extends EventType>(event: Extract<EventInput, { type: T }>) {
       const stamped = { ...event, time: Date.now() } as EventOf<T>
-      for (const listener of [...listeners]) {
-        try {
-          listener(stamped)
-        } catch (error) {
-          onError(error)
-        }
-      }
+      waiting.push(stamped)
+      if (!delivering) deliver()
       return stamped
     },
     subscribe,

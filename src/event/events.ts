@@ -1,6 +1,7 @@
 import type { Message } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import type { PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
+import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 
@@ -46,6 +47,10 @@ interface Payloads {
     source: ReplySource
     message?: string
   }
+  "question.asked": { request: QuestionRequest }
+  "question.replied": { requestID: string; answers: QuestionAnswers }
+  /** The person dismissed it, or the run ended. */
+  "question.rejected": { requestID: string }
   "todo.updated": { todos: Todo[] }
   "run.completed": {
     status: RunStatus

@@ -128,6 +128,8 @@ function convertAssistant({ message, parts }: MessageWithParts, model: ModelInfo
   const calls: ToolPart[] = []
   for (const part of parts) {
     if (part.type !== "text" && part.type !== "reasoning" && part.type !== "tool") continue
+    // Not the model's own call: its result stands in that of the call which made it.
+    if (part.type === "tool" && part.parentCallID !== undefined) continue
     const metadata = isOwn ? part.metadata : undefined
     const options = metadata && { providerOptions: metadata as SharedV4ProviderOptions }
     if (part.type === "text") {

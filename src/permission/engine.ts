@@ -1,5 +1,6 @@
 import type { EventInput } from "../event/events.ts"
 import {
+  type CallReference,
   type Grant,
   PermissionReply,
   type PermissionRequest,
@@ -24,7 +25,7 @@ export type ReplyOutcome = "applied" | "already" | "unknown"
 /** A request with the call it belongs to. */
 export interface SessionAsk extends PermissionAsk {
   sessionID: string
-  tool?: { messageID: string; callID: string }
+  tool?: CallReference
 }
 
 export interface PermissionDependencies {
@@ -49,7 +50,7 @@ export interface Permission {
   /** The verdict with everything it rests on, for people. Nobody is asked. */
   explain(request: PermissionAsk, scope: Scope): Promise<Explanation>
   /**
-   * Answers a request, once. `always` is kept before this resolves, and lets go on what else of the session it allows.
+   * Answers a request, once. `always` is kept before this resolves, and lets go on what else waits and is allowed by it.
    * Throws `UsageError` for what is no reply, and where "always" reaches further than what was offered; the request then
    * goes on waiting.
    */
@@ -134,7 +135,8 @@ export function createPermission({
       await dropGrants(grants.map(({ id }) => id))
       return outcome
     }
-    for (const other of table.ofSession(entry.request.sessionID)) {
+    // Also of other sessions: a grant may hold for subagents side by side, or for all of the project.
+    for (const other of table.ofSession()) {
       if (await other.isAllowed()) settle(other.request.id, { reply: { reply: "once" }, source: "grant" })
     }
     return outcome

@@ -16,6 +16,8 @@ export interface Layer {
 export interface Policy {
   layers: readonly Layer[]
   ceiling?: Ruleset
+  /** What the session may do that started this one as a subagent: the stricter of both verdicts holds. */
+  bound?: Policy
 }
 
 /** What the rules say. Without a rule nothing matched, and the action is `ask`. */
@@ -47,6 +49,18 @@ export function judge(
   forms: readonly string[],
   options: JudgeOptions = {},
 ): Judgement {
+  const own = judgeAlone(policy, permission, forms, options)
+  if (!policy.bound) return own
+  const bound = judge(policy.bound, permission, forms, options)
+  return isStricter(bound.action, own.action) ? bound : own
+}
+
+function judgeAlone(
+  policy: Policy,
+  permission: string,
+  forms: readonly string[],
+  options: JudgeOptions,
+): Judgement {
   const judgement = judgeForms(policy, permission, forms, options)
   if (judgement.action === "deny") return judgement
   for (const form of options.denyForms ?? []) {
@@ -76,9 +90,14 @@ export function matchingRules(policy: Policy, permission: string, forms: readonl
  * is tried as a text, since only what some rule names can escape a general deny.
  */
 export function isOffered(policy: Policy, permission: string): boolean {
-  const rules = [...policy.layers.flatMap((layer) => layer.rules), ...(policy.ceiling ?? [])]
-  const patterns = rules.filter((rule) => rule.action !== "deny").map((rule) => rule.pattern)
+  const patterns = allRules(policy)
+    .filter((rule) => rule.action !== "deny")
+    .map((rule) => rule.pattern)
   return [unnamed, ...patterns].some((text) => judge(policy, permission, [text]).action !== "deny")
+}
+
+function allRules({ layers, ceiling = [], bound }: Policy): Rule[] {
+  return [...layers.flatMap((layer) => layer.rules), ...ceiling, ...(bound ? allRules(bound) : [])]
 }
 
 /** The same policy with `~` and `$HOME` of its patterns written out. */
@@ -89,7 +108,10 @@ export function expandPolicy(policy: Policy, home: string): Policy {
       return pattern === rule.pattern ? rule : { ...rule, pattern }
     })
   const layers = policy.layers.map((layer) => ({ ...layer, rules: expand(layer.rules) }))
-  return policy.ceiling ? { layers, ceiling: expand(policy.ceiling) } : { layers }
+  const expanded: Policy = { layers }
+  if (policy.ceiling) expanded.ceiling = expand(policy.ceiling)
+  if (policy.bound) expanded.bound = expandPolicy(policy.bound, home)
+  return expanded
 }
 
 /** The same policy with one more default: whatever any later layer says still wins. */
@@ -97,7 +119,7 @@ export function withDefault(policy: Policy, rule: Rule): Policy {
   const layers = policy.layers.map((layer) =>
     layer.name === "defaults" ? { ...layer, rules: [...layer.rules, rule] } : layer,
   )
-  return { ...policy, layers }
+  return policy.bound ? { ...policy, layers, bound: withDefault(policy.bound, rule) } : { ...policy, layers }
 }
 
 /** True if `a` is stricter than `b`. */

@@ -30,6 +30,8 @@ export interface ToolScope {
   model: ModelRef
   agent: string
   policy: Policy
+  /** Tools that cannot work here whatever the rules say, with the reason: no depth left, nobody to ask. */
+  lacking?: Readonly<Record<string, string>>
 }
 
 /** A tool as one agent and model get it. */
@@ -100,15 +102,16 @@ export function createRegistry(options: {
     const { id } = entry.tool
     if (internal.has(id)) return "answers malformed calls; no model is offered it"
     if (options.disabled?.has(id)) return "switched off in the configuration (tools)"
-    const unavailable = entry.unavailable?.(scope)
+    const unavailable = scope.lacking?.[id] ?? entry.unavailable?.(scope)
     if (unavailable !== undefined) return unavailable
     if (!isOffered(scope.policy, permissionOf(id)))
       return `no rule could ever allow it for the agent ${scope.agent}`
     return undefined
   }
 
-  async function consider(entry: RegisteredTool, scope: ToolScope) {
-    let reason = reasonAgainst(entry, scope)
+  /** `against`: why it is not offered, as far as that is known before it is ready. */
+  async function consider(entry: RegisteredTool, scope: ToolScope, against: string | undefined) {
+    let reason = against
     try {
       const tool = await prepare(entry, scope.agent)
       const { providers } = tool.definition
@@ -126,7 +129,9 @@ export function createRegistry(options: {
     ids: () => [...byId.keys()],
     get: (id) => byId.get(id),
     async tools(scope) {
-      const considered = await Promise.all([...byId.values()].map((entry) => consider(entry, scope)))
+      // What is not offered need not be made ready: that costs a schema each at every start.
+      const possible = [...byId.values()].filter((entry) => reasonAgainst(entry, scope) === undefined)
+      const considered = await Promise.all(possible.map((entry) => consider(entry, scope, undefined)))
       return considered.flatMap(({ tool, reason }) => (tool && reason === undefined ? [tool] : []))
     },
     withheld(id, scope) {
@@ -136,7 +141,7 @@ export function createRegistry(options: {
     async list(scope) {
       return Promise.all(
         [...byId.values()].map(async (entry): Promise<ToolListing> => {
-          const { tool, reason } = await consider(entry, scope)
+          const { tool, reason } = await consider(entry, scope, reasonAgainst(entry, scope))
           return {
             id: entry.tool.id,
             description: tool?.definition.description ?? "",

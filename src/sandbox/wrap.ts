@@ -204,9 +204,10 @@ async function runOnce(command: ConfinedCommand): Promise<void> {
 export async function startConfined(
   command: ConfinedCommand,
   onOutput: (bytes: Uint8Array) => void,
+  input = false,
 ): Promise<RunningProcess> {
   try {
-    return await startProcess({ ...command, onOutput })
+    return await startProcess({ ...command, onOutput, input })
   } finally {
     command.started()
   }

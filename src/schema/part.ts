@@ -42,6 +42,8 @@ export const ToolPart = z.object({
   type: z.literal("tool"),
   callID: z.string(),
   tool: z.string(),
+  /** Of a call that another call made, such as `batch`: the id of that one, in whose result the model reads this. */
+  parentCallID: z.string().optional(),
   state: ToolState,
   metadata: providerMetadata.optional(),
 })

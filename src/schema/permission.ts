@@ -19,6 +19,16 @@ export type Rule = z.infer<typeof Rule>
 /** Rules in written order: the last that matches decides. */
 export type Ruleset = readonly Rule[]
 
+/** The call that a request comes from. `parent`: the `task` call that a subagent works for, and the subagent's name. */
+export const CallReference = z.object({
+  messageID: z.string(),
+  callID: z.string(),
+  parent: z
+    .object({ sessionID: z.string(), messageID: z.string(), callID: z.string(), agent: z.string() })
+    .optional(),
+})
+export type CallReference = z.infer<typeof CallReference>
+
 /** A question to a person: may this call do these things? Allowed only as a whole. */
 export const PermissionRequest = z.object({
   id: z.string(),
@@ -29,7 +39,7 @@ export const PermissionRequest = z.object({
   always: z.array(z.string()),
   /** What the person has to see to decide: a diff, the command, the resolved path. */
   metadata: z.record(z.string(), z.unknown()),
-  tool: z.object({ messageID: z.string(), callID: z.string() }).optional(),
+  tool: CallReference.optional(),
 })
 export type PermissionRequest = z.infer<typeof PermissionRequest>
 

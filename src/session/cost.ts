@@ -17,6 +17,15 @@ export function costOf(tokens: Tokens, prices: ModelInfo["cost"]): number {
 /** Nothing used. */
 export const noTokens: Tokens = { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } }
 
+/** The sum of several runs. */
+export function addUsage(runs: readonly Usage[]): Usage {
+  const sum = sumUsage([])
+  for (const usage of runs) {
+    for (const name of Object.keys(sum) as (keyof Usage)[]) sum[name] += usage[name]
+  }
+  return sum
+}
+
 /** The sum of several steps. */
 export function sumUsage(steps: readonly { tokens: Tokens; cost: number }[]): Usage {
   const usage: Usage = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0, cost: 0 }

@@ -12,7 +12,7 @@ import type { Session } from "../schema/session.ts"
 import { sleep, TimeoutError } from "../util/abort.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
-import { noTokens } from "./cost.ts"
+import { noTokens, sumUsage } from "./cost.ts"
 import { type Processor, startStep } from "./processor.ts"
 import type { Recorder } from "./recorder.ts"
 
@@ -29,6 +29,8 @@ export interface LoopInput {
   /** The session so far, the new user message last. The loop appends to it. */
   history: MessageWithParts[]
   maxSteps: number
+  /** Tokens that the steps may use together, without what came from a cache. The step after that is the last. */
+  maxTokens?: number
   limits: StreamLimits
   retry: RetryLimits
   recorder: Recorder
@@ -39,7 +41,7 @@ export interface LoopInput {
     messageID: string
     turn: Turn
     offered: ReadonlyMap<string, OfferedTool>
-  }): Omit<CallHost, "onState">
+  }): Omit<CallHost, "onState" | "onNested">
   signal: AbortSignal
 }
 
@@ -67,7 +69,8 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
   })
 
   for (let step = 1; step <= input.maxSteps; step += 1) {
-    const last = step === input.maxSteps
+    const limit = limitReached(input, step, messages)
+    const last = limit !== undefined
     const processor = startStep(newMessage(input), {
       recorder: input.recorder,
       model: input.model.info,
@@ -85,15 +88,16 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
     const host: CallHost = {
       ...input.host({ messageID: processor.message.id, turn, offered }),
       onState: (callID, state) => processor.setState(callID, state),
+      onNested: (parentCallID, nested) => processor.nest(parentCallID, nested),
     }
     if (last)
-      host.closed = `no calls are possible any more: this is the last of ${input.maxSteps} steps. Answer in words`
+      host.closed = `no calls are possible any more: this is the last of ${step} steps. Answer in words`
     await runCalls(calls, host)
     await processor.end(input.signal.aborted ? stopped(input.signal)[1] : undefined)
 
     if (input.signal.aborted) return result(...stopped(input.signal))
     if (turn.loopRefusals >= loopRefusalLimit) return result("limit", loopMessage)
-    if (last) return result("limit", stepsMessage(input.maxSteps))
+    if (last) return result("limit", limit)
     if (calls.length === 0) return result("completed")
   }
   return result("limit", stepsMessage(input.maxSteps))
@@ -103,6 +107,19 @@ const abortedMessage: MessageError = { name: "aborted", message: "The run was in
 const loopMessage: MessageError = {
   name: "limit",
   message: `The run was stopped: ${loopRefusalLimit} calls were refused because they only repeated earlier ones.`,
+}
+
+/** Why this step has to be the last, or nothing. */
+function limitReached(
+  { maxSteps, maxTokens }: LoopInput,
+  step: number,
+  messages: readonly AssistantMessage[],
+): MessageError | undefined {
+  if (step === maxSteps) return stepsMessage(maxSteps)
+  if (maxTokens === undefined) return undefined
+  const { input, output, reasoning, cacheWrite } = sumUsage(messages)
+  if (input + output + reasoning + cacheWrite < maxTokens) return undefined
+  return { name: "limit", message: `The run was stopped: it used up its ${maxTokens} tokens.` }
 }
 
 /** How a run ends whose signal fired: a limit of time is a limit like others, all else is an interruption. */

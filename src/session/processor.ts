@@ -27,6 +27,8 @@ export interface Processor {
   apply(event: StepEvent): Promise<void> | undefined
   /** The calls that the model made, in order, once the stream has ended. */
   calls(): Call[]
+  /** Adds the calls that a call makes. The model did not write them, and reads of them in that call's result. */
+  nest(parentCallID: string, calls: readonly Call[]): Promise<void>
   /** A new state of a call. Refuses moves that its life does not have. */
   setState(callID: string, state: ToolState): Promise<void>
   /** Takes back what a failed attempt left. */
@@ -194,6 +196,21 @@ export function startStep(
           ? [{ callID, tool, raw: state.raw, cut: reason === "length" && !isWhole(state.raw) }]
           : [],
       )
+    },
+    async nest(parentCallID, nested) {
+      const added = nested.map(({ callID, tool, raw }) => {
+        const part = add<ToolPart>({
+          ...base(),
+          type: "tool",
+          callID,
+          tool,
+          parentCallID,
+          state: pending(raw),
+        })
+        calls.set(callID, part)
+        return part
+      })
+      await write(added.map((part) => ({ ...part })))
     },
     async reset() {
       const left: Part[] = parts.filter((part) => part.type !== "step-start" && part.type !== "retry")

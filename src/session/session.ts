@@ -1,16 +1,17 @@
 import type { Agent } from "../agent/agent.ts"
 import type { CallHost } from "../call/call.ts"
 import type { Bus } from "../event/bus.ts"
-import type { EventInput, EventOf, RunStatus, TackleEvent } from "../event/events.ts"
+import type { EventInput, EventOf, Refusal, RunStatus, TackleEvent } from "../event/events.ts"
 import { createPromptBuilder } from "../model/convert.ts"
 import { type Model, parseModelName } from "../model/model.ts"
 import type { RetryLimits } from "../model/retry.ts"
 import type { StreamLimits } from "../model/stream.ts"
 import type { Permission, Scope } from "../permission/engine.ts"
 import type { Policy } from "../permission/policy.ts"
-import type { Registry } from "../registry/registry.ts"
+import type { OfferedTool, Registry } from "../registry/registry.ts"
 import type { MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
+import type { CallReference } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { Store } from "../store/store.ts"
 import type { JobCapability, SandboxCapability } from "../tool/context.ts"
@@ -20,11 +21,15 @@ import type { OutputLimits } from "../tool/tool.ts"
 import { AbortedError, orAbort, TimeoutError } from "../util/abort.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
-import { sumUsage } from "./cost.ts"
+import { attachMentions, type MentionedFiles } from "./attach-mentions.ts"
+import { addUsage, sumUsage } from "./cost.ts"
 import { eventStream } from "./event-stream.ts"
+import type { Lineage } from "./lineage.ts"
 import { type LoopResult, runLoop } from "./loop.ts"
+import type { Questions } from "./questions.ts"
 import { createRecorder } from "./recorder.ts"
 import { restoreLedger, settleInterrupted } from "./restore.ts"
+import { createSpawner, type SubagentServices } from "./subagent.ts"
 import { systemPrompt } from "./system.ts"
 import { createTodoCapability } from "./todo.ts"
 
@@ -52,8 +57,12 @@ export interface PromptOptions {
   signal?: AbortSignal
   /** Replaces the step limit of the agent. At least 1. */
   maxSteps?: number
+  /** Ends the run after the step that reaches so many tokens and a last one without calls. What came from a cache is free. */
+  maxTokens?: number
   /** `provider/model`: from now on the session's model. */
   model?: string
+  /** The `task` call that this prompt works for: what is asked of a person names it. */
+  caller?: NonNullable<CallReference["parent"]>
 }
 
 /** A run under way: its events in order, and its end. Leaving the loop early interrupts the run. */
@@ -66,7 +75,10 @@ export interface PromptRun extends AsyncIterable<TackleEvent> {
 export interface SessionHandle {
   readonly id: string
   info(): Session
-  /** Starts at once, whether anybody reads the events or not. Throws {@link SessionBusyError}. */
+  /**
+   * Starts at once, whether anybody reads the events or not. `@path` in the text attaches that file or directory of
+   * the worktree, by the rules of the session. Throws {@link SessionBusyError}.
+   */
   prompt(text: string, options?: PromptOptions): PromptRun
   /** Interrupts the run under way, if there is one; resolves when it has ended. */
   abort(): Promise<void>
@@ -83,8 +95,13 @@ export interface SessionServices {
   /** The sandbox for the commands of an agent. */
   sandbox(agent: Agent, scope: Scope): SandboxCapability
   policy(session: Session, agent: Agent): Policy
-  /** Brings the grants that the policy reads up to date with the store. */
-  loadGrants(session: Session): Promise<void>
+  /** Brings the grants and sessions that the policy reads up to date with the store. */
+  loadPolicy(session: Session): Promise<void>
+  lineage: Lineage
+  subagents: SubagentServices
+  questions: Questions
+  /** Tools that this session cannot have whatever the rules say, with the reason. */
+  lacking(session: Session): Readonly<Record<string, string>>
   agent(name: string): Agent
   model(session: Session, agent: Agent): Promise<Model>
   instructions: readonly string[]
@@ -129,10 +146,11 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     const agent = services.agent(session.agent)
     const named = options.model === undefined ? {} : { model: parseModelName(options.model) }
     const model = await services.model({ ...session, ...named }, agent)
-    await services.loadGrants(session)
+    await services.loadPolicy(session)
     const user = await begin(past, { text, files: options.files ?? [], agent, model })
     const policy = () => services.policy(session, agent)
-    const toolScope = { model: model.info.ref, agent: agent.name, policy: policy() }
+    const lacking = services.lacking(session)
+    const toolScope = { model: model.info.ref, agent: agent.name, policy: policy(), lacking }
     const tools = await orAbort(services.registry.tools(toolScope), signal)
     const { directory, worktree } = session
     const system = systemPrompt({
@@ -142,10 +160,22 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       instructions: services.instructions,
       now: new Date(),
     })
+    const question: CallHost["question"] = (questions, tool, stop) =>
+      services.questions.ask({ sessionID: session.id, questions, tool }, stop)
     const spillDirectory = `${services.spillRoot}/${session.id}`
-    const scope: Scope = { directory, worktree, policy, own: [spillDirectory] }
+    // A subagent is handed outputs that were too long for the session above it.
+    const above = services.lineage.above(session).map(({ id }) => `${services.spillRoot}/${id}`)
+    const scope: Scope = { directory, worktree, policy, own: [spillDirectory, ...above] }
+    const ends: EventOf<"run.completed">[] = []
+    const spawn = createSpawner({
+      parent: () => session,
+      model: model.info.ref,
+      bus,
+      services: services.subagents,
+      onEnd: (end) => ends.push(end),
+    })
     if (services.searchPath !== undefined) scope.searchPath = services.searchPath
-    const shared: Omit<CallHost, "messageID" | "turn" | "offered" | "onState"> = {
+    const shared: Omit<CallHost, "messageID" | "turn" | "offered" | "onState" | "onNested"> = {
       sessionID: session.id,
       agent: agent.name,
       model: model.info.ref,
@@ -161,10 +191,14 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       spillDirectory,
       signal,
       onEscape: services.onEscape,
+      ...(lacking.task === undefined ? { spawn } : {}),
+      ...(lacking.question === undefined ? { question } : {}),
+      ...(options.caller === undefined ? {} : { parent: options.caller }),
       ...(services.spillBytes === undefined ? {} : { spillBytes: services.spillBytes }),
       ...(services.mask === undefined ? {} : { mask: services.mask }),
       ...(services.outputLimits === undefined ? {} : { limits: services.outputLimits }),
     }
+    const mentioned = await attachMentionsTo(user, text, { ...shared, offered: byId(tools) }, past)
     const result = await runLoop({
       session,
       agent,
@@ -173,6 +207,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       user,
       history: past,
       maxSteps: options.maxSteps ?? agent.steps,
+      ...(options.maxTokens === undefined ? {} : { maxTokens: options.maxTokens }),
       limits: services.streamLimits,
       retry: services.retry,
       recorder,
@@ -180,7 +215,27 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       host: (step) => ({ ...shared, ...step }),
       signal,
     })
-    return conclude(result, past, started)
+    return withOthers(conclude(result, past, started), ends, mentioned.refused)
+  }
+
+  /** What a prompt of the person's names with `@` becomes parts of their message. A model's words name nothing. */
+  async function attachMentionsTo(
+    { id: messageID }: UserMessage,
+    text: string,
+    host: Omit<CallHost, "messageID" | "turn" | "onState">,
+    past: readonly MessageWithParts[],
+  ): Promise<MentionedFiles> {
+    if (host.parent) return { files: [], notes: [], refused: [] }
+    const agents = host.spawn ? services.subagents.startable(host.agent) : []
+    const mentioned = await attachMentions(text, { ...host, messageID }, agents)
+    const base = () => ({ id: newId("prt"), sessionID: session.id, messageID })
+    const parts: Part[] = [
+      ...mentioned.files.map((file) => ({ ...base(), type: "file" as const, ...file })),
+      ...mentioned.notes.map((note) => ({ ...base(), type: "text" as const, text: note, synthetic: true })),
+    ]
+    if (parts.length > 0) await recorder.write({ parts })
+    past.at(-1)?.parts.push(...parts)
+    return mentioned
   }
 
   /** Stores the person's message, and the session with its new time and, at first, its title. */
@@ -271,6 +326,8 @@ export function openSession(initial: Session, services: SessionServices): Sessio
         .catch((error: unknown) => concludeBroken(error, started))
         .then((event) => {
           running = undefined
+          // A subagent's work is seldom taken up again: what it read need not stay in memory till then.
+          if (session.parentID !== undefined) history = undefined
           return bus.publish(event)
         })
       running = { controller, ended: completed }
@@ -282,6 +339,22 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     },
     messages: () => store.messages(initial.id),
   }
+}
+
+/** What subagents used and were refused is the run's that started them, and so is what was refused before it began. */
+function withOthers(end: Ending, children: readonly Ending[], before: readonly Refusal[]): Ending {
+  if (children.length + before.length === 0) return end
+  const refused = [...before, ...end.refused, ...children.flatMap((child) => child.refused)]
+  return {
+    ...end,
+    usage: addUsage([end, ...children].map(({ usage }) => usage)),
+    refused,
+    exitCode: end.status === "completed" && refused.length > 0 ? refusedCode : end.exitCode,
+  }
+}
+
+function byId(tools: readonly OfferedTool[]): ReadonlyMap<string, OfferedTool> {
+  return new Map(tools.map((tool) => [tool.id, tool]))
 }
 
 const titleLength = 60
@@ -296,8 +369,10 @@ function titleOf(text: string): string {
 
 /** 130 interrupted, 1 failed, 4 a limit, 3 finished with something refused, 0 finished. */
 function exitCodeOf({ status, turn }: LoopResult): number {
-  return status === "completed" && turn.refused.length > 0 ? 3 : exitCodes[status]
+  return status === "completed" && turn.refused.length > 0 ? refusedCode : exitCodes[status]
 }
+
+const refusedCode = 3
 
 const exitCodes: Record<RunStatus, number> = { completed: 0, failed: 1, limit: 4, interrupted: 130 }
 

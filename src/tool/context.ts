@@ -1,7 +1,9 @@
 import type { Command, ConfinedCommand } from "../sandbox/bounds.ts"
 import type { ModelRef } from "../schema/message.ts"
 import type { Action } from "../schema/permission.ts"
+import type { Question, QuestionAnswers } from "../schema/question.ts"
 import type { Todo } from "../schema/todo.ts"
+import type { ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import type { SpillOpener } from "./spill.ts"
 
 /** What a tool asks leave for. */
@@ -72,6 +74,16 @@ export interface JobCapability {
   add(job: Job): void
 }
 
+/** What a job reads. */
+export interface JobInput {
+  /** Where the job's command was started. Absolute. */
+  workdir: string
+  /** Resolves when the job's pipe has taken the text, which waits while it is full. Rejects where nobody reads any more. */
+  write(text: string): Promise<void>
+  /** Nothing more comes. */
+  end(): void
+}
+
 /** One background job, as `bash` hands it over and the `job` tool uses it. */
 export interface Job {
   info(): JobInfo
@@ -79,6 +91,8 @@ export interface Job {
   output(): { text: string; truncated: boolean; outputPath?: string }
   /** SIGTERM to the whole group, SIGKILL after the grace period; resolves when it is gone. */
   kill(): Promise<void>
+  /** Absent where its input is closed. */
+  input?: JobInput
 }
 
 /** Puts the bounds around a command that follow from the session's rules. */
@@ -91,6 +105,70 @@ export interface SandboxCapability {
    */
   confine(command: Command & { text: string }): Promise<ConfinedCommand | undefined>
 }
+
+/** What a subagent is given to do. */
+export interface SpawnRequest {
+  /** Name of the agent that works. */
+  agent: string
+  /** All that it is told. */
+  prompt: string
+  /** The work in a few words, for people. */
+  description: string
+  /** Goes on with this child session instead of beginning one. */
+  sessionID?: string
+  /** Fires to end it, and everything it started. */
+  signal: AbortSignal
+  /** Hears of the subagent's calls as they begin and end. */
+  onProgress(progress: SubagentProgress): void
+}
+
+/** What a subagent is doing. */
+export interface SubagentProgress {
+  sessionID: string
+  /** Its calls so far. */
+  count: number
+  /** The last of them, oldest first, as they stand. */
+  calls: { tool: string; title: string; status: "pending" | "running" | "completed" | "error" }[]
+}
+
+/** How a subagent ended. `limit`: a budget of time, steps or tokens ran out, and `text` is what it had by then. */
+export interface SubagentResult {
+  sessionID: string
+  status: "completed" | "failed" | "limit" | "interrupted"
+  /** Its last words; empty where it said nothing. */
+  text: string
+  /** Why it did not complete. */
+  cause?: string
+  /** Calls that it made. */
+  count: number
+  durationMs: number
+}
+
+/**
+ * Runs a subagent to its end. It may never do what the session that starts it may not. Throws for an agent or session
+ * that cannot be used; everything that happens to the subagent itself is a result.
+ */
+export type Spawn = (request: SpawnRequest) => Promise<SubagentResult>
+
+/**
+ * Asks the person and waits, without a limit of time. Undefined: they dismissed it. Throws when the call is aborted.
+ */
+export type AskPerson = (questions: Question[]) => Promise<QuestionAnswers | undefined>
+
+/** What became of a call that a tool made. */
+export interface CallResult {
+  callID: string
+  tool: string
+  state: ToolStateCompleted | ToolStateError
+}
+
+/**
+ * Calls other tools as the model would: each call is checked, asked for, ordered and recorded by itself. Results come
+ * in the order of the calls, failed ones among them. The tools called cannot call further.
+ */
+export type CallTools = (
+  calls: readonly { tool: string; input: Record<string, unknown> }[],
+) => Promise<CallResult[]>
 
 /** The tool's whole world: what it is not given here it does not have. */
 export interface ToolContext {
@@ -121,4 +199,10 @@ export interface ToolContext {
   jobs?: JobCapability
   /** Absent: commands run as they are. */
   sandbox?: SandboxCapability
+  /** Absent where no subagents can be started: without a session, and at the limit of depth. */
+  spawn?: Spawn
+  /** Absent where nobody could answer. */
+  question?: AskPerson
+  /** Absent in a call that another call made. */
+  call?: CallTools
 }

@@ -1,7 +1,7 @@
 import { randomFillSync } from "node:crypto"
 
 /** One prefix per noun that is stored or announced. */
-export type IdPrefix = "ses" | "msg" | "prt" | "per" | "gra" | "job"
+export type IdPrefix = "ses" | "msg" | "prt" | "per" | "que" | "gra" | "job" | "call"
 
 const alphabet = "0123456789abcdefghijklmnopqrstuvwxyz"
 const timeLength = 9 // 36^9 ms reaches past the year 5000

@@ -8,7 +8,7 @@ import { errorMessage, TackleError } from "./errors.ts"
 
 /** The two ends of a pipe, as descriptors that children do not inherit by themselves. Whoever takes it closes both. */
 export interface Pipe {
-  /** Does not block: reading an empty pipe answers EAGAIN. */
+  /** Of {@link openPipe}: does not block, reading an empty pipe answers EAGAIN. */
   readonly read: number
   readonly write: number
 }
@@ -44,6 +44,38 @@ export async function openPipe(): Promise<Pipe> {
       making = undefined
     })
     await making
+  }
+}
+
+/**
+ * A pipe for what a child is to read. Its end waits for more, as programs expect; ours never blocks. Made for itself:
+ * it is seldom wanted. Throws {@link PipeError}.
+ */
+export async function openInputPipe(): Promise<Pipe> {
+  const path = join(tmpdir(), `tackle-${randomBytes(12).toString("hex")}-in`)
+  try {
+    await makeFifos("mkfifo", ["-m", "600", path], { cwd: "/" })
+    return openForChild(path)
+  } catch (error) {
+    throw new PipeError(error)
+  } finally {
+    rmSync(path, { force: true })
+  }
+}
+
+/** An end can be opened without waiting only while the other one is there, so a third holds the place. */
+function openForChild(path: string): Pipe {
+  const holder = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
+  try {
+    const write = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
+    try {
+      return { read: openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW), write }
+    } catch (error) {
+      closeSync(write)
+      throw error
+    }
+  } finally {
+    closeSync(holder)
   }
 }
 

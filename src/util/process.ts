@@ -4,7 +4,7 @@ import { closeSync } from "node:fs"
 import { Socket } from "node:net"
 import { within } from "./abort.ts"
 import { errorMessage, systemCode, TackleError } from "./errors.ts"
-import { openPipe, type Pipe } from "./pipe.ts"
+import { openInputPipe, openPipe, type Pipe } from "./pipe.ts"
 import { identifyTree, isGroupAlive, killTree, type TreeIdentity } from "./process-tree.ts"
 
 /** How a process ended: one of the two is set. */
@@ -25,12 +25,24 @@ export interface ProcessOptions {
   holdsOutput?: boolean
   /** Standard output and standard error in the order of writing. The bytes are overwritten once it returns. */
   onOutput(bytes: Uint8Array): void
+  /** True: standard input is a pipe that {@link RunningProcess.input} writes to. Default: it is closed. */
+  input?: boolean
+}
+
+/** The standard input of a running program. */
+export interface ProcessInput {
+  /** Resolves when the program's pipe has taken it, which waits while it is full. Rejects where nobody reads any more. */
+  write(text: string): Promise<void>
+  /** The program reads the end of its input once it has read what was written. */
+  end(): void
 }
 
 /** A running program in a process group of its own, with everything it starts. */
 export interface RunningProcess {
   /** For a later start that has to end what this one left. Undefined where the system cannot tell (macOS). */
   readonly identity: TreeIdentity | undefined
+  /** Only where it was asked for. Closed when the program and its output have ended. */
+  readonly input?: ProcessInput
   /** When the program itself ended; what it started may go on. */
   readonly exited: Promise<Exit>
   /** When the output ended: nothing holds it open any more, or the process was killed. */
@@ -67,25 +79,37 @@ const lastReadMs = 100
 /** Each process started here has it in its environment with a value of its own; its descendants inherit it. */
 const markName = "TACKLE_PROCESS"
 
-/** Starts a program with closed input. Throws {@link SpawnError} or `PipeError`. */
+/** Starts a program, with closed input unless told otherwise. Throws {@link SpawnError} or `PipeError`. */
 export async function startProcess(options: ProcessOptions): Promise<RunningProcess> {
   const mark = { name: markName, value: randomBytes(12).toString("hex") }
   const pipe = await openPipe()
+  const inputPipe = options.input ? await openInputFor(pipe) : undefined
   let child: ChildProcess & { pid: number }
   try {
-    child = await spawnInto(pipe, options, { ...options.env, [mark.name]: mark.value })
+    const stdin = inputPipe?.read ?? "ignore"
+    child = await spawnInto({ stdin, output: pipe.write }, options, {
+      ...options.env,
+      [mark.name]: mark.value,
+    })
   } catch (error) {
     closeSync(pipe.read)
+    if (inputPipe) closeSync(inputPipe.write)
     throw new SpawnError(options.argv[0], error)
   } finally {
     closeSync(pipe.write)
+    if (inputPipe) closeSync(inputPipe.read)
   }
   const tree = { group: child.pid, mark: `${mark.name}=${mark.value}` }
   const output = readOutput(pipe.read, options.onOutput)
+  const input = inputPipe && writeInput(inputPipe.write)
+  const exited = exitOf(child)
+  // Neither rejects.
+  if (input) void Promise.all([exited, output.closed]).then(() => input.stop())
 
   return {
     identity: identifyTree(tree),
-    exited: exitOf(child),
+    ...(input ? { input: { write: input.write, end: input.end } } : {}),
+    exited,
     closed: output.closed,
     running: () => output.open() || (!options.holdsOutput && isGroupAlive(tree.group)),
     async kill() {
@@ -93,6 +117,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
       // What was written last is still to be read; only what could not be ended holds the pipe open now.
       await within(output.closed, lastReadMs)
       output.stop()
+      input?.stop()
     },
     unref() {
       child.unref()
@@ -101,9 +126,19 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
   }
 }
 
+async function openInputFor(output: Pipe): Promise<Pipe> {
+  try {
+    return await openInputPipe()
+  } catch (error) {
+    closeSync(output.read)
+    closeSync(output.write)
+    throw error
+  }
+}
+
 /** Throws what the system throws. */
 async function spawnInto(
-  pipe: Pipe,
+  { stdin, output }: { stdin: number | "ignore"; output: number },
   options: ProcessOptions,
   env: ProcessOptions["env"],
 ): Promise<ChildProcess & { pid: number }> {
@@ -112,7 +147,7 @@ async function spawnInto(
     cwd: options.cwd,
     env,
     detached: true,
-    stdio: ["ignore", pipe.write, pipe.write, ...(options.descriptors ?? [])],
+    stdio: [stdin, output, output, ...(options.descriptors ?? [])],
   })
   const { pid } = child
   if (pid !== undefined) return Object.assign(child, { pid })
@@ -152,5 +187,21 @@ function readOutput(descriptor: number, onOutput: ProcessOptions["onOutput"]) {
     open: () => !socket.destroyed,
     stop: () => socket.destroy(),
     unref: () => socket.unref(),
+  }
+}
+
+function writeInput(descriptor: number): ProcessInput & { stop(): void } {
+  const socket = new Socket({ fd: descriptor, readable: false, writable: true })
+  // Whoever writes hears of it; when nobody writes, nobody need know that the program reads no more.
+  socket.on("error", () => {})
+  socket.unref()
+  return {
+    write(text) {
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      socket.write(text, (error) => (error ? reject(error) : resolve()))
+      return promise
+    },
+    end: () => void socket.end(),
+    stop: () => void socket.destroy(),
   }
 }

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { afterEach, beforeEach, expect, test } from "vitest"
 import { createBashTool } from "../../src/builtin/bash.ts"
-import { jobTool, UnknownJobError } from "../../src/builtin/job.ts"
+import { JobInputError, jobTool, UnknownJobError } from "../../src/builtin/job.ts"
 import { createJobTable, type JobTable } from "../../src/builtin/support/job-table.ts"
 import { fakeContext } from "../../src/testing/context.ts"
 import type { Job } from "../../src/tool/context.ts"
@@ -29,10 +29,10 @@ async function job(args: Record<string, unknown>, ctx = context()) {
   return runTool({ id: "job", definition: await jobTool.init() }, args, ctx)
 }
 
-async function start(command: string): Promise<string> {
+async function start(command: string, more: Record<string, unknown> = {}): Promise<string> {
   const environment = () => ({ PATH: "/usr/local/bin:/usr/bin:/bin" })
   const definition = await createBashTool({ environment }).init()
-  const result = await runTool({ id: "bash", definition }, { command }, context())
+  const result = await runTool({ id: "bash", definition }, { command, ...more }, context())
   return String(result.metadata.jobID)
 }
 
@@ -57,6 +57,42 @@ test("output: what came so far and the state, also after the end", async () => {
   const { output, metadata } = await job({ action: "output", id })
   expect(output).toMatch(new RegExp(`^one\\ntwo\\n\\[${id} · exited · `))
   expect(metadata).toMatchObject({ truncated: false, job: { id, status: "exited" } })
+})
+
+test("input: a program gets lines and the end of its input, and its answer is what comes back", async () => {
+  const id = await start('while read line; do echo "got $line"; done; echo end', { stdin: true })
+  const ctx = context()
+  expect((await job({ action: "input", id, text: "one" }, ctx)).output).toMatch(/^got one\n\[/)
+  expect(ctx.asked).toMatchObject([
+    { permission: "bash", metadata: { input: "one", job: id, workdir: directory } },
+  ])
+  await job({ action: "input", id, text: "tw", newline: false })
+  expect((await job({ action: "input", id, text: "o", close: true })).output).toMatch(
+    /^got one\ngot two\nend\n\[.*exited/,
+  )
+  await expect(job({ action: "input", id, text: "x" })).rejects.toThrow(/takes no input: it has exited/)
+})
+
+test("input: what the rules refuse is not written", async () => {
+  const id = await start("cat", { stdin: true })
+  const ctx = fakeContext({
+    directory,
+    jobs,
+    onAsk: () => {
+      throw new Error("refused")
+    },
+  })
+  await expect(job({ action: "input", id, text: "x" }, ctx)).rejects.toThrow("refused")
+  expect((await job({ action: "output", id })).output).toMatch(/^\(no output\)/)
+})
+
+test("input: a job that was started without takes none", async () => {
+  const id = await start("sleep 30 &")
+  await expect(job({ action: "input", id, text: "x" })).rejects.toThrow(JobInputError)
+})
+
+test("a command with open input that ends at once is no job", async () => {
+  expect(await start("echo done", { stdin: true })).toBe("undefined")
 })
 
 test("kill: ends it, and again changes nothing", async () => {

@@ -156,8 +156,31 @@ describe("files", () => {
     const [message] = convert([user("look", image)])
     expect(message?.content[1]).toMatchObject({
       type: "text",
-      text: expect.stringContaining("a.png) was not sent"),
+      text: expect.stringMatching(/^\[A file \(image\/png, a\.png, .* MB\) was not sent: .*only text\.\]$/),
     })
+  })
+
+  test.each<[string, string, number, number, string, RegExp | undefined]>([
+    ["anthropic", "image/png", 100, 3_900_000, "sent", undefined],
+    ["anthropic", "image/png", 100, 4_000_000, "not sent", /100 × 50 pixels, 4\.0 MB\).*at most 3\.9 MB/],
+    ["anthropic", "image/png", 8001, 100, "not sent", /8001 × 50 pixels.*at most 8000 pixels/],
+    ["anthropic", "image/bmp", 100, 100, "not sent", /no files of that kind/],
+    ["google", "image/gif", 100, 100, "not sent", /no files of that kind/],
+    ["openai", "image/png", 9000, 6_000_000, "sent", undefined],
+    ["openai-compatible", "image/bmp", 9000, 30_000_000, "sent", undefined],
+  ])("%s, %s of %i pixels and %i bytes: %s", (family, mime, width, bytes, _, reason) => {
+    const content = Buffer.alloc(bytes)
+    content.write("\x89PNG", "latin1")
+    content.writeUInt32BE(width, 16)
+    content.writeUInt32BE(50, 20)
+    const file = { type: "file", mime, url: `data:${mime};base64,${content.toString("base64")}` } as const
+    const [message] = convert([user("look", file)], {
+      ...withFiles,
+      family: family as NonNullable<ModelInfo["family"]>,
+    })
+    const part = message?.content[1]
+    if (reason) expect(part).toMatchObject({ type: "text", text: expect.stringMatching(reason) })
+    else expect(part).toMatchObject({ type: "file", mediaType: mime })
   })
 
   test("text within a data URL is text; a path to text stands beside its content already", () => {

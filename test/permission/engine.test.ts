@@ -130,13 +130,13 @@ test("always is kept as grants before the call goes on, and spares the next ques
   expect(asked).toHaveLength(1)
 })
 
-test("always lets go on what else of the session it allows, and nothing of another session", async () => {
+test("always lets go on what else it allows, and nothing of a session that it does not hold for", async () => {
   const { permission, events, scope } = answering(() => undefined)
   const first = permission.ask(bash("npm test"), scope, never)
   await untilAsked(permission)
   const second = permission.ask(bash("npm test --watch"), scope, never)
   await untilAsked(permission, 2)
-  const other = permission.ask(bash("npm test", "ses_2"), scope, never)
+  const other = permission.ask(bash("npm test", "ses_2"), scopeOf(policyOf({})), never)
   await untilAsked(permission, 3)
   const different = permission.ask(bash("make"), scope, never)
   const requests = await untilAsked(permission, 4)

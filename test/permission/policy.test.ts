@@ -1,6 +1,14 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { isOffered, isStricter, judge, type Layer, type Policy } from "../../src/permission/policy.ts"
+import {
+  expandPolicy,
+  isOffered,
+  isStricter,
+  judge,
+  type Layer,
+  type Policy,
+  withDefault,
+} from "../../src/permission/policy.ts"
 import { rulesFromObject } from "../../src/permission/rules.ts"
 import type { Action, Rule } from "../../src/schema/permission.ts"
 import { policyOf } from "./support.ts"
@@ -43,6 +51,28 @@ describe("judge", () => {
       expect(judge(policy, "bash", ["ls"]).action).toBe("allow")
     },
   )
+
+  test.each<[Action, Action, Action]>([
+    ["allow", "deny", "deny"],
+    ["allow", "ask", "ask"],
+    ["deny", "allow", "deny"],
+    ["ask", "allow", "ask"],
+    ["allow", "allow", "allow"],
+  ])("%s of its own and %s of the session that started it make %s", (own, parent, verdict) => {
+    const policy = { ...policyOf({ bash: own }), bound: policyOf({ bash: parent }) }
+    expect(judge(policy, "bash", ["npm test"]).action).toBe(verdict)
+    expect(isOffered(policy, "bash")).toBe(verdict !== "deny")
+  })
+
+  test("a bound holds through every session above, with its home and with what a command is proved to do", () => {
+    const rule: Rule = { permission: "bash", pattern: "ls", action: "allow" }
+    const root = policyOf({ edit: { "~/keep/*": "deny" } })
+    const policy = { ...policyOf({ "*": "allow" }), bound: { ...policyOf({ edit: "allow" }), bound: root } }
+    expect(judge(expandPolicy(policy, "/h"), "edit", ["/h/keep/a"]).action).toBe("deny")
+    const child = { ...policyOf({}), bound: policyOf({}) }
+    expect(judge(child, "bash", ["ls"]).action).toBe("ask")
+    expect(judge(withDefault(child, rule), "bash", ["ls"]).action).toBe("allow")
+  })
 
   test("a grant loosens an ask and no deny", () => {
     const grants: Layer = { name: "grants", rules: rulesFromObject({ "*": "allow" }) }

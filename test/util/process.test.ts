@@ -13,11 +13,15 @@ afterEach(async () => {
   await Promise.all(started.splice(0).map((process) => process.kill()))
 })
 
-async function start(script: string, more: { cwd?: string; env?: Record<string, string> } = {}) {
+async function start(
+  script: string,
+  more: { cwd?: string; env?: Record<string, string>; input?: boolean } = {},
+) {
   let output = ""
   const process = await startProcess({
     argv: ["/bin/sh", "-c", script],
     cwd: more.cwd ?? "/",
+    input: more.input ?? false,
     env: { PATH: "/usr/local/bin:/usr/bin:/bin", ...more.env },
     onOutput: (bytes) => {
       output += Buffer.from(bytes).toString()
@@ -67,6 +71,37 @@ describe("output and end", () => {
     const { process, output } = await start("read line || echo none")
     await process.closed
     expect(output()).toBe("none\n")
+  })
+
+  test("an open input is a pipe that waits for more, until it is ended", async () => {
+    const { process, output } = await start("test -p /dev/stdin && echo pipe; cat /dev/stdin; echo end", {
+      input: true,
+    })
+    await process.input?.write("one\n")
+    await until(() => output() === "pipe\none\n")
+    await process.input?.write("two\n")
+    process.input?.end()
+    await process.closed
+    expect(output()).toBe("pipe\none\ntwo\nend\n")
+    await expect(process.input?.write("late")).rejects.toThrow()
+  })
+
+  test("more input than a pipe holds waits for the program, and none is lost", async () => {
+    const { process, output } = await start("sleep 0.2; wc -c", { input: true })
+    await process.input?.write("x".repeat(300_000))
+    process.input?.end()
+    await process.closed
+    expect(output().trim()).toBe("300000")
+  })
+
+  test("writing to a program that reads no more fails, and to one that was killed", async () => {
+    const closed = await start("exec <&-; sleep 30", { input: true })
+    await until(() => closed.process.running())
+    await delay(50)
+    await expect(closed.process.input?.write("x")).rejects.toThrow()
+    const killed = await start("sleep 30", { input: true })
+    await killed.process.kill()
+    await expect(killed.process.input?.write("x")).rejects.toThrow()
   })
 
   test("closing the output early does not end the process", async () => {

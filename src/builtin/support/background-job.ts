@@ -11,12 +11,14 @@ const jobLimits: OutputLimits = { maxLines: 400, maxBytes: 16_000, keep: "head-t
 export function createJob(options: {
   sessionID: string
   command: string
+  /** Where it was started. Absolute. */
+  workdir: string
   startedAt: number
   process: RunningProcess
   /** Takes the output on. Closed here when that ends. */
   buffer: OutputBuffer
 }): Job {
-  const { sessionID, command, startedAt, process, buffer } = options
+  const { sessionID, command, workdir, startedAt, process, buffer } = options
   const id = newId("job")
   let killed = false
   let endedAt: number | undefined
@@ -36,6 +38,7 @@ export function createJob(options: {
       const info = { id, sessionID, command, status, startedAt, bytes: buffer.bytes } as const
       return endedAt === undefined ? info : { ...info, endedAt }
     },
+    ...(process.input ? { input: { workdir, ...process.input } } : {}),
     output: () => buffer.view(jobLimits),
     async kill() {
       if (!isRunning()) return

@@ -10,6 +10,8 @@ export interface ShellCommand {
   cwd: string
   /** Not in the sandbox. Leave for that was given. */
   outside: boolean
+  /** Its input stays open, and it is a job as soon as it has begun. */
+  stdin: boolean
 }
 
 /** A command under way. */
@@ -23,16 +25,17 @@ export interface StartedCommand {
 
 /** Starts a command, in the sandbox where there is one. Throws `SpawnError`, `PipeError` and `SandboxError`. */
 export async function startCommand(
-  { text, argv, env, cwd, outside }: ShellCommand,
+  { text, argv, env, cwd, outside, stdin }: ShellCommand,
   { sandbox }: Pick<ToolContext, "sandbox">,
   onOutput: (bytes: Uint8Array) => void,
 ): Promise<StartedCommand> {
   const confined = outside ? undefined : await sandbox?.confine({ text, argv, env, cwd })
   if (!confined) {
-    return { process: await startProcess({ argv, cwd, env, onOutput }), sandboxed: false, ended: () => {} }
+    const process = await startProcess({ argv, cwd, env, onOutput, input: stdin })
+    return { process, sandboxed: false, ended: () => {} }
   }
   try {
-    const process = await startConfined(confined, onOutput)
+    const process = await startConfined(confined, onOutput, stdin)
     return { process, sandboxed: true, ended: confined.ended }
   } catch (error) {
     confined.ended()

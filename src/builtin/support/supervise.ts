@@ -8,6 +8,8 @@ export type Ending =
   | { cause: "exit"; exit: Exit; goesOn: boolean }
   /** It was ended, with everything it started. */
   | { cause: "timeout" | "abort" }
+  /** It still runs, and is not waited for. */
+  | { cause: "handed-over" }
 
 /**
  * What is left gets so long to end or to write its last words, such as the `tee` of `> >(tee log)`. Short: the answer to
@@ -16,12 +18,18 @@ export type Ending =
 const drainMs = 50
 const pollMs = 5
 
+/** How long and for what a call waits. */
+interface Patience {
+  timeoutMs: number
+  signal: AbortSignal
+  /** Leaves the process alone after so long. */
+  handOverMs?: number
+}
+
 /** Waits until the process itself ends, whatever holds its output open; at the timeout or the signal ends the tree. */
-export async function supervise(
-  process: RunningProcess,
-  limits: { timeoutMs: number; signal: AbortSignal },
-): Promise<Ending> {
-  const first = await firstOf(process, limits)
+export async function supervise(process: RunningProcess, patience: Patience): Promise<Ending> {
+  const first = await firstOf(process, patience)
+  if (first === "handed-over") return { cause: first }
   if (typeof first === "object") return { cause: "exit", exit: first, goesOn: await goesOn(process) }
   await process.kill()
   return { cause: first }
@@ -29,10 +37,11 @@ export async function supervise(
 
 async function firstOf(
   process: RunningProcess,
-  { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
-): Promise<Exit | "timeout" | "abort"> {
-  const { promise: cut, resolve } = Promise.withResolvers<"timeout" | "abort">()
+  { timeoutMs, signal, handOverMs }: Patience,
+): Promise<Exit | "timeout" | "abort" | "handed-over"> {
+  const { promise: cut, resolve } = Promise.withResolvers<"timeout" | "abort" | "handed-over">()
   const timer = setTimeout(resolve, timeoutMs, "timeout")
+  const handOver = handOverMs === undefined ? undefined : setTimeout(resolve, handOverMs, "handed-over")
   const onAbort = () => resolve("abort")
   signal.addEventListener("abort", onAbort, { once: true })
   if (signal.aborted) onAbort()
@@ -40,6 +49,7 @@ async function firstOf(
     return await Promise.race([process.exited, cut])
   } finally {
     clearTimeout(timer)
+    clearTimeout(handOver)
     signal.removeEventListener("abort", onAbort)
   }
 }

@@ -7,6 +7,7 @@ import { UsageError } from "../../util/errors.ts"
 import { answerRequests } from "../answer.ts"
 import { attachFiles } from "../attach.ts"
 import { chooseModel } from "../choose-model.ts"
+import { canAskHere } from "../client.ts"
 import { exitCode } from "../exit.ts"
 import { openPlace, openTackle, type PlaceFlags, type RuleFlags } from "../setup.ts"
 import { stdout } from "../stdout.ts"
@@ -43,6 +44,7 @@ export async function run(message: readonly string[], flags: RunFlags): Promise<
       tackle.subscribe(view.show)
       answerRequests(tackle, {
         auto: flags.auto ?? false,
+        questions: canAskHere(place.environment) && !flags.auto,
         pause: view.pause,
         signal: interrupt.signal,
         interrupt: interrupt.fire,

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs"
 import type { ToolListing } from "../../registry/registry.ts"
 import { UsageError } from "../../util/errors.ts"
 import { answerRequests } from "../answer.ts"
+import { canAskHere, clientCanAsk } from "../client.ts"
 import { exitCode } from "../exit.ts"
 import { printJson, printLine } from "../print.ts"
 import { type FormatFlags, openPlace, openTackle, type PlaceFlags, type RuleFlags } from "../setup.ts"
@@ -42,11 +43,13 @@ export async function showSchema(id: string, flags: PlaceFlags): Promise<void> {
 
 /** `tackle tool call <id> <json>`: the whole pipeline without a model. `-` reads the arguments from stdin. */
 export async function callTool(id: string, input: string, flags: ToolCallFlags): Promise<void> {
-  const tackle = await openTackle(await openPlace(flags), flags)
+  const place = await openPlace(flags)
+  const tackle = await openTackle(place, flags)
   const controller = new AbortController()
   const onSignal = () => controller.abort()
   answerRequests(tackle, {
     auto: flags.auto ?? false,
+    questions: canAskHere(place.environment) && !flags.auto,
     pause: () => () => {},
     signal: controller.signal,
     interrupt: onSignal,
@@ -96,7 +99,8 @@ function codeOf(state: { status: string; metadata?: Record<string, unknown> }): 
 }
 
 async function readTools(flags: PlaceFlags & { model?: string; agent?: string }): Promise<ToolListing[]> {
-  const tackle = await openTackle(await openPlace(flags), {})
+  const place = await openPlace(flags)
+  const tackle = await openTackle(place, {}, { questions: clientCanAsk(place.environment) })
   try {
     const { model, agent } = flags
     return await tackle.tools({

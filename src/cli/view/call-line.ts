@@ -42,10 +42,13 @@ function errorLines(part: ToolPart, state: ToolStateError, worktree: string, wid
   return [line, ...wrapped(state.error, width - 2, maxErrorRows).map((row) => style.dim(`  ${row}`))]
 }
 
+/** The first of these that an input has says most about the call. */
+const subjectKeys = ["command", "pattern", "filePath", "path", "url", "query", "id", "action", "description"]
+
 /** What the call is about, in a word. */
 function subject({ state }: ToolPart, worktree: string): string {
   const { input } = state
-  for (const key of ["command", "pattern", "filePath", "path", "url", "query", "id", "action"]) {
+  for (const key of subjectKeys) {
     const value = input[key]
     if (typeof value !== "string" || value === "") continue
     return key === "filePath" || key === "path" ? displayPath(value, worktree) : value
@@ -59,7 +62,9 @@ function detailsOf(tool: string, { metadata, output }: ToolStateCompleted): stri
   if (typeof metadata.jobID === "string") details.push(`goes on as ${metadata.jobID}`)
   if (typeof metadata.diff === "string") details.push(diffCount(metadata.diff))
   if (typeof metadata.matches === "number") details.push(plural(metadata.matches, "match", "matches"))
-  if (typeof metadata.count === "number")
+  if (tool === "task" && typeof metadata.count === "number")
+    details.push(String(metadata.agent), plural(metadata.count, "call", "calls"))
+  else if (typeof metadata.count === "number")
     details.push(
       plural(metadata.count, tool === "list" ? "entry" : "file", tool === "list" ? "entries" : "files"),
     )

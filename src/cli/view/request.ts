@@ -15,11 +15,12 @@ export function describeRequest(
   request: PermissionRequest,
   { worktree, whole }: { worktree: string; whole: boolean },
 ): string {
-  const { permission, patterns, always, metadata } = request
+  const { permission, patterns, always, metadata, tool } = request
   const command = typeof metadata.command === "string" ? metadata.command : undefined
   // The command as it was written says more than the parts of it that need leave.
   const subject = permission === "bash" && command !== undefined ? [command] : patterns
-  const lines = [style.bold(`? ${permission}`), ...subject.flatMap((text) => indented(text, "    "))]
+  const asker = tool?.parent ? style.dim(` (the subagent ${showInvisible(tool.parent.agent)} asks)`) : ""
+  const lines = [style.bold(`? ${permission}`) + asker, ...subject.flatMap((text) => indented(text, "    "))]
   if (typeof metadata.diff === "string") lines.push(...diffLines(metadata.diff, whole))
   for (const [name, value] of details(request, subject)) {
     if (value === worktree) continue
@@ -51,6 +52,7 @@ function details(
 
 const noted: ReadonlySet<string> = new Set([
   "input",
+  "prompt",
   "command",
   "description",
   "workdir",

@@ -3,10 +3,11 @@ import type { TackleEvent } from "../../event/events.ts"
 import type { Part, RetryPart, ToolPart } from "../../schema/part.ts"
 import type { Output } from "../stdout.ts"
 import { callLine, startLine } from "./call-line.ts"
+import { createChildren } from "./children.ts"
 import { createStatusLine } from "./status-line.ts"
 import { style } from "./style.ts"
 import type { View } from "./view.ts"
-import { visible, wrapped } from "./visible.ts"
+import { columns, visible, wrapped } from "./visible.ts"
 
 /** Columns of a line where nobody's terminal sets them, as in the log of a build. */
 const logWidth = 120
@@ -22,6 +23,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
   /** Sentences are broken for a terminal's eyes alone: in a log they stay whole, for those who search it. */
   const proseWidth = () => (live ? width() : Number.POSITIVE_INFINITY)
   const status = createStatusLine(notes)
+  const children = createChildren()
   const running = new Map<string, ToolPart>()
   /** Text that was shown so far, by part. */
   const shown = new Map<string, number>()
@@ -115,6 +117,23 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
   }
 
   function showNow(event: TackleEvent): void {
+    const agent = children.agentOf(event)
+    if (agent !== undefined) showChild(event, agent)
+    else showOwn(event)
+  }
+
+  /** Of a subagent the calls are shown as they end; its words go to the agent that asked it. */
+  function showChild(event: TackleEvent, agent: string): void {
+    if (event.type === "permission.replied") showOwn(event)
+    if (event.type !== "part.updated" || event.part.type !== "tool") return
+    const { status: state } = event.part.state
+    if (state !== "completed" && state !== "error") return
+    const prefix = `  ${visible(agent)} › `
+    for (const line of callLine(event.part, worktree, width() - columns(prefix)))
+      note(style.dim(prefix) + line)
+  }
+
+  function showOwn(event: TackleEvent): void {
     switch (event.type) {
       case "session.created":
         note(style.dim(`session ${event.session.id} · ${event.session.agent}`))

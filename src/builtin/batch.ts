@@ -1,0 +1,56 @@
+import * as z from "zod"
+import type { CallResult } from "../tool/context.ts"
+import { define } from "../tool/tool.ts"
+import { TackleError } from "../util/errors.ts"
+import { readText } from "../util/text-file.ts"
+
+const maxCalls = 25
+
+const parameters = z.object({
+  calls: z
+    .array(
+      z.object({
+        tool: z.string().min(1).describe("Id of the tool"),
+        parameters: z.record(z.string(), z.unknown()).describe("Its arguments"),
+      }),
+    )
+    .min(1)
+    .max(maxCalls, `at most ${maxCalls} calls; make several batches`),
+})
+
+/** Several calls in one. The engine runs and records each like a call of the model's own; none may nest further. */
+export const batchTool = define("batch", {
+  description: readText(new URL("./batch.md", import.meta.url)),
+  parameters,
+  access: "meta",
+  // What it calls may change files: only the engine's order within it is known, not the one against its neighbours.
+  serial: true,
+  async execute({ calls }, ctx) {
+    if (!ctx.call)
+      throw new TackleError("Calls cannot be batched here. Make them one by one.", {
+        code: "batch.unavailable",
+        recoverable: true,
+      })
+    const results = await ctx.call(calls.map(({ tool, parameters }) => ({ tool, input: parameters })))
+    const failed = results.filter(({ state }) => state.status === "error").length
+    const head =
+      failed === 0 ? `All ${results.length} calls succeeded.` : `${failed} of ${results.length} calls failed.`
+    return {
+      title: `${results.length} calls${failed === 0 ? "" : `, ${failed} failed`}`,
+      output: [head, ...results.map(describe)].join("\n"),
+      metadata: {
+        calls: results.map(({ callID, tool, state }) => ({ callID, tool, status: state.status })),
+        // Each output was bounded by itself, as it would have been in a call of its own.
+        truncated: results.some(({ state }) => state.metadata?.truncated === true),
+      },
+      attachments: results.flatMap(({ state }) =>
+        state.status === "completed" ? (state.attachments ?? []) : [],
+      ),
+    }
+  },
+})
+
+function describe({ tool, state }: CallResult, index: number): string {
+  const text = state.status === "error" ? `Error: ${state.error}` : state.output
+  return `<call number="${index + 1}" tool="${tool}">\n${text}\n</call>`
+}

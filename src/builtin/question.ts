@@ -1,0 +1,50 @@
+import * as z from "zod"
+import { Question, type QuestionAnswers } from "../schema/question.ts"
+import { define } from "../tool/tool.ts"
+import { TackleError } from "../util/errors.ts"
+import { readText } from "../util/text-file.ts"
+
+const parameters = z.object({
+  questions: z.array(Question).min(1).max(10).describe("Asked one after the other, answered together"),
+})
+
+/** Asks the person. That they do not want to answer is an answer. */
+export const questionTool = define("question", {
+  description: readText(new URL("./question.md", import.meta.url)),
+  parameters,
+  access: "meta",
+  async execute({ questions }, ctx) {
+    if (!ctx.question)
+      throw new TackleError(
+        "There is nobody to ask. Choose what fits the task best, and say what you chose.",
+        {
+          code: "question.unavailable",
+          recoverable: true,
+        },
+      )
+    const answers = await ctx.question(questions)
+    if (!answers) {
+      return {
+        title: "dismissed",
+        output:
+          "The person dismissed this without an answer. Do not ask it again: choose what fits the task best and say what you chose, or stop where you cannot.",
+        metadata: { questions, dismissed: true },
+      }
+    }
+    const count = answers.filter((answer) => answer.length > 0).length
+    return {
+      title: `${count} of ${questions.length} answered`,
+      output: describe(questions, answers),
+      metadata: { questions, answers },
+    }
+  },
+})
+
+function describe(questions: readonly Question[], answers: QuestionAnswers): string {
+  return questions
+    .map(({ question }, index) => {
+      const answer = answers[index] ?? []
+      return `${question}\n${answer.length === 0 ? "(left open)" : answer.map((text) => `→ ${text}`).join("\n")}`
+    })
+    .join("\n\n")
+}

@@ -1,0 +1,113 @@
+import * as z from "zod"
+import type { SubagentProgress, SubagentResult, ToolContext } from "../tool/context.ts"
+import type { ToolResult } from "../tool/result.ts"
+import { define, type Info } from "../tool/tool.ts"
+import { abortedError } from "../util/abort.ts"
+import { TackleError } from "../util/errors.ts"
+import { readText } from "../util/text-file.ts"
+import { formatSeconds } from "./support/command-text.ts"
+
+const parameters = z.object({
+  description: z.string().min(1).describe("The work in 3 to 5 words, for the person"),
+  prompt: z.string().min(1).describe("All that the subagent is told"),
+  subagent_type: z.string().min(1).describe("Which subagent"),
+  task_id: z.string().min(1).optional().describe("Goes on with an earlier task of this session"),
+})
+
+/** What the model is told of an agent that it may start. */
+export interface SubagentChoice {
+  name: string
+  description: string
+}
+
+/** What the host knows of subagents. */
+export interface TaskOptions {
+  /** Those that this agent may start by the rules. */
+  subagents(agent: string): readonly SubagentChoice[]
+}
+
+/** A subagent did not get to an end. The text names its session, the cause, and what it had by then. */
+export class TaskFailedError extends TackleError {
+  readonly sessionID: string
+  constructor(agent: string, { sessionID, status, cause, text }: SubagentResult) {
+    const what = status === "interrupted" ? "was interrupted" : `failed: ${cause ?? "it gave no reason"}`
+    const words = text === "" ? "" : `\nIts last words were:\n${text}`
+    super(`The subagent ${agent} ${what}\ntask_id: ${sessionID} (it can go on from there)${words}`, {
+      code: "task.failed",
+      recoverable: true,
+    })
+    this.sessionID = sessionID
+  }
+}
+
+/** Runs a subagent and hands back its last words. A budget that ran out is a result: what there was by then, and why. */
+export function createTaskTool({ subagents }: TaskOptions): Info<typeof parameters> {
+  return define("task", async (init) => ({
+    description: describe(subagents(init?.agent?.name ?? "")),
+    parameters,
+    access: "execute",
+    async execute(args, ctx) {
+      const { description, prompt, subagent_type: agent, task_id: sessionID } = args
+      const { spawn } = ctx
+      if (!spawn) throw new NoSubagentsError()
+      await ctx.ask({
+        permission: "task",
+        patterns: [agent],
+        always: [agent],
+        metadata: { description, subagent: agent, prompt },
+      })
+      const result = await spawn({
+        agent,
+        prompt,
+        description,
+        ...(sessionID === undefined ? {} : { sessionID }),
+        signal: ctx.abort,
+        onProgress: (progress) => report(progress, { description, agent }, ctx),
+      })
+      if (ctx.abort.aborted) throw abortedError(ctx.abort)
+      if (result.status === "failed" || result.status === "interrupted")
+        throw new TaskFailedError(agent, result)
+      return resultOf(result, { description, agent })
+    },
+  }))
+}
+
+class NoSubagentsError extends TackleError {
+  constructor() {
+    super("There are no subagents here: a task works only within a session. Do the work yourself.", {
+      code: "task.unavailable",
+      recoverable: true,
+    })
+  }
+}
+
+function describe(subagents: readonly SubagentChoice[]): string {
+  const list = subagents.map(({ name, description }) => `- ${name}: ${description}`)
+  const text = readText(new URL("./task.md", import.meta.url)).trimEnd()
+  return list.length === 0 ? `${text}\nThere are no subagents.` : `${text}\nSubagents:\n${list.join("\n")}`
+}
+
+interface Task {
+  description: string
+  agent: string
+}
+
+function report(progress: SubagentProgress, { description, agent }: Task, ctx: ToolContext): void {
+  const { sessionID, count, calls } = progress
+  // Joined and stored by the engine; a report that cannot be stored shows with the result.
+  void ctx.metadata({ title: description, metadata: { sessionID, agent, count, calls } })
+}
+
+function resultOf(result: SubagentResult, { description, agent }: Task): ToolResult {
+  const { sessionID, status, text, cause, count, durationMs } = result
+  const head = `task_id: ${sessionID} (${agent}, ${count} ${count === 1 ? "call" : "calls"}, ${formatSeconds(durationMs)})`
+  const note =
+    status === "limit"
+      ? `[It did not finish. ${cause ?? "A limit was reached."} What it had by then follows; it can go on with this task_id.]\n`
+      : ""
+  return {
+    title: description,
+    output: `${head}\n${note}\n${text === "" ? "(It said nothing.)" : text}`,
+    metadata: { sessionID, agent, count, status },
+  }
+}

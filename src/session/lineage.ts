@@ -1,0 +1,65 @@
+import type { Session } from "../schema/session.ts"
+import type { Store } from "../store/store.ts"
+import { TackleError } from "../util/errors.ts"
+
+/** Which session started which: for what holds in a whole family, such as bounds, grants and depth. */
+export interface Lineage {
+  /** Reads the sessions above this one. Throws where one of them is gone. */
+  load(session: Family): Promise<void>
+  /** The sessions above, the nearest first, as they are now. Throws for what was not loaded. */
+  above(session: Family): Session[]
+  /** The id of the session at the top; of a session that is not known, its own. */
+  rootOf(id: string): string
+}
+
+type Family = Pick<Session, "id" | "parentID">
+
+/** A session whose parent is gone may not work: nobody could say any more what it may do. */
+export class OrphanError extends TackleError {
+  constructor(id: string, parentID: string) {
+    super(
+      `Session ${id} was started by ${parentID}, which is gone; what it may do hung on that. Begin a new one.`,
+      {
+        code: "session.orphan",
+        recoverable: false,
+      },
+    )
+  }
+}
+
+/** `live` gives a session that is open in this process, which may be newer than what was read. */
+export function createLineage(
+  store: Pick<Store, "session">,
+  live: (id: string) => Session | undefined,
+): Lineage {
+  const known = new Map<string, Session>()
+  const find = (id: string) => live(id) ?? known.get(id)
+
+  return {
+    async load(session) {
+      for (let below = session; below.parentID !== undefined; ) {
+        const parent = find(below.parentID) ?? (await store.session(below.parentID))
+        if (!parent) throw new OrphanError(below.id, below.parentID)
+        known.set(parent.id, parent)
+        below = parent
+      }
+    },
+    above(session) {
+      const found: Session[] = []
+      for (let below = session; below.parentID !== undefined; ) {
+        const parent = find(below.parentID)
+        if (!parent) throw new OrphanError(below.id, below.parentID)
+        found.push(parent)
+        below = parent
+      }
+      return found
+    },
+    rootOf(id) {
+      for (let root = id; ; ) {
+        const parentID = find(root)?.parentID
+        if (parentID === undefined) return root
+        root = parentID
+      }
+    },
+  }
+}

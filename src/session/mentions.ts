@@ -1,0 +1,75 @@
+import { statSync } from "node:fs"
+import { isInside, resolvePath } from "../util/paths.ts"
+
+/** What the person names with `@` in a prompt. */
+export type Mention =
+  | { kind: "file" | "directory"; name: string; path: string }
+  | { kind: "agent"; name: string }
+
+/** More files than this are not attached: a pasted log full of names is no wish to read them all. */
+const maxMentions = 20
+
+/**
+ * The words `@path` and `@"path with blanks"` that name something in the worktree, and `@name` of an agent. A path
+ * starts at the directory; it goes before an agent of the same name. Punctuation behind a word, and a line number
+ * (`:12`), are no part of it. Every other word with an `@`, such as an address, means nothing.
+ */
+export function findMentions(
+  text: string,
+  place: { directory: string; worktree: string; agents: readonly string[] },
+): Mention[] {
+  const found = new Map<string, Mention>()
+  for (const [, quoted, word = ""] of text.matchAll(mention)) {
+    const names = quoted === undefined ? readings(word) : [quoted]
+    const known = firstOf(names, (name) => findPath(name, place) ?? findAgent(name, place.agents))
+    if (!known) continue
+    found.set(known.kind === "agent" ? `@${known.name}` : known.path, known)
+    if (found.size === maxMentions) break
+  }
+  return [...found.values()]
+}
+
+/** At the beginning, after white space, or after an opening bracket or quote. */
+const mention = /(?<=^|[\s([{"'`,;:])@(?:"([^"\n]+)"|([^\s"`<>|]+))/g
+
+/** The word as it stands, without a line number, and with less and less of the punctuation behind it. */
+function readings(word: string): string[] {
+  const names: string[] = []
+  for (let name = word; name !== ""; name = name.slice(0, -1)) {
+    names.push(name, name.replace(/:\d+(?:-\d+)?$/, ""))
+    if (!/[.,;:!?)\]}'*_]$/.test(name)) break
+  }
+  return names
+}
+
+function findPath(name: string, { directory, worktree }: { directory: string; worktree: string }) {
+  // What is left of "@..." is no wish to see the directory; "@./" is.
+  if (/^\.+$/.test(name)) return undefined
+  const path = resolvePath(name, directory)
+  if (!isInside(path, worktree)) return undefined
+  const kind = kindOf(path)
+  return kind && ({ kind, name, path } as const)
+}
+
+function findAgent(name: string, agents: readonly string[]): Mention | undefined {
+  return agents.includes(name) ? { kind: "agent", name } : undefined
+}
+
+function kindOf(path: string): "file" | "directory" | undefined {
+  try {
+    const found = statSync(path, { throwIfNoEntry: false })
+    if (found?.isDirectory()) return "directory"
+    return found?.isFile() ? "file" : undefined
+  } catch {
+    // A name too long, a loop of links: a word that names nothing.
+    return undefined
+  }
+}
+
+function firstOf<T>(names: readonly string[], find: (name: string) => T | undefined): T | undefined {
+  for (const name of names) {
+    const found = find(name)
+    if (found !== undefined) return found
+  }
+  return undefined
+}

@@ -1,0 +1,81 @@
+import type { EventInput } from "../event/events.ts"
+import type { CallReference } from "../schema/permission.ts"
+import type { Question, QuestionAnswers, QuestionRequest } from "../schema/question.ts"
+import { orAbort } from "../util/abort.ts"
+import { UsageError } from "../util/errors.ts"
+import { newId } from "../util/id.ts"
+
+/** What became of an answer: taken, or too late or not about anything that waits here. */
+export type QuestionOutcome = "applied" | "unknown"
+
+/** Questions of tools that wait for a person. */
+export interface Questions {
+  /** Waits for the person, without a limit of time. Undefined: they dismissed it. Throws the signal's reason. */
+  ask(
+    request: { sessionID: string; questions: Question[]; tool: CallReference },
+    signal: AbortSignal,
+  ): Promise<QuestionAnswers | undefined>
+  /** Throws `UsageError` where there is not one list of answers for each question, or several where one is wanted. */
+  reply(requestID: string, answers: QuestionAnswers): QuestionOutcome
+  /** The person does not want to answer. The model is told so, and goes on. */
+  reject(requestID: string): QuestionOutcome
+  /** Those that wait, oldest first. */
+  pending(sessionID?: string): QuestionRequest[]
+}
+
+/** The questions of one engine. */
+export function createQuestions(publish: (event: EventInput) => void): Questions {
+  const waiting = new Map<string, Waiting>()
+
+  function settle(requestID: string, answers: QuestionAnswers | undefined): QuestionOutcome {
+    const entry = waiting.get(requestID)
+    if (!entry) return "unknown"
+    waiting.delete(requestID)
+    const { sessionID } = entry.request
+    if (answers) publish({ type: "question.replied", sessionID, requestID, answers })
+    else publish({ type: "question.rejected", sessionID, requestID })
+    entry.settle(answers)
+    return "applied"
+  }
+
+  return {
+    async ask(asked, signal) {
+      const { promise, resolve } = Promise.withResolvers<QuestionAnswers | undefined>()
+      const request: QuestionRequest = { id: newId("que"), ...asked }
+      waiting.set(request.id, { request, settle: resolve })
+      publish({ type: "question.asked", sessionID: request.sessionID, request })
+      try {
+        return await orAbort(promise, signal)
+      } finally {
+        settle(request.id, undefined)
+      }
+    },
+    reply(requestID, answers) {
+      const entry = waiting.get(requestID)
+      if (!entry) return "unknown"
+      checkAnswers(entry.request.questions, answers)
+      return settle(requestID, answers)
+    },
+    reject: (requestID) => settle(requestID, undefined),
+    pending: (sessionID) =>
+      [...waiting.values()]
+        .map(({ request }) => request)
+        .filter((request) => sessionID === undefined || request.sessionID === sessionID),
+  }
+}
+
+interface Waiting {
+  request: QuestionRequest
+  settle(answers: QuestionAnswers | undefined): void
+}
+
+function checkAnswers(questions: readonly Question[], answers: QuestionAnswers): void {
+  if (answers.length !== questions.length)
+    throw new UsageError(
+      `There are ${questions.length} questions and ${answers.length} answers. Give a list for each, an empty one to leave it open.`,
+    )
+  questions.forEach(({ question, multiple }, index) => {
+    if (!multiple && (answers[index]?.length ?? 0) > 1)
+      throw new UsageError(`"${question}" takes one answer, not ${answers[index]?.length}.`)
+  })
+}
