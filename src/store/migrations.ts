@@ -7,8 +7,7 @@ export const applicationID = 0x74_6b_6c_65
  * The schema's history: entry n brings a database from version n to n + 1. An entry that was released never changes.
  *
  * `data` holds the whole object as JSON; the other columns repeat what is looked up. A session's parent may be missing
- * (an imported child), so it is no foreign key. Messages and parts lie in the order in which they are read, without
- * further indexes: each would be one more page to write at every step of a call.
+ * (an imported child), so it is no foreign key.
  */
 export const migrations: readonly string[] = [
   `
@@ -24,20 +23,20 @@ export const migrations: readonly string[] = [
   CREATE INDEX sessions_by_parent ON sessions (parent_id, updated, id);
 
   CREATE TABLE messages (
+    id TEXT PRIMARY KEY,
     session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
-    id TEXT NOT NULL,
     data TEXT NOT NULL,
-    PRIMARY KEY (session_id, id)
-  ) STRICT, WITHOUT ROWID;
+    UNIQUE (session_id, id)
+  ) STRICT;
 
   CREATE TABLE parts (
+    id TEXT PRIMARY KEY,
     session_id TEXT NOT NULL,
     message_id TEXT NOT NULL,
-    id TEXT NOT NULL,
     data TEXT NOT NULL,
-    PRIMARY KEY (session_id, message_id, id),
     FOREIGN KEY (session_id, message_id) REFERENCES messages (session_id, id) ON DELETE CASCADE
-  ) STRICT, WITHOUT ROWID;
+  ) STRICT;
+  CREATE INDEX parts_by_message ON parts (session_id, message_id, id);
 
   CREATE TABLE todos (
     session_id TEXT PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
@@ -53,6 +52,32 @@ export const migrations: readonly string[] = [
   ) STRICT;
   CREATE INDEX grants_by_session ON grants (session_id);
   CREATE INDEX grants_by_worktree ON grants (worktree);
+  `,
+  // Messages and parts in the order in which they are read, without further indexes: each of those was one more page to
+  // write at every step of a call.
+  `
+  CREATE TABLE ordered_messages (
+    session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    id TEXT NOT NULL,
+    data TEXT NOT NULL,
+    PRIMARY KEY (session_id, id)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE ordered_parts (
+    session_id TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    id TEXT NOT NULL,
+    data TEXT NOT NULL,
+    PRIMARY KEY (session_id, message_id, id),
+    FOREIGN KEY (session_id, message_id) REFERENCES ordered_messages (session_id, id) ON DELETE CASCADE
+  ) STRICT, WITHOUT ROWID;
+
+  INSERT INTO ordered_messages SELECT session_id, id, data FROM messages;
+  INSERT INTO ordered_parts SELECT session_id, message_id, id, data FROM parts;
+  DROP TABLE parts;
+  DROP TABLE messages;
+  ALTER TABLE ordered_messages RENAME TO messages;
+  ALTER TABLE ordered_parts RENAME TO parts;
   `,
 ]
 
@@ -79,25 +104,20 @@ export function readVersion(database: DatabaseSync): DatabaseVersion {
 }
 
 /**
- * Brings the database to the newest version, each step in a transaction of its own. The version is read again under the
- * lock, since another process may have migrated meanwhile.
+ * Brings the database to the newest version, in one transaction. The version is read again under the lock, since another
+ * process may have migrated meanwhile.
  */
 export function migrate(database: DatabaseSync): void {
-  for (;;) {
-    database.exec("BEGIN IMMEDIATE")
-    try {
-      const version = pragma(database, "user_version")
-      const script = migrations[version]
-      if (script !== undefined) {
-        database.exec(script)
-        database.exec(`PRAGMA application_id = ${applicationID}; PRAGMA user_version = ${version + 1}`)
-      }
-      database.exec("COMMIT")
-      if (script === undefined) return
-    } catch (error) {
-      if (database.isTransaction) database.exec("ROLLBACK")
-      throw error
-    }
+  database.exec("BEGIN IMMEDIATE")
+  try {
+    const version = pragma(database, "user_version")
+    for (const script of migrations.slice(version)) database.exec(script)
+    database.exec(`PRAGMA application_id = ${applicationID}`)
+    database.exec(`PRAGMA user_version = ${Math.max(version, migrations.length)}`)
+    database.exec("COMMIT")
+  } catch (error) {
+    if (database.isTransaction) database.exec("ROLLBACK")
+    throw error
   }
 }
 

@@ -15,7 +15,7 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { StoreError } from "../../src/store/errors.ts"
-import { migrations } from "../../src/store/migrations.ts"
+import { applicationID, migrations } from "../../src/store/migrations.ts"
 import { openSqliteStore } from "../../src/store/sqlite.ts"
 import { aMessage, aPart, aSession } from "../suites/records.ts"
 import { testStore } from "../suites/store.ts"
@@ -85,6 +85,32 @@ describe("the file", () => {
     )
     database.close()
   })
+})
+
+test("a database of the first version keeps what it holds, and takes more", async () => {
+  mkdirSync(join(directory, "deep/er"), { recursive: true })
+  const database = new DatabaseSync(path)
+  database.exec(migrations[0] ?? "")
+  database.exec(`PRAGMA application_id = ${applicationID}; PRAGMA user_version = 1`)
+  const session = aSession("ses_1")
+  const message = aMessage("msg_1", "ses_1")
+  const part = aPart("prt_1", "msg_1", "ses_1")
+  const put = (table: string, columns: string, ...values: (string | number | null)[]) =>
+    database
+      .prepare(`INSERT INTO ${table} (${columns}) VALUES (${values.map(() => "?").join()})`)
+      .run(...values)
+  put("sessions", "id, worktree, updated, data", "ses_1", session.worktree, 1, JSON.stringify(session))
+  put("messages", "id, session_id, data", "msg_1", "ses_1", JSON.stringify(message))
+  put("parts", "id, session_id, message_id, data", "prt_1", "ses_1", "msg_1", JSON.stringify(part))
+  database.close()
+
+  const store = await openSqliteStore(path)
+  expect(await store.messages("ses_1")).toEqual([{ message, parts: [part] }])
+  await store.commit([{ kind: "part", part: aPart("prt_2", "msg_1", "ses_1") }])
+  expect((await store.messages("ses_1"))[0]?.parts).toHaveLength(2)
+  expect(await store.deleteSession("ses_1")).toBe(true)
+  expect(await store.messages("ses_1")).toEqual([])
+  await store.close()
 })
 
 describe("a file that cannot be used is left as it is", () => {
