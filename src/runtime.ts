@@ -4,7 +4,8 @@ import { homedir } from "node:os"
 import { join, resolve } from "node:path"
 import { type Agent, type AgentConfig, mergeAgents } from "./agent/agent.ts"
 import { builtinAgents } from "./agent/builtin.ts"
-import { builtinTools } from "./builtin/index.ts"
+import { readFeatures } from "./builtin/availability.ts"
+import { type BuiltinTool, builtinTools } from "./builtin/index.ts"
 import { createJobTable } from "./builtin/support/job-table.ts"
 import { type Call, type CallOutcome, newTurn, type Turn } from "./call/call.ts"
 import { contain, holdProcess } from "./call/containment.ts"
@@ -76,6 +77,8 @@ export interface TackleOptions {
   defaultAgent?: string
   /** The shell that runs commands. Default: bash where there is one, else sh. */
   shell?: string
+  /** Features that may change, by their names in the config: true switches one on. */
+  experimental?: Readonly<Record<string, boolean | undefined>>
   /** Texts that are added to every system prompt. */
   instructions?: readonly string[]
   /** Default: SQLite in the data directory. The engine closes only what it opened itself. */
@@ -349,7 +352,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     await grants.load(session)
     const policy = () => policyOf(session, agent)
     const spillDirectory = join(services.spillRoot, session.id)
-    const toolScope = { model: { providerID: "", modelID: "" }, agent: agent.name, policy: policy() }
+    const toolScope = { agent: agent.name, policy: policy() }
     const offered = await registry.tools(toolScope)
     const call: Call = { callID: newId("prt"), tool, raw: input }
     const turn = newTurn()
@@ -468,22 +471,34 @@ async function openRegistry(
   environment: Readonly<Record<string, string | undefined>>,
 ) {
   const custom = await loadToolFiles(options.toolFiles ?? [], toolAliases())
-  const builtin = builtinTools(commandOptions(options, environment))
+  const features = readFeatures({
+    environment,
+    experimental: options.experimental ?? {},
+    search: false,
+  })
+  const builtin = builtinTools({
+    bash: commandOptions(options, environment),
+    features,
+  })
   return createRegistry({
-    tools: [...from("builtin", builtin), ...from("library", options.tools ?? []), ...custom.tools],
+    tools: [
+      ...builtin.map(fromBuiltin),
+      ...(options.tools ?? []).map((tool) => ({ tool, source: { kind: "library" } as const })),
+      ...custom.tools,
+    ],
     problems: custom.problems,
     override: options.override ?? [],
     disabled: new Set(options.disabledTools),
   })
 }
 
-function from(kind: "builtin" | "library", tools: readonly Info[]): RegisteredTool[] {
-  return tools.map((tool) => ({ tool, source: { kind } }))
+function fromBuiltin({ tool, unavailable }: BuiltinTool): RegisteredTool {
+  return { tool, source: { kind: "builtin" }, unavailable: ({ model }) => unavailable(model) }
 }
 
 /** Commands get the process's variables, without our own settings and the keys of the known providers. */
 function commandOptions(options: TackleOptions, environment: Readonly<Record<string, string | undefined>>) {
-  const keys = new Set(providerTable.flatMap(({ keyVariables }) => keyVariables))
+  const keys = new Set([...providerTable.flatMap(({ keyVariables }) => keyVariables)])
   const given = Object.fromEntries(
     Object.entries(environment).filter(([name]) => !name.startsWith("TACKLE_") && !keys.has(name)),
   )

@@ -1,4 +1,7 @@
+import type { ModelRef } from "../schema/message.ts"
 import type { Info } from "../tool/tool.ts"
+import { applyPatchTool } from "./apply-patch.ts"
+import { type Features, whyUnavailable } from "./availability.ts"
 import { type BashOptions, createBashTool } from "./bash.ts"
 import { editTool } from "./edit.ts"
 import { globTool } from "./glob.ts"
@@ -10,19 +13,34 @@ import { readTool } from "./read.ts"
 import { todoreadTool, todowriteTool } from "./todo.ts"
 import { writeTool } from "./write.ts"
 
-/** Every built-in tool, in the order in which models are offered them. A new one is a line here. `options`: for `bash`. */
-export function builtinTools(options: BashOptions): Info[] {
-  return [
+/** A built-in tool with the conditions under which it is there. */
+export interface BuiltinTool {
+  tool: Info
+  /** See {@link whyUnavailable}. */
+  unavailable: (model?: ModelRef) => string | undefined
+}
+
+/** What some of the tools need of their surroundings. */
+export interface BuiltinOptions {
+  bash: BashOptions
+  features: Features
+}
+
+/** Every built-in tool, in the order in which models are offered them. A new one is a line here. */
+export function builtinTools({ bash, features }: BuiltinOptions): BuiltinTool[] {
+  const tools = [
     readTool,
     globTool,
     grepTool,
     listTool,
     editTool,
     writeTool,
-    createBashTool(options),
+    applyPatchTool,
+    createBashTool(bash),
     jobTool,
     todowriteTool,
     todoreadTool,
     invalidTool,
   ]
+  return tools.map((tool) => ({ tool, unavailable: (model) => whyUnavailable(tool.id, features, model) }))
 }

@@ -103,6 +103,7 @@ export async function openTackle(
     ...pick("model", config.model),
     ...pick("defaultAgent", config.default_agent),
     ...pick("shell", config.shell),
+    ...pick("experimental", config.experimental),
     ...overrides,
   })
   for (const { file, message } of tackle.problems()) warn(`${file}: ${message}`)

@@ -13,20 +13,44 @@ import { systemCode } from "../../util/errors.ts"
  * nothing changed but perhaps new parents.
  */
 export async function writeAtomic(path: string, bytes: Uint8Array): Promise<FileStamp> {
-  const directory = dirname(path)
-  await mkdir(directory, { recursive: true })
-  const old = await statIfThere(path)
-  const temporary = join(directory, `.tackle-${randomBytes(6).toString("hex")}.tmp`)
+  await mkdir(dirname(path), { recursive: true })
+  const staged = await stageFile(path, bytes)
+  try {
+    await rename(staged.temporary, path)
+    return staged.stamp
+  } catch (error) {
+    await rm(staged.temporary, { force: true })
+    throw error
+  }
+}
+
+/** A whole file beside the place that it is meant for. To put it there, rename it. */
+export interface StagedFile {
+  temporary: string
+  stamp: FileStamp
+}
+
+/**
+ * Writes `bytes` to a new file in the directory of `path`, which must be there, and onto the disk. It has the mode and
+ * owner of the file at `like`, if there is one. Throws what the system throws, with nothing left behind.
+ */
+export async function stageFile(path: string, bytes: Uint8Array, like = path): Promise<StagedFile> {
+  const old = await statIfThere(like)
+  const temporary = temporaryBeside(path)
   // Nobody else may look into the copy of a private file before it has the file's own mode.
   const handle = await open(temporary, "wx", old ? 0o600 : 0o666)
   try {
     const { mtimeMs } = await fill(handle, bytes, old)
-    await rename(temporary, path)
-    return stampBytes(bytes, mtimeMs)
+    return { temporary, stamp: stampBytes(bytes, mtimeMs) }
   } catch (error) {
     await rm(temporary, { force: true })
     throw error
   }
+}
+
+/** A name in the same directory that nothing has. */
+export function temporaryBeside(path: string): string {
+  return join(dirname(path), `.tackle-${randomBytes(6).toString("hex")}.tmp`)
 }
 
 interface Ownership {
