@@ -11,6 +11,7 @@ import { jobTool } from "./job.ts"
 import { listTool } from "./list.ts"
 import { readTool } from "./read.ts"
 import { todoreadTool, todowriteTool } from "./todo.ts"
+import { createWebfetchTool } from "./webfetch.ts"
 import { writeTool } from "./write.ts"
 
 /** A built-in tool with the conditions under which it is there. */
@@ -38,6 +39,7 @@ export function builtinTools({ bash, features }: BuiltinOptions): BuiltinTool[] 
     applyPatchTool,
     createBashTool(bash),
     jobTool,
+    createWebfetchTool(),
     todowriteTool,
     todoreadTool,
     invalidTool,

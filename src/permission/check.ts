@@ -83,13 +83,21 @@ async function expand(
   }
   const remember = request.always ?? []
   const checks = patterns.map((pattern) =>
-    withRemembered({ permission, pattern, forms: [pattern], options: {} }, remember),
+    withRemembered({ permission, pattern, forms: [pattern], options: optionsOf(permission) }, remember),
   )
   // A search shows the lines of a file it is given: the same as reading it. In directories it passes over secrets.
   const files =
     permission === "grep" ? (request.paths ?? []).map((path) => resolvePath(path, scope.directory)) : []
   const reads = files.filter((path) => !isDirectory(path)).flatMap((path) => fileChecks("read", path, place))
   return { checks: [...checks, ...reads, ...outside] }
+}
+
+/** Permissions that nobody gives without having thought of them: an allow has to name them. */
+const namedPermissions: ReadonlySet<string> = new Set(["private_network"])
+
+function optionsOf(permission: string): Check["options"] {
+  if (!namedPermissions.has(permission)) return {}
+  return { counts: (rule) => rule.permission === permission }
 }
 
 /** What the tool offers to remember, on the checks of its own permission. Protected files are asked for each time. */
