@@ -7,6 +7,7 @@ import { builtinAgents } from "./agent/builtin.ts"
 import { readFeatures } from "./builtin/availability.ts"
 import { type BuiltinTool, builtinTools } from "./builtin/index.ts"
 import { createJobTable } from "./builtin/support/job-table.ts"
+import { chooseSearch, type SearchConfig, searchKeyVariables } from "./builtin/support/search-backend.ts"
 import { type Call, type CallOutcome, newTurn, type Turn } from "./call/call.ts"
 import { contain, holdProcess } from "./call/containment.ts"
 import { runCalls } from "./call/schedule.ts"
@@ -77,6 +78,8 @@ export interface TackleOptions {
   defaultAgent?: string
   /** The shell that runs commands. Default: bash where there is one, else sh. */
   shell?: string
+  /** Who searches the web. Default: what the environment has a key for. */
+  search?: SearchConfig
   /** Features that may change, by their names in the config: true switches one on. */
   experimental?: Readonly<Record<string, boolean | undefined>>
   /** Texts that are added to every system prompt. */
@@ -471,14 +474,16 @@ async function openRegistry(
   environment: Readonly<Record<string, string | undefined>>,
 ) {
   const custom = await loadToolFiles(options.toolFiles ?? [], toolAliases())
+  const search = chooseSearch(environment, options.search)
   const features = readFeatures({
     environment,
     experimental: options.experimental ?? {},
-    search: false,
+    search: search.configured,
   })
   const builtin = builtinTools({
     bash: commandOptions(options, environment),
     features,
+    search: search.backend,
   })
   return createRegistry({
     tools: [
@@ -496,9 +501,9 @@ function fromBuiltin({ tool, unavailable }: BuiltinTool): RegisteredTool {
   return { tool, source: { kind: "builtin" }, unavailable: ({ model }) => unavailable(model) }
 }
 
-/** Commands get the process's variables, without our own settings and the keys of the known providers. */
+/** Commands get the process's variables, without our own settings and the keys of the known providers and searches. */
 function commandOptions(options: TackleOptions, environment: Readonly<Record<string, string | undefined>>) {
-  const keys = new Set([...providerTable.flatMap(({ keyVariables }) => keyVariables)])
+  const keys = new Set([...providerTable.flatMap(({ keyVariables }) => keyVariables), ...searchKeyVariables])
   const given = Object.fromEntries(
     Object.entries(environment).filter(([name]) => !name.startsWith("TACKLE_") && !keys.has(name)),
   )

@@ -10,8 +10,10 @@ import { invalidTool } from "./invalid.ts"
 import { jobTool } from "./job.ts"
 import { listTool } from "./list.ts"
 import { readTool } from "./read.ts"
+import type { SearchBackend } from "./support/search-backend.ts"
 import { todoreadTool, todowriteTool } from "./todo.ts"
 import { createWebfetchTool } from "./webfetch.ts"
+import { createCodesearchTool, createWebsearchTool } from "./websearch.ts"
 import { writeTool } from "./write.ts"
 
 /** A built-in tool with the conditions under which it is there. */
@@ -25,10 +27,11 @@ export interface BuiltinTool {
 export interface BuiltinOptions {
   bash: BashOptions
   features: Features
+  search: SearchBackend
 }
 
 /** Every built-in tool, in the order in which models are offered them. A new one is a line here. */
-export function builtinTools({ bash, features }: BuiltinOptions): BuiltinTool[] {
+export function builtinTools({ bash, features, search }: BuiltinOptions): BuiltinTool[] {
   const tools = [
     readTool,
     globTool,
@@ -40,6 +43,8 @@ export function builtinTools({ bash, features }: BuiltinOptions): BuiltinTool[] 
     createBashTool(bash),
     jobTool,
     createWebfetchTool(),
+    createWebsearchTool(search),
+    createCodesearchTool(search),
     todowriteTool,
     todoreadTool,
     invalidTool,

@@ -103,6 +103,7 @@ export async function openTackle(
     ...pick("model", config.model),
     ...pick("defaultAgent", config.default_agent),
     ...pick("shell", config.shell),
+    ...pick("search", config.search),
     ...pick("experimental", config.experimental),
     ...overrides,
   })

@@ -1,4 +1,5 @@
 import * as z from "zod"
+import { SearchConfig } from "../builtin/support/search-backend.ts"
 import { ProviderConfig } from "../model/model.ts"
 import { Action } from "../schema/permission.ts"
 
@@ -69,6 +70,7 @@ export const ConfigFile = z.strictObject({
     .string()
     .optional()
     .describe("The shell that runs commands (default: bash where there is one, else sh)"),
+  search: SearchConfig.optional().describe("Who searches the web for websearch and codesearch"),
   retry: z
     .strictObject({
       maxAttempts: count.optional().describe("Attempts at one request to a provider"),

@@ -3,10 +3,8 @@ import type { AddressInfo } from "node:net"
 import { expect, onTestFinished, test } from "vitest"
 import { createMachine } from "./run-tackle.ts"
 
-async function serve(html: string): Promise<string> {
-  const server = createServer((_, response) =>
-    response.writeHead(200, { "content-type": "text/html" }).end(html),
-  )
+async function serve(body: string, type = "text/html"): Promise<string> {
+  const server = createServer((_, response) => response.writeHead(200, { "content-type": type }).end(body))
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
   onTestFinished(() => {
     server.closeAllConnections()
@@ -46,4 +44,25 @@ test("apply_patch is called by hand whatever the model; models get it, or edit a
   }
   expect(await offered("openai/gpt-5.1-codex")).toEqual(["apply_patch"])
   expect(await offered("openai/gpt-4.1")).toEqual(["edit", "write"])
+})
+
+test("websearch is there where the environment or the config names a search, and commands do not get its key", async () => {
+  const results = [{ title: "One", url: "https://one.example/", content: "first" }]
+  const url = await serve(JSON.stringify({ results }), "application/json")
+  const machine = await createMachine()
+  const call = (env: Record<string, string>) =>
+    machine.run(["tool", "call", "websearch", '{"query": "x"}', "--auto"], { env })
+  const config = JSON.stringify({ search: { backend: "tavily", key: "k", url } })
+  const [none, byVariable, byConfig, command] = await Promise.all([
+    call({}),
+    call({ SEARXNG_URL: url }),
+    call({ TACKLE_CONFIG_CONTENT: config }),
+    machine.run(["tool", "call", "bash", '{"command": "echo [$TAVILY_API_KEY]"}', "--auto"], {
+      env: { TAVILY_API_KEY: "secret" },
+    }),
+  ])
+  expect(none.code).not.toBe(0)
+  for (const { stdout } of [byVariable, byConfig])
+    expect(stdout).toBe("1. One\nhttps://one.example/\nfirst\n")
+  expect(command.stdout).toMatch(/^\[\]/)
 })

@@ -19,6 +19,7 @@ test("the JSON Schema for editors names and describes every key", () => {
     "truncate",
     "experimental",
     "shell",
+    "search",
     "retry",
     "timeout",
   ])

@@ -23,6 +23,8 @@ export async function htmlToText(
   const { base, form, signal, timeLimitMs = defaultTimeLimitMs } = options
   const worker = new Worker(new URL(`./html-worker${extname(import.meta.filename)}`, import.meta.url), {
     workerData: { html, base, form },
+    // Not those of the program that we are a part of, some of which no thread takes.
+    execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: memoryLimitMb },
   })
   const { promise, resolve, reject } = Promise.withResolvers<string>()
