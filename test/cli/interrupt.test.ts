@@ -52,13 +52,20 @@ test("an interrupted command is gone with all it started, and the session goes o
   const ended = await working.ended
   expect(endOf(ended)).toMatchObject({ status: "interrupted", exitCode: 130 })
   expect(callsOf(ended)).toMatchObject([["bash", "error", expect.stringContaining("aborted")]])
-  for (const pid of await pids()) expect(() => process.kill(Number(pid), 0)).toThrow("ESRCH")
+  for (const pid of await pids())
+    await until(`process ${pid} to be gone`, async () => !(await isRunning(pid)))
 
   const next = await machine.run(["run", "-c", "are you there?"])
   expect(next).toMatchObject({ code: 0, stdout: "Here I am.\n" })
   const told = machine.server.requests.at(-1)?.body.messages.find(({ role }) => role === "tool")
   expect(told?.content).toMatch(/^Error: /)
 })
+
+/** False too for one that has ended and waits for its parent to hear of it. */
+async function isRunning(pid: string): Promise<boolean> {
+  const status = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "")
+  return status !== "" && !/\) Z /.test(status)
+}
 
 test("a second Ctrl-C does not wait for anything", async () => {
   const machine = await createMachine({
