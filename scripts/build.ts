@@ -88,7 +88,11 @@ try {
 
 async function buildCommand(directory: string): Promise<void> {
   await build({
-    entryPoints: [join(source, "cli/main.ts")],
+    entryPoints: {
+      main: join(source, "cli/main.ts"),
+      // Threads begin with a file of their own.
+      "html-worker": join(source, "builtin/support/html-worker.ts"),
+    },
     outdir: directory,
     bundle: true,
     splitting: true,
@@ -104,7 +108,10 @@ async function buildCommand(directory: string): Promise<void> {
     define: { "process.env.TACKLE_VERSION": JSON.stringify(version()) },
     // Both look for files beside themselves.
     external: ["@vscode/ripgrep", "jiti"],
-    banner: { js: 'const require = process.getBuiltinModule("node:module").createRequire(import.meta.url);' },
+    // By its full name: a library may have a function named process at the top of the same file.
+    banner: {
+      js: 'const require = globalThis.process.getBuiltinModule("node:module").createRequire(import.meta.url);',
+    },
     // For the provider packages; the file says why.
     inject: [join(source, "model/headers.ts")],
     plugins: [leaveOutLocales, leaveOutChildren, builtins],

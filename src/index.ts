@@ -12,7 +12,6 @@ export {
   type AskedQuestion,
   type AskedRequest,
   createTackle,
-  type ExperimentalFeatures,
   type Sessions,
   type Tackle,
   type TackleOptions,

@@ -4,8 +4,10 @@ import { homedir, tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { type Agent, type AgentConfig, mergeAgents } from "./agent/agent.ts"
 import { builtinAgents } from "./agent/builtin.ts"
-import { type BuiltinOptions, builtinTools } from "./builtin/index.ts"
+import { readFeatures } from "./builtin/availability.ts"
+import { type BuiltinOptions, type BuiltinTool, builtinTools } from "./builtin/index.ts"
 import { createJobTable } from "./builtin/support/job-table.ts"
+import { chooseSearch, type SearchConfig, searchKeyVariables } from "./builtin/support/search-backend.ts"
 import { type Call, type CallHost, type CallOutcome, newTurn, type Turn } from "./call/call.ts"
 import { contain, holdProcess } from "./call/containment.ts"
 import { createSandboxFor } from "./call/sandbox.ts"
@@ -98,8 +100,10 @@ export interface TackleOptions {
    * Without it the `question` tool is not offered.
    */
   questions?: boolean
-  /** Features that may change. */
-  experimental?: ExperimentalFeatures
+  /** Who searches the web. Default: what the environment has a key for. */
+  search?: SearchConfig
+  /** Features that may change, by their names in the config: true switches one on. */
+  experimental?: Readonly<Record<string, boolean | undefined>>
   /** Texts that are added to every system prompt. */
   instructions?: readonly string[]
   /** Default: SQLite in the data directory. The engine closes only what it opened itself. */
@@ -120,12 +124,6 @@ export interface TackleOptions {
   }
   /** Faults that stop nothing: an error that escaped a tool, a subscriber that threw. Default: stderr. */
   onFault?: (message: string, error: unknown) => void
-}
-
-/** Features that may change, off unless switched on. */
-export interface ExperimentalFeatures {
-  /** Offers the `batch` tool. */
-  batchTool?: boolean
 }
 
 /** The sessions of one engine. */
@@ -251,7 +249,8 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     ),
   })
   const registry = await contain(
-    () => openRegistry(options, environment, { sandboxed: sandbox.present, subagents: subagentsOf }),
+    () =>
+      openRegistry(options, environment, { sandboxed: sandbox.present, task: { subagents: subagentsOf } }),
     (error) => onFault("an error escaped the file of a tool", error),
   )
   // The last thing that can fail, so that nothing is left open.
@@ -341,9 +340,6 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     if (session && lineage.above(session).length >= depth)
       reasons.task = `subagents may go no deeper than ${depth} (subagent.depth)`
     if (!(options.questions ?? answerers.size > 0)) reasons.question = "nobody is there to answer"
-    if (!options.experimental?.batchTool)
-      reasons.batch =
-        "experimental: switch it on with experimental.batch_tool or TACKLE_EXPERIMENTAL_BATCH_TOOL=1"
     return reasons
   }
 
@@ -522,7 +518,6 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     const spillDirectory = join(services.spillRoot, session.id)
     const lacking = lackingIn()
     const toolScope = {
-      model: { providerID: "", modelID: "" },
       agent: agent.name,
       policy: policy(),
       lacking,
@@ -667,23 +662,38 @@ async function openDefaultStore(dataDirectory: string): Promise<Store> {
 async function openRegistry(
   options: TackleOptions,
   environment: Readonly<Record<string, string | undefined>>,
-  host: Pick<BuiltinOptions, "sandboxed" | "subagents">,
+  { sandboxed, task }: { sandboxed: boolean; task: BuiltinOptions["task"] },
 ) {
   const custom = await loadToolFiles(options.toolFiles ?? [], toolAliases())
-  const builtin = builtinTools({ ...commandOptions(options, environment), ...host })
+  const search = chooseSearch(environment, options.search)
+  const features = readFeatures({
+    environment,
+    experimental: options.experimental ?? {},
+    search: search.configured,
+  })
+  const builtin = builtinTools({
+    bash: { ...commandOptions(options, environment), sandboxed },
+    task,
+    features,
+    search: search.backend,
+  })
   return createRegistry({
-    tools: [...from("builtin", builtin), ...from("library", options.tools ?? []), ...custom.tools],
+    tools: [
+      ...builtin.map(fromBuiltin),
+      ...(options.tools ?? []).map((tool) => ({ tool, source: { kind: "library" } as const })),
+      ...custom.tools,
+    ],
     problems: custom.problems,
     override: options.override ?? [],
     disabled: new Set(options.disabledTools),
   })
 }
 
-function from(kind: "builtin" | "library", tools: readonly Info[]): RegisteredTool[] {
-  return tools.map((tool) => ({ tool, source: { kind } }))
+function fromBuiltin({ tool, unavailable }: BuiltinTool): RegisteredTool {
+  return { tool, source: { kind: "builtin" }, unavailable: ({ model }) => unavailable(model) }
 }
 
-/** Commands get the process's variables, without our own settings and, unless they are named, the providers' keys. */
+/** Commands get the process's variables, without our own settings and, unless they are named, the keys of providers and searches. */
 function commandOptions(options: TackleOptions, environment: Readonly<Record<string, string | undefined>>) {
   const keys = new Set(keyVariables(options))
   for (const name of options.passEnvironment ?? []) keys.delete(name)
@@ -699,7 +709,7 @@ function commandOptions(options: TackleOptions, environment: Readonly<Record<str
 /** The variables that hold keys of the known and the configured providers. */
 function keyVariables({ providers = {} }: TackleOptions): string[] {
   const configured = Object.values(providers).flatMap(({ env }) => env ?? [])
-  return [...providerTable.flatMap((row) => row.keyVariables), ...configured]
+  return [...providerTable.flatMap((row) => row.keyVariables), ...searchKeyVariables, ...configured]
 }
 
 /** The keys of the providers, and the values of what the options name. */

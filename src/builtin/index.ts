@@ -1,4 +1,7 @@
+import type { ModelRef } from "../schema/message.ts"
 import type { Info } from "../tool/tool.ts"
+import { applyPatchTool } from "./apply-patch.ts"
+import { type Features, whyUnavailable } from "./availability.ts"
 import { type BashOptions, createBashTool } from "./bash.ts"
 import { batchTool } from "./batch.ts"
 import { editTool } from "./edit.ts"
@@ -9,29 +12,49 @@ import { jobTool } from "./job.ts"
 import { listTool } from "./list.ts"
 import { questionTool } from "./question.ts"
 import { readTool } from "./read.ts"
+import type { SearchBackend } from "./support/search-backend.ts"
 import { createTaskTool, type TaskOptions } from "./task.ts"
 import { todoreadTool, todowriteTool } from "./todo.ts"
+import { createWebfetchTool } from "./webfetch.ts"
+import { createCodesearchTool, createWebsearchTool } from "./websearch.ts"
 import { writeTool } from "./write.ts"
 
-/** What the host decides about single tools. */
-export type BuiltinOptions = BashOptions & TaskOptions
+/** A built-in tool with the conditions under which it is there. */
+export interface BuiltinTool {
+  tool: Info
+  /** See {@link whyUnavailable}. */
+  unavailable: (model?: ModelRef) => string | undefined
+}
+
+/** What some of the tools need of their surroundings. */
+export interface BuiltinOptions {
+  bash: BashOptions
+  task: TaskOptions
+  features: Features
+  search: SearchBackend
+}
 
 /** Every built-in tool, in the order in which models are offered them. A new one is a line here. */
-export function builtinTools(options: BuiltinOptions): Info[] {
-  return [
+export function builtinTools({ bash, task, features, search }: BuiltinOptions): BuiltinTool[] {
+  const tools = [
     readTool,
     globTool,
     grepTool,
     listTool,
     editTool,
     writeTool,
-    createBashTool(options),
+    applyPatchTool,
+    createBashTool(bash),
     jobTool,
-    createTaskTool(options),
+    createTaskTool(task),
+    createWebfetchTool(),
+    createWebsearchTool(search),
+    createCodesearchTool(search),
     todowriteTool,
     todoreadTool,
     questionTool,
     batchTool,
     invalidTool,
   ]
+  return tools.map((tool) => ({ tool, unavailable: (model) => whyUnavailable(tool.id, features, model) }))
 }

@@ -1,7 +1,6 @@
 import { existsSync, realpathSync, statSync } from "node:fs"
 import { homedir } from "node:os"
 import { join, resolve } from "node:path"
-import { experimentalSwitches } from "../config/experimental.ts"
 import { type LoadedConfig, loadConfig } from "../config/load.ts"
 import { configDirectories, findWorktree, type Location, projectTrustItems } from "../config/locate.ts"
 import { parseModelName } from "../model/model.ts"
@@ -87,7 +86,6 @@ export async function openTackle(
     layers: layersOf(place, flags),
     agents: agentsOf(config),
     agentRules: place.config.agentPermission,
-    experimental: experimentalSwitches(config.experimental, place.environment),
     instructions: await readInstructions(
       config.instructions ?? [],
       { worktree: place.worktree, trusted: place.config.projectTrusted },
@@ -120,6 +118,8 @@ export async function openTackle(
     ...pick("passEnvironment", config.pass_environment),
     ...pick("sandbox", config.sandbox),
     configFiles: place.config.files.map(({ path }) => path),
+    ...pick("search", config.search),
+    ...pick("experimental", config.experimental),
     ...overrides,
   })
   tackle.subscribe(eventLogger(place.log))

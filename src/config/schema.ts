@@ -1,4 +1,5 @@
 import * as z from "zod"
+import { SearchConfig } from "../builtin/support/search-backend.ts"
 import { ProviderConfig } from "../model/model.ts"
 import { PermissionConfig } from "../permission/rules.ts"
 
@@ -97,6 +98,7 @@ export const ConfigFile = z.strictObject({
     .describe(
       "Commands in a sandbox: where one works (auto, the default), always or not at all (require), never (off)",
     ),
+  search: SearchConfig.optional().describe("Who searches the web for websearch and codesearch"),
   retry: z
     .strictObject({
       maxAttempts: count.optional().describe("Attempts at one request to a provider"),

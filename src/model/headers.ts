@@ -13,7 +13,9 @@ export class Headers implements Iterable<[string, string]> {
 
   append(name: string, value: string): void {
     const before = this.get(name)
-    this.set(name, before === null ? value : `${before}, ${value}`)
+    this.set(name, value)
+    // Joined as they are: an empty value keeps its blank.
+    if (before !== null) this.#values.set(name.toLowerCase(), `${before}, ${this.get(name)}`)
   }
 
   set(name: string, value: string): void {

@@ -17,6 +17,8 @@ export function defaultRules(): Rule[] {
     rule("read", "*.env.example", "allow"),
     rule("external_directory", "*", "ask"),
     rule("doom_loop", "*", "ask"),
+    // Hosts that are not of the public internet: what they show is meant for this machine or network alone.
+    rule("private_network", "*", "deny"),
   ]
 }
 

@@ -27,7 +27,8 @@ export interface RegistryProblem {
 
 /** Whom tools are listed for. */
 export interface ToolScope {
-  model: ModelRef
+  /** Absent where a person calls by hand: nothing is then kept back for the sake of a model. */
+  model?: ModelRef
   agent: string
   policy: Policy
   /** Tools that cannot work here whatever the rules say, with the reason: no depth left, nobody to ask. */
@@ -61,7 +62,10 @@ export interface Registry {
   get(id: string): RegisteredTool | undefined
   /** The tools for the model and agent. Their order is stable, so that prompt caches hold. */
   tools(scope: ToolScope): Promise<OfferedTool[]>
-  /** Why a tool that exists is not offered by the rules or the config; undefined where it is, or is none. */
+  /**
+   * Why a tool that exists is not offered by the rules or the config; undefined where it is, or is none. One that is
+   * not there under the circumstances is none.
+   */
   withheld(id: string, scope: ToolScope): string | undefined
   /** All tools, with the reason where one is not offered. */
   list(scope: ToolScope): Promise<ToolListing[]>
@@ -101,9 +105,13 @@ export function createRegistry(options: {
   function reasonAgainst(entry: RegisteredTool, scope: ToolScope): string | undefined {
     const { id } = entry.tool
     if (internal.has(id)) return "answers malformed calls; no model is offered it"
+    return ruledOut(id, scope) ?? entry.unavailable?.(scope)
+  }
+
+  function ruledOut(id: string, scope: ToolScope): string | undefined {
     if (options.disabled?.has(id)) return "switched off in the configuration (tools)"
-    const unavailable = scope.lacking?.[id] ?? entry.unavailable?.(scope)
-    if (unavailable !== undefined) return unavailable
+    const lacking = scope.lacking?.[id]
+    if (lacking !== undefined) return lacking
     if (!isOffered(scope.policy, permissionOf(id)))
       return `no rule could ever allow it for the agent ${scope.agent}`
     return undefined
@@ -115,7 +123,7 @@ export function createRegistry(options: {
     try {
       const tool = await prepare(entry, scope.agent)
       const { providers } = tool.definition
-      if (reason === undefined && providers && !providers.includes(scope.model.providerID)) {
+      if (reason === undefined && providers && scope.model && !providers.includes(scope.model.providerID)) {
         reason = `only for models of ${providers.join(", ")}`
       }
       return { tool, reason }
@@ -136,7 +144,7 @@ export function createRegistry(options: {
     },
     withheld(id, scope) {
       const entry = byId.get(id)
-      return entry && !internal.has(id) ? reasonAgainst(entry, scope) : undefined
+      return entry && !internal.has(id) ? ruledOut(id, scope) : undefined
     },
     async list(scope) {
       return Promise.all(

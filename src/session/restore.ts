@@ -25,9 +25,10 @@ export function restoreLedger(history: readonly MessageWithParts[], ledger: File
   for (const { parts } of history) {
     for (const part of parts) {
       if (part.type !== "tool" || part.state.status !== "completed") continue
-      const { file } = part.state.metadata
-      if (isRecord(file) && typeof file.path === "string" && isStamp(file.stamp))
-        ledger.record(file.path, file.stamp)
+      const { file, files } = part.state.metadata
+      for (const entry of [file, ...(Array.isArray(files) ? files : [])])
+        if (isRecord(entry) && typeof entry.path === "string" && isStamp(entry.stamp))
+          ledger.record(entry.path, entry.stamp)
     }
   }
 }

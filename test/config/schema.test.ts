@@ -23,6 +23,7 @@ test("the JSON Schema for editors names and describes every key", () => {
     "pass_environment",
     "shell",
     "sandbox",
+    "search",
     "retry",
     "timeout",
   ])

@@ -22,6 +22,14 @@ test("headers read as the platform's do, whatever is set, added and taken away",
   )
 })
 
+test("an empty value is a value", () => {
+  const ours = new Lean({ z: "" })
+  const theirs = new Headers({ z: "" })
+  ours.append("z", "")
+  theirs.append("z", "")
+  expect([...ours]).toEqual([...theirs])
+})
+
 test("headers copy others, and can be walked", () => {
   const first = new Lean([
     ["B", "2"],

@@ -13,7 +13,7 @@ const batch = (...calls: Inner[]) => ({
     },
   ],
 })
-const on = { experimental: { batchTool: true } }
+const on = { experimental: { batch_tool: true } }
 const files = { "a.txt": "alpha\n", "b.txt": "beta\n" }
 
 test("batch is offered only when switched on", async () => {

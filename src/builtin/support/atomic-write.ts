@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto"
 import { type FileHandle, lstat, open, rename, rm } from "node:fs/promises"
-import { basename, dirname } from "node:path"
+import { basename, dirname, join } from "node:path"
 import type { FileStamp } from "../../tool/context.ts"
 import { stampBytes } from "../../tool/ledger.ts"
 import { systemCode } from "../../util/errors.ts"
-import { openPinnedDirectory, type PinnedDirectory } from "../../util/pinned-path.ts"
+import { openPinnedDirectory } from "../../util/pinned-path.ts"
 
 /**
  * Puts `bytes` at `path` in one move: readers see the old file or the new one, never a half, also when the process or
@@ -16,26 +16,47 @@ import { openPinnedDirectory, type PinnedDirectory } from "../../util/pinned-pat
 export async function writeAtomic(path: string, bytes: Uint8Array): Promise<FileStamp> {
   const directory = openPinnedDirectory(dirname(path))
   try {
-    return await replace(directory, basename(path), bytes)
+    const place = directory.entry(basename(path))
+    const staged = await stageFile(place, bytes)
+    try {
+      await rename(staged.temporary, place)
+      return staged.stamp
+    } catch (error) {
+      await rm(staged.temporary, { force: true })
+      throw error
+    }
   } finally {
     directory.close()
   }
 }
 
-async function replace(directory: PinnedDirectory, name: string, bytes: Uint8Array): Promise<FileStamp> {
-  const path = directory.entry(name)
-  const old = await statIfThere(path)
-  const temporary = directory.entry(`.tackle-${randomBytes(6).toString("hex")}.tmp`)
+/** A whole file beside the place that it is meant for. To put it there, rename it. */
+export interface StagedFile {
+  temporary: string
+  stamp: FileStamp
+}
+
+/**
+ * Writes `bytes` to a new file in the directory of `path`, which must be there, and onto the disk. It has the mode and
+ * owner of the file at `like`, if there is one. Throws what the system throws, with nothing left behind.
+ */
+export async function stageFile(path: string, bytes: Uint8Array, like = path): Promise<StagedFile> {
+  const old = await statIfThere(like)
+  const temporary = temporaryBeside(path)
   // Nobody else may look into the copy of a private file before it has the file's own mode.
   const handle = await open(temporary, "wx", old ? 0o600 : 0o666)
   try {
     const { mtimeMs } = await fill(handle, bytes, old)
-    await rename(temporary, path)
-    return stampBytes(bytes, mtimeMs)
+    return { temporary, stamp: stampBytes(bytes, mtimeMs) }
   } catch (error) {
     await rm(temporary, { force: true })
     throw error
   }
+}
+
+/** A name in the same directory that nothing has. */
+export function temporaryBeside(path: string): string {
+  return join(dirname(path), `.tackle-${randomBytes(6).toString("hex")}.tmp`)
 }
 
 interface Ownership {

@@ -17,8 +17,11 @@ export type FileBefore =
 
 /** A file that must not or cannot be changed as it is. The text says why and what to do. */
 export class FileChangeError extends TackleError {
-  /** `unread`: this session has never seen its bytes. `changed`: they are others now. `unfit`: no such thing is changed. */
-  constructor(why: "unread" | "changed" | "unfit", message: string) {
+  /**
+   * `unread`: this session has never seen its bytes. `changed`: they are others now. `unfit`: no such thing is changed.
+   * `exists`: it would be overwritten by a new one. `missing`: there is none.
+   */
+  constructor(why: "unread" | "changed" | "unfit" | "exists" | "missing", message: string) {
     super(message, { code: `file.${why}`, recoverable: true })
   }
 }

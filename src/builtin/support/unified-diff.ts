@@ -7,11 +7,11 @@ const maxDiffLength = 20_000
 /** Past this many changed lines the time grows with their square: 1,000 take about 0.15 s. */
 const maxChangedLines = 1_000
 
-/** Two states of one file, `before` undefined for a new one, and its path as the reader is to see it. */
+/** Two states of one file and its path as the reader is to see it. `before` undefined: it is new; `after`: it goes. */
 export interface DiffInput {
   path: string
   before: string | undefined
-  after: string
+  after: string | undefined
 }
 
 /**
@@ -19,16 +19,17 @@ export interface DiffInput {
  * million characters give one line with their sizes; texts with too little in common give the new one alone.
  */
 export async function unifiedDiff(input: DiffInput): Promise<string> {
-  const { path, after } = input
-  const before = input.before ?? ""
+  const { path } = input
+  const [before, after] = [input.before ?? "", input.after ?? ""]
   if (Math.max(before.length, after.length) > maxTextLength) {
     return `[${path} is too large to compare: ${before.length} characters become ${after.length}]\n`
   }
   const { createTwoFilesPatch } = await import("diff")
   const from = input.before === undefined ? "/dev/null" : path
+  const to = input.after === undefined ? "/dev/null" : path
   // All lines added or all removed is quick to find out, however many they are.
   const limit = before === "" || after === "" ? Number.MAX_SAFE_INTEGER : maxChangedLines
-  const patch = createTwoFilesPatch(from, path, before, after, undefined, undefined, {
+  const patch = createTwoFilesPatch(from, to, before, after, undefined, undefined, {
     context: 3,
     maxEditLength: limit,
   })

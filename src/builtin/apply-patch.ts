@@ -1,0 +1,152 @@
+import * as z from "zod"
+import type { FileStamp, ToolContext } from "../tool/context.ts"
+import { define } from "../tool/tool.ts"
+import { throwIfAborted } from "../util/abort.ts"
+import { errorMessage, TackleError } from "../util/errors.ts"
+import { displayPath, resolvePath } from "../util/paths.ts"
+import { readText } from "../util/text-file.ts"
+import { commitFiles } from "./support/commit-files.ts"
+import { FileAccessError } from "./support/file-errors.ts"
+import { assertUnchanged, FileChangeError, readBefore, resolveTarget } from "./support/freshness.ts"
+import { type PatchSection, parsePatch } from "./support/patch-parse.ts"
+import { type OpenSection, type PatchFile, type PlannedSection, planSection } from "./support/plan-patch.ts"
+import { showName } from "./support/show-name.ts"
+
+const parameters = z.object({
+  patchText: z.string().min(1).describe("The whole patch, from *** Begin Patch to *** End Patch"),
+})
+
+/** Changes several files in one go: all of it, or nothing. */
+export const applyPatchTool = define("apply_patch", {
+  description: readText(new URL("./apply-patch.md", import.meta.url)),
+  parameters,
+  access: "write",
+  // Which files it is about stands inside the patch, where the order of calls cannot see it.
+  serial: true,
+  async execute({ patchText }, ctx) {
+    const named = parsePatch(patchText).map((section) => nameSection(section, ctx))
+    const paths = named.flatMap(({ path, target }) => [path, ...(target === undefined ? [] : [target])])
+    const reals = new Map(paths.map((path) => [path, resolveTarget(path)]))
+    assertDistinct(paths, reals)
+    return lockAll(ctx, [...reals.values()], async () => {
+      throwIfAborted(ctx.abort)
+      const planned: PlannedSection[] = []
+      for (const names of named)
+        planned.push(await planSection(await openSection(names, reals, ctx), ctx.files))
+      const diff = planned.map((section) => section.diff).join("")
+      const about = { filePath: paths.join(", "), diff }
+      await ctx.ask({ permission: "edit", patterns: paths, always: ["*"], metadata: about })
+      throwIfAborted(ctx.abort)
+      for (const { file, target } of planned) {
+        await assertUnchanged(file.before)
+        if (target) await assertUnchanged(target.before)
+      }
+      const stamps = await commit(planned)
+      for (const { path, stamp } of knownFiles(planned, stamps)) ctx.files.record(path, stamp)
+      return {
+        title: planned.length === 1 ? changeLine(planned[0]) : `${planned.length} files`,
+        output: `Applied the patch:\n${planned.map(report).join("\n")}`,
+        metadata: { diff, changes: planned.map(describe), files: knownFiles(planned, stamps) },
+      }
+    })
+  },
+})
+
+interface NamedSection {
+  section: PatchSection
+  /** Absolute, as written. */
+  path: string
+  target?: string
+}
+
+function nameSection(section: PatchSection, { directory }: ToolContext): NamedSection {
+  const path = resolvePath(section.path, directory)
+  return section.kind === "update" && section.moveTo !== undefined
+    ? { section, path, target: resolvePath(section.moveTo, directory) }
+    : { section, path }
+}
+
+/** Two sections for one file could only be told apart by an order that the patch does not promise. */
+function assertDistinct(paths: readonly string[], reals: ReadonlyMap<string, string>): void {
+  const known = new Set<string | undefined>()
+  for (const path of paths) {
+    const real = reals.get(path)
+    if (known.has(real)) {
+      throw new FileChangeError(
+        "unfit",
+        `The patch names ${showName(path)} in more than one place. Nothing was changed. Say all of a file in one section, or make two patches.`,
+      )
+    }
+    known.add(real)
+  }
+}
+
+/** In one order for everybody, so that two patches never wait for each other. */
+function lockAll<T>(ctx: ToolContext, reals: readonly string[], work: () => Promise<T>): Promise<T> {
+  return [...new Set(reals)]
+    .toSorted()
+    .reduceRight((inner, real) => () => ctx.files.lock(real, inner), work)()
+}
+
+async function openSection(
+  { section, path, target }: NamedSection,
+  reals: ReadonlyMap<string, string>,
+  ctx: ToolContext,
+): Promise<OpenSection> {
+  const open = async (name: string): Promise<PatchFile> => ({
+    before: await readBefore(name, reals.get(name) ?? name),
+    title: showName(displayPath(name, ctx.worktree)),
+  })
+  const file = await open(path)
+  return target === undefined ? { section, file } : { section, file, target: await open(target) }
+}
+
+async function commit(planned: readonly PlannedSection[]): Promise<Map<string, FileStamp>> {
+  try {
+    return await commitFiles(planned.flatMap(({ steps }) => steps))
+  } catch (error) {
+    if (TackleError.isInstance(error)) throw error
+    throw new FileAccessError(
+      `The patch could not be applied: ${errorMessage(error)}. Every file is as it was.`,
+      error,
+    )
+  }
+}
+
+/** The files of which the session now knows every byte. For the ledger, also of a session that is continued. */
+function knownFiles(
+  planned: readonly PlannedSection[],
+  stamps: ReadonlyMap<string, FileStamp>,
+): { path: string; stamp: FileStamp }[] {
+  return planned.flatMap(({ known, file, target }) => {
+    const path = (target ?? file).before.real
+    const stamp = known ? stamps.get(path) : undefined
+    return stamp ? [{ path, stamp }] : []
+  })
+}
+
+function describe({ section, file, target }: PlannedSection) {
+  const type = target ? "move" : section.kind
+  const change = { type, filePath: file.before.path, relativePath: file.title }
+  return target ? { ...change, movePath: target.before.path } : change
+}
+
+function changeLine(planned: PlannedSection | undefined): string {
+  if (!planned) return ""
+  const { section, file, target } = planned
+  if (target) return `R ${file.title} -> ${target.title}`
+  return `${letters[section.kind]} ${file.title}`
+}
+
+const letters: Record<PatchSection["kind"], string> = { add: "A", update: "M", delete: "D" }
+
+function report(planned: PlannedSection): string {
+  const loose = planned.hunks.filter(({ strategy }) => strategy !== "exact")
+  const line = changeLine(planned)
+  if (loose.length === 0) return line
+  const places = loose.map((hunk) => `line ${hunk.line} (${hunk.strategy})`).join(", ")
+  return `${line}\n  not exact, found by looking past white space or look-alikes: ${places}. Check it:\n${planned.diff.slice(0, maxShownDiff)}`
+}
+
+/** What the model sees of the diff of a file with loose matches, in characters. */
+const maxShownDiff = 4_000

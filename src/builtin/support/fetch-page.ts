@@ -1,0 +1,165 @@
+import type { LookupAddress } from "node:dns"
+import { lookup } from "node:dns/promises"
+import { isIP } from "node:net"
+import { abortedError, orAbort, TimeoutError } from "../../util/abort.ts"
+import { systemCode } from "../../util/errors.ts"
+import { acceptedEncodings, httpGet } from "./http-get.ts"
+import { isPrivateAddress } from "./private-address.ts"
+import { WebfetchError } from "./webfetch-error.ts"
+
+/** More is not read of a page, in bytes after decompression. */
+const maxBodyBytes = 5 * 1024 * 1024
+
+const maxRedirects = 10
+
+/** The name that servers are told. Not a browser's: nobody is to be misled. */
+const userAgent = "Mozilla/5.0 (compatible; Tackle)"
+
+/** A page as it came. */
+export interface Page {
+  /** Where it was in the end. */
+  url: URL
+  /** The value of `content-type`, empty without one. */
+  contentType: string
+  body: Buffer
+  /** The addresses that leave was asked for, the first one too. */
+  asked: URL[]
+  /** Whether it may be shown again without being fetched. */
+  cacheable: boolean
+}
+
+/** What to fetch and whom to ask before. */
+export interface PageRequest {
+  url: URL
+  accept: string
+  /** For all that happens on the network; the time in which a person thinks does not count. */
+  timeoutMs: number
+  signal: AbortSignal
+  /** Resolves if the page may be fetched. Called for the first address, and for a redirect to another host. */
+  askUrl(url: URL): Promise<void>
+  /** Resolves if a host may be reached that has an address which is not public. */
+  askPrivate(url: URL, host: string, addresses: readonly string[]): Promise<void>
+}
+
+/**
+ * Fetches a page over any redirects; each of them is looked at like the first address. Names are resolved once, and
+ * what was found is what is connected to. Throws {@link WebfetchError} for everything but success, `TimeoutError`, what
+ * the asking throws, and the signal's reason.
+ */
+export async function fetchPage(request: PageRequest): Promise<Page> {
+  const clock = createClock(request.timeoutMs, request.signal)
+  const headers = { accept: request.accept, "accept-encoding": acceptedEncodings, "user-agent": userAgent }
+  const asked: URL[] = []
+  let url = request.url
+  let isPrivate = false
+  for (let hop = 0; hop <= maxRedirects; hop++) {
+    const last = asked.at(-1)
+    if (!last || leavesHost(last, url)) {
+      await request.askUrl(url)
+      asked.push(url)
+    }
+    const addresses = await clock.run((signal) => resolveHost(url, signal))
+    const inside = addresses.filter(({ address }) => isPrivateAddress(address))
+    if (inside.length > 0) {
+      isPrivate = true
+      const found = inside.map(({ address }) => address)
+      await request.askPrivate(url, hostOf(url), found)
+    }
+    const at = url
+    const answer = await clock.run((signal) =>
+      httpGet({ url: at, addresses, headers, maxBytes: maxBodyBytes, signal }),
+    )
+    const { location } = answer.headers
+    if (answer.status >= 300 && answer.status < 400 && location !== undefined) {
+      url = parseUrl(location, url)
+      continue
+    }
+    if (answer.status < 200 || answer.status >= 300) throw statusError(url, answer.status)
+    const kept = answer.headers["cache-control"] ?? ""
+    const cacheable = !isPrivate && !/\bno-(?:store|cache)\b/i.test(kept)
+    return { url, contentType: answer.headers["content-type"] ?? "", body: answer.body, asked, cacheable }
+  }
+  throw new WebfetchError("redirect", `${request.url} leads over more than ${maxRedirects} redirects.`)
+}
+
+/** An address that may be fetched, without its fragment. `base`: of the page that leads to it. */
+export function parseUrl(text: string, base?: URL): URL {
+  const from = base ? ` (a redirect of ${base})` : ""
+  if (!URL.canParse(text, base?.href)) {
+    throw new WebfetchError(
+      "url",
+      `"${text}"${from} is no address. Give a whole one, such as https://example.com/page.`,
+    )
+  }
+  const url = new URL(text, base)
+  if (url.protocol !== "http:" && url.protocol !== "https:") {
+    throw new WebfetchError(
+      "url",
+      `${url.protocol} is not fetched${from}: an address begins with http:// or https://. For files use read.`,
+    )
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new WebfetchError(
+      "url",
+      `The address holds a user name or password${from}. Such are not sent: leave it out.`,
+    )
+  }
+  url.hash = ""
+  return url
+}
+
+/** Leave for one place is none for another, nor for the same one without encryption. */
+function leavesHost(from: URL, to: URL): boolean {
+  return from.host !== to.host || (from.protocol === "https:" && to.protocol === "http:")
+}
+
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, "")
+}
+
+async function resolveHost(url: URL, signal: AbortSignal): Promise<LookupAddress[]> {
+  const host = hostOf(url)
+  const family = isIP(host)
+  if (family !== 0) return [{ address: host, family }]
+  try {
+    return await orAbort(lookup(host, { all: true }), signal)
+  } catch (error) {
+    if (signal.aborted) throw abortedError(signal)
+    const what = systemCode(error) === "ENOTFOUND" ? "there is no such host" : "its name cannot be resolved"
+    throw new WebfetchError("network", `${host} cannot be reached: ${what}. Check the address.`, error)
+  }
+}
+
+function statusError(url: URL, status: number): WebfetchError {
+  const advice =
+    status === 404 || status === 410
+      ? "There is no such page: check the address."
+      : status === 401 || status === 403
+        ? "It is not shown to everyone; nothing is sent that would say who asks."
+        : status === 429 || status >= 500
+          ? "Wait before you try again, or go on without it."
+          : "Go on without it."
+  return new WebfetchError("status", `${url} answered with HTTP ${status}. ${advice}`)
+}
+
+/** A budget of time that only runs while it is worked. */
+function createClock(budgetMs: number, signal: AbortSignal) {
+  let leftMs = budgetMs
+  return {
+    async run<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+      const late = new AbortController()
+      const error = new TimeoutError(
+        `The page did not come within ${budgetMs / 1000} s. Try again with a longer timeout, or go on without it.`,
+        budgetMs,
+      )
+      const started = performance.now()
+      const timer = setTimeout(() => late.abort(error), Math.max(0, leftMs))
+      try {
+        return await work(AbortSignal.any([signal, late.signal]))
+      } finally {
+        clearTimeout(timer)
+        leftMs -= performance.now() - started
+      }
+    },
+  }
+}

@@ -1,0 +1,6 @@
+/** Runs in a thread of its own: see `html-to-text.ts`. */
+import { parentPort, workerData } from "node:worker_threads"
+import { convertHtml } from "./html-convert.ts"
+
+const { html, base, form } = workerData
+parentPort?.postMessage(convertHtml(html, base, form))

@@ -1,0 +1,111 @@
+import type { LookupAddress } from "node:dns"
+import { type IncomingHttpHeaders, type IncomingMessage, request as plainRequest } from "node:http"
+import type { LookupFunction } from "node:net"
+import { pipeline, type Readable, type Transform } from "node:stream"
+import { abortedError } from "../../util/abort.ts"
+import { errorMessage } from "../../util/errors.ts"
+import { WebfetchError } from "./webfetch-error.ts"
+
+/** One request for a page. */
+export interface GetRequest {
+  url: URL
+  /** Where to connect, whatever the name of the host resolves to by then. Not empty. */
+  addresses: readonly LookupAddress[]
+  headers: Record<string, string>
+  /** Of the body, after decompression. */
+  maxBytes: number
+  signal: AbortSignal
+}
+
+/** An answer. The body of a redirect is not read. */
+export interface GetAnswer {
+  status: number
+  headers: IncomingHttpHeaders
+  body: Buffer
+}
+
+/**
+ * A GET request over a connection of its own, to one of the given addresses and no other; certificates are checked
+ * against the name of the host. Redirects are answers. Throws {@link WebfetchError} where nobody answers and for a body
+ * above `maxBytes`, and the signal's reason.
+ */
+export async function httpGet(request: GetRequest): Promise<GetAnswer> {
+  const { url, signal } = request
+  try {
+    const response = await send(request)
+    const { statusCode: status = 0, headers } = response
+    if (status >= 300 && status < 400 && headers.location !== undefined) {
+      response.destroy()
+      return { status, headers, body: Buffer.alloc(0) }
+    }
+    return { status, headers, body: await readBody(response, request) }
+  } catch (error) {
+    if (signal.aborted) throw abortedError(signal)
+    if (error instanceof WebfetchError) throw error
+    throw new WebfetchError("network", `${url.host} cannot be reached: ${errorMessage(error)}.`, error)
+  }
+}
+
+async function send({ url, addresses, headers, signal }: GetRequest): Promise<IncomingMessage> {
+  const start = url.protocol === "https:" ? (await import("node:https")).request : plainRequest
+  return new Promise((resolve, reject) => {
+    // Without an agent no connection is shared: a kept one may lead to an address that was not checked now.
+    start(url, { agent: false, lookup: lookupIn(addresses), headers, signal })
+      .once("response", resolve)
+      .on("error", reject)
+      .end()
+  })
+}
+
+/** Answers with what was found before, so that the connection goes where the check looked. */
+function lookupIn(addresses: readonly LookupAddress[]): LookupFunction {
+  return (_, { all }, callback) => {
+    const [first] = addresses
+    if (all) callback(null, [...addresses])
+    else callback(null, first?.address ?? "", first?.family)
+  }
+}
+
+async function readBody(
+  response: IncomingMessage,
+  { url, maxBytes }: Pick<GetRequest, "url" | "maxBytes">,
+): Promise<Buffer> {
+  const tooLarge = () => {
+    response.destroy()
+    return new WebfetchError(
+      "size",
+      `${url} has more than ${maxBytes} bytes. Fetch a smaller page, or download it with bash and read parts of it.`,
+    )
+  }
+  if (Number(response.headers["content-length"] ?? 0) > maxBytes) throw tooLarge()
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of await decoded(response, url)) {
+    bytes += chunk.length
+    if (bytes > maxBytes) throw tooLarge()
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+/** What {@link decoded} understands, for the request's header. */
+export const acceptedEncodings = "gzip, deflate, br"
+
+async function decoded(response: IncomingMessage, url: URL): Promise<Readable> {
+  const encoding = response.headers["content-encoding"]?.trim().toLowerCase() || "identity"
+  if (encoding === "identity") return response
+  const { createBrotliDecompress, createGunzip, createInflate } = await import("node:zlib")
+  const decoders = new Map<string, () => Transform>([
+    ["gzip", createGunzip],
+    ["x-gzip", createGunzip],
+    ["deflate", createInflate],
+    ["br", createBrotliDecompress],
+  ])
+  const decoder = decoders.get(encoding)?.()
+  if (!decoder) {
+    response.destroy()
+    throw new WebfetchError("content", `${url} is compressed as "${encoding}", which nobody asked for.`)
+  }
+  // The reader of the decoder gets the error of either.
+  return pipeline(response, decoder, () => {})
+}

@@ -1,0 +1,210 @@
+import { TackleError } from "../../util/errors.ts"
+
+/** One line of a hunk, without its mark. */
+export interface PatchLine {
+  kind: "context" | "remove" | "add"
+  text: string
+}
+
+/** One change within a file. */
+export interface PatchHunk {
+  /** What stands behind `@@`: lines of the file above the change, outermost first, that say where to look. */
+  anchors: string[]
+  lines: PatchLine[]
+  /** The change is at the end of the file. */
+  atEnd: boolean
+  /** Where it begins in the patch, from 1. */
+  line: number
+}
+
+/** What a patch does to one file. Paths as written. */
+export type PatchSection =
+  | { kind: "add"; path: string; lines: string[] }
+  | { kind: "delete"; path: string }
+  | { kind: "update"; path: string; moveTo?: string; hunks: PatchHunk[] }
+
+/** The text is no patch. The message says in which line and how it has to look; nothing was done. */
+export class PatchSyntaxError extends TackleError {
+  constructor(problem: string) {
+    super(`patchText is no valid patch, nothing was changed: ${problem}`, {
+      code: "patch.syntax",
+      recoverable: true,
+    })
+  }
+}
+
+/**
+ * Reads the envelope of `*** Begin Patch` and `*** End Patch`. A here-document or a Markdown fence around it is
+ * looked past, line endings of any kind are, and so is a missing mark before an empty context line. Sections that
+ * update one path without moving it are joined. Throws {@link PatchSyntaxError}.
+ */
+export function parsePatch(patchText: string): PatchSection[] {
+  const lines = patchText.split(/\r\n|\n/)
+  const first = lines.findIndex((line) => line.trim() === begin)
+  if (first === -1) throw new PatchSyntaxError(`it has no line "${begin}".`)
+  const last = lines.findLastIndex((line) => line.trimEnd() === end)
+  if (last < first) throw new PatchSyntaxError(`it has no line "${end}", so that it may have been cut off.`)
+  assertOnlyWrapping([...lines.slice(0, first), ...lines.slice(last + 1)])
+  const reader: Reader = { lines: lines.slice(first + 1, last), at: 0, offset: first + 2 }
+  const sections: PatchSection[] = []
+  for (skipBlank(reader); reader.at < reader.lines.length; skipBlank(reader)) {
+    add(sections, readSection(reader))
+  }
+  if (sections.length === 0) throw new PatchSyntaxError("it is empty.")
+  return sections
+}
+
+const begin = "*** Begin Patch"
+const end = "*** End Patch"
+const endOfFile = "*** End of File"
+const sectionHead = /^\*\*\* (Add|Delete|Update) File:(.*)$/
+const moveHead = /^\*\*\* Move to:(.*)$/
+/** The head of a hunk in a unified diff; its line numbers are not relied on. */
+const unifiedHead = /^-\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?(.*)$/
+
+interface Reader {
+  lines: readonly string[]
+  at: number
+  /** Number of the first line in the text that was given. */
+  offset: number
+}
+
+/** Text beside the envelope that is no wrapping may be a second patch, or one whose beginning was lost. */
+function assertOnlyWrapping(outside: readonly string[]): void {
+  const stray = outside.find((line) => /^\*\*\* /.test(line))
+  if (stray !== undefined) throw new PatchSyntaxError(`"${stray.trim()}" stands outside of the envelope.`)
+}
+
+function skipBlank(reader: Reader): void {
+  while (reader.lines[reader.at]?.trim() === "") reader.at += 1
+}
+
+function add(sections: PatchSection[], section: PatchSection): void {
+  const same = sections.find(
+    (earlier) => earlier.kind === "update" && earlier.path === section.path && earlier.moveTo === undefined,
+  )
+  if (same?.kind === "update" && section.kind === "update" && section.moveTo === undefined) {
+    same.hunks.push(...section.hunks)
+  } else sections.push(section)
+}
+
+function readSection(reader: Reader): PatchSection {
+  const line = reader.lines[reader.at] ?? ""
+  const [, verb, name = ""] = sectionHead.exec(line) ?? []
+  if (verb === undefined) {
+    throw problem(
+      reader,
+      "expected *** Add File: path, *** Update File: path or *** Delete File: path",
+      reader.at,
+    )
+  }
+  const path = pathIn(name, reader)
+  reader.at += 1
+  if (verb === "Add") return { kind: "add", path, lines: readAdded(reader) }
+  return verb === "Delete" ? readDelete(path, reader) : readUpdate(path, reader)
+}
+
+function pathIn(text: string, reader: Reader): string {
+  const path = text.trim()
+  if (path === "") throw problem(reader, "a path is missing", reader.at)
+  return path
+}
+
+function readAdded(reader: Reader): string[] {
+  const added: string[] = []
+  for (; reader.at < reader.lines.length; reader.at++) {
+    const line = reader.lines[reader.at] ?? ""
+    if (sectionHead.test(line)) break
+    if (line.startsWith("+")) added.push(line.slice(1))
+    else if (line.trim() === "" && isBlankUntilSection(reader)) break
+    else if (line.trimEnd() !== endOfFile) {
+      throw problem(reader, 'every line of a new file begins with "+"', reader.at)
+    }
+  }
+  return added
+}
+
+function readDelete(path: string, reader: Reader): PatchSection {
+  skipBlank(reader)
+  const line = reader.lines[reader.at]
+  if (line !== undefined && !sectionHead.test(line)) {
+    throw problem(reader, "a file that is deleted has no lines below it", reader.at)
+  }
+  return { kind: "delete", path }
+}
+
+function readUpdate(path: string, reader: Reader): PatchSection {
+  const first = reader.at - 1
+  const [, target] = moveHead.exec(reader.lines[reader.at] ?? "") ?? []
+  const section: Extract<PatchSection, { kind: "update" }> = { kind: "update", path, hunks: [] }
+  if (target !== undefined) {
+    section.moveTo = pathIn(target, reader)
+    reader.at += 1
+  }
+  while (reader.at < reader.lines.length && !sectionHead.test(reader.lines[reader.at] ?? "")) {
+    if (isBlankUntilSection(reader)) break
+    section.hunks.push(readHunk(reader))
+  }
+  if (section.hunks.length === 0 && section.moveTo === undefined) {
+    throw problem(reader, "an update needs lines that begin with a blank, - or +", first)
+  }
+  return section
+}
+
+function readHunk(reader: Reader): PatchHunk {
+  const first = reader.at
+  const hunk: PatchHunk = { anchors: [], lines: [], atEnd: false, line: reader.offset + first }
+  for (; reader.lines[reader.at]?.startsWith("@@"); reader.at++) {
+    const text = (reader.lines[reader.at] ?? "").slice(2).replace(/^ /, "").trimEnd()
+    const anchor = unifiedHead.exec(text)?.[1] ?? text
+    if (anchor.trim() !== "") hunk.anchors.push(anchor)
+  }
+  for (; reader.at < reader.lines.length; reader.at++) {
+    const line = reader.lines[reader.at] ?? ""
+    if (line.startsWith("@@") || sectionHead.test(line)) break
+    if (line.trimEnd() === endOfFile) {
+      hunk.atEnd = true
+      reader.at += 1
+      break
+    }
+    hunk.lines.push(readLine(line, reader))
+  }
+  dropBlankEnd(hunk, reader)
+  if (!hunk.lines.some(({ kind }) => kind !== "context")) {
+    throw problem(reader, "a hunk changes nothing: it has no line that begins with - or +", first)
+  }
+  return hunk
+}
+
+function readLine(line: string, reader: Reader): PatchLine {
+  if (line === "") return { kind: "context", text: "" }
+  const kind = marks.get(line.charAt(0))
+  if (kind === undefined) {
+    throw problem(reader, 'expected a line that begins with a blank, "-", "+" or "@@"', reader.at)
+  }
+  return { kind, text: line.slice(1) }
+}
+
+const marks = new Map<string, PatchLine["kind"]>([
+  [" ", "context"],
+  ["-", "remove"],
+  ["+", "add"],
+])
+
+/** Empty lines without a mark before the next head set it off: they are no context. */
+function dropBlankEnd(hunk: PatchHunk, reader: Reader): void {
+  if (hunk.atEnd) return
+  for (let at = reader.at - 1; reader.lines[at] === "" && hunk.lines.length > 0; at--) hunk.lines.pop()
+}
+
+function isBlankUntilSection({ lines, at }: Reader): boolean {
+  if (lines[at]?.trim() !== "") return false
+  const next = lines.slice(at).find((line) => line.trim() !== "")
+  return next === undefined || sectionHead.test(next)
+}
+
+function problem(reader: Reader, what: string, at: number): PatchSyntaxError {
+  const line = reader.lines[at]
+  const shown = line === undefined ? "its end" : `line ${reader.offset + at} ("${line.slice(0, 100)}")`
+  return new PatchSyntaxError(`at ${shown}: ${what}.`)
+}

@@ -1,0 +1,74 @@
+import * as z from "zod"
+import type { ToolContext } from "../tool/context.ts"
+import type { ToolResult } from "../tool/result.ts"
+import { define, type Info } from "../tool/tool.ts"
+import { readText } from "../util/text-file.ts"
+import type { SearchBackend, SearchRequest, SearchResult } from "./support/search-backend.ts"
+
+/** Text of all results together, in characters: with titles and addresses it stays below the limit of an output. */
+const maxWebCharacters = 24_000
+
+const tokenCharacters = 4
+
+const webParameters = z.object({
+  query: z.string().trim().min(1).describe("What to look for, in words"),
+  numResults: z.number().int().min(1).max(20).default(8).describe("How many pages, at most"),
+})
+
+/** Searches the web. */
+export function createWebsearchTool(backend: SearchBackend): Info<typeof webParameters> {
+  return define("websearch", {
+    description: readText(new URL("./websearch.md", import.meta.url)),
+    parameters: webParameters,
+    access: "network",
+    execute: ({ query, numResults }, ctx) =>
+      search(backend, { kind: "web", query, results: numResults, maxCharacters: maxWebCharacters }, ctx),
+  })
+}
+
+const codeParameters = z.object({
+  query: z
+    .string()
+    .trim()
+    .min(1)
+    .describe("Language, library with its version, and what is to be done with it"),
+  tokensNum: z.number().int().min(1_000).max(50_000).default(5_000).describe("How much to give, in tokens"),
+})
+
+/** Searches for examples and documentation of code. */
+export function createCodesearchTool(backend: SearchBackend): Info<typeof codeParameters> {
+  return define("codesearch", {
+    description: readText(new URL("./codesearch.md", import.meta.url)),
+    parameters: codeParameters,
+    access: "network",
+    execute: ({ query, tokensNum }, ctx) => {
+      const maxCharacters = tokensNum * tokenCharacters
+      return search(backend, { kind: "code", query, results: 8, maxCharacters }, ctx)
+    },
+  })
+}
+
+async function search(backend: SearchBackend, request: SearchRequest, ctx: ToolContext): Promise<ToolResult> {
+  const { query, kind } = request
+  const permission = kind === "web" ? "websearch" : "codesearch"
+  const about = { query, backend: backend.name }
+  await ctx.ask({ permission, patterns: [query], always: ["*"], metadata: about })
+  const answer = await backend.search(request, ctx.abort)
+  const count = answer.kind === "results" ? { results: answer.results.length } : {}
+  const output = answer.kind === "text" ? answer.text : render(answer.results, request)
+  return { title: query, output, metadata: { ...about, ...count } }
+}
+
+function render(results: readonly SearchResult[], { results: wanted, maxCharacters }: SearchRequest): string {
+  if (results.length === 0) return "Nothing was found. Try other or fewer words."
+  const shown = results.slice(0, wanted)
+  const room = Math.floor(maxCharacters / shown.length)
+  return shown.map((result, index) => entry(result, index + 1, room)).join("\n\n")
+}
+
+function entry({ title, url, text, published }: SearchResult, number: number, room: number): string {
+  const body = text.trim()
+  const shown = body.length > room ? `${body.slice(0, room)}…` : body
+  const date = published ? ` (${published})` : ""
+  return [`${number}. ${title || url}${date}`, url, shown].filter((line) => line !== "").join("\n")
+}
