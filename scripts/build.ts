@@ -91,7 +91,7 @@ async function buildCommand(directory: string): Promise<void> {
     entryPoints: {
       main: join(source, "cli/main.ts"),
       // Threads begin with a file of their own.
-      "html-worker": join(source, "builtin/support/html-worker.ts"),
+      "html-worker": join(source, "builtin/web/html-worker.ts"),
     },
     outdir: directory,
     bundle: true,

@@ -5,12 +5,12 @@ import { throwIfAborted } from "../util/abort.ts"
 import { errorMessage, TackleError } from "../util/errors.ts"
 import { displayPath, resolvePath } from "../util/paths.ts"
 import { readText } from "../util/text-file.ts"
-import { commitFiles } from "./support/commit-files.ts"
-import { FileAccessError } from "./support/file-errors.ts"
-import { assertUnchanged, FileChangeError, readBefore, resolveTarget } from "./support/freshness.ts"
-import { type PatchSection, parsePatch } from "./support/patch-parse.ts"
-import { type OpenSection, type PatchFile, type PlannedSection, planSection } from "./support/plan-patch.ts"
-import { showName } from "./support/show-name.ts"
+import { FileAccessError } from "./file/file-errors.ts"
+import { assertUnchanged, FileChangeError, readBefore, resolveTarget } from "./file/freshness.ts"
+import { showName } from "./file/show-name.ts"
+import { commitFiles } from "./patch/commit-files.ts"
+import { type PatchSection, parsePatch } from "./patch/patch-parse.ts"
+import { type OpenSection, type PatchFile, type PlannedSection, planSection } from "./patch/plan-patch.ts"
 
 const parameters = z.object({
   patchText: z.string().min(1).describe("The whole patch, from *** Begin Patch to *** End Patch"),

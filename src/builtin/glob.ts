@@ -2,12 +2,12 @@ import * as z from "zod"
 import { define, type Info } from "../tool/tool.ts"
 import { displayPath, resolvePath } from "../util/paths.ts"
 import { readText } from "../util/text-file.ts"
-import { defaultSearchEngine } from "./support/default-search-engine.ts"
-import { anchorGlob, compileGlob } from "./support/glob-pattern.ts"
-import { newestFirst } from "./support/newest-first.ts"
-import type { SearchEngine } from "./support/search-engine.ts"
-import { searchRoot, showPath } from "./support/search-root.ts"
-import { showName } from "./support/show-name.ts"
+import { showName } from "./file/show-name.ts"
+import { defaultSearchEngine } from "./search/default-search-engine.ts"
+import { anchorGlob, compileGlob } from "./search/glob-pattern.ts"
+import { newestFirst } from "./search/newest-first.ts"
+import type { SearchEngine } from "./search/search-engine.ts"
+import { searchRoot, showPath } from "./search/search-root.ts"
 
 const maxPaths = 100
 

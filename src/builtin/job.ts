@@ -5,8 +5,8 @@ import { define } from "../tool/tool.ts"
 import { orAbort, sleep, throwIfAborted, within } from "../util/abort.ts"
 import { errorMessage, TackleError } from "../util/errors.ts"
 import { readText } from "../util/text-file.ts"
-import { describeOutput, formatSeconds } from "./support/command-text.ts"
-import { commandWithInput } from "./support/command-with-input.ts"
+import { describeOutput, formatSeconds } from "./command/command-text.ts"
+import { commandWithInput } from "./command/command-with-input.ts"
 
 /** So much of a command identifies it in a list. */
 const shownCommand = 120

@@ -5,7 +5,7 @@ import { define, type Info } from "../tool/tool.ts"
 import { abortedError } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
 import { readText } from "../util/text-file.ts"
-import { formatSeconds } from "./support/command-text.ts"
+import { formatSeconds } from "./command/command-text.ts"
 
 const parameters = z.object({
   description: z.string().min(1).describe("The work in 3 to 5 words, for the person"),

@@ -3,10 +3,10 @@ import type { ToolContext } from "../tool/context.ts"
 import type { ToolResult } from "../tool/result.ts"
 import { define, type Info } from "../tool/tool.ts"
 import { readText } from "../util/text-file.ts"
-import type { Page } from "./support/fetch-page.ts"
-import { fileKind, sampleBytes } from "./support/file-kind.ts"
-import { createPageCache, type PageCache } from "./support/page-cache.ts"
-import { WebfetchError } from "./support/webfetch-error.ts"
+import { fileKind, sampleBytes } from "./file/file-kind.ts"
+import type { Page } from "./web/fetch-page.ts"
+import { createPageCache, type PageCache } from "./web/page-cache.ts"
+import { WebfetchError } from "./web/webfetch-error.ts"
 
 const parameters = z.object({
   url: z.string().trim().min(1).describe("Address of the page, with http:// or https://"),
@@ -53,7 +53,7 @@ async function openPage(
   ctx: ToolContext,
   cache: PageCache,
 ): Promise<{ page: Page; cached: boolean }> {
-  const { fetchPage, parseUrl } = await import("./support/fetch-page.ts")
+  const { fetchPage, parseUrl } = await import("./web/fetch-page.ts")
   const url = parseUrl(text)
   const askUrl = (wanted: URL) =>
     ctx.ask({
@@ -108,10 +108,10 @@ async function contentOf(
       `${url} is no text (${mimeOf(contentType) || "unknown type"}, ${body.length} bytes). Download it with bash if it is needed.`,
     )
   }
-  const { pageText } = await import("./support/page-text.ts")
+  const { pageText } = await import("./web/page-text.ts")
   const text = pageText(body, contentType)
   if (format === "html" || !isHtml(contentType, text)) return { output: text }
-  const { htmlToText } = await import("./support/html-to-text.ts")
+  const { htmlToText } = await import("./web/html-to-text.ts")
   return { output: await htmlToText(text, { base: url.href, form: format, signal }) }
 }
 

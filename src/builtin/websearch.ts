@@ -3,7 +3,7 @@ import type { ToolContext } from "../tool/context.ts"
 import type { ToolResult } from "../tool/result.ts"
 import { define, type Info } from "../tool/tool.ts"
 import { readText } from "../util/text-file.ts"
-import type { SearchBackend, SearchRequest, SearchResult } from "./support/search-backend.ts"
+import type { SearchBackend, SearchRequest, SearchResult } from "./web/search-backend.ts"
 
 /** Text of all results together, in characters: with titles and addresses it stays below the limit of an output. */
 const maxWebCharacters = 24_000

@@ -1,8 +1,8 @@
 import * as z from "zod"
 import { define } from "../tool/tool.ts"
 import { readText } from "../util/text-file.ts"
-import { changeFile } from "./support/change-file.ts"
-import { planWrite } from "./support/plan-write.ts"
+import { changeFile } from "./file/change-file.ts"
+import { planWrite } from "./file/plan-write.ts"
 
 const parameters = z.object({
   filePath: z.string().min(1).describe("File to write, absolute or relative"),

@@ -1,5 +1,5 @@
 import * as z from "zod"
-import { SearchConfig } from "../builtin/support/search-backend.ts"
+import { SearchConfig } from "../builtin/web/search-backend.ts"
 import { ProviderConfig } from "../model/model.ts"
 import { PermissionConfig } from "../permission/rules.ts"
 

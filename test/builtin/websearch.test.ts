@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { text } from "node:stream/consumers"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
-import { chooseSearch, type SearchConfig } from "../../src/builtin/support/search-backend.ts"
+import { chooseSearch, type SearchConfig } from "../../src/builtin/web/search-backend.ts"
 import { createCodesearchTool, createWebsearchTool } from "../../src/builtin/websearch.ts"
 import { type FakeContext, fakeContext } from "../../src/testing/context.ts"
 

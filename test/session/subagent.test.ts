@@ -141,7 +141,7 @@ test("explore gets its list of tools, and its commands ask by the general rules"
   })
   await run(engine)
   const names = engine.server.requests[1]?.body.tools?.map((entry) => entry.function.name)
-  expect(names).toEqual(["read", "glob", "grep", "list", "bash"])
+  expect(names).toEqual(["read", "glob", "grep", "list", "bash", "webfetch"])
   expect(asked).toEqual(["node -p 1"])
   expect(existsSync(engine.project.path("made"))).toBe(false)
 })

@@ -7,7 +7,7 @@ import {
   InvalidPatternError,
   type SearchEngine,
   type TextQuery,
-} from "../../src/builtin/support/search-engine.ts"
+} from "../../src/builtin/search/search-engine.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 import { AbortedError } from "../../src/util/abort.ts"
 

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, mkdirSync } from "node:fs"
-import { defaultSearchEngine } from "../../builtin/support/default-search-engine.ts"
-import type { FileQuery } from "../../builtin/support/search-engine.ts"
+import { defaultSearchEngine } from "../../builtin/search/default-search-engine.ts"
+import type { FileQuery } from "../../builtin/search/search-engine.ts"
 import { planCommand } from "../../permission/shell/plan.ts"
 import { probeSandbox } from "../../sandbox/probe.ts"
 import { openSandbox, type Sandbox } from "../../sandbox/wrap.ts"

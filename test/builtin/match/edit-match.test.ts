@@ -1,0 +1,390 @@
+import * as fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import { applyEdit } from "../../../src/builtin/match/edit-apply.ts"
+import { findEdit, maxFuzzyLength } from "../../../src/builtin/match/edit-match.ts"
+
+/** Strategy and text after the edit, or what came instead. */
+function edit(text: string, oldString: string, newString: string, replaceAll = false) {
+  const match = findEdit(text, oldString, { replaceAll })
+  if (match.kind !== "found") return match
+  return { strategy: match.strategy, text: applyEdit({ text, match, oldString, newString }) }
+}
+
+function occurrencesOf(text: string, needle: string): number {
+  let count = 0
+  for (let at = text.indexOf(needle); at !== -1; at = text.indexOf(needle, at + 1)) count += 1
+  return count
+}
+
+describe("exact", () => {
+  test("replaces the one occurrence and takes newString literally", () => {
+    expect(edit("const a = 1\n", "a = 1", "a = '$&$1$$'")).toEqual({
+      strategy: "exact",
+      text: "const a = '$&$1$$'\n",
+    })
+  })
+
+  test("gives what String.replace gives for every text with one occurrence", () => {
+    const piece = fc.string({ unit: fc.constantFrom("a", "b", " ", "\n", "$", "&", "é", "😀") })
+    fc.assert(
+      fc.property(
+        piece,
+        piece.filter((text) => text !== ""),
+        piece,
+        piece,
+        (before, old, after, fresh) => {
+          const text = before + old + after
+          fc.pre(occurrencesOf(text, old) === 1)
+          expect(edit(text, old, fresh)).toEqual({ strategy: "exact", text: text.replace(old, () => fresh) })
+        },
+      ),
+    )
+  })
+
+  test("replaces every occurrence with replaceAll, as split and join do", () => {
+    const piece = fc.string({ unit: fc.constantFrom("a", "b", "\n", "$"), minLength: 1 })
+    fc.assert(
+      fc.property(piece, piece, piece, (text, old, fresh) => {
+        fc.pre(text.includes(old))
+        expect(edit(text, old, fresh, true)).toEqual({ strategy: "exact", text: text.split(old).join(fresh) })
+      }),
+    )
+  })
+
+  test("refuses several occurrences and names their lines", () => {
+    expect(edit("x\ny\nx\n", "x", "z")).toEqual({
+      kind: "ambiguous",
+      strategy: "exact",
+      count: 2,
+      lines: [1, 3],
+    })
+  })
+
+  test("refuses occurrences that overlap", () => {
+    expect(edit("aaa", "aa", "b")).toEqual({ kind: "ambiguous", strategy: "exact", count: 2, lines: [1, 1] })
+  })
+
+  test("replaces occurrences that overlap from the first on", () => {
+    expect(edit("aaa", "aa", "b", true)).toEqual({ strategy: "exact", text: "ba" })
+  })
+
+  test("wins over looser places elsewhere", () => {
+    expect(edit("  x = 1  \n  x = 1;\n", "  x = 1;", "  x = 2;")).toMatchObject({
+      strategy: "exact",
+      text: "  x = 1  \n  x = 2;\n",
+    })
+  })
+})
+
+describe("line endings", () => {
+  test("LF in oldString finds CRLF, and new lines become CRLF", () => {
+    expect(edit("a\r\nb\r\nc\r\n", "a\nb\n", "a\nx\nb\n")).toEqual({
+      strategy: "line-endings",
+      text: "a\r\nx\r\nb\r\nc\r\n",
+    })
+  })
+
+  test("CRLF in oldString finds LF, and new lines become LF", () => {
+    expect(edit("a\nb\n", "a\r\nb", "a\r\nx\r\nb")).toEqual({ strategy: "line-endings", text: "a\nx\nb\n" })
+  })
+
+  test("new lines of an exact match take the file's ending", () => {
+    expect(edit("a\r\nb\r\n", "b", "b\nc")).toEqual({ strategy: "exact", text: "a\r\nb\r\nc\r\n" })
+  })
+
+  test("in a mixed file they take the ending of the lines that are replaced", () => {
+    const text = "a\r\nb\r\nc\nd\n"
+    expect(edit(text, "b", "b\nx")).toMatchObject({ text: "a\r\nb\r\nx\r\nc\nd\n" })
+    expect(edit(text, "c", "c\nx")).toMatchObject({ text: "a\r\nb\r\nc\nx\nd\n" })
+  })
+
+  test("a last line without ending takes the commonest one", () => {
+    expect(edit("a\r\nb\r\nc\nd", "d", "d\ne")).toMatchObject({ text: "a\r\nb\r\nc\nd\r\ne" })
+  })
+
+  test("a file of one line takes what newString brings", () => {
+    expect(edit("a", "a", "a\r\nb")).toMatchObject({ text: "a\r\nb" })
+  })
+
+  test("replaceAll reaches all places of a CRLF file", () => {
+    expect(edit("a\r\nb\r\na\r\nb\r\n", "a\nb", "c\nd", true)).toEqual({
+      strategy: "line-endings",
+      text: "c\r\nd\r\nc\r\nd\r\n",
+    })
+  })
+})
+
+describe("white space", () => {
+  test("at line ends", () => {
+    expect(edit("if (x) {  \n  y()\t\n}\n", "if (x) {\n  y()\n}\n", "if (x) {\n  z()\n}\n")).toEqual({
+      strategy: "trailing-whitespace",
+      text: "if (x) {  \n  z()\n}\n",
+    })
+  })
+
+  test("deeper indentation shifts the new lines and keeps the old", () => {
+    const text = "class A {\n    run() {\n      go()\n    }\n}\n"
+    expect(
+      edit(text, "  run() {\n    go()\n  }\n", "  run() {\n    if (a) {\n      go()\n    }\n  }\n"),
+    ).toEqual({
+      strategy: "indentation",
+      text: "class A {\n    run() {\n      if (a) {\n        go()\n      }\n    }\n}\n",
+    })
+  })
+
+  test("shallower indentation shifts back", () => {
+    expect(
+      edit("a:\n  b: 1\n  c: 2\n", "    b: 1\n    c: 2\n", "    b: 1\n    d:\n      e: 3\n    c: 2\n"),
+    ).toEqual({
+      strategy: "indentation",
+      text: "a:\n  b: 1\n  d:\n    e: 3\n  c: 2\n",
+    })
+  })
+
+  test("spaces for tabs become tabs", () => {
+    const text = "func a() {\n\tif b {\n\t\tc()\n\t}\n}\n"
+    const result = edit(
+      text,
+      "    if b {\n        c()\n    }\n",
+      "    if b {\n        for {\n            c()\n        }\n    }\n",
+    )
+    expect(result).toEqual({
+      strategy: "line-trimmed",
+      text: "func a() {\n\tif b {\n\t\tfor {\n\t\t\tc()\n\t\t}\n\t}\n}\n",
+    })
+  })
+
+  test("two columns for four become four", () => {
+    const text = "def a():\n    if b:\n        c()\n"
+    expect(
+      edit(text, "def a():\n  if b:\n    c()\n", "def a():\n  if b:\n    for x in y:\n      c()\n"),
+    ).toEqual({
+      strategy: "line-trimmed",
+      text: "def a():\n    if b:\n        for x in y:\n            c()\n",
+    })
+  })
+
+  test("an indentation that the old lines do not explain is refused", () => {
+    // All indentation is lost in oldString: where a further line belongs cannot be known.
+    const text = "if a:\n    b()\n    if c:\n        d()\n"
+    expect(edit(text, "b()\nif c:\nd()", "b()\nif c:\nd()\ne()")).toEqual({
+      strategy: "line-trimmed",
+      text: undefined,
+    })
+  })
+
+  test("a line changed in its place keeps its indentation even then", () => {
+    const text = "if a:\n    b()\n    if c:\n        d()\n"
+    expect(edit(text, "b()\nif c:\nd()", "b()\nif c:\ne()")).toMatchObject({
+      text: "if a:\n    b()\n    if c:\n        e()\n",
+    })
+  })
+
+  test("a first line cut off after its indentation does not shift the others", () => {
+    const text = "  if (a) {  \n    b()\n  }\n"
+    expect(edit(text, "if (a) {\n    b()\n  }", "if (c) {\n    b()\n    d()\n  }")).toEqual({
+      strategy: "line-trimmed",
+      text: "  if (c) {\n    b()\n    d()\n  }\n",
+    })
+  })
+
+  test("runs within lines", () => {
+    expect(edit("let  a   =  1\nlet b = 2\n", "let a = 1\n", "let a = 3\n")).toEqual({
+      strategy: "whitespace",
+      text: "let a = 3\nlet b = 2\n",
+    })
+  })
+
+  test("a line is only found as a whole line", () => {
+    expect(edit("max = 1\n", "  x = 1", "  x = 2")).toMatchObject({ kind: "missing" })
+  })
+
+  test("blank lines alone are found nowhere", () => {
+    expect(edit("a\n \nb\n", "\n\t\n\n", "x")).toMatchObject({ kind: "missing" })
+  })
+
+  test("several places are refused, also with replaceAll", () => {
+    const text = "\tgo()\nx\n\tgo()\n"
+    const refused = { kind: "ambiguous", strategy: "indentation", count: 2, lines: [1, 3] }
+    expect(edit(text, "  go()\n", "  run()\n")).toEqual(refused)
+    expect(edit(text, "  go()\n", "  run()\n", true)).toEqual(refused)
+  })
+
+  test("an empty newString removes whole lines", () => {
+    expect(edit("a\n\tb\nc\n", "    b\n", "")).toMatchObject({ text: "a\nc\n" })
+  })
+
+  test("the last line keeps being without a line ending", () => {
+    expect(edit("a\n\tb", "    b\n", "    c\n")).toMatchObject({ text: "a\n\tc" })
+  })
+
+  test("a newString that forgets the last line ending joins nothing", () => {
+    expect(edit("a\n\tb\nc\n", "    b\n", "    x")).toMatchObject({ text: "a\n\tx\nc\n" })
+  })
+
+  test("kept lines of a mixed file keep their own endings", () => {
+    expect(edit("\ta\r\n\tb\n\tc\r\n", " a\n b\n c\n", " a\n x\n b\n c\n")).toMatchObject({
+      text: "\ta\r\n\tx\r\n\tb\n\tc\r\n",
+    })
+  })
+})
+
+describe("escapes", () => {
+  test("are read in both strings", () => {
+    expect(edit('a("x")\nb("y")\n', 'a(\\"x\\")\\nb(\\"y\\")', 'a(\\"x\\")\\nc(\\"z\\")')).toEqual({
+      strategy: "escapes",
+      text: 'a("x")\nc("z")\n',
+    })
+  })
+
+  test("of quotes alone leave a backslash n as it is", () => {
+    expect(edit('print("a\\n")\n', 'print(\\"a\\n\\")', 'print(\\"b\\n\\")')).toEqual({
+      strategy: "escaped-quotes",
+      text: 'print("b\\n")\n',
+    })
+  })
+
+  test("in newString stay when oldString needed none", () => {
+    expect(edit("a\n", "a", 'b("\\n")')).toMatchObject({ text: 'b("\\n")\n' })
+  })
+})
+
+describe("look-alikes", () => {
+  test("the file's straight quotes stay straight", () => {
+    expect(edit("say('it')\nx\n", "say(‘it’)", "say(‘that’)")).toEqual({
+      strategy: "look-alikes",
+      text: "say('that')\nx\n",
+    })
+  })
+
+  test("typographic quotes of the file stay where nothing changes", () => {
+    expect(
+      edit("It’s a “test” – yes… ok\n", `It's a "test" - yes... ok`, `It's a "test" - no... ok`),
+    ).toEqual({
+      strategy: "look-alikes",
+      text: "It’s a “test” – no… ok\n",
+    })
+  })
+
+  test("no-break spaces count as spaces", () => {
+    expect(edit("a\u00a0b\n", "a b", "a c")).toMatchObject({ strategy: "look-alikes", text: "a\u00a0c\n" })
+  })
+
+  test("a typographic character that the file has nowhere becomes plain", () => {
+    expect(edit("a - b\n", "a – b", "a – b “c”")).toMatchObject({ text: 'a - b "c"\n' })
+  })
+
+  test("half of an ellipsis is no match", () => {
+    expect(edit("a…b\n", "a..", "x")).toMatchObject({ kind: "missing" })
+  })
+
+  test("line endings of unchanged and of new text", () => {
+    expect(edit("a’s\r\nb\r\n", "a's\nb", "a's\nx\nb")).toMatchObject({ text: "a’s\r\nx\r\nb\r\n" })
+  })
+})
+
+describe("block anchors", () => {
+  const block = "start(config)\n  timeoutSeconds = 300\n  retryCount = 5\nfinish(config)\n"
+
+  test("find a block whose middle is slightly wrong, and keep its unchanged lines as the file has them", () => {
+    const old = "start(config)\n  timeoutSecond = 300\n  retryCount = 5\nfinish(config)\n"
+    expect(edit(`${block}z\n`, old, old.replace("retryCount = 5", "retryCount = 6"))).toEqual({
+      strategy: "block-anchors",
+      text: `${block.replace("retryCount = 5", "retryCount = 6")}z\n`,
+    })
+  })
+
+  test("refuse a middle that is too different", () => {
+    const old = "start(config)\n  somethingElse()\n  retryCount = 5\nfinish(config)\n"
+    expect(edit(block, old, "x\n")).toMatchObject({ kind: "missing" })
+  })
+
+  test("refuse two blocks that are near enough", () => {
+    const old = block.replace("300", "30")
+    expect(edit(`${block}${block.replace("300", "301")}`, old, "x\n")).toEqual({
+      kind: "ambiguous",
+      strategy: "block-anchors",
+      count: 2,
+      lines: [1, 5],
+    })
+  })
+
+  test("need three lines", () => {
+    expect(edit("a(config)\nb\n", "a(config)\nc\n", "x\n")).toMatchObject({ kind: "missing" })
+  })
+})
+
+describe("missing", () => {
+  test("shows the nearest text with its line", () => {
+    const text = "import a\n\nfunction total(items) {\n  return items.length\n}\n"
+    expect(
+      findEdit(text, "function total(things) {\n  return things.size\n}", { replaceAll: false }),
+    ).toEqual({
+      kind: "missing",
+      exactOnly: false,
+      nearest: { line: 3, text: "function total(items) {\n  return items.length\n}" },
+    })
+  })
+
+  test("shows nothing where nothing is near", () => {
+    expect(findEdit("abc\n", "xyz", { replaceAll: false })).toEqual({ kind: "missing", exactOnly: false })
+  })
+})
+
+describe("large texts", () => {
+  const line = "some text that repeats itself again and again\n"
+  const text = `${line.repeat(Math.ceil(50_000_000 / line.length))}the only one\r\n`
+
+  test("an exact text of 50 MB is found and replaced", () => {
+    const result = edit(text, "the only one", "another\none")
+    expect(result).toMatchObject({ strategy: "exact" })
+    expect("text" in result && result.text?.endsWith("again\nanother\r\none\r\n")).toBe(true)
+  })
+
+  test("only exact text is looked for above the limit", () => {
+    expect(text.length).toBeGreaterThan(maxFuzzyLength)
+    expect(edit(text, "  the only one  ", "x")).toEqual({ kind: "missing", exactOnly: true })
+  })
+})
+
+describe("whatever matched, what lies outside stays", () => {
+  const word = fc.constantFrom(
+    "alpha",
+    "beta(1)",
+    "gamma = 'x'",
+    "",
+    "  delta",
+    "\tepsilon",
+    "zeta…",
+    "eta – 2",
+  )
+  const eol = fc.constantFrom("\n", "\r\n", "\r")
+  const lines = fc.array(fc.tuple(word, eol), { maxLength: 12 })
+  const body = (parts: [string, string][]) => parts.map(([text, end]) => text + end).join("")
+  const mangle = fc.constantFrom(
+    (text: string) => text,
+    (text: string) => text.replace(/\r\n?/g, "\n"),
+    (text: string) => text.replace(/^[ \t]*/gm, "    "),
+    (text: string) => text.replace(/…/g, "...").replace(/–/g, "-"),
+    (text: string) => text.replace(/ /g, "  "),
+  )
+
+  test("in every text", () => {
+    fc.assert(
+      fc.property(lines, lines, lines, mangle, word, (before, target, after, change, fresh) => {
+        const text = body(before) + body(target) + body(after)
+        const oldString = change(body(target))
+        fc.pre(oldString !== "")
+        const match = findEdit(text, oldString, { replaceAll: false })
+        if (match.kind !== "found") return
+        const [span] = match.spans
+        const result = applyEdit({ text, match, oldString, newString: `${fresh}\nnew` })
+        if (!span || result === undefined) return
+        expect(result.startsWith(text.slice(0, span.start))).toBe(true)
+        expect(result.endsWith(text.slice(span.end))).toBe(true)
+        expect(result.length).toBeGreaterThanOrEqual(span.start + text.length - span.end)
+      }),
+      { numRuns: 500 },
+    )
+  })
+})

@@ -1,0 +1,58 @@
+import { describe, expect, test } from "vitest"
+import { createReindent } from "../../../src/builtin/match/reindent.ts"
+
+const spaces = (count: number) => " ".repeat(count)
+
+describe("createReindent", () => {
+  test("leaves everything where the known lines agree with the file", () => {
+    const reindent = createReindent([{ from: "  ", to: "  " }])
+    expect(reindent("\t  \t")).toBe("\t  \t")
+  })
+
+  test("shifts deeper and shallower by what one level shows", () => {
+    const reindent = createReindent([{ from: spaces(4), to: spaces(8) }])
+    expect([reindent(spaces(4)), reindent(spaces(6)), reindent("")]).toEqual([
+      spaces(8),
+      spaces(10),
+      spaces(4),
+    ])
+  })
+
+  test("scales where two levels show it", () => {
+    const reindent = createReindent([
+      { from: "", to: "" },
+      { from: spaces(2), to: spaces(4) },
+    ])
+    expect(reindent(spaces(6))).toBe(spaces(12))
+  })
+
+  test("turns spaces into tabs and tabs into spaces", () => {
+    expect(createReindent([{ from: spaces(4), to: "\t" }])(spaces(12))).toBe("\t\t\t")
+    expect(createReindent([{ from: "\t", to: spaces(2) }])("\t\t")).toBe(spaces(4))
+  })
+
+  test.each([
+    [
+      "a level that means two things",
+      [
+        { from: "", to: "" },
+        { from: "", to: "\t" },
+      ],
+      "",
+    ],
+    ["tabs where only spaces are known", [{ from: "  ", to: "    " }], "\t"],
+    ["a fraction of a tab", [{ from: spaces(4), to: "\t" }], spaces(6)],
+    ["a level left of the file's margin", [{ from: spaces(4), to: spaces(2) }], ""],
+    [
+      "levels that contradict each other",
+      [
+        { from: "", to: "" },
+        { from: spaces(2), to: spaces(4) },
+        { from: spaces(4), to: spaces(5) },
+      ],
+      spaces(6),
+    ],
+  ])("does not guess %s", (_, pairs, indent) => {
+    expect(createReindent(pairs)(indent)).toBeUndefined()
+  })
+})
