@@ -330,7 +330,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     const started = [...agents.values()].filter(({ mode }) => mode !== "primary")
     return started
       .filter((agent) => judge(policy, "task", [agent.name]).action !== "deny")
-      .sort((a, b) => a.name.localeCompare(b.name))
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
   /** Tools that cannot work where the session is. */

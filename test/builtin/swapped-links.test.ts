@@ -13,6 +13,9 @@ import { isInside, realPath } from "../../src/util/paths.ts"
 /** Tries of each kind. Without the pin dozens of them went astray. */
 const rounds = 1_000
 
+/** More tries where the link was always there, or never: the two processes may run in turns for a while. */
+const mostRounds = 50_000
+
 let root: string
 let outside: string
 let project: string
@@ -54,17 +57,19 @@ function guarded() {
 test("read never shows a file that a link was swapped to", async () => {
   const tool = await readTool.init()
   await startSwapping()
-  const seen = new Map<string, number>()
-  for (let round = 0; round < rounds; round += 1) {
+  let refused = 0
+  let read = 0
+  for (let round = 0; round < rounds || (round < mostRounds && !(refused && read)); round += 1) {
     const output = await tool.execute({ filePath: "place/file.txt" }, guarded()).then(
       (result) => result.output,
       () => "refused",
     )
     expect(output).not.toContain("outside\n")
-    seen.set(output, (seen.get(output) ?? 0) + 1)
+    if (output === "refused") refused += 1
+    if (output.includes("inside")) read += 1
   }
-  expect(seen.get("refused")).toBeGreaterThan(0)
-  expect([...seen.keys()].some((output) => output.includes("inside"))).toBe(true)
+  expect(refused).toBeGreaterThan(0)
+  expect(read).toBeGreaterThan(0)
 })
 
 test("write never makes or changes anything behind a link that was swapped in", async () => {

@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs"
 import { createRequire } from "node:module"
 import { fileURLToPath } from "node:url"
-import { setFlagsFromString } from "node:v8"
 import type { Node, Language as TreeSitterLanguage, Parser as TreeSitterParser } from "web-tree-sitter"
 
 /** A node of the syntax tree as plain data. Positions are indices into the text. */
@@ -47,7 +46,10 @@ let loaded: Promise<TreeSitterParser> | undefined
  * with which it is compiled, so the setting is back to V8's default for whatever comes after.
  */
 async function loadParser(): Promise<TreeSitterParser> {
-  const { Language, Parser } = await import("web-tree-sitter")
+  const [{ Language, Parser }, { setFlagsFromString }] = await Promise.all([
+    import("web-tree-sitter"),
+    import("node:v8"),
+  ])
   setFlagsFromString(`--wasm-tiering-budget=${neverOptimised}`)
   try {
     return await openParser(Language, Parser)
