@@ -5,7 +5,7 @@ import { judge, type Policy } from "../policy.ts"
 import { protectionOf } from "../protected.ts"
 import type { Check, Scope } from "../request.ts"
 import { commandFileChecks, placesOf, plannedFileChecks } from "./command-files.ts"
-import { type CommandPlace, commandForms, coversAll, expandWord } from "./command-forms.ts"
+import { type CommandForms, type CommandPlace, commandForms, coversAll, expandWord } from "./command-forms.ts"
 import { crudeForms } from "./crude-forms.ts"
 import { trackedPaths } from "./git-index.ts"
 import { findRepository, repositoryFault } from "./git-repository.ts"
@@ -43,9 +43,10 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
   const locate = (entry: { directories?: readonly string[] }) =>
     entry.directories?.map((name) => absoluteDirectory(name, directory, home))
 
+  const forms = new Map(plan.commands.map((command) => [command, commandForms(command, place)]))
   const proofs = new Map<PlannedCommand, Proof>()
-  for (const command of plan.opaque === undefined && !plan.garbled ? plan.commands : []) {
-    const proof = commandForms(command, place).genuine ? proveReadOnly(command) : undefined
+  for (const [command, { genuine }] of plan.opaque === undefined && !plan.garbled ? forms : []) {
+    const proof = genuine ? proveReadOnly(command) : undefined
     if (proof) proofs.set(command, proof)
   }
   // The environment that git needs for its proof is that of all commands: others would miss their own.
@@ -53,9 +54,9 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
   const files: Check[] = []
   const commands: BashChecks["commands"] = []
 
-  for (const command of plan.commands) {
+  for (const [command, asRulesSeeIt] of forms) {
     const directories = locate(command)
-    const check = commandCheck(command, place)
+    const check = commandCheck(command, asRulesSeeIt)
     commands.push({ command, check })
     files.push(...(await commandFileChecks(command, directories, place)))
     const proof = proofs.get(command)
@@ -83,8 +84,7 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
   return { checks, commands }
 }
 
-function commandCheck(command: PlannedCommand, place: CommandPlace): Check {
-  const { forms, options, reason } = commandForms(command, place)
+function commandCheck(command: PlannedCommand, { forms, options, reason }: CommandForms): Check {
   const check: Check = { permission: "bash", pattern: command.pattern, forms, options }
   if (reason !== undefined) check.reason = reason
   const remember = reason === undefined ? rememberedPattern(command) : undefined

@@ -80,11 +80,15 @@ function isGenuine(path: string): boolean {
  */
 function shadowingPath(name: string, place: CommandPlace): string | undefined {
   if (name === "" || name.includes("/")) return undefined
-  for (const directory of place.searchPath?.split(":") ?? []) {
+  const directories = place.searchPath?.split(":") ?? []
+  const isOfWorktree = (directory: string) =>
+    [place.worktree, place.realWorktree].some((root) => isInside(directory, root))
+  // The usual case costs no look at the disk.
+  if (!directories.some((directory) => !isAbsolute(directory) || isOfWorktree(directory))) return undefined
+  for (const directory of directories) {
     if (!isAbsolute(directory)) return `./${directory}/${name}`
     const path = join(directory, name)
-    if (!isExecutable(path)) continue
-    return [place.worktree, place.realWorktree].some((root) => isInside(directory, root)) ? path : undefined
+    if (isExecutable(path)) return isOfWorktree(directory) ? path : undefined
   }
   return undefined
 }
