@@ -63,6 +63,7 @@ const builtins: Plugin = {
       const names = Object.keys(process.getBuiltinModule(path) ?? {}).filter(
         (name) => /^[A-Za-z]\w*$/.test(name) && name !== "default",
       )
+      if (loadedByFirstCall.has(path)) return { contents: forwarders(path, names) }
       const exported = names.map((name) => `export const ${name} = /* @__PURE__ */ (() => builtin.${name})()`)
       return {
         contents: [
@@ -73,6 +74,14 @@ const builtins: Plugin = {
       }
     })
   },
+}
+
+/** Modules that take long to load, of which only functions are used and none of them at the start of a run. */
+const loadedByFirstCall: ReadonlySet<string> = new Set(["node:crypto"])
+
+function forwarders(path: string, names: readonly string[]): string {
+  const forward = (name: string) => `export const ${name} = (...args) => builtin().${name}(...args)`
+  return [`const builtin = () => process.getBuiltinModule("${path}")`, ...names.map(forward)].join("\n")
 }
 
 const workshop = mkdtempSync(join(root, ".dist-"))

@@ -664,7 +664,9 @@ async function openRegistry(
   environment: Readonly<Record<string, string | undefined>>,
   { sandboxed, task }: { sandboxed: boolean; task: BuiltinOptions["task"] },
 ) {
-  const custom = await loadToolFiles(options.toolFiles ?? [], toolAliases())
+  const files = options.toolFiles ?? []
+  // Looking for what the files may import takes longer than all else here.
+  const custom = await loadToolFiles(files, files.length > 0 ? toolAliases() : {})
   const search = chooseSearch(environment, options.search)
   const features = readFeatures({
     environment,

@@ -29,21 +29,26 @@ const maxRecordBytes = 256 * 1024
  */
 const maxSkippedBytes = 64 * 1024 * 1024
 
-/** Text, or bytes in base64 where the file or its name is not UTF-8. */
-const Text = z.union([
-  z.object({ text: z.string() }).transform(({ text }) => text),
-  z.object({ bytes: z.string() }).transform(({ bytes }) => Buffer.from(bytes, "base64").toString()),
-])
-const Match = z.object({
-  type: z.literal("match"),
-  data: z.object({ path: Text, lines: Text, line_number: z.number() }),
-})
-const End = z.object({
-  type: z.literal("end"),
-  data: z.object({ path: Text, binary_offset: z.number().nullable() }),
-})
-const Other = z.object({ type: z.enum(["begin", "context", "summary"]) })
-const Record = z.discriminatedUnion("type", [Match, End, Other])
+/** Made at the first search: it costs a start of the program more than many a search. */
+let recordSchema: ReturnType<typeof createRecordSchema> | undefined
+
+function createRecordSchema() {
+  /** Text, or bytes in base64 where the file or its name is not UTF-8. */
+  const text = z.union([
+    z.object({ text: z.string() }).transform(({ text }) => text),
+    z.object({ bytes: z.string() }).transform(({ bytes }) => Buffer.from(bytes, "base64").toString()),
+  ])
+  const match = z.object({
+    type: z.literal("match"),
+    data: z.object({ path: text, lines: text, line_number: z.number() }),
+  })
+  const end = z.object({
+    type: z.literal("end"),
+    data: z.object({ path: text, binary_offset: z.number().nullable() }),
+  })
+  const other = z.object({ type: z.enum(["begin", "context", "summary"]) })
+  return z.discriminatedUnion("type", [match, end, other])
+}
 
 /**
  * The records of `rg --json`: one JSON object a line. Of a match's text the first `maxLength` characters are kept.
@@ -74,7 +79,8 @@ export async function* readRecords(
 }
 
 function interpret(json: string, maxLength: number): RipgrepMatch | RipgrepEnd | undefined {
-  const record = Record.parse(JSON.parse(json))
+  recordSchema ??= createRecordSchema()
+  const record = recordSchema.parse(JSON.parse(json))
   switch (record.type) {
     case "match": {
       const text = cutText(record.data.lines.replace(/\r?\n$/, ""), maxLength)
