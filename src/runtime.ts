@@ -45,6 +45,7 @@ import type { ModelRef } from "./schema/message.ts"
 import type { Grant, PermissionReply, PermissionRequest, ReplySource, Ruleset } from "./schema/permission.ts"
 import type { QuestionAnswers, QuestionRequest } from "./schema/question.ts"
 import type { Session } from "./schema/session.ts"
+import { assertNotHeld } from "./session/lease.ts"
 import { createLineage } from "./session/lineage.ts"
 import { createQuestions, type QuestionOutcome, type Questions } from "./session/questions.ts"
 import { openSession, type SessionHandle, type SessionServices } from "./session/session.ts"
@@ -59,6 +60,7 @@ import type { Info, OutputLimits } from "./tool/tool.ts"
 import { errorMessage, UsageError } from "./util/errors.ts"
 import { newId } from "./util/id.ts"
 import { type ModuleAliases, resolveFrom } from "./util/load-module.ts"
+import { identifyProcess } from "./util/process-identity.ts"
 
 /** What an engine is made of. Only `directory` is needed; nothing is read from files but what is named here. */
 export interface TackleOptions {
@@ -365,6 +367,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   const services: SessionServices = {
     store,
     bus,
+    holder: { id: newId("eng"), ...identifyProcess() },
     registry,
     permission,
     jobs,
@@ -458,6 +461,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     async delete(id) {
       const family = [...handles.values()].filter((handle) => isOfFamily(handle, id))
       await Promise.all(family.map((handle) => handle.abort()))
+      await assertNotHeld(store, id, services.holder)
       for (const handle of family) handles.delete(handle.id)
       const deleted = await store.deleteSession(id)
       if (deleted) await rm(join(services.spillRoot, id), { recursive: true, force: true })

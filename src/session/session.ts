@@ -13,7 +13,7 @@ import type { MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import type { CallReference } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
-import type { Store } from "../store/store.ts"
+import type { LeaseHolder, Store } from "../store/store.ts"
 import type { JobCapability, SandboxCapability } from "../tool/context.ts"
 import { createFileLedger } from "../tool/ledger.ts"
 import type { SecretMask } from "../tool/secrets.ts"
@@ -24,6 +24,7 @@ import { newId } from "../util/id.ts"
 import { attachMentions, type MentionedFiles } from "./attach-mentions.ts"
 import { addUsage, sumUsage } from "./cost.ts"
 import { eventStream } from "./event-stream.ts"
+import { withLease } from "./lease.ts"
 import type { Lineage } from "./lineage.ts"
 import { type LoopResult, runLoop } from "./loop.ts"
 import type { Questions } from "./questions.ts"
@@ -89,6 +90,8 @@ export interface SessionHandle {
 export interface SessionServices {
   store: Store
   bus: Bus
+  /** Under this name the engine works on sessions. */
+  holder: LeaseHolder
   registry: Registry
   permission: Permission
   jobs: JobCapability
@@ -140,8 +143,17 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     return stored
   }
 
+  /** What another engine added since this one looked becomes part of the history. */
+  async function catchUp(): Promise<void> {
+    const stored = await store.session(session.id)
+    if (!stored || stored.time.updated === session.time.updated) return
+    session = stored
+    history = undefined
+  }
+
   async function run(text: string, options: PromptOptions, signal: AbortSignal): Promise<Ending> {
     const started = Date.now()
+    await catchUp()
     const past = await load()
     const agent = services.agent(session.agent)
     const named = options.model === undefined ? {} : { model: parseModelName(options.model) }
@@ -322,7 +334,8 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       const signal = options.signal ? AbortSignal.any([controller.signal, options.signal]) : controller.signal
       const events = eventStream(bus, session.id, () => controller.abort())
       const started = Date.now()
-      const completed = run(text, options, signal)
+      const lease = { store, sessionID: session.id, holder: services.holder }
+      const completed = withLease(lease, () => run(text, options, signal))
         .catch((error: unknown) => concludeBroken(error, started))
         .then((event) => {
           running = undefined

@@ -5,7 +5,7 @@ import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import { errorMessage } from "../util/errors.ts"
 import { StoreError } from "./errors.ts"
-import type { Change, Store } from "./store.ts"
+import type { Change, LeaseHolder, Store } from "./store.ts"
 
 /**
  * A {@link Store} that lives and dies with the process: for tests and embedding. Everything goes through JSON, as in a
@@ -17,6 +17,7 @@ export function createMemoryStore(): Store {
   const parts = new Map<string, Part>()
   const todos = new Map<string, Todo[]>()
   const grants = new Map<string, Grant>()
+  const leases = new Map<string, LeaseHolder>()
   let closed = false
 
   /** Makes the change and returns what takes it back. */
@@ -55,6 +56,7 @@ export function createMemoryStore(): Store {
   function remove(id: string): void {
     sessions.delete(id)
     todos.delete(id)
+    leases.delete(id)
     for (const message of [...messages.values()]) if (message.sessionID === id) messages.delete(message.id)
     for (const part of [...parts.values()]) if (part.sessionID === id) parts.delete(part.id)
     for (const grant of [...grants.values()]) {
@@ -127,6 +129,23 @@ export function createMemoryStore(): Store {
         )
         .sort((a, b) => a.time.created - b.time.created || compare(a.id, b.id))
         .map(copy)
+    },
+    async lease(sessionID, holder, lives) {
+      assertOpen()
+      demand(sessions.has(sessionID), `session ${sessionID}`)
+      const present = leases.get(sessionID)
+      if (present && present.id !== holder.id && lives(copy(present))) return copy(present)
+      leases.set(sessionID, copy(holder))
+      return holder
+    },
+    async release(sessionID, holder) {
+      assertOpen()
+      if (leases.get(sessionID)?.id === holder.id) leases.delete(sessionID)
+    },
+    async holder(sessionID) {
+      assertOpen()
+      const present = leases.get(sessionID)
+      return present && copy(present)
     },
     async close() {
       closed = true

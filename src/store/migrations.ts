@@ -79,6 +79,13 @@ export const migrations: readonly string[] = [
   ALTER TABLE ordered_messages RENAME TO messages;
   ALTER TABLE ordered_parts RENAME TO parts;
   `,
+  // Who works on a session: one at a time.
+  `
+  CREATE TABLE leases (
+    session_id TEXT PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
+    data TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ]
 
 /** What a database says of itself. `empty`: it has no table yet. */

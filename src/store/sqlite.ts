@@ -10,7 +10,7 @@ import { systemCode } from "../util/errors.ts"
 import { StoreError } from "./errors.ts"
 import { migrate, migrations, readVersion } from "./migrations.ts"
 import { sqliteError, waitWhileBusy } from "./sqlite-errors.ts"
-import type { Change, Store } from "./store.ts"
+import type { Change, LeaseHolder, Store } from "./store.ts"
 
 export interface SqliteStoreOptions {
   /** How long a write waits for another process to let go of the database, in milliseconds. Default 5000. */
@@ -108,6 +108,13 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
     part: database.prepare("DELETE FROM parts WHERE session_id = ? AND message_id = ? AND id = ?"),
     grant: database.prepare("DELETE FROM grants WHERE id = ?"),
   }
+  const leases = {
+    select: database.prepare("SELECT data FROM leases WHERE session_id = ?"),
+    put: database.prepare(
+      "INSERT INTO leases (session_id, data) VALUES (?, ?) ON CONFLICT (session_id) DO UPDATE SET data = excluded.data",
+    ),
+    remove: database.prepare("DELETE FROM leases WHERE session_id = ? AND data ->> 'id' = ?"),
+  }
   const select = {
     session: database.prepare("SELECT data FROM sessions WHERE id = ?"),
     messages: database.prepare(
@@ -156,11 +163,17 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
     }
   }
 
-  function applyAll(changes: readonly Change[]): void {
+  function holderOf(sessionID: string): LeaseHolder | undefined {
+    const row = leases.select.get(sessionID)
+    return row && parse<LeaseHolder>(row.data)
+  }
+
+  function transact<T>(work: () => T): T {
     transaction.begin.run()
     try {
-      for (const change of changes) apply(change)
+      const result = work()
       transaction.commit.run()
+      return result
     } catch (error) {
       // SQLite has already rolled back after some errors, such as a full disk.
       if (database.isTransaction) database.exec("ROLLBACK")
@@ -179,7 +192,7 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
       run(() => {
         // One statement is a transaction by itself.
         if (first !== undefined && more.length === 0) apply(first)
-        else if (first !== undefined) applyAll(changes)
+        else if (first !== undefined) transact(() => changes.forEach(apply))
       })
     },
     async session(id) {
@@ -238,6 +251,22 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
           .all(scope.sessionID ?? null, scope.worktree ?? null)
           .map((row) => parse<Grant>(row.data)),
       )
+    },
+    async lease(sessionID, holder, lives) {
+      return run(() =>
+        transact(() => {
+          const present = holderOf(sessionID)
+          if (present && present.id !== holder.id && lives(present)) return present
+          leases.put.run(sessionID, JSON.stringify(holder))
+          return holder
+        }),
+      )
+    },
+    async release(sessionID, holder) {
+      run(() => leases.remove.run(sessionID, holder.id))
+    },
+    async holder(sessionID) {
+      return run(() => holderOf(sessionID))
     },
     async close() {
       if (database.isOpen) run(() => database.close())

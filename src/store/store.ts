@@ -3,6 +3,7 @@ import type { Part } from "../schema/part.ts"
 import type { Grant } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
+import type { ProcessIdentity } from "../util/process-identity.ts"
 
 /** One thing to write. Sessions, messages, parts and grants are put whole, by id: written anew or over the old. */
 export type Change =
@@ -23,6 +24,11 @@ export interface SessionFilter {
   limit?: number
 }
 
+/** The engine that works on a session, and the process it lives in. */
+export interface LeaseHolder extends ProcessIdentity {
+  id: string
+}
+
 /**
  * Where everything is kept. The contract that every implementation passes (`test/suites/store.ts`):
  * a resolved `commit` survives the death of the process; a rejected one has changed nothing; reads see every commit
@@ -40,6 +46,15 @@ export interface Store {
   todos(sessionID: string): Promise<Todo[]>
   /** Grants of the worktree with scope `project`, and those of the session, oldest first. */
   grants(scope: { worktree?: string; sessionID?: string }): Promise<Grant[]>
+  /**
+   * Gives the session to `holder`, unless it is somebody else's who `lives`; returns whose it is then. Of two who ask at
+   * once one gets it. Throws `StoreError` where there is no such session.
+   */
+  lease(sessionID: string, holder: LeaseHolder, lives: (holder: LeaseHolder) => boolean): Promise<LeaseHolder>
+  /** Takes back what `lease` gave to this holder. */
+  release(sessionID: string, holder: LeaseHolder): Promise<void>
+  /** Whose the session is, dead or alive. */
+  holder(sessionID: string): Promise<LeaseHolder | undefined>
   /** Ends everything; a later call throws. */
   close(): Promise<void>
 }

@@ -1,7 +1,7 @@
 /** Prompts a session in a process of its own, so that a test can kill it. Says `running` when a tool has started. */
 import { createTackle } from "../../src/runtime.ts"
 
-const [directory = "", url = ""] = process.argv.slice(2)
+const [directory = "", url = "", text = "go"] = process.argv.slice(2)
 const tackle = await createTackle({
   directory,
   dataDirectory: `${directory}/.data`,
@@ -10,7 +10,7 @@ const tackle = await createTackle({
   permission: { "*": "allow" },
 })
 const session = await tackle.sessions.create()
-for await (const event of session.prompt("go")) {
+for await (const event of session.prompt(text)) {
   if (event.type === "part.updated" && event.part.type === "tool" && event.part.state.status === "running")
     process.stdout.write("running\n")
 }

@@ -252,6 +252,34 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       )
     })
 
+    test("a session is one holder's at a time, until it lets go or is gone", async () => {
+      await store.commit([session("ses_1")])
+      const [one, two] = [
+        { id: "eng_1", pid: 1, startTime: 5, bootID: "b" },
+        { id: "eng_2", pid: 2 },
+      ]
+      const living = () => true
+      expect(await store.holder("ses_1")).toBeUndefined()
+      expect(await store.lease("ses_1", one, living)).toEqual(one)
+      expect(await store.lease("ses_1", one, living)).toEqual(one)
+      expect(await store.lease("ses_1", two, living)).toEqual(one)
+      await store.release("ses_1", two)
+      expect(await store.holder("ses_1")).toEqual(one)
+      expect(await store.lease("ses_1", two, (holder) => holder.pid !== 1)).toEqual(two)
+      await store.release("ses_1", two)
+      expect(await store.holder("ses_1")).toBeUndefined()
+    })
+
+    test("a lease ends with its session, and there is none without", async () => {
+      await store.commit([session("ses_1")])
+      await store.lease("ses_1", { id: "eng_1", pid: 1 }, () => true)
+      await store.deleteSession("ses_1")
+      expect(await store.holder("ses_1")).toBeUndefined()
+      const refused = store.lease("ses_1", { id: "eng_1", pid: 1 }, () => true)
+      await expect(refused).rejects.toThrow(StoreError)
+      await store.release("ses_1", { id: "eng_1", pid: 1 })
+    })
+
     test("closed, it refuses everything but closing again", async () => {
       await store.close()
       await store.close()

@@ -1,0 +1,81 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { expect, test } from "vitest"
+import { createTackle } from "../../src/runtime.ts"
+import { startModelServer } from "../../src/testing/model-server.ts"
+import { temporaryProject } from "../../src/testing/project.ts"
+import { run } from "./run.ts"
+
+/** A project, and engines on its one database. The model runs a command that lasts until `go` is there, then says `Done.`. */
+async function place(disposer: AsyncDisposableStack) {
+  const project = await temporaryProject()
+  disposer.defer(() => project.remove())
+  const wait = "touch waiting; for i in $(seq 600); do [ -e go ] && break; sleep 0.05; done; echo waited"
+  const server = await startModelServer({
+    script: ({ body: { messages } }) =>
+      messages.at(-1)?.role === "user" && JSON.stringify(messages.at(-1)).includes("wait")
+        ? { calls: [{ name: "bash", arguments: { command: wait } }] }
+        : { text: "Done." },
+  })
+  disposer.defer(() => server.close())
+  const options = {
+    directory: project.directory,
+    dataDirectory: project.path(".data"),
+    model: "test/m",
+    providers: { test: { options: { baseURL: server.url, apiKey: "k" }, models: { m: {} } } },
+    permission: { "*": "allow" },
+  } as const
+  return { project, server, options }
+}
+
+test("while one engine works on a session another is refused, changes nothing, and knows all of it afterwards", async () => {
+  await using disposer = new AsyncDisposableStack()
+  const { project, server, options } = await place(disposer)
+  const [first, second] = [await createTackle(options), await createTackle(options)]
+  disposer.defer(() => first.close())
+  disposer.defer(() => second.close())
+  const session = await first.sessions.create()
+  const same = await second.sessions.get(session.id)
+  if (!same) throw new Error("the second engine does not see the session")
+
+  expect((await run({ tackle: second }, { session: same, text: "hello" })).end.status).toBe("completed")
+  const working = run({ tackle: first }, { session, text: "wait" })
+  await expect.poll(() => project.read("waiting").catch(() => undefined), { timeout: 10_000 }).toBe("")
+  const before = await session.messages()
+  const { end, events } = await run({ tackle: second }, { session: same, text: "me too" })
+  expect(end).toMatchObject({ status: "failed", exitCode: 1 })
+  expect(JSON.stringify(events)).toContain(`being worked on by process ${process.pid}`)
+  await expect(second.sessions.delete(session.id)).rejects.toThrow(/being worked on/)
+  expect(await session.messages()).toEqual(before)
+
+  await project.write("go", "")
+  expect((await working).end).toMatchObject({ status: "completed", text: "Done." })
+  await run({ tackle: second }, { session: same, text: "and now?" })
+  const sent = JSON.stringify(server.requests.at(-1)?.body.messages)
+  expect(sent).toMatch(/hello[\s\S]*waited[\s\S]*and now\?/)
+  expect(sent).not.toContain("me too")
+  expect(await second.sessions.delete(session.id)).toBe(true)
+})
+
+test("the lease of a process that was killed holds nobody up", async () => {
+  await using disposer = new AsyncDisposableStack()
+  const { project, server, options } = await place(disposer)
+  const script = new URL("./prompt-process.ts", import.meta.url).pathname
+  const child = spawn(process.execPath, [script, project.directory, server.url, "wait"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  })
+  await expect.poll(() => project.read("waiting").catch(() => undefined), { timeout: 10_000 }).toBe("")
+  const tackle = await createTackle(options)
+  disposer.defer(() => tackle.close())
+  const session = await tackle.sessions.latest()
+  if (!session) throw new Error("the session was not kept")
+  expect((await run({ tackle }, { session, text: "hello" })).end.status).toBe("failed")
+
+  child.kill("SIGKILL")
+  await once(child, "exit")
+  await project.write("go", "")
+  expect((await run({ tackle }, { session, text: "hello" })).end).toMatchObject({
+    status: "completed",
+    text: "Done.",
+  })
+})
