@@ -23,6 +23,8 @@ export type { Question, QuestionAnswers, QuestionRequest } from "./schema/questi
 export type { Session } from "./schema/session.ts"
 export type { Todo } from "./schema/todo.ts"
 export type { Attachment, ToolState } from "./schema/tool-state.ts"
+export { type Archive, ArchiveError } from "./session/archive.ts"
+export { SessionHeldError } from "./session/lease.ts"
 export {
   type PromptOptions,
   type PromptRun,

@@ -45,9 +45,11 @@ import type { ModelRef } from "./schema/message.ts"
 import type { Grant, PermissionReply, PermissionRequest, ReplySource, Ruleset } from "./schema/permission.ts"
 import type { QuestionAnswers, QuestionRequest } from "./schema/question.ts"
 import type { Session } from "./schema/session.ts"
+import { type Archive, exportSession, forkSession, importSession } from "./session/archive.ts"
 import { assertNotHeld } from "./session/lease.ts"
 import { createLineage } from "./session/lineage.ts"
 import { createQuestions, type QuestionOutcome, type Questions } from "./session/questions.ts"
+import { sanitizeArchive } from "./session/sanitize.ts"
 import { openSession, type SessionHandle, type SessionServices } from "./session/session.ts"
 import { defaultSubagentLimits, type SubagentLimits } from "./session/subagent.ts"
 import { createGrantBook } from "./store/grant-book.ts"
@@ -148,6 +150,15 @@ export interface Sessions {
   list(options?: { everywhere?: boolean; limit?: number; parentID?: string }): Promise<Session[]>
   /** With everything in it. False: there was none. */
   delete(id: string): Promise<boolean>
+  /** All that is stored of a session and its subagents'; `sanitize` leaves out whatever was said, read, written or run. */
+  export(id: string, options?: { sanitize?: boolean }): Promise<Archive | undefined>
+  /** Stores an archive as a session of this worktree; `copy` gives everything new ids. Throws `ArchiveError`. */
+  import(archive: unknown, options?: { copy?: boolean }): Promise<SessionHandle>
+  /**
+   * A new session with the history of another, whole or up to the end of the turn of the message `at`. Undefined where
+   * there is none. Throws `ArchiveError` for a message that is not there.
+   */
+  fork(id: string, options?: { at?: string }): Promise<SessionHandle | undefined>
 }
 
 /** A tool-calling engine. */
@@ -419,6 +430,11 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     const now = Date.now()
     const session: Session = { id: newId("ses"), ...fields, time: { created: now, updated: now } }
     await store.commit([{ kind: "session", session }])
+    return made(session)
+  }
+
+  /** For a session that was just stored. */
+  function made(session: Session): SessionHandle {
     bus.publish({ type: "session.created", sessionID: session.id, session })
     return handleOf(session)
   }
@@ -466,6 +482,17 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       const deleted = await store.deleteSession(id)
       if (deleted) await rm(join(services.spillRoot, id), { recursive: true, force: true })
       return deleted
+    },
+    async export(id, { sanitize = false } = {}) {
+      const archive = await exportSession(store, id)
+      return archive && sanitize ? sanitizeArchive(archive) : archive
+    },
+    async import(archive, { copy = false } = {}) {
+      return made(await importSession(store, archive, { directory, worktree, copy }))
+    },
+    async fork(id, { at } = {}) {
+      const session = await forkSession(store, id, at)
+      return session && made(session)
     },
   }
 

@@ -2,7 +2,12 @@ import { writeSync } from "node:fs"
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander"
 import type { CheckFlags } from "./commands/permission.ts"
 import type { RunFlags } from "./commands/run.ts"
-import type { SessionListFlags } from "./commands/session.ts"
+import type {
+  SessionExportFlags,
+  SessionForkFlags,
+  SessionImportFlags,
+  SessionListFlags,
+} from "./commands/session.ts"
 import type { ToolCallFlags, ToolListFlags } from "./commands/tool.ts"
 import type { TrustFlags } from "./commands/trust.ts"
 import { exitCode, reportError } from "./exit.ts"
@@ -52,6 +57,7 @@ function createProgram(): Command {
     .option("--agent <name>", "the agent (default build)")
     .option("-s, --session <id>", "go on with this session")
     .option("-c, --continue", "go on with the last session of this project")
+    .option("--fork", "with -s or -c: go on with a copy and leave the session as it is")
     .addOption(format())
     .option("--auto", "answer every question once with yes; denials, loops and protected files stay refused")
     .option("--allow <rule>", "allow a permission[:pattern], such as 'bash:git *'", collect)
@@ -136,8 +142,23 @@ function createProgram(): Command {
   place(session.command("export"))
     .description("a whole session as JSON, on stdout")
     .argument("<id>", "the session")
-    .action(async (id: string, flags: PlaceFlags) =>
+    .option("--sanitize", "without what was said, read, written or run, and without paths")
+    .action(async (id: string, flags: SessionExportFlags) =>
       (await import("./commands/session.ts")).exportSession(id, flags),
+    )
+  place(session.command("import"))
+    .description("take an exported session into this project")
+    .argument("<file>", 'the file; "-" reads stdin')
+    .option("--copy", "with new ids, beside one that is there")
+    .action(async (file: string, flags: SessionImportFlags) =>
+      (await import("./commands/session.ts")).importSession(file, flags),
+    )
+  place(session.command("fork"))
+    .description("a new session with the history of another")
+    .argument("[id]", "the session (default: the last of this project)")
+    .option("--at <message>", "only up to the end of this message's turn")
+    .action(async (id: string | undefined, flags: SessionForkFlags) =>
+      (await import("./commands/session.ts")).forkSession(id, flags),
     )
   place(session.command("delete"))
     .description("remove sessions with everything in them")

@@ -61,3 +61,35 @@ test("sessions are listed, shown, exported and deleted", async () => {
   })
   expect((await machine.run(["session", "list"])).stdout.match(/ses_\w+/g)).toEqual([first])
 })
+
+test("a session is forked, taken elsewhere and brought in again", async () => {
+  const machine = await createMachine({
+    script: [{ text: "One." }, { text: "Two." }, { text: "Three." }],
+  })
+  await machine.run(["run", "first"])
+  const forked = await machine.run(["run", "-c", "--fork", "second"])
+  expect(forked.code).toBe(0)
+  const [fork = "", first = ""] = (await machine.run(["session", "list"])).stdout.match(/ses_\w+/g) ?? []
+  expect((await machine.run(["session", "show", first])).stdout).not.toContain("second")
+  expect((await machine.run(["session", "show", fork])).stdout).toMatch(
+    /> first[\s\S]*One\.[\s\S]*> second[\s\S]*Two\./,
+  )
+
+  const { stdout: archive } = await machine.run(["session", "export", first])
+  await machine.project.write("session.json", archive)
+  expect(await machine.run(["session", "import", "session.json"])).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/already.*--copy/),
+  })
+  expect((await machine.run(["session", "import", "--copy", "session.json"])).stdout).toMatch(
+    /^Imported as ses_\w+\./,
+  )
+  await machine.run(["session", "delete", first])
+  expect((await machine.run(["session", "import", "session.json"])).stdout).toContain(`Imported as ${first}.`)
+  expect((await machine.run(["run", "-s", first, "third"])).stdout).toContain("Three.")
+  expect((await machine.run(["session", "export", "--sanitize", first])).stdout).not.toMatch(/first|One\./)
+  expect((await machine.run(["session", "fork", "--at", "msg_none", first])).stderr).toContain(
+    "no message msg_none",
+  )
+  expect(await machine.run(["run", "--fork", "x"])).toMatchObject({ code: 2 })
+})

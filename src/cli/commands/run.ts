@@ -19,6 +19,7 @@ export interface RunFlags extends PlaceFlags, RuleFlags {
   agent?: string
   session?: string
   continue?: boolean
+  fork?: boolean
   format: "text" | "json"
   auto?: boolean
   file?: string[]
@@ -79,6 +80,15 @@ async function readPrompt(message: readonly string[]): Promise<string> {
 }
 
 async function openSession(tackle: Tackle, flags: RunFlags): Promise<SessionHandle> {
+  if (!flags.fork) return findSession(tackle, flags)
+  if (flags.session === undefined && !flags.continue) {
+    throw new UsageError("--fork needs the session to copy: -c for the last, or -s <id>.")
+  }
+  const from = await findSession(tackle, flags)
+  return (await tackle.sessions.fork(from.id)) ?? from
+}
+
+async function findSession(tackle: Tackle, flags: RunFlags): Promise<SessionHandle> {
   if (flags.agent !== undefined && (flags.session !== undefined || flags.continue)) {
     throw new UsageError("A session keeps its agent: leave out --agent, or begin a new session.")
   }

@@ -1,7 +1,9 @@
+import { readFile } from "node:fs/promises"
+import { text as readStdin } from "node:stream/consumers"
 import type { Tackle } from "../../runtime.ts"
 import type { MessageWithParts } from "../../schema/message.ts"
 import type { Session } from "../../schema/session.ts"
-import { UsageError } from "../../util/errors.ts"
+import { errorMessage, UsageError } from "../../util/errors.ts"
 import { printJson, printLine } from "../print.ts"
 import { type FormatFlags, openPlace, openTackle, type PlaceFlags } from "../setup.ts"
 import { callLine } from "../view/call-line.ts"
@@ -9,6 +11,18 @@ import { oneLine, visible } from "../view/visible.ts"
 
 export interface SessionListFlags extends FormatFlags {
   all?: boolean
+}
+
+export interface SessionExportFlags extends PlaceFlags {
+  sanitize?: boolean
+}
+
+export interface SessionImportFlags extends PlaceFlags {
+  copy?: boolean
+}
+
+export interface SessionForkFlags extends PlaceFlags {
+  at?: string
 }
 
 /** `tackle session list`. */
@@ -41,12 +55,30 @@ export async function showSession(id: string | undefined, flags: FormatFlags): P
 }
 
 /** `tackle session export <id>`: everything that is stored, for `session import` and for bug reports. */
-export async function exportSession(id: string, flags: PlaceFlags): Promise<void> {
+export async function exportSession(id: string, flags: SessionExportFlags): Promise<void> {
   await withTackle(flags, async (tackle) => {
-    const session = await tackle.store.session(id)
-    if (!session) throw noSession(id)
-    const [messages, todos] = await Promise.all([tackle.store.messages(id), tackle.store.todos(id)])
-    printJson({ format: "tackle.session", version: 1, session, messages, todos })
+    const archive = await tackle.sessions.export(id, { sanitize: flags.sanitize ?? false })
+    if (!archive) throw noSession(id)
+    printJson(archive)
+  })
+}
+
+/** `tackle session import <file>`; `-` reads stdin. */
+export async function importSession(file: string, flags: SessionImportFlags): Promise<void> {
+  await withTackle(flags, async (tackle) => {
+    const session = await tackle.sessions.import(await readArchive(file), { copy: flags.copy ?? false })
+    printLine(`Imported as ${session.id}. Go on with it: tackle run -s ${session.id} "…"`)
+  })
+}
+
+/** `tackle session fork [id]`. */
+export async function forkSession(id: string | undefined, flags: SessionForkFlags): Promise<void> {
+  await withTackle(flags, async (tackle) => {
+    const from = id ?? (await tackle.sessions.latest())?.id
+    if (from === undefined) throw new UsageError("There is no session of this project yet.")
+    const fork = await tackle.sessions.fork(from, flags.at === undefined ? {} : { at: flags.at })
+    if (!fork) throw noSession(from)
+    printLine(`Forked ${from} as ${fork.id}. Go on with it: tackle run -s ${fork.id} "…"`)
   })
 }
 
@@ -68,6 +100,15 @@ async function withTackle(flags: PlaceFlags, work: (tackle: Tackle) => Promise<v
     await work(tackle)
   } finally {
     await tackle.close()
+  }
+}
+
+async function readArchive(file: string): Promise<unknown> {
+  const name = file === "-" ? "stdin" : file
+  try {
+    return JSON.parse(await (file === "-" ? readStdin(process.stdin) : readFile(file, "utf8")))
+  } catch (error) {
+    throw new UsageError(`Cannot read an archive from ${name}: ${errorMessage(error)}`, error)
   }
 }
 

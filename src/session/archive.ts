@@ -1,0 +1,194 @@
+import * as z from "zod"
+import { Message, type MessageWithParts } from "../schema/message.ts"
+import { Part } from "../schema/part.ts"
+import { Session } from "../schema/session.ts"
+import { Todo } from "../schema/todo.ts"
+import type { Change, Store } from "../store/store.ts"
+import { TackleError } from "../util/errors.ts"
+import { newId } from "../util/id.ts"
+
+const SessionRecord = z.strictObject({
+  session: Session,
+  messages: z.array(z.strictObject({ message: Message, parts: z.array(Part) })),
+  todos: z.array(Todo),
+})
+type SessionRecord = z.infer<typeof SessionRecord>
+
+/** All that is stored of a session and of those that its subagents worked in. Grants stay where they were given. */
+export const Archive = z.strictObject({
+  format: z.literal("tackle.session"),
+  version: z.literal(1),
+  ...SessionRecord.shape,
+  /** The subagents' sessions at any depth, a parent before its children. */
+  children: z.array(SessionRecord),
+})
+export type Archive = z.infer<typeof Archive>
+
+/** What was given is no archive, does not fit together, or is there already. Nothing was stored. */
+export class ArchiveError extends TackleError {
+  constructor(message: string) {
+    super(message, { code: "session.archive", recoverable: false })
+  }
+}
+
+/** A session with everything in it, or undefined where there is none. */
+export async function exportSession(store: Store, id: string): Promise<Archive | undefined> {
+  const session = await store.session(id)
+  if (!session) return undefined
+  const children: SessionRecord[] = []
+  for (const child of await descendants(store, id)) children.push(await recordOf(store, child))
+  return { format: "tackle.session", version: 1, ...(await recordOf(store, session)), children }
+}
+
+/**
+ * Stores an archive as a session of the given place, all of it or nothing. With `copy` everything gets ids of its own,
+ * also where a text names one; else they stay as they are and must be free. Throws {@link ArchiveError}.
+ */
+export async function importSession(
+  store: Store,
+  value: unknown,
+  place: { directory: string; worktree: string; copy?: boolean },
+): Promise<Session> {
+  const given = checkArchive(value)
+  const archive = place.copy ? withNewIds(given) : given
+  const { directory, worktree } = place
+  const placed = (record: SessionRecord): SessionRecord => ({
+    ...record,
+    session: { ...record.session, directory, worktree },
+  })
+  const main = placed(archive)
+  // What bound it as a subagent's is not here.
+  delete main.session.parentID
+  const records = [main, ...archive.children.map(placed)]
+  for (const { session } of records) {
+    if (await store.session(session.id)) {
+      throw new ArchiveError(
+        `There is a session ${session.id} already. Import it as a copy (--copy), or delete that one first.`,
+      )
+    }
+  }
+  await store.commit(records.flatMap(changesOf))
+  return main.session
+}
+
+/**
+ * A new session with the history of another, up to and with the message `at` where one is named and what follows it of
+ * the same turn's answer. The other stays as it is. Throws {@link ArchiveError} for a message that is not there.
+ */
+export async function forkSession(store: Store, id: string, at?: string): Promise<Session | undefined> {
+  const archive = await exportSession(store, id)
+  if (!archive) return undefined
+  const { session, messages } = archive
+  const now = Date.now()
+  const own = {
+    ...session,
+    title: `${session.title} (fork)`.trimStart(),
+    time: { created: now, updated: now },
+  }
+  const kept = at === undefined ? messages : upTo(messages, at, id)
+  const { directory, worktree } = session
+  return importSession(
+    store,
+    { ...archive, session: own, messages: kept, children: [] },
+    { directory, worktree, copy: true },
+  )
+}
+
+/** The archive that a value is. Throws {@link ArchiveError} that names the first thing that does not fit. */
+export function checkArchive(value: unknown): Archive {
+  const result = Archive.safeParse(value)
+  if (!result.success) {
+    const [issue] = result.error.issues
+    const place = issue?.path.length ? ` at ${issue.path.join(".")}` : ""
+    throw new ArchiveError(`This is no session of \`tackle session export\`${place}: ${issue?.message}`)
+  }
+  const archive = result.data
+  const sessions = new Set([archive.session.id])
+  for (const { session } of archive.children) {
+    if (sessions.has(session.id))
+      throw new ArchiveError(`Two sessions of the archive have the id ${session.id}.`)
+    if (!sessions.has(session.parentID ?? "")) {
+      throw new ArchiveError(`The session ${session.id} of the archive does not come after its parent.`)
+    }
+    sessions.add(session.id)
+  }
+  for (const record of [archive, ...archive.children]) checkRecord(record)
+  return archive
+}
+
+function checkRecord({ session, messages }: SessionRecord): void {
+  const seen = new Set<string>()
+  const demand = (holds: boolean, what: string) => {
+    if (!holds) throw new ArchiveError(`The archive does not fit together: ${what}.`)
+  }
+  let last = ""
+  for (const { message, parts } of messages) {
+    demand(message.sessionID === session.id, `message ${message.id} is not of session ${session.id}`)
+    demand(message.id > last, `message ${message.id} does not come after the one before it`)
+    const answers = message.role === "user" || seen.has(message.parentID)
+    demand(answers, `message ${message.id} answers one that is not there`)
+    last = message.id
+    seen.add(message.id)
+    let lastPart = ""
+    for (const part of parts) {
+      const owned = part.sessionID === session.id && part.messageID === message.id
+      demand(owned, `part ${part.id} is not of message ${message.id}`)
+      demand(part.id > lastPart, `part ${part.id} does not come after the one before it`)
+      lastPart = part.id
+    }
+  }
+}
+
+async function descendants(store: Store, parentID: string): Promise<Session[]> {
+  const found: Session[] = []
+  const children = await store.sessions({ parentID, limit: Number.MAX_SAFE_INTEGER })
+  for (const child of children.sort((a, b) => (a.id < b.id ? -1 : 1))) {
+    found.push(child, ...(await descendants(store, child.id)))
+  }
+  return found
+}
+
+async function recordOf(store: Store, session: Session): Promise<SessionRecord> {
+  return {
+    session,
+    messages: await store.messages(session.id),
+    todos: await store.todos(session.id),
+  }
+}
+
+function changesOf({ session, messages, todos }: SessionRecord): Change[] {
+  return [
+    { kind: "session", session },
+    ...messages.flatMap(({ message, parts }): Change[] => [
+      { kind: "message", message },
+      ...parts.map((part): Change => ({ kind: "part", part })),
+    ]),
+    ...(todos.length > 0 ? [{ kind: "todos" as const, sessionID: session.id, todos }] : []),
+  ]
+}
+
+/** With the rest of the answer that the message begins or belongs to: a call never loses its result. */
+function upTo(messages: readonly MessageWithParts[], at: string, id: string): MessageWithParts[] {
+  const index = messages.findIndex(({ message }) => message.id === at)
+  if (index < 0) throw new ArchiveError(`There is no message ${at} in session ${id}.`)
+  const next = messages.findIndex(({ message }, place) => place > index && message.role === "user")
+  return messages.slice(0, next < 0 ? undefined : next)
+}
+
+/** New ids in the order of the old ones. They are long and random, so that a text which holds one means it. */
+function withNewIds(archive: Archive): Archive {
+  const renamed = new Map<string, string>()
+  const rename = (id: string, prefix: "ses" | "msg" | "prt") => renamed.set(id, newId(prefix))
+  for (const { session, messages } of [archive, ...archive.children]) {
+    rename(session.id, "ses")
+    for (const { message, parts } of messages) {
+      rename(message.id, "msg")
+      for (const part of parts) rename(part.id, "prt")
+    }
+  }
+  const text = JSON.stringify(archive).replace(
+    /(?:ses|msg|prt)_[0-9a-z]+/g,
+    (found) => renamed.get(found) ?? found,
+  )
+  return Archive.parse(JSON.parse(text))
+}
