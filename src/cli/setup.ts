@@ -3,6 +3,7 @@ import { homedir } from "node:os"
 import { join, resolve } from "node:path"
 import { type LoadedConfig, loadConfig } from "../config/load.ts"
 import { configDirectories, findWorktree, type Location, projectTrustItems } from "../config/locate.ts"
+import { shownName } from "../config/shown-name.ts"
 import { parseModelName } from "../model/model.ts"
 import type { Layer } from "../permission/policy.ts"
 import { parseRuleFlag } from "../permission/rules.ts"
@@ -152,10 +153,12 @@ export function directoryOf(given: string | undefined): string {
 
 /** The layers of rules above the defaults and below what was granted, an agent's own left out. */
 export function layersOf({ config }: Place, flags: RuleFlags): Layer[] {
-  const { user, project, environment } = config.permission
+  const { user, project, untrusted, environment } = config.permission
   return [
     { name: "user", rules: user },
-    { name: "project", rules: project, tightenOnly: !config.projectTrusted },
+    { name: "project", rules: project },
+    // Last of the project's, so that an allow of a trusted file does not undo what these tighten.
+    { name: "project", rules: untrusted, tightenOnly: true },
     // The person's own words, though they stand above the project's.
     { name: "project", rules: environment },
     {
@@ -196,7 +199,7 @@ function trustedToolFiles(place: Place): string[] {
 }
 
 function tellIgnored({ config, untrusted }: Place): void {
-  const tools = untrusted.filter(({ kind }) => kind === "tool").map(({ path }) => path)
+  const tools = untrusted.filter(({ kind }) => kind === "tool").map(({ path }) => shownName(path))
   const ignored = [...config.ignored, ...tools]
   if (ignored.length === 0) return
   warn(

@@ -27,6 +27,7 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
     ...rules.defaults,
     ...permission.user,
     ...permission.project,
+    ...permission.untrusted,
     ...permission.environment,
     ...agents,
   ]) {
