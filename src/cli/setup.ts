@@ -3,7 +3,7 @@ import { homedir } from "node:os"
 import { join, resolve } from "node:path"
 import { type LoadedConfig, loadConfig } from "../config/load.ts"
 import { configDirectories, findWorktree, type Location, projectTrustItems } from "../config/locate.ts"
-import { shownName } from "../config/shown-name.ts"
+import { shownName, wholeName } from "../config/shown-name.ts"
 import { parseModelName } from "../model/model.ts"
 import type { Layer } from "../permission/policy.ts"
 import { parseRuleFlag } from "../permission/rules.ts"
@@ -16,6 +16,7 @@ import { createLog, type Log } from "../util/log.ts"
 import { isInside } from "../util/paths.ts"
 import { readInstructions } from "./instructions.ts"
 import { eventLogger } from "./log-events.ts"
+import { warn } from "./notice.ts"
 import { reserveStdout } from "./stdout.ts"
 
 /** Flags of every command with a project. */
@@ -124,14 +125,9 @@ export async function openTackle(
     ...overrides,
   })
   tackle.subscribe(eventLogger(place.log))
-  for (const { file, message } of tackle.problems()) warn(`${file}: ${message}`)
+  for (const { file, message } of tackle.problems()) warn(`${wholeName(file)}: ${message}`)
   tellIgnored(place)
   return tackle
-}
-
-/** One line on stderr. */
-export function warn(message: string): void {
-  process.stderr.write(`tackle: ${message}\n`)
 }
 
 /** When whoever reads our output goes away (`tackle session show | head`), we go too, in order where a run is under way. */

@@ -46,8 +46,8 @@ export interface LoadedConfig {
 const contentName = "TACKLE_CONFIG_CONTENT"
 
 /**
- * Reads and merges every config there is. Objects merge by key, lists replace each other except `instructions`, rules
- * line up in written order. Missing files are normal, and with none at all no parser or schema is loaded.
+ * Reads and merges every config there is. Objects merge by key, lists replace each other except `instructions` and
+ * `secrets`, rules line up in written order. Missing files are normal, and with none at all no parser or schema is loaded.
  * Throws `ConfigError` for a file that cannot be read or understood, and for unknown keys and wrong types in Tackle's own
  * files; in OpenCode's these are warnings.
  */

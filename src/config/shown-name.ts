@@ -5,8 +5,13 @@ const maxLength = 120
 
 /** A name out of a file that nobody vouches for, on one line: nothing in it can move a cursor or pass for another line. */
 export function shownName(name: string): string {
-  const shown = showInvisible(name).replaceAll("\n", "<U+000A>")
+  const shown = wholeName(name)
   return shown.length > maxLength ? `${shown.slice(0, maxLength - 1)}…` : shown
+}
+
+/** The same at its full length, such as a path that is to be found by it. */
+export function wholeName(name: string): string {
+  return showInvisible(name).replaceAll("\n", "<U+000A>")
 }
 
 /** So many of a file's names are told; a hostile file must not bury what else there is to read. */

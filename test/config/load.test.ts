@@ -90,6 +90,13 @@ describe("precedence", () => {
     expect((await place.load({ environment: { XDG_CONFIG_HOME: "xdg" } })).config.shell).toBe("usual")
   })
 
+  test("secrets line up: a project's list does not make the person's own seen", async () => {
+    place.write("home/.config/tackle/config.json", { secrets: ["MINE"] })
+    place.write("project/tackle.json", { secrets: ["THEIRS"] })
+    expect((await place.load()).config.secrets).toEqual(["MINE", "THEIRS"])
+    expect((await place.load({ trusted: false })).config.secrets).toEqual(["MINE"])
+  })
+
   test("TACKLE_CONFIG may start at the directory or at the home, may be TOML, and has to exist", async () => {
     place.write("project/own.toml", 'shell = "here"')
     place.write("home/own.json", { shell: "home" })
@@ -452,7 +459,7 @@ describe("a project that is not trusted", () => {
     expect(loaded.projectTrusted).toBe(false)
     expect(loaded.ignored).toEqual([
       "opencode.json: theme, provider",
-      "tackle.json: model, modle, provider, agent",
+      "tackle.json: model, modle, provider, agent, rules that allow",
     ])
     expect(loaded.warnings).toEqual([])
   })
