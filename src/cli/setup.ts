@@ -1,6 +1,7 @@
 import { existsSync, realpathSync, statSync } from "node:fs"
 import { homedir } from "node:os"
 import { join, resolve } from "node:path"
+import { knownSecrets } from "../call/known-secrets.ts"
 import { type LoadedConfig, loadConfig } from "../config/load.ts"
 import { configDirectories, findWorktree, type Location, projectTrustItems } from "../config/locate.ts"
 import { shownName, wholeName } from "../config/shown-name.ts"
@@ -11,6 +12,7 @@ import { openTrust, type Trust } from "../permission/trust.ts"
 import { type TrustItem, trustPath } from "../permission/trust-items.ts"
 import { findToolFiles } from "../registry/files.ts"
 import { createTackle, defaultDataDirectory, type Tackle, type TackleOptions } from "../runtime.ts"
+import { createSecretMask } from "../tool/secrets.ts"
 import { errorMessage, systemCode, UsageError } from "../util/errors.ts"
 import { createLog, type Log } from "../util/log.ts"
 import { isInside } from "../util/paths.ts"
@@ -45,6 +47,8 @@ export interface Place extends Location {
   /** Items of the project that the person has not trusted as they are. Empty under `--trust`. */
   untrusted: readonly TrustItem[]
   log: Log
+  /** Puts marks in the place of secrets, for what is shown and noted. */
+  hide: <T>(value: T) => T
 }
 
 /** Reads config and trust for the directory the flags name. Throws `UsageError` for what is wrong with them. */
@@ -57,7 +61,6 @@ export async function openPlace(flags: PlaceFlags): Promise<Place> {
   const dataDirectory = resolve(defaultDataDirectory(environment))
   const location: Location = { directory, worktree, home: homedir(), environment }
   const echo = flags.verbose ? (line: string) => process.stderr.write(`${line}\n`) : undefined
-  const log = createLog({ directory: join(dataDirectory, "log"), ...(echo ? { echo } : {}) })
 
   const trust = openTrust(join(dataDirectory, "trust.json"))
   if (trust.problem) warn(trust.problem)
@@ -65,7 +68,11 @@ export async function openPlace(flags: PlaceFlags): Promise<Place> {
   const untrusted = flags.trust ? [] : check(projectTrustItems(location)).changed
   const config = await loadConfig({ ...location, trusted: flags.trust ? true : check })
   for (const warning of config.warnings) warn(warning)
-  return { ...location, dataDirectory, config, trust, untrusted, log }
+  const { provider: providers, secrets, search } = config.config
+  const mask = createSecretMask(knownSecrets({ environment, providers, secrets, search }))
+  const hide = <T>(value: T): T => mask?.value(value) ?? value
+  const log = createLog({ directory: join(dataDirectory, "log"), hide, ...(echo ? { echo } : {}) })
+  return { ...location, dataDirectory, config, trust, untrusted, log, hide }
 }
 
 /** An engine for the place. `overrides` come last. */
@@ -111,7 +118,7 @@ export async function openTackle(
     },
     onFault: (message, error) => {
       place.log.write("error", message, { error: errorMessage(error) })
-      warn(`${message}: ${errorMessage(error)}`)
+      warn(place.hide(`${message}: ${errorMessage(error)}`))
     },
     ...pick("model", config.model),
     ...pick("defaultAgent", config.default_agent),
@@ -125,7 +132,7 @@ export async function openTackle(
     ...overrides,
   })
   tackle.subscribe(eventLogger(place.log))
-  for (const { file, message } of tackle.problems()) warn(`${wholeName(file)}: ${message}`)
+  for (const { file, message } of tackle.problems()) warn(place.hide(`${wholeName(file)}: ${message}`))
   tellIgnored(place)
   return tackle
 }

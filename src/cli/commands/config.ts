@@ -12,7 +12,7 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
   const place = await openPlace(flags)
   const { config: loaded } = place
   const { files, permission, agentPermission, projectTrusted, ignored } = loaded
-  const config = masked(loaded.config)
+  const config = place.hide(masked(loaded.config))
   const untrusted = permission.untrusted.map((rule) => ({ ...rule, ...standing(rule) }))
   const rules = { defaults: defaultRules(), ...permission, untrusted, agents: agentPermission }
   const shadowed = shadowedConfigRules(place)
