@@ -33,7 +33,7 @@ import type { Explanation } from "./permission/explain.ts"
 import { judge, type Layer, type Policy } from "./permission/policy.ts"
 import { type PermissionConfig, rulesFromObject } from "./permission/rules.ts"
 import { commandEnvironment } from "./permission/shell/command-environment.ts"
-import { loadToolFiles } from "./registry/files.ts"
+import { loadToolFiles, type ToolFile } from "./registry/files.ts"
 import {
   createRegistry,
   type RegisteredTool,
@@ -73,8 +73,8 @@ export interface TackleOptions {
   providers?: Readonly<Record<string, ProviderConfig>>
   /** Own tools beside the built-in ones. */
   tools?: readonly Info[]
-  /** Files with custom tools. They are run as they are: name only what is trusted. */
-  toolFiles?: readonly string[]
+  /** Files with custom tools. Without `pinned` they are run as they are: name only what is trusted. */
+  toolFiles?: readonly (string | ToolFile)[]
   /** Ids that a later tool may take from an earlier one. */
   override?: readonly string[]
   /** Ids that are not to be there at all. */

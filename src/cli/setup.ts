@@ -9,13 +9,12 @@ import { parseModelName } from "../model/model.ts"
 import type { Layer } from "../permission/policy.ts"
 import { parseRuleFlag } from "../permission/rules.ts"
 import { openTrust, type Trust } from "../permission/trust.ts"
-import { type TrustItem, trustPath } from "../permission/trust-items.ts"
-import { findToolFiles } from "../registry/files.ts"
+import type { FoundItem, TrustItem } from "../permission/trust-items.ts"
+import { findToolFiles, type ToolFile } from "../registry/files.ts"
 import { createTackle, defaultDataDirectory, type Tackle, type TackleOptions } from "../runtime.ts"
 import { createSecretMask } from "../tool/secrets.ts"
 import { errorMessage, systemCode, UsageError } from "../util/errors.ts"
 import { createLog, type Log } from "../util/log.ts"
-import { isInside } from "../util/paths.ts"
 import { readInstructions } from "./instructions.ts"
 import { eventLogger } from "./log-events.ts"
 import { warn } from "./notice.ts"
@@ -44,7 +43,9 @@ export interface Place extends Location {
   dataDirectory: string
   config: LoadedConfig
   trust: Trust
-  /** Items of the project that the person has not trusted as they are. Empty under `--trust`. */
+  /** What the project brings, as it was found. */
+  items: readonly FoundItem[]
+  /** Those of the items that the person has not trusted as they are. Empty under `--trust`. */
   untrusted: readonly TrustItem[]
   log: Log
   /** Puts marks in the place of secrets, for what is shown and noted. */
@@ -65,14 +66,15 @@ export async function openPlace(flags: PlaceFlags): Promise<Place> {
   const trust = openTrust(join(dataDirectory, "trust.json"))
   if (trust.problem) warn(trust.problem)
   const check = (items: readonly TrustItem[]) => trust.isTrusted(worktree, items)
-  const untrusted = flags.trust ? [] : check(projectTrustItems(location)).changed
+  const items = projectTrustItems(location)
+  const untrusted = flags.trust ? [] : check(items).changed
   const config = await loadConfig({ ...location, trusted: flags.trust ? true : check })
   for (const warning of config.warnings) warn(warning)
   const { provider: providers, secrets, search } = config.config
   const mask = createSecretMask(knownSecrets({ environment, providers, secrets, search }))
   const hide = <T>(value: T): T => mask?.value(value) ?? value
   const log = createLog({ directory: join(dataDirectory, "log"), hide, ...(echo ? { echo } : {}) })
-  return { ...location, dataDirectory, config, trust, untrusted, log, hide }
+  return { ...location, dataDirectory, config, trust, items, untrusted, log, hide }
 }
 
 /** An engine for the place. `overrides` come last. */
@@ -193,12 +195,18 @@ function patience({ timeout, retry }: LoadedConfig["config"]) {
   }
 }
 
-/** Tool files of the person, and those of the project that are trusted as they are now. */
-function trustedToolFiles(place: Place): string[] {
+/** Tool files of the person, and those of the project that are trusted, of which only what was trusted may run. */
+function trustedToolFiles(place: Place): ToolFile[] {
   const untrusted = new Set(place.untrusted.map(({ path }) => path))
-  const isTrusted = (file: string) =>
-    !isInside(file, place.worktree) || !untrusted.has(trustPath(place.worktree, file))
-  return findToolFiles(configDirectories(place).map(({ path }) => path)).filter(isTrusted)
+  const trusted = place.items.filter(({ kind, path }) => kind === "tool" && !untrusted.has(path))
+  const pinned = new Map(trusted.flatMap(({ contents }) => [...contents]))
+  const files = new Set(trusted.map(({ file }) => file))
+  return configDirectories(place).flatMap(({ path: directory, scope }) => {
+    const found = findToolFiles([directory])
+    if (scope === "user") return found.map((path) => ({ path }))
+    // One that came since the items were looked at is not among them.
+    return found.filter((path) => files.has(path)).map((path) => ({ path, pinned }))
+  })
 }
 
 function tellIgnored({ config, untrusted }: Place): void {
