@@ -7,9 +7,10 @@ import { builtinAgents } from "./agent/builtin.ts"
 import { readFeatures } from "./builtin/availability.ts"
 import { createJobTable } from "./builtin/command/job-table.ts"
 import { type BuiltinOptions, type BuiltinTool, builtinTools } from "./builtin/index.ts"
-import { chooseSearch, type SearchConfig, searchKeyVariables } from "./builtin/web/search-backend.ts"
+import { chooseSearch, type SearchConfig } from "./builtin/web/search-backend.ts"
 import { type Call, type CallHost, type CallOutcome, newTurn, type Turn } from "./call/call.ts"
 import { contain, holdProcess } from "./call/containment.ts"
+import { keyVariables, knownSecrets } from "./call/known-secrets.ts"
 import { createSandboxFor } from "./call/sandbox.ts"
 import { runCalls } from "./call/schedule.ts"
 import { findWorktree } from "./config/locate.ts"
@@ -23,7 +24,6 @@ import {
   type ProviderConfig,
   parseModelName,
 } from "./model/model.ts"
-import { providerTable } from "./model/provider-table.ts"
 import { createModels } from "./model/providers.ts"
 import { defaultRetryLimits, type RetryLimits } from "./model/retry.ts"
 import { defaultStreamLimits, type StreamLimits } from "./model/stream.ts"
@@ -33,7 +33,7 @@ import type { Explanation } from "./permission/explain.ts"
 import { judge, type Layer, type Policy } from "./permission/policy.ts"
 import { type PermissionConfig, rulesFromObject } from "./permission/rules.ts"
 import { commandEnvironment } from "./permission/shell/command-environment.ts"
-import { loadToolFiles } from "./registry/files.ts"
+import { loadToolFiles, type ToolFile } from "./registry/files.ts"
 import {
   createRegistry,
   type RegisteredTool,
@@ -48,6 +48,7 @@ import type { Session } from "./schema/session.ts"
 import { type Archive, exportSession, forkSession, importSession } from "./session/archive.ts"
 import { assertNotHeld } from "./session/lease.ts"
 import { createLineage } from "./session/lineage.ts"
+import { maskStore } from "./session/masked-store.ts"
 import { createQuestions, type QuestionOutcome, type Questions } from "./session/questions.ts"
 import { sanitizeArchive } from "./session/sanitize.ts"
 import { openSession, type SessionHandle, type SessionServices } from "./session/session.ts"
@@ -56,7 +57,7 @@ import { createGrantBook } from "./store/grant-book.ts"
 import type { Store } from "./store/store.ts"
 import type { FileLedger, FileStamp, SandboxCapability } from "./tool/context.ts"
 import { createFileLedger, stampBytes } from "./tool/ledger.ts"
-import { createSecretMask, type Secret } from "./tool/secrets.ts"
+import { createSecretMask } from "./tool/secrets.ts"
 import { defaultRetentionDays, removeOldSpills } from "./tool/spill-retention.ts"
 import type { Info, OutputLimits } from "./tool/tool.ts"
 import { errorMessage, UsageError } from "./util/errors.ts"
@@ -76,8 +77,8 @@ export interface TackleOptions {
   providers?: Readonly<Record<string, ProviderConfig>>
   /** Own tools beside the built-in ones. */
   tools?: readonly Info[]
-  /** Files with custom tools. They are run as they are: name only what is trusted. */
-  toolFiles?: readonly string[]
+  /** Files with custom tools. Without `pinned` they are run as they are: name only what is trusted. */
+  toolFiles?: readonly (string | ToolFile)[]
   /** Ids that a later tool may take from an earlier one. */
   override?: readonly string[]
   /** Ids that are not to be there at all. */
@@ -236,12 +237,18 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   const onFault =
     options.onFault ?? ((message, error) => console.error(`tackle: ${message}: ${errorMessage(error)}`))
 
-  const bus = createBus((error) => onFault("a subscriber threw", error))
+  const credentials = createCredentials({ environment, authFile: join(dataDirectory, "auth.json") })
+  const { providers, secrets, search } = options
+  const stored = await credentials.stored()
+  const mask = createSecretMask(knownSecrets({ environment, providers, secrets, search, stored }))
+  const hide = <T>(value: T): T => mask?.value(value) ?? value
+
+  const bus = createBus((error) => onFault("a subscriber threw", error), hide)
   const jobs = createJobTable()
   const agents = mergeAgents(builtinAgents(), options.agents ?? {}, options.agentRules ?? {})
   const models = createModels({
     config: options.providers ?? {},
-    credentials: createCredentials({ environment, authFile: join(dataDirectory, "auth.json") }),
+    credentials,
     environment,
   })
   const sandbox = openSandbox({
@@ -267,7 +274,8 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     (error) => onFault("an error escaped the file of a tool", error),
   )
   // The last thing that can fail, so that nothing is left open.
-  const store = options.store ?? (await openDefaultStore(dataDirectory))
+  const unmasked = options.store ?? (await openDefaultStore(dataDirectory))
+  const store = mask ? maskStore(unmasked, mask) : unmasked
   const handles = new Map<string, SessionHandle>()
   const closing = new AbortController()
   /** Calls without a session that are under way. */
@@ -283,6 +291,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     publish: (event) => bus.publish(event),
     saveGrants: (added) => grants.add(added.map(forFamily)),
     dropGrants: (ids) => grants.remove(ids),
+    hide,
   })
   const subagentLimits: SubagentLimits = { ...defaultSubagentLimits, ...options.limits?.subagent }
 
@@ -374,7 +383,6 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     return models.get(chosen)
   }
 
-  const mask = createSecretMask(secretsOf(options, environment))
   const services: SessionServices = {
     store,
     bus,
@@ -583,7 +591,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       ...(services.outputLimits === undefined ? {} : { limits: services.outputLimits }),
     })
     if (!outcome) throw new Error("runCalls gave no outcome for its one call")
-    return { ...outcome, turn }
+    return { ...hide(outcome), turn: { ...turn, refused: hide(turn.refused) } }
   }
 
   /** At the end, where nobody waits for it. */
@@ -610,12 +618,10 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       const agent = agentNamed(name)
       const place = { id: "", worktree }
       await grants.load(place)
-      return permission.explain(
-        request,
-        scopeOf(() => policyOf(place, agent), []),
-      )
+      const scope = scopeOf(() => policyOf(place, agent), [])
+      return hide(await permission.explain(request, scope))
     },
-    grants: () => grants.list(worktree),
+    grants: async () => hide(await grants.list(worktree)),
     async revoke(ids) {
       const known = new Set((await grants.list(worktree)).map(({ id }) => id))
       const unknown = ids.find((id) => !known.has(id))
@@ -728,7 +734,7 @@ function fromBuiltin({ tool, unavailable }: BuiltinTool): RegisteredTool {
 
 /** Commands get the process's variables, without our own settings and, unless they are named, the keys of providers and searches. */
 function commandOptions(options: TackleOptions, environment: Readonly<Record<string, string | undefined>>) {
-  const keys = new Set(keyVariables(options))
+  const keys = new Set(keyVariables(options.providers))
   for (const name of options.passEnvironment ?? []) keys.delete(name)
   const given = Object.fromEntries(
     Object.entries(environment).filter(([name]) => !name.startsWith("TACKLE_") && !keys.has(name)),
@@ -737,25 +743,6 @@ function commandOptions(options: TackleOptions, environment: Readonly<Record<str
     environment: async (command: string) => ({ ...given, ...(await commandEnvironment(command)) }),
     ...(options.shell === undefined ? {} : { shell: options.shell }),
   }
-}
-
-/** The variables that hold keys of the known and the configured providers. */
-function keyVariables({ providers = {} }: TackleOptions): string[] {
-  const configured = Object.values(providers).flatMap(({ env }) => env ?? [])
-  return [...providerTable.flatMap((row) => row.keyVariables), ...searchKeyVariables, ...configured]
-}
-
-/** The keys of the providers, and the values of what the options name. */
-function secretsOf(
-  options: TackleOptions,
-  environment: Readonly<Record<string, string | undefined>>,
-): Secret[] {
-  const named = [...keyVariables(options), ...(options.secrets ?? [])]
-  const written = Object.entries(options.providers ?? {}).map(([id, { options: given }]) => ({
-    name: `provider.${id}.options.apiKey`,
-    value: given?.apiKey ?? "",
-  }))
-  return [...named.map((name) => ({ name, value: environment[name] ?? "" })), ...written]
 }
 
 /** What the file of a custom tool may import without having it installed. */

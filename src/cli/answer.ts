@@ -3,7 +3,7 @@ import type { PermissionReply, PermissionRequest, ReplySource } from "../schema/
 import { AbortedError } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
 import { atTerminal } from "./client.ts"
-import { warn } from "./setup.ts"
+import { warn } from "./notice.ts"
 
 export interface AnswerOptions {
   /** `--auto`: yes, once, to everything but loops, the way out of the sandbox and protected files. */

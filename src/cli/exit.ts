@@ -1,5 +1,6 @@
 import { AbortedError } from "../util/abort.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
+import { warn } from "./notice.ts"
 
 /** What the command's exit code means. Where several apply: interrupted, usage, failed, limit, refused. */
 export const exitCode = { finished: 0, failed: 1, usage: 2, refused: 3, limit: 4, interrupted: 130 } as const
@@ -16,8 +17,7 @@ export function reportError(error: unknown, options: { verbose: boolean }): void
   const known = TackleError.isInstance(error)
   const stack = error instanceof Error ? error.stack : undefined
   const text = known || !options.verbose ? errorMessage(error) : (stack ?? errorMessage(error))
-  process.stderr.write(`tackle: ${text}\n`)
-  if (!known && !options.verbose)
-    process.stderr.write("tackle: this is a defect. --verbose shows where it happened.\n")
+  warn(text)
+  if (!known && !options.verbose) warn("this is a defect. --verbose shows where it happened.")
   process.exitCode = error instanceof UsageError ? exitCode.usage : exitCode.failed
 }

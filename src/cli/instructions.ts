@@ -1,5 +1,6 @@
 import { globSync } from "node:fs"
 import { readFile } from "node:fs/promises"
+import { wholeName } from "../config/shown-name.ts"
 import { errorMessage } from "../util/errors.ts"
 import { displayPath, isInside, realPath } from "../util/paths.ts"
 
@@ -19,19 +20,21 @@ export async function readInstructions(
   const texts: string[] = []
   for (const entry of entries) {
     if (/^https?:/.test(entry)) {
-      warn(`instructions: ${entry} is not fetched; name a file.`)
+      warn(`instructions: ${wholeName(entry)} is not fetched; name a file.`)
       continue
     }
     for (const path of expand(entry)) {
       try {
         if (!trusted && leadsOut(path, worktree)) {
-          warn(`instructions: ${path} leads out of this project, which is not trusted; it is left out.`)
+          warn(
+            `instructions: ${wholeName(path)} leads out of this project, which is not trusted; it is left out.`,
+          )
           continue
         }
         const text = await readFile(path, "utf8")
         texts.push(`Instructions from ${displayPath(path, worktree)}:\n${text.slice(0, maxBytes).trim()}`)
       } catch (error) {
-        warn(`instructions: ${path} cannot be read: ${errorMessage(error)}`)
+        warn(`instructions: ${wholeName(path)} cannot be read: ${errorMessage(error)}`)
       }
     }
   }

@@ -1,20 +1,23 @@
 import { existsSync, realpathSync, statSync } from "node:fs"
 import { homedir } from "node:os"
 import { join, resolve } from "node:path"
+import { knownSecrets } from "../call/known-secrets.ts"
 import { type LoadedConfig, loadConfig } from "../config/load.ts"
 import { configDirectories, findWorktree, type Location, projectTrustItems } from "../config/locate.ts"
+import { shownName, wholeName } from "../config/shown-name.ts"
 import { parseModelName } from "../model/model.ts"
 import type { Layer } from "../permission/policy.ts"
 import { parseRuleFlag } from "../permission/rules.ts"
 import { openTrust, type Trust } from "../permission/trust.ts"
-import { type TrustItem, trustPath } from "../permission/trust-items.ts"
-import { findToolFiles } from "../registry/files.ts"
+import type { FoundItem, TrustItem } from "../permission/trust-items.ts"
+import { findToolFiles, type ToolFile } from "../registry/files.ts"
 import { createTackle, defaultDataDirectory, type Tackle, type TackleOptions } from "../runtime.ts"
+import { createSecretMask } from "../tool/secrets.ts"
 import { errorMessage, systemCode, UsageError } from "../util/errors.ts"
 import { createLog, type Log } from "../util/log.ts"
-import { isInside } from "../util/paths.ts"
 import { readInstructions } from "./instructions.ts"
 import { eventLogger } from "./log-events.ts"
+import { warn } from "./notice.ts"
 import { reserveStdout } from "./stdout.ts"
 
 /** Flags of every command with a project. */
@@ -40,9 +43,13 @@ export interface Place extends Location {
   dataDirectory: string
   config: LoadedConfig
   trust: Trust
-  /** Items of the project that the person has not trusted as they are. Empty under `--trust`. */
+  /** What the project brings, as it was found. */
+  items: readonly FoundItem[]
+  /** Those of the items that the person has not trusted as they are. Empty under `--trust`. */
   untrusted: readonly TrustItem[]
   log: Log
+  /** Puts marks in the place of secrets, for what is shown and noted. */
+  hide: <T>(value: T) => T
 }
 
 /** Reads config and trust for the directory the flags name. Throws `UsageError` for what is wrong with them. */
@@ -55,15 +62,19 @@ export async function openPlace(flags: PlaceFlags): Promise<Place> {
   const dataDirectory = resolve(defaultDataDirectory(environment))
   const location: Location = { directory, worktree, home: homedir(), environment }
   const echo = flags.verbose ? (line: string) => process.stderr.write(`${line}\n`) : undefined
-  const log = createLog({ directory: join(dataDirectory, "log"), ...(echo ? { echo } : {}) })
 
   const trust = openTrust(join(dataDirectory, "trust.json"))
   if (trust.problem) warn(trust.problem)
   const check = (items: readonly TrustItem[]) => trust.isTrusted(worktree, items)
-  const untrusted = flags.trust ? [] : check(projectTrustItems(location)).changed
+  const items = projectTrustItems(location)
+  const untrusted = flags.trust ? [] : check(items).changed
   const config = await loadConfig({ ...location, trusted: flags.trust ? true : check })
   for (const warning of config.warnings) warn(warning)
-  return { ...location, dataDirectory, config, trust, untrusted, log }
+  const { provider: providers, secrets, search } = config.config
+  const mask = createSecretMask(knownSecrets({ environment, providers, secrets, search }))
+  const hide = <T>(value: T): T => mask?.value(value) ?? value
+  const log = createLog({ directory: join(dataDirectory, "log"), hide, ...(echo ? { echo } : {}) })
+  return { ...location, dataDirectory, config, trust, items, untrusted, log, hide }
 }
 
 /** An engine for the place. `overrides` come last. */
@@ -109,7 +120,7 @@ export async function openTackle(
     },
     onFault: (message, error) => {
       place.log.write("error", message, { error: errorMessage(error) })
-      warn(`${message}: ${errorMessage(error)}`)
+      warn(place.hide(`${message}: ${errorMessage(error)}`))
     },
     ...pick("model", config.model),
     ...pick("defaultAgent", config.default_agent),
@@ -123,14 +134,9 @@ export async function openTackle(
     ...overrides,
   })
   tackle.subscribe(eventLogger(place.log))
-  for (const { file, message } of tackle.problems()) warn(`${file}: ${message}`)
+  for (const { file, message } of tackle.problems()) warn(place.hide(`${wholeName(file)}: ${message}`))
   tellIgnored(place)
   return tackle
-}
-
-/** One line on stderr. */
-export function warn(message: string): void {
-  process.stderr.write(`tackle: ${message}\n`)
 }
 
 /** When whoever reads our output goes away (`tackle session show | head`), we go too, in order where a run is under way. */
@@ -152,10 +158,12 @@ export function directoryOf(given: string | undefined): string {
 
 /** The layers of rules above the defaults and below what was granted, an agent's own left out. */
 export function layersOf({ config }: Place, flags: RuleFlags): Layer[] {
-  const { user, project, environment } = config.permission
+  const { user, project, untrusted, environment } = config.permission
   return [
     { name: "user", rules: user },
-    { name: "project", rules: project, tightenOnly: !config.projectTrusted },
+    { name: "project", rules: project },
+    // Last of the project's, so that an allow of a trusted file does not undo what these tighten.
+    { name: "project", rules: untrusted, tightenOnly: true },
     // The person's own words, though they stand above the project's.
     { name: "project", rules: environment },
     {
@@ -187,16 +195,22 @@ function patience({ timeout, retry }: LoadedConfig["config"]) {
   }
 }
 
-/** Tool files of the person, and those of the project that are trusted as they are now. */
-function trustedToolFiles(place: Place): string[] {
+/** Tool files of the person, and those of the project that are trusted, of which only what was trusted may run. */
+function trustedToolFiles(place: Place): ToolFile[] {
   const untrusted = new Set(place.untrusted.map(({ path }) => path))
-  const isTrusted = (file: string) =>
-    !isInside(file, place.worktree) || !untrusted.has(trustPath(place.worktree, file))
-  return findToolFiles(configDirectories(place).map(({ path }) => path)).filter(isTrusted)
+  const trusted = place.items.filter(({ kind, path }) => kind === "tool" && !untrusted.has(path))
+  const pinned = new Map(trusted.flatMap(({ contents }) => [...contents]))
+  const files = new Set(trusted.map(({ file }) => file))
+  return configDirectories(place).flatMap(({ path: directory, scope }) => {
+    const found = findToolFiles([directory])
+    if (scope === "user") return found.map((path) => ({ path }))
+    // One that came since the items were looked at is not among them.
+    return found.filter((path) => files.has(path)).map((path) => ({ path, pinned }))
+  })
 }
 
 function tellIgnored({ config, untrusted }: Place): void {
-  const tools = untrusted.filter(({ kind }) => kind === "tool").map(({ path }) => path)
+  const tools = untrusted.filter(({ kind }) => kind === "tool").map(({ path }) => shownName(path))
   const ignored = [...config.ignored, ...tools]
   if (ignored.length === 0) return
   warn(

@@ -44,6 +44,8 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
     ? { tree: substitute(written, location, warn), ignored: [] }
     : restrict(written, { worktree: location.worktree, directory })
   const { rest, rules, problems } = takeRules(counted.tree)
+  const ignored =
+    !trusted && allowsAnything(rules) ? [...counted.ignored, "rules that allow"] : counted.ignored
   // An untrusted file's rules only tighten: what its author expects of them cannot be held against them.
   const broken = trusted ? await brokenExamples(rules, location.home) : []
   const values = withoutRepeats(rest)
@@ -57,7 +59,7 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
     tree: resolveInstructions(tree, { directory, home: location.home }),
     rules,
     warnings,
-    ignored: counted.ignored,
+    ignored,
   }
 }
 
@@ -75,6 +77,10 @@ function restrict(
   const own = keepOwnInstructions(kept, project)
   if (own.dropped) ignored.add("some instructions")
   return { tree: own.tree, ignored: [...ignored] }
+}
+
+function allowsAnything({ permission }: FileRules): boolean {
+  return permission.some(({ action }) => action === "allow")
 }
 
 /** Tackle's own file: every problem at once, as an error. */

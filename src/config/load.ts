@@ -8,6 +8,7 @@ import { type ConfigFile, configFiles, type Location } from "./locate.ts"
 import { entryOf, mergeNodes, type ObjectNode, toPlain } from "./node.ts"
 import { readSmallFile } from "./read.ts"
 import type { Config } from "./schema.ts"
+import { shownName, shownNames } from "./shown-name.ts"
 
 /** Tells which of a project's items the person has not trusted as they are now: `Trust.isTrusted` for its work tree. */
 export type TrustCheck = (items: readonly TrustItem[]) => { changed: readonly TrustItem[] }
@@ -23,9 +24,10 @@ export interface LoadedConfig {
   config: Config
   /**
    * Rules in rising precedence, each with its file and line. `user` holds `TACKLE_CONFIG` too, `environment` is
-   * `TACKLE_CONFIG_CONTENT`: the person's own, but above the project. Unless `projectTrusted`, `project` may only tighten.
+   * `TACKLE_CONFIG_CONTENT`: the person's own, but above the project. `untrusted` holds those of the project's files that
+   * are not trusted: they come over `project` and may only tighten.
    */
-  permission: { user: Rule[]; project: Rule[]; environment: Rule[] }
+  permission: { user: Rule[]; project: Rule[]; untrusted: Rule[]; environment: Rule[] }
   /** Rules of `agent.<name>.permission`, of trusted files alone. */
   agentPermission: Record<string, Rule[]>
   /** False as soon as one config file of the project is not trusted. */
@@ -44,8 +46,8 @@ export interface LoadedConfig {
 const contentName = "TACKLE_CONFIG_CONTENT"
 
 /**
- * Reads and merges every config there is. Objects merge by key, lists replace each other except `instructions`, rules
- * line up in written order. Missing files are normal, and with none at all no parser or schema is loaded.
+ * Reads and merges every config there is. Objects merge by key, lists replace each other except `instructions` and
+ * `secrets`, rules line up in written order. Missing files are normal, and with none at all no parser or schema is loaded.
  * Throws `ConfigError` for a file that cannot be read or understood, and for unknown keys and wrong types in Tackle's own
  * files; in OpenCode's these are warnings.
  */
@@ -106,7 +108,8 @@ function merge(layers: readonly ConfigLayer[], worktree: string): LoadedConfig {
     config: toPlain(tree) as Config,
     permission: {
       user: rulesOf(({ path, scope }) => scope !== "project" && path !== contentName),
-      project: rulesOf(({ scope }) => scope === "project"),
+      project: rulesOf(({ scope, trusted }) => scope === "project" && trusted),
+      untrusted: rulesOf(({ trusted }) => !trusted),
       environment: rulesOf(({ path }) => path === contentName),
     },
     agentPermission,
@@ -116,7 +119,9 @@ function merge(layers: readonly ConfigLayer[], worktree: string): LoadedConfig {
     warnings: layers.flatMap((layer) => layer.warnings),
     ignored: layers
       .filter((layer) => layer.ignored.length > 0)
-      .map(({ source, ignored }) => `${displayPath(source.path, worktree)}: ${ignored.join(", ")}`),
+      .map(
+        ({ source, ignored }) => `${shownName(displayPath(source.path, worktree))}: ${shownNames(ignored)}`,
+      ),
   }
 }
 

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs"
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
-import { collectTrustItems, type TrustItem } from "../permission/trust-items.ts"
+import { collectTrustItems, type FoundItem } from "../permission/trust-items.ts"
 import { isInside } from "../util/paths.ts"
 
 /** Where a run takes place. All paths absolute; `environment` is asked for `XDG_CONFIG_HOME` and `TACKLE_CONFIG`. */
@@ -72,7 +72,7 @@ export function configDirectories(location: Location): { path: string; scope: "u
 }
 
 /** What a project brings that has to be trusted before it counts: its config and its tools. */
-export function projectTrustItems(location: Location): TrustItem[] {
+export function projectTrustItems(location: Location): FoundItem[] {
   return collectTrustItems(location.worktree, {
     config: configFiles(location)
       .filter(({ scope }) => scope === "project")

@@ -96,7 +96,7 @@ export function withoutRepeats(node: ConfigNode): ConfigNode {
   }
 }
 
-/** Objects merge by key, lists of `instructions` are joined; everything else of `over` replaces what stood there. */
+/** Objects merge by key, some lists are joined; everything else of `over` replaces what stood there. */
 export function mergeNodes(under: ObjectNode, over: ObjectNode): ObjectNode {
   const merged = new Map(under.entries.map((entry) => [entry.key, entry]))
   for (const entry of over.entries) {
@@ -109,9 +109,12 @@ export function mergeNodes(under: ObjectNode, over: ObjectNode): ObjectNode {
   return { ...over, entries: [...merged.values()] }
 }
 
+/** Of these lists nothing is lost: an instruction is one more, and a project cannot make the person's own secrets seen. */
+const joinedLists: ReadonlySet<string> = new Set(["instructions", "secrets"])
+
 function mergeValues(key: string, under: ConfigNode, over: ConfigNode): ConfigNode {
   if (under.kind === "object" && over.kind === "object") return mergeNodes(under, over)
-  if (key === "instructions" && under.kind === "array" && over.kind === "array") {
+  if (joinedLists.has(key) && under.kind === "array" && over.kind === "array") {
     return { ...over, items: [...under.items, ...over.items] }
   }
   return over

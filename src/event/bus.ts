@@ -13,8 +13,11 @@ export interface Bus {
   on<T extends EventType>(type: T, listener: (event: EventOf<T>) => void): () => void
 }
 
-/** `onError` gets what subscribers throw. */
-export function createBus(onError: (error: unknown) => void): Bus {
+/** `onError` gets what subscribers throw. `hide` takes out of every event what nobody is to see. */
+export function createBus(
+  onError: (error: unknown) => void,
+  hide: <T>(value: T) => T = (value) => value,
+): Bus {
   const listeners = new Set<(event: TackleEvent) => void>()
 
   const waiting: TackleEvent[] = []
@@ -43,7 +46,7 @@ export function createBus(onError: (error: unknown) => void): Bus {
 
   return {
     publish<T extends EventType>(event: Extract<EventInput, { type: T }>) {
-      const stamped = { ...event, time: Date.now() } as EventOf<T>
+      const stamped = { ...hide(event), time: Date.now() } as EventOf<T>
       waiting.push(stamped)
       if (!delivering) deliver()
       return stamped

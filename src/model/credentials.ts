@@ -10,6 +10,8 @@ export interface Credentials {
    * auth file that is malformed or readable by others.
    */
   key(providerID: string, variables: readonly string[]): Promise<string | undefined>
+  /** The keys of the auth file by provider, to be hidden. Empty where it cannot be used: {@link key} says so. */
+  stored(): Promise<Record<string, string>>
 }
 
 const AuthFile = z.record(z.string(), z.looseObject({ type: z.string(), key: z.string().optional() }))
@@ -28,6 +30,15 @@ export function createCredentials(options: {
       }
       const entry = (await readAuthFile(authFile))?.[providerID]
       return entry?.type === "api" ? entry.key : undefined
+    },
+    async stored() {
+      try {
+        const entries = Object.entries((await readAuthFile(authFile)) ?? {})
+        return Object.fromEntries(entries.flatMap(([id, { key }]) => (key === undefined ? [] : [[id, key]])))
+      } catch {
+        // Whoever needs a key of it is told what is wrong with it; until then no key of it is in use.
+        return {}
+      }
     },
   }
 }

@@ -26,7 +26,7 @@ export interface Models {
 export interface ModelsDependencies {
   /** `provider` of the config. */
   config: Readonly<Record<string, ProviderConfig>>
-  credentials: Credentials
+  credentials: Pick<Credentials, "key">
   environment: Readonly<Record<string, string | undefined>>
   /** Default: `httpFetch` of `http-fetch.ts`. */
   fetch?: typeof fetch

@@ -36,6 +36,8 @@ export interface PermissionDependencies {
   saveGrants(grants: Grant[]): Promise<void>
   /** Takes grants back that were kept for a request which ended meanwhile. */
   dropGrants(ids: string[]): Promise<void>
+  /** Takes out of a value what nobody is to see. */
+  hide?<T>(value: T): T
 }
 
 /** Decides by rule where rules decide, and asks a person where they do not. */
@@ -64,6 +66,7 @@ export function createPermission({
   publish,
   saveGrants,
   dropGrants,
+  hide = (value) => value,
 }: PermissionDependencies): Permission {
   const table = createPendingTable()
   /** Requests whose grants are being kept: their answer is given. */
@@ -85,7 +88,7 @@ export function createPermission({
   }
 
   async function askPerson({ request, scope, signal, group }: PersonalAsk): Promise<void> {
-    const question = describeGroup(request, group)
+    const question = hiding(describeGroup(request, group))
     const stillAsks = new Set(group.map(keyOf))
     const entry = table.add(question, scope.worktree, async () => {
       const verdict = await checkRequest(request, scope, home)
@@ -105,6 +108,13 @@ export function createPermission({
     // An answer and an abort at the same moment: the work is over either way.
     if (signal.aborted) throw abortedError(signal)
     if (answer.reply.reply === "reject") throw refusal(question, answer)
+  }
+
+  /** A rule with a secret in it would not match without it: where there is one, nothing is remembered. */
+  function hiding(question: PermissionRequest): PermissionRequest {
+    const hidden = hide(question)
+    const remembered = hidden.always.every((pattern, index) => pattern === question.always[index])
+    return remembered ? hidden : { ...hidden, always: [] }
   }
 
   async function reply(

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
 import { type Dirent, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs"
 import { basename, join, relative, sep } from "node:path"
+import { realPath } from "../util/paths.ts"
 
 /** One thing a project brings that can change what Tackle does. */
 export interface TrustItem {
@@ -11,6 +12,14 @@ export interface TrustItem {
   hash: string
 }
 
+/** An item as it was found. */
+export interface FoundItem extends TrustItem {
+  /** Absolute. */
+  file: string
+  /** sha256 of each file that the hash covers, by its real path: what may run when the item is trusted. */
+  contents: ReadonlyMap<string, string>
+}
+
 /** Files above this are not hashed, so that a hostile project cannot hold up the start. In bytes. */
 const maxBytes = 64 * 1024 * 1024
 
@@ -18,25 +27,32 @@ const maxBytes = 64 * 1024 * 1024
  * Lists what exists of the config files and of the files in the tool folders, sorted by path. Paths absolute, below the
  * work tree.
  *
- * A tool's hash also covers everything in the subdirectories of its folder, from where it may import; only
- * `node_modules` and what lies outside the folder are beyond it, as are the other tools, which have hashes of their own.
+ * A tool's hash also covers everything in the subdirectories of its folder, from where it may import. The other tools
+ * of the folder have hashes of their own; `node_modules` has none.
  */
 export function collectTrustItems(
   worktree: string,
   places: { config: readonly string[]; toolFolders: readonly string[] },
-): TrustItem[] {
-  const item = (kind: TrustItem["kind"], path: string, hash: string): TrustItem => ({
+): FoundItem[] {
+  const item = (kind: TrustItem["kind"], file: string, hash: string, contents: Contents): FoundItem => ({
     kind,
-    path: trustPath(worktree, path),
+    path: trustPath(worktree, file),
     hash,
+    file,
+    contents: new Map(contents),
   })
-  const config = places.config.filter(isFile).map((path) => item("config", path, hashFile(path)))
+  const config = places.config.filter(isFile).map((path) => item("config", path, hashFile(path), []))
   const tools = places.toolFolders.flatMap((folder) => {
     const entries = list(folder)
     const helpers = entries.filter((entry) => entry.isDirectory()).map((entry) => join(folder, entry.name))
     const files = entries.map((entry) => join(folder, entry.name)).filter(isFile)
     const shared = helpers.flatMap((helper) => hashTree(helper, worktree))
-    return files.map((path) => item("tool", path, toolHash(path, shared)))
+    const beside = shared.flatMap(({ content }) => (content ? [content] : []))
+    return files.map((path) => {
+      const own = hashFile(path)
+      const lines = shared.map(({ line }) => line)
+      return item("tool", path, toolHash(own, lines), own === "" ? [] : [[realPath(path), own], ...beside])
+    })
   })
   return [...config, ...tools].sort((a, b) => (a.path < b.path ? -1 : 1))
 }
@@ -46,8 +62,7 @@ export function trustPath(worktree: string, path: string): string {
   return relative(worktree, path).split(sep).join("/")
 }
 
-function toolHash(path: string, shared: readonly string[]): string {
-  const own = hashFile(path)
+function toolHash(own: string, shared: readonly string[]): string {
   if (shared.length === 0 || own === "") return own
   if (shared.includes("")) return ""
   return createHash("sha256")
@@ -55,14 +70,24 @@ function toolHash(path: string, shared: readonly string[]): string {
     .digest("hex")
 }
 
-/** A line for each file below, with its path; empty for one without a hash. Links are not followed: their target counts. */
-function hashTree(directory: string, worktree: string): string[] {
+type Contents = readonly (readonly [path: string, hash: string])[]
+
+interface TreeEntry {
+  /** Its path and hash for the hash of the whole. Empty: it has none. */
+  line: string
+  content?: Contents[number]
+}
+
+/** Each file below. Links are not followed: it is where they lead that counts, and what lies there is not covered. */
+function hashTree(directory: string, worktree: string): TreeEntry[] {
   if (basename(directory) === "node_modules") return []
   return list(directory).flatMap((entry) => {
     const path = join(directory, entry.name)
     if (entry.isDirectory()) return hashTree(path, worktree)
-    const hash = entry.isSymbolicLink() ? `link ${readlinkSync(path)}` : hashFile(path)
-    return [hash === "" ? "" : JSON.stringify([trustPath(worktree, path), hash])]
+    const line = (hash: string) => JSON.stringify([trustPath(worktree, path), hash])
+    if (entry.isSymbolicLink()) return [{ line: line(`link ${readlinkSync(path)}`) }]
+    const hash = hashFile(path)
+    return [hash === "" ? { line: "" } : { line: line(hash), content: [realPath(path), hash] }]
   })
 }
 

@@ -11,11 +11,16 @@ export interface Trust {
   readonly problem: string | undefined
   /** `changed`: the items that are new, or another since they were trusted. `trusted`: there are none of these. */
   isTrusted(directoryRealPath: string, items: readonly TrustItem[]): TrustVerdict
+  /** `changed`: trusted once, with another content. */
+  state(directoryRealPath: string, item: TrustItem): "trusted" | "changed" | "new"
   /**
-   * From now on exactly these items of the directory are trusted; an empty list takes its trust back. A file that could
-   * not be understood is written anew. Throws `TackleError` when it cannot be written.
+   * From now on these items of the directory are trusted, beside what is: a person sees only those on the way to where
+   * they are, and those of a neighbouring folder keep their trust. A file that could not be understood is written anew.
+   * Throws `TackleError` when it cannot be written.
    */
   trust(directoryRealPath: string, items: readonly TrustItem[]): void
+  /** Takes back all trust in the directory. Throws like {@link trust}. */
+  revoke(directoryRealPath: string): void
 }
 
 export interface TrustVerdict {
@@ -29,23 +34,42 @@ type Directories = Map<string, Map<string, string>>
 /** Opens `<data>/trust.json`. A missing file means that nothing was trusted yet. Never throws. */
 export function openTrust(path: string): Trust {
   let { directories, problem } = load(path)
+
+  function state(directory: string, item: TrustItem): "trusted" | "changed" | "new" {
+    const known = directories.get(directory)?.get(itemKey(item))
+    if (known === undefined) return "new"
+    return item.hash !== "" && known === item.hash ? "trusted" : "changed"
+  }
+
+  function change(edit: (current: Directories) => void): void {
+    // Read again, so that what another process wrote meanwhile stays.
+    const current = load(path).directories
+    edit(current)
+    save(path, current)
+    directories = current
+    problem = undefined
+  }
+
   return {
     get problem() {
       return problem
     },
+    state,
     isTrusted(directory, items) {
-      const known = directories.get(directory)
-      const changed = items.filter((item) => item.hash === "" || known?.get(itemKey(item)) !== item.hash)
+      const changed = items.filter((item) => state(directory, item) !== "trusted")
       return { trusted: changed.length === 0, changed }
     },
     trust(directory, items) {
-      // Read again, so that what another process wrote meanwhile stays.
-      const current = load(path).directories
-      if (items.length === 0) current.delete(directory)
-      else current.set(directory, new Map(items.map((item) => [itemKey(item), item.hash])))
-      save(path, current)
-      directories = current
-      problem = undefined
+      change((current) => {
+        const before = current.get(directory) ?? []
+        current.set(
+          directory,
+          new Map([...before, ...items.map((item) => [itemKey(item), item.hash] as const)]),
+        )
+      })
+    },
+    revoke(directory) {
+      change((current) => current.delete(directory))
     },
   }
 }

@@ -7,9 +7,10 @@ import type { ToolContext } from "../tool/context.ts"
 import type { ToolResult } from "../tool/result.ts"
 import { type Definition, define, type Info, isTool } from "../tool/tool.ts"
 import { within } from "../util/abort.ts"
-import { errorMessage, systemCode } from "../util/errors.ts"
+import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 import { isModuleFile, loadModule, type ModuleAliases } from "../util/load-module.ts"
+import type { PinnedFiles } from "../util/module-graph.ts"
 import type { RegisteredTool, RegistryProblem } from "./registry.ts"
 
 /** The folders of a config directory that hold custom tools. */
@@ -22,21 +23,28 @@ export function findToolFiles(configDirectories: readonly string[]): string[] {
   )
 }
 
+/** A file with tools. */
+export interface ToolFile {
+  path: string
+  /** All that may run of it: see `ModuleGraph`. Absent: it is run as it is. */
+  pinned?: PinnedFiles
+}
+
 /**
  * Loads custom tools. The default export gets the file's name as its id, a named export `file_export`. A file that
  * cannot be loaded or is not done with it within `limitMs`, and an export that is no tool in a file without any, is a problem; the others go on.
  */
 export async function loadToolFiles(
-  paths: readonly string[],
+  files: readonly (string | ToolFile)[],
   aliases: ModuleAliases,
   limitMs = 10_000,
 ): Promise<{ tools: RegisteredTool[]; problems: RegistryProblem[] }> {
   const tools: RegisteredTool[] = []
   const problems: RegistryProblem[] = []
-  for (const path of paths) {
+  for (const { path, ...content } of files.map(toToolFile)) {
     try {
       const version = String(statSync(path).mtimeMs)
-      const module = await within(loadModule(path, { aliases, version }), limitMs)
+      const module = await within(loadModule(path, { aliases, version, ...content }), limitMs)
       const found = module && toolsOf(module, path)
       tools.push(...(found ?? []))
       if (!found) problems.push({ file: path, message: `it was not loaded within ${limitMs} ms.` })
@@ -50,6 +58,10 @@ export async function loadToolFiles(
 
 const noToolMessage =
   'it exports no tool. Export one with `export default Tool.define("name", { description, parameters, execute })` from "tackle/tool".'
+
+function toToolFile(file: string | ToolFile): ToolFile {
+  return typeof file === "string" ? { path: file } : file
+}
 
 function moduleFiles(directory: string): string[] {
   try {
@@ -106,6 +118,8 @@ function toResult(id: string, result: string | ToolResult): ToolResult {
 
 /** The message with the place in the user's file: the first that the stack names, or where its syntax is wrong. */
 async function loadFailure(error: unknown, path: string): Promise<string> {
+  // Ours names the file itself, and its stack is ours.
+  if (TackleError.isInstance(error)) return error.message
   const place =
     placeInStack(error) ?? (error instanceof SyntaxError ? await placeOfSyntaxError(path) : undefined)
   return place === undefined ? errorMessage(error) : `${errorMessage(error)} (${place})`

@@ -5,6 +5,7 @@ import type { Part } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import type { Change, Store } from "../store/store.ts"
+import type { SecretMask } from "../tool/secrets.ts"
 
 /**
  * The one way in which a session is written: committed first, announced then, and all of it in the order of the calls.
@@ -29,17 +30,20 @@ export function createRecorder({
   sessionID,
   store,
   bus,
+  mask,
 }: {
   sessionID: string
   store: Store
   bus: Bus
+  /** For text that streams in: the store and the bus hide what comes whole. */
+  mask?: SecretMask | undefined
 }): Recorder {
   let tail: Promise<unknown> = Promise.resolve()
-  const deltas = createDeltas(() => void commit([], []))
+  const deltas = createDeltas(() => void commit([], []), mask)
 
   function commit(changes: readonly Change[], events: readonly EventInput[]): Promise<void> {
     // Deltas that came before this change are announced before it, those that come from now on after it.
-    const earlier = deltas.take()
+    const earlier = deltas.take(changes.flatMap((change) => (change.kind === "part" ? [change.part.id] : [])))
     const done = tail.then(async () => {
       if (changes.length > 0) await store.commit(changes)
       for (const { partID, field, text } of earlier) {
@@ -89,20 +93,30 @@ interface Delta {
   text: string
 }
 
-/** Joins deltas by part; `onDue` is called when some have waited for the interval. */
-function createDeltas(onDue: () => void) {
+/**
+ * Joins deltas by part; `onDue` is called when some have waited for the interval. An end that may become a secret waits
+ * for what follows it.
+ */
+function createDeltas(onDue: () => void, mask: SecretMask | undefined) {
   let waiting = new Map<string, Delta>()
   let timer: NodeJS.Timeout | undefined
 
   return {
-    /** Those that wait, which then wait no more. */
-    take(): Delta[] {
+    /** Those that wait, which then wait no more. `closing`: parts whose new state comes next, so that nothing is held. */
+    take(closing: readonly string[]): Delta[] {
       clearTimeout(timer)
       timer = undefined
       if (waiting.size === 0) return []
       const taken = [...waiting.values()]
       waiting = new Map()
-      return taken
+      if (!mask) return taken
+      return taken.flatMap((delta) => {
+        const { shown, held } = mask.split(delta.text)
+        const whole = closing.includes(delta.partID)
+        if (held !== "" && !whole) waiting.set(delta.partID, { ...delta, text: held })
+        const text = whole ? shown + held : shown
+        return text === "" ? [] : [{ ...delta, text }]
+      })
     },
     add(partID: string, field: Delta["field"], text: string): void {
       const entry = waiting.get(partID)

@@ -126,7 +126,7 @@ type Ending = Extract<EventInput, { type: "run.completed" }>
 /** A handle on a session that is in the store. */
 export function openSession(initial: Session, services: SessionServices): SessionHandle {
   const { store, bus } = services
-  const recorder = createRecorder({ sessionID: initial.id, store, bus })
+  const recorder = createRecorder({ sessionID: initial.id, store, bus, mask: services.mask })
   const files = createFileLedger()
   const toPrompt = createPromptBuilder()
   let session = initial

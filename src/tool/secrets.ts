@@ -13,6 +13,8 @@ export interface SecretMask {
   value<T>(value: T): T
   /** For output that comes in pieces: a secret may be cut between two. */
   stream(): MaskedStream
+  /** For text that people watch as it grows: all but an end that may be the beginning of a secret, which is `held`. */
+  split(text: string): { shown: string; held: string }
 }
 
 export interface MaskedStream {
@@ -30,6 +32,7 @@ export function createSecretMask(secrets: readonly Secret[]): SecretMask | undef
   // Longer ones first: one secret may be the beginning of another.
   const hidden = secrets
     .filter(({ value }) => value.length >= shortestSecret)
+    .flatMap(({ name, value }) => [...spellings(value)].map((each) => ({ name, value: each })))
     .sort((a, b) => b.value.length - a.value.length)
     .map(({ name, value }) => ({ value, mark: `[secret ${name}]` }))
   if (hidden.length === 0) return undefined
@@ -48,8 +51,36 @@ export function createSecretMask(secrets: readonly Secret[]): SecretMask | undef
   return {
     text,
     value,
+    split: (given) => splitText(given, hidden),
     stream: () => maskStream(hidden.map((each) => [Buffer.from(each.value), Buffer.from(each.mark)])),
   }
+}
+
+/** As it is, and as it stands within a JSON text, such as the arguments of a call. */
+function spellings(value: string): Set<string> {
+  return new Set([value, JSON.stringify(value).slice(1, -1)])
+}
+
+interface Hidden {
+  value: string
+  mark: string
+}
+
+/** `hidden`: the longest first. */
+function splitText(text: string, hidden: readonly Hidden[]): { shown: string; held: string } {
+  let shown = ""
+  let from = 0
+  for (let at = 0; at < text.length; ) {
+    const rest = text.length - at
+    if (hidden.some(({ value }) => value.length > rest && value.endsWith(text.slice(at), rest))) {
+      return { shown: shown + text.slice(from, at), held: text.slice(at) }
+    }
+    const found = hidden.find(({ value }) => text.startsWith(value, at))
+    if (found) shown += text.slice(from, at) + found.mark
+    at += found?.value.length ?? 1
+    if (found) from = at
+  }
+  return { shown: shown + text.slice(from), held: "" }
 }
 
 type HiddenBytes = readonly [value: Buffer, mark: Buffer]

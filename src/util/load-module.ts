@@ -1,31 +1,33 @@
+import { createHash } from "node:crypto"
 import { existsSync } from "node:fs"
-import { createRequire, registerHooks } from "node:module"
+import { createRequire } from "node:module"
 import { extname } from "node:path"
-import { fileURLToPath, pathToFileURL } from "node:url"
+import { pathToFileURL } from "node:url"
 import { systemCode } from "./errors.ts"
+import { type ModuleGraph, openModuleGraph } from "./module-graph.ts"
 
 /** What a user's module may import without having it installed: the name it writes → the URL of our own copy. */
 export type ModuleAliases = Readonly<Record<string, string>>
 
 /**
  * Imports a JavaScript or TypeScript file of the user. TypeScript runs as it is: by Node's own type stripping, and
- * where that refuses the syntax (enums, parameter properties) through jiti. A name in `aliases` resolves to ours, from
- * that file and from what it imports beside it. `version` tells a changed file from the one loaded before.
- * Throws what the module throws.
+ * where that refuses the syntax (enums, parameter properties) as jiti writes it. A name in `aliases` resolves to ours,
+ * from that file and from what it imports beside it. `version` tells a changed file from the one loaded before; with
+ * `pinned`, nothing runs but the very bytes that were hashed: see {@link ModuleGraph}. Throws what the module throws.
  */
 export async function loadModule(
   path: string,
-  options: { aliases: ModuleAliases; version?: string },
+  { version = "1", ...graph }: Pick<ModuleGraph, "aliases" | "pinned"> & { version?: string },
 ): Promise<Record<string, unknown>> {
-  installHooks(options.aliases)
-  const url = pathToFileURL(path)
-  url.searchParams.set("tackle", options.version ?? "1")
+  const mark = graph.pinned ? digest([...graph.pinned].flat()) : version
   try {
-    return await import(url.href)
+    return await import(openModuleGraph(path, mark, graph))
   } catch (error) {
     if (!isRefusedSyntax(error)) throw error
-    return await loadThroughJiti(path, options.aliases)
   }
+  const transform = await createTransform()
+  const loaded = await import(openModuleGraph(path, `${mark}-transformed`, { ...graph, transform }))
+  return loaded["module.exports"] ?? loaded
 }
 
 /** The file behind a package's or our own entry, or undefined where there is none. */
@@ -38,42 +40,18 @@ export function resolveFrom(base: string, specifier: string): string | undefined
   }
 }
 
-const hooked = new Map<string, string>()
-let installed = false
-
-/**
- * The aliases hold for importers outside `node_modules` that were themselves reached through {@link loadModule}: they
- * carry our mark in their URL, and hand it on to the files they import beside them.
- */
-function installHooks(aliases: ModuleAliases): void {
-  for (const [name, url] of Object.entries(aliases)) hooked.set(name, url)
-  if (installed) return
-  installed = true
-  registerHooks({
-    resolve(specifier, context, next) {
-      const mark = markOf(context.parentURL)
-      if (mark === undefined) return next(specifier, context)
-      const alias = hooked.get(specifier)
-      if (alias !== undefined) return { url: alias, shortCircuit: true }
-      const resolved = next(specifier, context)
-      return /^\.\.?\//.test(specifier) ? { ...resolved, url: `${resolved.url}${mark}` } : resolved
-    },
-  })
-}
-
-function markOf(url: string | undefined): string | undefined {
-  return url === undefined ? undefined : /\?tackle=[^&#]*$/.exec(url)?.[0]
-}
-
 function isRefusedSyntax(error: unknown): boolean {
   return systemCode(error) === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX"
 }
 
-async function loadThroughJiti(path: string, aliases: ModuleAliases): Promise<Record<string, unknown>> {
+async function createTransform(): Promise<(source: string, path: string) => string> {
   const { createJiti } = await import("jiti")
-  const alias = Object.fromEntries(Object.entries(aliases).map(([name, url]) => [name, fileURLToPath(url)]))
-  const jiti = createJiti(import.meta.url, { alias, fsCache: false, moduleCache: false })
-  return await jiti.import(path)
+  const jiti = createJiti(import.meta.url, { fsCache: false, moduleCache: false })
+  return (source, filename) => jiti.transform({ source, filename, ts: true })
+}
+
+function digest(texts: readonly string[]): string {
+  return createHash("sha256").update(texts.join("\n")).digest("hex").slice(0, 16)
 }
 
 /** Extensions of files that hold a module. */

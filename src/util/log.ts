@@ -17,8 +17,14 @@ const keptDays = 7
  * JSON lines in `<directory>/tackle-<day>.log`, made at the first note; files older than a week are removed then.
  * `echo` also gets each line as text. A disk that refuses silences the file, never the program.
  */
-export function createLog(options: { directory: string; echo?: (line: string) => void }): Log {
+export function createLog(options: {
+  directory: string
+  echo?: (line: string) => void
+  /** Takes out of what is noted what nobody is to see. */
+  hide?: <T>(value: T) => T
+}): Log {
   const path = join(options.directory, `tackle-${new Date().toISOString().slice(0, 10)}.log`)
+  const { hide = (value) => value } = options
   let state: "new" | "open" | "broken" = "new"
   let descriptor = -1
 
@@ -43,7 +49,8 @@ export function createLog(options: { directory: string; echo?: (line: string) =>
     get path() {
       return state === "broken" ? undefined : path
     },
-    write(level, message, fields = {}) {
+    write(level, given, noted = {}) {
+      const { message, fields } = hide({ message: given, fields: noted })
       append(JSON.stringify({ time: new Date().toISOString(), level, message, ...fields, pid: process.pid }))
       options.echo?.(
         `${level}: ${message}${Object.keys(fields).length > 0 ? ` ${JSON.stringify(fields)}` : ""}`,

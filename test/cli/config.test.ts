@@ -95,6 +95,30 @@ test("files of the person and of the project rise in order up to the flags", asy
   expect(await show("--trust")).toEqual({ model: "test/project", default_agent: "plan" })
 })
 
+test("config show says which rules of an untrusted project do not count, and why", async () => {
+  const permission = { edit: { "*": "allow", "notes\u001b[2J.md": "deny" } }
+  const machine = await createMachine({
+    config: null,
+    files: { "tackle.json": JSON.stringify({ permission }, null, 1) },
+  })
+  const [text, json, trusted] = await Promise.all([
+    machine.run(["config", "show"]),
+    machine.run(["config", "show", "--format", "json"]),
+    machine.run(["config", "show", "--trust"]),
+  ])
+  expect(text.stdout).toMatch(/^ {2}allow edit: \* .* does not count: the file is not trusted/m)
+  expect(text.stdout).toMatch(/^ {2}deny {2}edit: notes<U\+001B>\[2J\.md {3}\(\S*tackle\.json:5\)$/m)
+  expect(text.stdout).toContain("not trusted: tackle.json: rules that allow")
+  expect(JSON.parse(json.stdout).permission).toMatchObject({
+    project: [],
+    untrusted: [
+      { action: "allow", counts: false, reason: expect.any(String) },
+      { action: "deny", counts: true },
+    ],
+  })
+  expect(trusted.stdout).not.toContain("does not count")
+})
+
 test("config show and doctor tell of rules that never decide", async () => {
   const rules = `{ "permission": { "bash": {
     "rm *": "deny",

@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { ConfigError } from "../../src/config/errors.ts"
 import type { LoadConfigOptions } from "../../src/config/load.ts"
+import type { TrustItem } from "../../src/permission/trust-items.ts"
 import type { Rule } from "../../src/schema/permission.ts"
 import { createPlace, type TestPlace } from "./place.ts"
 
@@ -30,7 +31,7 @@ describe("precedence", () => {
     const loaded = await place.load()
     expect({ ...loaded, origin: undefined }).toEqual({
       config: {},
-      permission: { user: [], project: [], environment: [] },
+      permission: { user: [], project: [], untrusted: [], environment: [] },
       agentPermission: {},
       projectTrusted: true,
       files: [],
@@ -87,6 +88,13 @@ describe("precedence", () => {
     const environment = { XDG_CONFIG_HOME: join(place.home, "..", "xdg") }
     expect((await place.load({ environment })).config.shell).toBe("moved")
     expect((await place.load({ environment: { XDG_CONFIG_HOME: "xdg" } })).config.shell).toBe("usual")
+  })
+
+  test("secrets line up: a project's list does not make the person's own seen", async () => {
+    place.write("home/.config/tackle/config.json", { secrets: ["MINE"] })
+    place.write("project/tackle.json", { secrets: ["THEIRS"] })
+    expect((await place.load()).config.secrets).toEqual(["MINE", "THEIRS"])
+    expect((await place.load({ trusted: false })).config.secrets).toEqual(["MINE"])
   })
 
   test("TACKLE_CONFIG may start at the directory or at the home, may be TOML, and has to exist", async () => {
@@ -445,12 +453,13 @@ describe("a project that is not trusted", () => {
       instructions: [join(place.project, "docs/rules.md")],
     })
     expect(brief(loaded.permission.user)).toEqual(["a * allow"])
-    expect(brief(loaded.permission.project)).toEqual(["c * deny", "b * deny", "edit * allow"])
+    expect(brief(loaded.permission.untrusted)).toEqual(["c * deny", "b * deny", "edit * allow"])
+    expect(loaded.permission.project).toEqual([])
     expect(loaded.agentPermission).toEqual({})
     expect(loaded.projectTrusted).toBe(false)
     expect(loaded.ignored).toEqual([
       "opencode.json: theme, provider",
-      "tackle.json: model, modle, provider, agent",
+      "tackle.json: model, modle, provider, agent, rules that allow",
     ])
     expect(loaded.warnings).toEqual([])
   })
@@ -484,6 +493,29 @@ describe("a project that is not trusted", () => {
       ["a.md", "docs/**/*.md", ".cursor/rules/*.mdc"].map((name) => join(place.project, name)),
     )
     expect(loaded.ignored).toContain("tackle.json: some instructions")
+  })
+
+  test("keeps the rules of the files that are trusted when another changes, and that one still tightens", async () => {
+    place.write("project/opencode.json", { permission: { bash: "allow", c: "allow" } })
+    place.write("project/tackle.json", { permission: { bash: { "rm *": "deny" }, edit: "allow" } })
+    const trusted = (items: readonly TrustItem[]) => ({
+      changed: items.filter(({ path }) => path === "tackle.json"),
+    })
+    const { permission, projectTrusted } = await place.load({ trusted })
+    expect(projectTrusted).toBe(false)
+    expect(brief(permission.project)).toEqual(["bash * allow", "c * allow"])
+    expect(brief(permission.untrusted)).toEqual(["bash rm * deny", "edit * allow"])
+  })
+
+  test("cannot write into the line that names what does not count, nor make it endless", async () => {
+    const keys = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`k${index}`, 1]))
+    place.write("project/opencode.json", { "\ntackle: trusted\u001b[2J\u202e": 1, ...keys })
+    place.write("project/tackle.json", { ["x".repeat(5000)]: 1 })
+    const [first = "", second = ""] = (await place.load({ trusted: false })).ignored
+    expect(first).toMatch(
+      /^opencode\.json: <U\+000A>tackle: trusted<U\+001B>\[2J<U\+202E>, k0, .*, 981 more$/,
+    )
+    expect(second.length).toBeLessThan(200)
   })
 
   test("cannot make an action out of a variable", async () => {

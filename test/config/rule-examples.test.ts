@@ -90,7 +90,7 @@ test("a pattern's object needs an action and has no other keys", async () => {
 
 test("an untrusted project cannot stop the start by an example", async () => {
   place.write("project/tackle.json", gitRule({ deny: ["git push"] }))
-  expect((await place.load({ trusted: false })).permission.project).toHaveLength(1)
+  expect((await place.load({ trusted: false })).permission.untrusted).toHaveLength(1)
   expect(await failure()).toContain("examples.deny[0]")
 })
 

@@ -61,13 +61,26 @@ describe("trust", () => {
     },
   )
 
-  test("trust is for exactly the items at hand, and for none it ends", () => {
+  test("trust in further items leaves that in others, until it is revoked", () => {
     const trust = openTrust(file)
-    trust.trust("/w", [config, tool])
+    trust.trust("/w", [config])
+    trust.trust("/other", [config])
     trust.trust("/w", [tool])
-    expect(trust.isTrusted("/w", [config]).trusted).toBe(false)
-    trust.trust("/w", [])
-    expect(trust.isTrusted("/w", [tool]).trusted).toBe(false)
+    expect(trust.isTrusted("/w", [config, tool]).trusted).toBe(true)
+    trust.trust("/w", [{ ...tool, hash: "later" }])
+    expect(trust.isTrusted("/w", [config, tool]).changed).toEqual([tool])
+    trust.revoke("/w")
+    expect(openTrust(file).isTrusted("/w", [config, tool]).changed).toEqual([config, tool])
+    expect(openTrust(file).isTrusted("/other", [config]).trusted).toBe(true)
+  })
+
+  test("a person is told what is new and what is another than they trusted", () => {
+    const trust = openTrust(file)
+    trust.trust("/w", [config])
+    expect(trust.state("/w", config)).toBe("trusted")
+    expect(trust.state("/w", { ...config, hash: "other" })).toBe("changed")
+    expect(trust.state("/w", tool)).toBe("new")
+    expect(trust.state("/nested", config)).toBe("new")
   })
 
   test("an item whose content could not be read is never trusted", () => {
@@ -173,6 +186,7 @@ describe("trust items", () => {
     truncateSync(join(root, ".tackle/tool/giant.ts"), 100 * 1024 ** 3)
     symlinkSync("loop.ts", join(root, ".tackle/tool/loop.ts"))
     symlinkSync("/dev/zero", join(root, ".tackle/tool/zero.ts"))
-    expect(collect()).toEqual([{ kind: "tool", path: ".tackle/tool/giant.ts", hash: "" }])
+    expect(collect()).toMatchObject([{ kind: "tool", path: ".tackle/tool/giant.ts", hash: "" }])
+    expect(collect()[0]?.contents.size).toBe(0)
   })
 })

@@ -29,6 +29,11 @@ test("nothing to hide costs nothing", () => {
   expect(createSecretMask([{ name: "TINY", value: "yes" }])).toBeUndefined()
 })
 
+test("a value is hidden within JSON too", () => {
+  const mask = createSecretMask([{ name: "KEY", value: 'a"b\\c\nd-long' }])
+  expect(mask?.text(JSON.stringify({ is: 'a"b\\c\nd-long' }))).toBe('{"is":"[secret KEY]"}')
+})
+
 const word = fc.constantFrom("hunter2-and-more", "hunter2-", "hunter2", "hunter", "2-and", "ü", "\n", "x")
 
 test("output in pieces is masked as the whole would be, wherever it is cut", () => {
@@ -65,4 +70,22 @@ test("a spill file holds no secret, and all else", async () => {
   file.close()
   expect(await readFile(file.path, "utf8")).toBe("begin [secret LONG] end")
   await rm(directory, { recursive: true })
+})
+
+test("text that grows shows no piece of a secret, and in the end all that the whole would show", () => {
+  const mask = createSecretMask(secrets)
+  if (!mask) throw new Error("there is something to mask")
+  fc.assert(
+    fc.property(fc.array(word, { maxLength: 20 }), fc.nat(6), (words, size) => {
+      const text = words.join("")
+      let seen = ""
+      let held = ""
+      for (let from = 0; from < text.length; from += size + 1) {
+        const next = mask.split(held + text.slice(from, from + size + 1))
+        seen += next.shown
+        held = next.held
+      }
+      expect(seen + mask.text(held)).toBe(mask.text(text))
+    }),
+  )
 })

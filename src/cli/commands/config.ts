@@ -1,4 +1,5 @@
 import { configJsonSchema } from "../../config/schema.ts"
+import { wholeName } from "../../config/shown-name.ts"
 import { defaultRules } from "../../permission/defaults.ts"
 import type { Rule } from "../../schema/permission.ts"
 import { isRecord } from "../../util/json.ts"
@@ -11,14 +12,15 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
   const place = await openPlace(flags)
   const { config: loaded } = place
   const { files, permission, agentPermission, projectTrusted, ignored } = loaded
-  const config = masked(loaded.config)
-  const rules = { defaults: defaultRules(), ...permission, agents: agentPermission }
+  const config = place.hide(masked(loaded.config))
+  const untrusted = permission.untrusted.map((rule) => ({ ...rule, ...standing(rule) }))
+  const rules = { defaults: defaultRules(), ...permission, untrusted, agents: agentPermission }
   const shadowed = shadowedConfigRules(place)
   if (flags.format === "json")
     return printJson({ files, projectTrusted, ignored, config, permission: rules, shadowed })
 
   printLine(files.length === 0 ? "No config files." : "Files, the later ones over the earlier:")
-  for (const { path, kind, scope } of files) printLine(`  ${path} (${kind}, ${scope})`)
+  for (const { path, kind, scope } of files) printLine(`  ${wholeName(path)} (${kind}, ${scope})`)
   if (ignored.length > 0) printLine(`Not counted, since this project is not trusted: ${ignored.join("; ")}`)
   if (isRecord(config) && Object.keys(config).length > 0) printLine(`\n${JSON.stringify(config, null, 2)}`)
   printLine("\nRules, the last that matches decides:")
@@ -27,11 +29,14 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
     ...rules.defaults,
     ...permission.user,
     ...permission.project,
+    ...permission.untrusted,
     ...permission.environment,
     ...agents,
   ]) {
     const by = shadowed.find((entry) => entry.rule === rule)?.by
-    printLine(`  ${describeRule(rule)}${by ? `   never decides: ${placeOfRule(by)} does` : ""}`)
+    const { reason } = permission.untrusted.includes(rule) ? standing(rule) : {}
+    const note = reason ?? (by ? `never decides: ${placeOfRule(by)} does` : undefined)
+    printLine(`  ${describeRule(rule)}${note === undefined ? "" : `   ${note}`}`)
   }
 }
 
@@ -40,9 +45,16 @@ export async function showSchema(): Promise<void> {
   printLine(JSON.stringify(configJsonSchema(), null, 2))
 }
 
+/** What becomes of a rule in a project's file that is not trusted. */
+function standing({ action }: Rule): { counts: boolean; reason?: string } {
+  if (action !== "allow") return { counts: true }
+  return { counts: false, reason: "does not count: the file is not trusted, so it may only tighten" }
+}
+
 function describeRule(rule: Rule): string {
   const place = placeOfRule(rule)
-  return `${rule.action.padEnd(5)} ${rule.permission}: ${rule.pattern}${place === "" ? "" : `   (${place})`}`
+  const what = `${wholeName(rule.permission)}: ${wholeName(rule.pattern)}`
+  return `${rule.action.padEnd(5)} ${what}${place === "" ? "" : `   (${wholeName(place)})`}`
 }
 
 const secretKey = /key|token|secret|password|authorization|headers/i

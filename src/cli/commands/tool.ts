@@ -4,6 +4,7 @@ import { UsageError } from "../../util/errors.ts"
 import { answerRequests } from "../answer.ts"
 import { canAskHere, clientCanAsk } from "../client.ts"
 import { exitCode } from "../exit.ts"
+import { warn } from "../notice.ts"
 import { printJson, printLine } from "../print.ts"
 import { type FormatFlags, openPlace, openTackle, type PlaceFlags, type RuleFlags } from "../setup.ts"
 import { oneLine } from "../view/visible.ts"
@@ -72,7 +73,7 @@ export async function callTool(id: string, input: string, flags: ToolCallFlags):
     process.exitCode = controller.signal.aborted ? exitCode.interrupted : codeOf(state)
     if (flags.format === "json") return printJson({ tool: id, ...state })
     if (state.status === "completed") printLine(state.output)
-    else process.stderr.write(`tackle: ${state.error}\n`)
+    else warn(state.error)
   } finally {
     for (const name of ["SIGINT", "SIGTERM"] as const) process.off(name, onSignal)
     await tackle.close()

@@ -14,7 +14,7 @@ export async function trustProject(flags: TrustFlags): Promise<void> {
   const place = await openPlace({ ...flags, trust: false })
   const { trust, worktree, untrusted } = place
   if (flags.revoke) {
-    trust.trust(worktree, [])
+    trust.revoke(worktree)
     return printLine(`${worktree} is not trusted any more.`)
   }
   const items = projectTrustItems(place)

@@ -1,0 +1,66 @@
+import type { Message } from "../schema/message.ts"
+import type { Part } from "../schema/part.ts"
+import type { Session } from "../schema/session.ts"
+import type { Change, Store } from "../store/store.ts"
+import type { SecretMask } from "../tool/secrets.ts"
+
+/**
+ * The store with every secret hidden in what people and models said and what calls did, on the way in and, for what was
+ * written before somebody named the secret, on the way out. Ids, paths of sessions and the patterns of grants stay as
+ * they are: they have to match.
+ */
+export function maskStore(store: Store, mask: SecretMask): Store {
+  return {
+    commit: (changes) => store.commit(changes.map((change) => maskChange(change, mask))),
+    async session(id) {
+      const session = await store.session(id)
+      return session && maskSession(session, mask)
+    },
+    sessions: async (filter) => (await store.sessions(filter)).map((session) => maskSession(session, mask)),
+    deleteSession: (id) => store.deleteSession(id),
+    async messages(sessionID, page) {
+      const stored = await store.messages(sessionID, page)
+      return stored.map(({ message, parts }) => ({
+        message: maskMessage(message, mask),
+        parts: parts.map((part) => maskPart(part, mask)),
+      }))
+    },
+    todos: async (sessionID) => mask.value(await store.todos(sessionID)),
+    grants: (scope) => store.grants(scope),
+    close: () => store.close(),
+  }
+}
+
+function maskChange(change: Change, mask: SecretMask): Change {
+  switch (change.kind) {
+    case "session":
+      return { ...change, session: maskSession(change.session, mask) }
+    case "message":
+      return { ...change, message: maskMessage(change.message, mask) }
+    case "part":
+      return { ...change, part: maskPart(change.part, mask) }
+    case "todos":
+      return { ...change, todos: mask.value(change.todos) }
+    default:
+      return change
+  }
+}
+
+function maskSession(session: Session, mask: SecretMask): Session {
+  return { ...session, title: mask.text(session.title) }
+}
+
+/** The names of its agent and model have to match too. */
+function maskMessage(message: Message, mask: SecretMask): Message {
+  return message.role === "user" || message.error === undefined
+    ? message
+    : { ...message, error: mask.value(message.error) }
+}
+
+function maskPart(part: Part, mask: SecretMask): Part {
+  const masked = mask.value(part)
+  if (masked.type !== "reasoning" || part.type !== "reasoning" || masked.text === part.text) return masked
+  // The provider's signature is for the words as they were; with others it would refuse the whole session.
+  const { metadata: _, ...unsigned } = masked
+  return unsigned
+}

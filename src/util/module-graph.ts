@@ -1,0 +1,121 @@
+import { createHash } from "node:crypto"
+import { readFileSync } from "node:fs"
+import { type LoadHookSync, type ResolveHookSync, registerHooks } from "node:module"
+import { extname } from "node:path"
+import { fileURLToPath, pathToFileURL } from "node:url"
+import { errorMessage, TackleError } from "./errors.ts"
+
+/** sha256 in hex of the files that a module may consist of, by their real paths. */
+export type PinnedFiles = ReadonlyMap<string, string>
+
+/** A module of the user with all that it imports beside it, now or later. */
+export interface ModuleGraph {
+  /** Names that it may import without having them installed, with the URL of each. */
+  aliases: Readonly<Record<string, string>>
+  /**
+   * Each file is read once, its bytes are held against its hash, and these bytes run. A file with other content, or one
+   * that is imported by its path and not listed, is an {@link UnpinnedFileError}. Packages are not held against anything.
+   */
+  pinned?: PinnedFiles
+  /** Makes a CommonJS module of a TypeScript one. Without it Node strips the types. */
+  transform?: (source: string, path: string) => string
+}
+
+/** A file is not what was pinned, or was not pinned at all. */
+export class UnpinnedFileError extends TackleError {
+  constructor(path: string, why: string) {
+    super(`${path} ${why}`, { code: "module.unpinned", recoverable: false })
+  }
+}
+
+const graphs = new Map<string, ModuleGraph>()
+/** CommonJS modules know each other by path alone: the mark of the graph that each belongs to. */
+const marksOfPaths = new Map<string, string>()
+let installed = false
+
+/**
+ * The URL that imports `path` as the beginning of a graph. Two graphs of one mark are one: the second import gets the
+ * modules of the first.
+ */
+export function openModuleGraph(path: string, mark: string, graph: ModuleGraph): string {
+  if (!installed) registerHooks({ resolve, load })
+  installed = true
+  graphs.set(mark, graph)
+  const url = pathToFileURL(path)
+  url.searchParams.set("tackle", mark)
+  return url.href
+}
+
+/** Files that a module of a graph imports by path belong to it too, and carry its mark in their URL. */
+const resolve: ResolveHookSync = (specifier, context, next) => {
+  const { parentURL } = context
+  const inUrl = markOf(parentURL)
+  const mark = inUrl ?? marksOfPaths.get(pathOf(parentURL) ?? "")
+  const graph = graphs.get(mark ?? "")
+  if (mark === undefined || !graph) return next(specifier, context)
+  const alias = graph.aliases[specifier]
+  if (alias !== undefined) return { url: alias, shortCircuit: true }
+  const resolved = next(specifier, context)
+  const path = pathOf(resolved.url)
+  if (!isPath(specifier) || path === undefined) return resolved
+  if (graph.pinned && !graph.pinned.has(path)) {
+    throw new UnpinnedFileError(
+      path,
+      `is imported by ${pathOf(parentURL)}, but trust in that does not cover it.`,
+    )
+  }
+  if (inUrl !== undefined)
+    return { ...resolved, url: `${resolved.url.replace(/[?#].*$/, "")}?tackle=${mark}` }
+  marksOfPaths.set(path, mark)
+  return resolved
+}
+
+const load: LoadHookSync = (url, context, next) => {
+  const path = pathOf(url)
+  const mark = markOf(url) ?? marksOfPaths.get(path ?? "")
+  const graph = graphs.get(mark ?? "")
+  if (path === undefined || mark === undefined || !graph) return next(url, context)
+  const { pinned, transform } = graph
+  const isTypeScript = /\.m?ts$/.test(path)
+  if (!pinned && !(transform && isTypeScript)) {
+    marksOfPaths.set(path, mark)
+    return next(url, context)
+  }
+  const bytes = pinned ? readPinned(path, pinned) : readFileSync(path)
+  marksOfPaths.set(path, mark)
+  if (isTypeScript && transform)
+    return { format: "commonjs", source: transform(bytes.toString(), path), shortCircuit: true }
+  const format = isTypeScript ? "module-typescript" : (formats[extname(path)] ?? next(url, context).format)
+  return { format, source: bytes, shortCircuit: true }
+}
+
+const formats: Readonly<Record<string, string>> = { ".mjs": "module", ".cjs": "commonjs", ".json": "json" }
+
+/** Compiled code would be read once more, by the system. */
+const readable = /\.(?:[mc]?js|m?ts|json)$/
+
+function readPinned(path: string, pinned: PinnedFiles): Buffer {
+  if (!readable.test(path)) throw new UnpinnedFileError(path, "is neither JavaScript, TypeScript nor JSON.")
+  let bytes: Buffer
+  try {
+    bytes = readFileSync(path)
+  } catch (error) {
+    throw new UnpinnedFileError(path, `cannot be read: ${errorMessage(error)}`)
+  }
+  const hash = createHash("sha256").update(bytes).digest("hex")
+  if (pinned.get(path) === hash) return bytes
+  throw new UnpinnedFileError(path, "is not what was trusted: it has changed since. It was not run.")
+}
+
+/** True for what names a file and not a package; `#name` is what a package.json makes of it. */
+function isPath(specifier: string): boolean {
+  return /^(?:\.{0,2}\/|\.{1,2}$|file:|#)/i.test(specifier)
+}
+
+function markOf(url: string | undefined): string | undefined {
+  return url === undefined ? undefined : /\?tackle=([^&#]*)$/.exec(url)?.[1]
+}
+
+function pathOf(url: string | undefined): string | undefined {
+  return url?.startsWith("file:") ? fileURLToPath(url) : undefined
+}

@@ -1,0 +1,116 @@
+import { readdir, readFile } from "node:fs/promises"
+import { join } from "node:path"
+import { expect, test } from "vitest"
+import type { TackleEvent } from "../../src/event/events.ts"
+import { createMachine, eventsOf, type Machine, only } from "./run-tackle.ts"
+
+const token = 'tok-"quoted"-0123456789'
+const env = { DEPLOY_TOKEN: token }
+
+/** Every file below a directory in one text. */
+async function everythingIn(directory: string): Promise<string> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  return (await Promise.all(files.map((file) => readFile(file, "latin1")))).join("\n")
+}
+
+function leaks(text: string): boolean {
+  return (
+    text.includes(token) || text.includes(JSON.stringify(token).slice(1, -1)) || text.includes("0123456789")
+  )
+}
+
+/** Text as it comes from the stream, with the deltas of each part put together. */
+function streamed(events: readonly TackleEvent[]): string {
+  const texts = new Map<string, string>()
+  for (const { partID, delta } of only(events, "part.delta"))
+    texts.set(partID, (texts.get(partID) ?? "") + delta)
+  return [...texts.values()].join("\n")
+}
+
+function machineThatLeaks(): Promise<Machine> {
+  const command = `curl -H 'Authorization: ${token}' http://127.0.0.1:9/`
+  return createMachine({
+    config: { secrets: ["DEPLOY_TOKEN"] },
+    script: ({ body }) =>
+      body.messages.some(({ role }) => role === "tool")
+        ? { text: `I used ${token} and it failed.`, pieceSize: 8, pieceDelayMs: 40 }
+        : {
+            reasoning: `The token is ${token}.`,
+            calls: [
+              { name: "bash", arguments: { command, description: `Send ${token}` } },
+              { name: "write", arguments: { filePath: "token.env.txt", content: `TOKEN=${token}\n` } },
+              { name: "todowrite", arguments: { todos: [{ id: "1", content: token, status: "pending" }] } },
+            ],
+          },
+  })
+}
+
+test("the value of a secret is in no event, question, log line, stored part or export of a run", async () => {
+  const machine = await machineThatLeaks()
+  const run = await machine.run(["run", "--format", "json", "--verbose", `deploy with ${token}, please`], {
+    env,
+  })
+  const events = eventsOf(run)
+  const asked = only(events, "permission.asked").map(({ request }) => request)
+  expect(asked.map(({ permission }) => permission)).toEqual(expect.arrayContaining(["bash", "edit"]))
+  expect(JSON.stringify(asked)).toContain("[secret DEPLOY_TOKEN]")
+  expect(asked.find(({ permission }) => permission === "bash")?.metadata.command).toBe(
+    "curl -H 'Authorization: [secret DEPLOY_TOKEN]' http://127.0.0.1:9/",
+  )
+  expect(leaks(run.stdout)).toBe(false)
+  expect(leaks(run.stderr)).toBe(false)
+  expect(streamed(events)).toContain("I used [secret DEPLOY_TOKEN] and it failed.")
+  expect(leaks(streamed(events))).toBe(false)
+  expect(leaks(await everythingIn(machine.data))).toBe(false)
+
+  const shown = await Promise.all([
+    machine.run(["session", "list"]),
+    machine.run(["session", "show"]),
+    machine.run(["session", "show", "--format", "json"]),
+    machine.run(["session", "export", events[0]?.sessionID ?? ""]),
+  ])
+  for (const { code, stdout } of shown) {
+    expect(code).toBe(0)
+    expect(stdout).toContain("[secret DEPLOY_TOKEN]")
+    expect(leaks(stdout)).toBe(false)
+  }
+  // What runs is what was asked for: the model's own words reach the program whole.
+  expect(JSON.stringify(machine.server.requests[0]?.body.messages)).toContain(
+    JSON.stringify(token).slice(1, -1),
+  )
+})
+
+test("a call without a model hides it too, and what runs has the value", async () => {
+  const machine = await createMachine({
+    config: { secrets: ["DEPLOY_TOKEN"], pass_environment: ["DEPLOY_TOKEN"] },
+  })
+  const command = `test '${token}' = "$DEPLOY_TOKEN" && echo same; echo '${token}'`
+  const call = (...flags: string[]) =>
+    machine.run(["tool", "call", "bash", JSON.stringify({ command, description: "x" }), ...flags], { env })
+  const [text, json, refused] = await Promise.all([
+    call("--auto"),
+    call("--auto", "--format", "json"),
+    call("--deny", "bash", "--format", "json"),
+  ])
+  expect(text.stdout).toEqual(expect.stringMatching(/^same\n\[secret DEPLOY_TOKEN\]\n/))
+  expect(JSON.parse(json.stdout)).toMatchObject({ status: "completed" })
+  expect(JSON.parse(refused.stdout)).toMatchObject({ status: "error" })
+  for (const { stdout, stderr } of [text, json, refused]) expect(leaks(stdout + stderr)).toBe(false)
+})
+
+test("a secret that was named only later is not shown out of an older session either", async () => {
+  const machine = await machineThatLeaks()
+  const { TACKLE_CONFIG_CONTENT: content = "" } = machine.env
+  const later = { ...env, TACKLE_CONFIG_CONTENT: content.replace('"DEPLOY_TOKEN"', '"OTHER"') }
+  await machine.run(["run", "--format", "json", `deploy with ${token}`], { env: later })
+  expect(leaks((await machine.run(["session", "show"], { env: later })).stdout)).toBe(true)
+  expect(leaks((await machine.run(["session", "show", "--format", "json"], { env })).stdout)).toBe(false)
+})
+
+test("nothing is remembered by a rule that would have to hold a secret", async () => {
+  const machine = await machineThatLeaks()
+  const run = await machine.run(["run", "--format", "json", "deploy"], { env })
+  for (const { request } of only(eventsOf(run), "permission.asked"))
+    expect(request.always.some((pattern) => pattern.includes("[secret"))).toBe(false)
+})

@@ -1,0 +1,102 @@
+import { existsSync } from "node:fs"
+import { expect, test } from "vitest"
+import { createMachine } from "./run-tackle.ts"
+
+const says = (expression: string, before = "") =>
+  `${before}\nexport default { description: "Says something.", args: {}, execute: async () => String(${expression}) }\n`
+
+const call = ["tool", "call", "--auto"] as const
+
+test("what runs are the bytes that were hashed: a file that is exchanged after that is not run", async () => {
+  const machine = await createMachine()
+  const marker = machine.project.path("ran")
+  const evil = says(
+    "1",
+    `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(marker)}, "")`,
+  )
+  const target = JSON.stringify(machine.project.path(".tackle/tool/second.ts"))
+  await machine.project.write(".tackle/tool/second.ts", says('"as trusted"'))
+  // The first tool is loaded when all have been hashed, and before the second is loaded.
+  await machine.project.write(
+    ".tackle/tool/first.ts",
+    says(
+      '"first"',
+      `import { writeFileSync } from "node:fs"; if (process.env.SWAP) writeFileSync(${target}, ${JSON.stringify(evil)})`,
+    ),
+  )
+  expect((await machine.run(["trust", "--yes"])).code).toBe(0)
+  expect((await machine.run([...call, "second", "{}"])).stdout).toBe("as trusted\n")
+  const swapped = await machine.run([...call, "second", "{}"], { env: { SWAP: "1" } })
+  expect(swapped.stderr).toMatch(
+    /second\.ts is not what was trusted: it has changed since\. It was not run\./,
+  )
+  expect(swapped.code).not.toBe(0)
+  await machine.project.write(".tackle/tool/second.ts", says('"as trusted"'))
+  const once = await machine.run([...call, "--trust", "second", "{}"], { env: { SWAP: "1" } })
+  expect(once.stderr).toContain("is not what was trusted")
+  expect(existsSync(marker)).toBe(false)
+})
+
+test("everything that a tool imports by path runs as it was hashed: helpers, siblings, CommonJS, enums", async () => {
+  const machine = await createMachine({
+    files: {
+      ".tackle/tool/lib/deep/helper.ts": 'export const helper: string = "helper"\n',
+      ".tackle/tool/lib/late.ts": 'export const late = "late"\n',
+      ".tackle/tool/lib/data.json": '{ "name": "data" }',
+      ".tackle/tool/lib/common.cjs": 'module.exports = { name: require("./more.cjs").name }\n',
+      ".tackle/tool/lib/more.cjs": 'exports.name = "common"\n',
+      ".tackle/tool/lib/mood.ts":
+        'import { helper } from "./deep/helper.ts"\nexport enum Mood { Good = "good" }\nexport const who = helper\n',
+      ".tackle/tool/all.ts": says(
+        "[helper, data.name, common.name, other.description].join()",
+        [
+          'import { helper } from "./lib/deep/helper.ts"',
+          'import data from "./lib/data.json" with { type: "json" }',
+          'import common from "./lib/common.cjs"',
+          'import other from "./other.ts"',
+        ].join("\n"),
+      ),
+      ".tackle/tool/other.ts": says('"other"'),
+      ".tackle/tool/moody.ts": says("Mood.Good + who", 'import { Mood, who } from "./lib/mood.ts"'),
+      ".tackle/tool/later.ts": says(
+        '(await import("./lib/late.ts")).late',
+        'import { writeFileSync } from "node:fs"; if (process.env.SWAP) writeFileSync(import.meta.dirname + "/lib/late.ts", "export const late = 1")',
+      ),
+      ".tackle/tool/requires.js":
+        'const { name } = require("./lib/common.cjs"); module.exports = { description: "x", args: {}, execute: async () => name }\n',
+    },
+  })
+  await machine.run(["trust", "--yes"])
+  const outputs = ["all", "moody", "later", "requires"].map((id) => machine.run([...call, id, "{}"]))
+  expect((await Promise.all(outputs)).map(({ stdout, stderr }) => stdout + stderr)).toEqual([
+    "helper,data,common,Says something.\n",
+    "goodhelper\n",
+    "late\n",
+    "common\n",
+  ])
+  const late = await machine.run([...call, "later", "{}"], { env: { SWAP: "1" } })
+  expect(late).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("late.ts is not what was trusted"),
+  })
+})
+
+test("what lies outside the tool folders is not covered by trust, and is not run", async () => {
+  const machine = await createMachine({
+    files: {
+      "src/lib.ts": 'export const lib = "lib"\n',
+      "src/lib.cjs": 'exports.lib = "lib"\n',
+      ".tackle/tool/up.ts": says("lib", 'import { lib } from "../../src/lib.ts"'),
+      ".tackle/tool/old.js":
+        'const { lib } = require("../../src/lib.cjs"); module.exports = { description: "x", args: {}, execute: async () => lib }\n',
+      ".tackle/tool/fine.ts": says('"fine"'),
+    },
+  })
+  const { symlink } = await import("node:fs/promises")
+  await symlink("../../../src", machine.project.path(".tackle/tool/linked"))
+  await machine.run(["trust", "--yes"])
+  const run = await machine.run([...call, "fine", "{}"])
+  expect(run.stdout).toBe("fine\n")
+  expect(run.stderr).toMatch(/src\/lib\.ts is imported by \S*up\.ts, but trust in that does not cover it/)
+  expect(run.stderr).toMatch(/src\/lib\.cjs is imported by \S*old\.js, but trust in that does not cover it/)
+})
