@@ -516,7 +516,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     await grants.load(session)
     const policy = () => policyOf(session, agent)
     const spillDirectory = join(services.spillRoot, session.id)
-    const lacking = lackingIn()
+    const lacking: Record<string, string> = { ...lackingIn(), task: "subagents work only within a session (tackle run)" }
     const toolScope = {
       agent: agent.name,
       policy: policy(),
