@@ -63,6 +63,7 @@ import type { Info, OutputLimits } from "./tool/tool.ts"
 import { errorMessage, UsageError } from "./util/errors.ts"
 import { newId } from "./util/id.ts"
 import { type ModuleAliases, resolveFrom } from "./util/load-module.ts"
+import { realPath } from "./util/paths.ts"
 import { identifyProcess } from "./util/process-identity.ts"
 
 /** What an engine is made of. Only `directory` is needed; nothing is read from files but what is named here. */
@@ -238,9 +239,11 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     options.onFault ?? ((message, error) => console.error(`tackle: ${message}: ${errorMessage(error)}`))
 
   const credentials = createCredentials({ environment, authFile: join(dataDirectory, "auth.json") })
-  const { providers, secrets, search } = options
+  const { providers, secrets } = options
   const stored = await credentials.stored()
-  const mask = createSecretMask(knownSecrets({ environment, providers, secrets, search, stored }))
+  const mask = createSecretMask(
+    knownSecrets({ environment, providers, secrets, search: options.search, stored }),
+  )
   const hide = <T>(value: T): T => mask?.value(value) ?? value
 
   const bus = createBus((error) => onFault("a subscriber threw", error), hide)
@@ -268,9 +271,21 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       join(dataDirectory, name),
     ),
   })
+  const planRoot = join(dataDirectory, "plan")
+  const search = chooseSearch(environment, options.search)
+  const features = readFeatures({
+    environment,
+    experimental: options.experimental ?? {},
+    search: search.configured,
+  })
   const registry = await contain(
     () =>
-      openRegistry(options, environment, { sandboxed: sandbox.present, task: { subagents: subagentsOf } }),
+      openRegistry(options, {
+        bash: { ...commandOptions(options, environment), sandboxed: sandbox.present },
+        task: { subagents: subagentsOf },
+        features,
+        search: search.backend,
+      }),
     (error) => onFault("an error escaped the file of a tool", error),
   )
   // The last thing that can fail, so that nothing is left open.
@@ -308,19 +323,27 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   }
 
   function ownPolicy(session: { id: string; worktree: string }, agent: Agent): Policy {
+    const plan = agent.plans ? planRules(planFileOf(session)) : []
     const configured: readonly Layer[] = options.layers ?? [
       { name: "user", rules: rulesFromObject(options.permission ?? {}, { file: "createTackle" }) },
     ]
     const flags = configured.filter((layer) => layer.name === "flags")
     const layers: Layer[] = [
-      { name: "defaults", rules: defaultRules() },
+      { name: "defaults", rules: [...defaultRules(), ...plan] },
       ...configured.filter((layer) => layer.name !== "flags"),
       { name: "agent", rules: agent.permission },
       ...flags,
       { name: "grants", rules: grants.rules(session) },
     ]
-    const ceiling = [...(agent.ceiling ?? []), ...(agent.sandbox && !sandbox.present ? withoutSandbox : [])]
+    const bans = agent.sandbox && !sandbox.present ? withoutSandbox : []
+    const ceiling = [...(agent.ceiling ?? []), ...bans, ...plan]
     return ceiling.length > 0 ? { layers, ceiling } : { layers }
+  }
+
+  /** Beside the sessions' outputs and not in the project, of which planning changes nothing. */
+  function planFileOf({ id, parentID }: { id: string; parentID?: string }): string | undefined {
+    const planned = features.experimental.has("plan_mode") && parentID === undefined
+    return planned ? join(realPath(planRoot), id, "plan.md") : undefined
   }
 
   /** Where there is none at all, an agent that needs one has no commands but those its configuration lifts the ban on. */
@@ -355,14 +378,26 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       .sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
-  /** Tools that cannot work where the session is. */
-  function lackingIn(session?: Session): Record<string, string> {
+  /** Tools that cannot work for the agent where the session is. */
+  function lackingIn(agent: Agent, session?: Session): Record<string, string> {
     const { depth } = subagentLimits
     const reasons: Record<string, string> = {}
     if (session && lineage.above(session).length >= depth)
       reasons.task = `subagents may go no deeper than ${depth} (subagent.depth)`
-    if (!(options.questions ?? answerers.size > 0)) reasons.question = "nobody is there to answer"
+    const silent = (options.questions ?? answerers.size > 0) ? undefined : "nobody is there to answer"
+    if (silent !== undefined) reasons.question = silent
+    if (!features.experimental.has("plan_mode")) return reasons
+    const fixed =
+      silent ?? (session?.parentID === undefined ? undefined : "a subagent does not change its mode")
+    const enter = fixed ?? (agent.plans ? "the session is in plan mode" : missing("plan"))
+    const exit = fixed ?? (agent.plans ? missing("build") : "the session is not in plan mode")
+    if (enter !== undefined) reasons.plan_enter = enter
+    if (exit !== undefined) reasons.plan_exit = exit
     return reasons
+  }
+
+  function missing(name: string): string | undefined {
+    return agents.has(name) ? undefined : `the agent ${name} is switched off`
   }
 
   async function modelNamed(choice: TackleOptions["model"]): Promise<Model> {
@@ -414,6 +449,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     },
     questions,
     lacking: lackingIn,
+    planFile: planFileOf,
     agent: agentNamed,
     model: modelFor,
     instructions: options.instructions ?? [],
@@ -488,7 +524,8 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       await assertNotHeld(store, id, services.holder)
       for (const handle of family) handles.delete(handle.id)
       const deleted = await store.deleteSession(id)
-      if (deleted) await rm(join(services.spillRoot, id), { recursive: true, force: true })
+      const kept = deleted ? [services.spillRoot, planRoot] : []
+      for (const root of kept) await rm(join(root, id), { recursive: true, force: true })
       return deleted
     },
     async export(id, { sanitize = false } = {}) {
@@ -555,14 +592,14 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     await grants.load(session)
     const policy = () => policyOf(session, agent)
     const spillDirectory = join(services.spillRoot, session.id)
-    const lacking = lackingIn()
+    const lacking = { ...lackingIn(agent), ...onlyInSessions }
     const toolScope = {
       agent: agent.name,
       policy: policy(),
       lacking,
     }
     const question: CallHost["question"] = (asked, caller, stop) =>
-      questions.ask({ sessionID: session.id, questions: asked, tool: caller }, stop)
+      questions.ask({ sessionID: session.id, ...asked, tool: caller }, stop)
     const offered = await registry.tools(toolScope)
     const call: Call = { callID: newId("prt"), tool, raw: input }
     const turn = newTurn()
@@ -635,7 +672,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       const chosen = model ?? (typeof options.model === "string" ? options.model : undefined)
       const ref = chosen === undefined ? { providerID: "", modelID: "" } : parseModelName(chosen)
       const policy = policyOf({ id: "", worktree }, agent)
-      return registry.list({ model: ref, agent: agent.name, policy, lacking: lackingIn() })
+      return registry.list({ model: ref, agent: agent.name, policy, lacking: lackingIn(agent) })
     },
     problems: () => registry.problems(),
     callTool,
@@ -649,6 +686,18 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       release()
     },
   }
+}
+
+/** What has nothing to work on where a tool is called by itself. */
+const onlyInSessions: Record<string, string> = Object.fromEntries(
+  ["task", "plan_enter", "plan_exit"].map((id) => [id, "it works only within a session (tackle run)"]),
+)
+
+/** The one file that an agent in plan mode may write, without a question. */
+function planRules(file: string | undefined): Ruleset {
+  return file === undefined
+    ? []
+    : [{ permission: "edit", pattern: file, action: "allow", source: { file: "the plan file" } }]
 }
 
 /** The bound of an agent whose commands need a sandbox, where there is none. */
@@ -696,26 +745,11 @@ async function openDefaultStore(dataDirectory: string): Promise<Store> {
   return openSqliteStore(join(dataDirectory, "tackle.db"))
 }
 
-async function openRegistry(
-  options: TackleOptions,
-  environment: Readonly<Record<string, string | undefined>>,
-  { sandboxed, task }: { sandboxed: boolean; task: BuiltinOptions["task"] },
-) {
+async function openRegistry(options: TackleOptions, surroundings: BuiltinOptions) {
   const files = options.toolFiles ?? []
   // Looking for what the files may import takes longer than all else here.
   const custom = await loadToolFiles(files, files.length > 0 ? toolAliases() : {})
-  const search = chooseSearch(environment, options.search)
-  const features = readFeatures({
-    environment,
-    experimental: options.experimental ?? {},
-    search: search.configured,
-  })
-  const builtin = builtinTools({
-    bash: { ...commandOptions(options, environment), sandboxed },
-    task,
-    features,
-    search: search.backend,
-  })
+  const builtin = builtinTools(surroundings)
   return createRegistry({
     tools: [
       ...builtin.map(fromBuiltin),

@@ -19,6 +19,8 @@ export interface Agent {
   ceiling?: Ruleset
   /** Its commands run in a sandbox or not at all, whatever the configuration says of others. */
   sandbox?: "require"
+  /** Its work is a plan: the session's plan file is the one file it may write, where there is plan mode. */
+  plans?: true
 }
 
 /** What a config may say of an agent. */

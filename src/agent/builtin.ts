@@ -36,6 +36,7 @@ export function builtinAgents(): Agent[] {
       permission: [],
       // A rule cannot tell which commands change nothing; a sandbox without a place to write can.
       sandbox: "require",
+      plans: true,
       ceiling: [rule("*", "allow"), rule("edit", "deny"), rule("sandbox_escape", "deny")],
     },
     {

@@ -10,6 +10,8 @@ import { grepTool } from "./grep.ts"
 import { invalidTool } from "./invalid.ts"
 import { jobTool } from "./job.ts"
 import { listTool } from "./list.ts"
+import { planEnterTool } from "./plan-enter.ts"
+import { planExitTool } from "./plan-exit.ts"
 import { questionTool } from "./question.ts"
 import { readTool } from "./read.ts"
 import { createTaskTool, type TaskOptions } from "./task.ts"
@@ -53,6 +55,8 @@ export function builtinTools({ bash, task, features, search }: BuiltinOptions): 
     todowriteTool,
     todoreadTool,
     questionTool,
+    planEnterTool,
+    planExitTool,
     batchTool,
     invalidTool,
   ]

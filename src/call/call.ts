@@ -3,16 +3,18 @@ import type { Permission, Scope } from "../permission/engine.ts"
 import type { OfferedTool } from "../registry/registry.ts"
 import type { ModelRef } from "../schema/message.ts"
 import type { CallReference } from "../schema/permission.ts"
-import type { Question, QuestionAnswers } from "../schema/question.ts"
+import type { Question, QuestionAnswers, QuestionDocument } from "../schema/question.ts"
 import type { ToolState, ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import type {
   FileLedger,
   JobCapability,
+  PlanCapability,
   SandboxCapability,
   SpawnRequest,
   SubagentResult,
   TodoCapability,
 } from "../tool/context.ts"
+import type { Handover } from "../tool/result.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 import type { OutputLimits } from "../tool/tool.ts"
 
@@ -46,6 +48,8 @@ export interface Turn {
   refused: Refusal[]
   /** Calls refused as a loop. The third ends the run. */
   loopRefusals: number
+  /** What a call of this step decided about the next one. No further call of the step runs. */
+  handover?: Handover
 }
 
 /** A turn in which nothing has happened yet. */
@@ -72,10 +76,11 @@ export interface CallHost {
   spawn?(request: SpawnRequest, caller: CallReference): Promise<SubagentResult>
   /** Asks the person for the call named. Absent where nobody could answer. */
   question?(
-    questions: Question[],
+    asked: { questions: Question[]; document?: QuestionDocument },
     caller: CallReference,
     signal: AbortSignal,
   ): Promise<QuestionAnswers | undefined>
+  plan?: PlanCapability
   /** Keeps calls that a call makes, before their first state. Without it they are not kept. */
   onNested?(parentCallID: string, calls: readonly Call[]): Promise<void>
   /** True for the calls that a call makes: they make none. */

@@ -14,6 +14,7 @@ import type { AskRequest, CallTools, ToolContext } from "../tool/context.ts"
 import { executeValidated, type RunOptions } from "../tool/run.ts"
 import { createSpillOpener } from "../tool/spill.ts"
 import { AbortedError, orAbort, TimeoutError, throwIfAborted } from "../util/abort.ts"
+import { TackleError } from "../util/errors.ts"
 import { canonicalJson, isRecord, plainRecord } from "../util/json.ts"
 import type { Call, CallHost, CallOutcome, PastCall } from "./call.ts"
 import { contain } from "./containment.ts"
@@ -61,6 +62,7 @@ export async function executeCall(
   if (callTools) ctx.call = callTools
 
   try {
+    assertStillAtWork(host)
     await askLoop(prepared, past, host)
     await askForThirdParty(prepared, host)
     throwIfAborted(host.signal)
@@ -77,6 +79,7 @@ export async function executeCall(
     )
     const result = hide(await settleOrAbort(work, limit.signal))
     prepared.past.result = digest(result.output)
+    if (result.handover && tool.source.kind === "builtin") host.turn.handover = result.handover
     last = complete(state, { ...result, metadata: { ...state.metadata, ...result.metadata } }, Date.now())
   } catch (error) {
     const failure = hide(settleFailure(error, { callID: call.callID, tool: tool.id, turn: host.turn }))
@@ -94,6 +97,15 @@ export async function executeCall(
 function runOptions({ limits, offered }: CallHost): RunOptions {
   const canDelegate = offered.has("task")
   return limits ? { limits, canDelegate } : { canDelegate }
+}
+
+/** What was called for one agent is not run once the session has gone over to another: other rules hold for it. */
+function assertStillAtWork({ turn: { handover } }: CallHost): void {
+  if (!handover) return
+  throw new TackleError(
+    `This call was not run: the session has gone over to the agent ${handover.agent}. Make it again if it is still needed.`,
+    { code: "call.handed-over", recoverable: true },
+  )
 }
 
 /** The same call again and again is a question to the person before it is an action. */
@@ -215,8 +227,11 @@ function createContext(
   if (spawn && tool.source.kind === "builtin")
     ctx.spawn = (request) => spawn(request, referenceTo(call, host))
   if (question)
-    ctx.question = (questions) =>
-      limit.outside(() => question(questions, referenceTo(call, host), limit.signal))
+    ctx.question = (questions, document) => {
+      const asked = document ? { questions, document } : { questions }
+      return limit.outside(() => question(asked, referenceTo(call, host), limit.signal))
+    }
+  if (host.plan) ctx.plan = host.plan
   if (host.extra) ctx.extra = host.extra
   return ctx
 }

@@ -1,5 +1,5 @@
 import { multiselect, select, text } from "@clack/prompts"
-import type { Question, QuestionAnswers, QuestionRequest } from "../schema/question.ts"
+import type { Question, QuestionAnswers, QuestionDocument, QuestionRequest } from "../schema/question.ts"
 import { question as put } from "./question.ts"
 import { style } from "./view/style.ts"
 import { visible } from "./view/visible.ts"
@@ -12,10 +12,11 @@ const other = 0
  * or the signal, throws `AbortedError`.
  */
 export async function askQuestions(
-  { questions, tool }: QuestionRequest,
+  { questions, document, tool }: QuestionRequest,
   signal: AbortSignal,
 ): Promise<QuestionAnswers | undefined> {
   if (tool?.parent) process.stderr.write(style.dim(`The subagent ${visible(tool.parent.agent)} asks:\n`))
+  if (document) process.stderr.write(`${showDocument(document)}\n`)
   const answers: QuestionAnswers = []
   for (const each of questions) {
     const answer = await askOne(each, signal)
@@ -23,6 +24,12 @@ export async function askQuestions(
     answers.push(answer)
   }
   return answers
+}
+
+/** The text between lines that say where it begins and ends. */
+function showDocument({ title, path, text }: QuestionDocument): string {
+  const head = style.dim(`── ${visible(title)} (${visible(path)})`)
+  return `${head}\n${visible(text)}\n${style.dim("──")}`
 }
 
 async function askOne(question: Question, signal: AbortSignal): Promise<string[] | undefined> {

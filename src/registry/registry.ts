@@ -114,7 +114,10 @@ export function createRegistry(options: {
     if (lacking !== undefined) return lacking
     if (!isOffered(scope.policy, permissionOf(id)))
       return `no rule could ever allow it for the agent ${scope.agent}`
-    return undefined
+    const served = serves[id]
+    return served !== undefined && ruledOut(served, scope) !== undefined
+      ? `it only serves ${served}, which is not offered`
+      : undefined
   }
 
   /** `against`: why it is not offered, as far as that is known before it is ready. */
@@ -176,6 +179,9 @@ const permissions: Readonly<Record<string, string>> = Object.assign(Object.creat
   todowrite: "todo",
   todoread: "todo",
 })
+
+/** Tools that have nothing to do without another one. */
+const serves: Readonly<Record<string, string>> = Object.assign(Object.create(null), { job: "bash" })
 
 /** A source in words, for lists and messages. */
 export function describeSource(source: ToolSource): string {

@@ -19,11 +19,16 @@ export const Question = z.object({
 })
 export type Question = z.infer<typeof Question>
 
+/** What the person reads before they answer, such as a plan. `path` is the file that holds it whole. */
+export const QuestionDocument = z.object({ title: z.string(), path: z.string(), text: z.string() })
+export type QuestionDocument = z.infer<typeof QuestionDocument>
+
 /** Questions that wait for a person. They are answered together. */
 export const QuestionRequest = z.object({
   id: z.string(),
   sessionID: z.string(),
   questions: z.array(Question),
+  document: QuestionDocument.optional(),
   tool: CallReference.optional(),
 })
 export type QuestionRequest = z.infer<typeof QuestionRequest>

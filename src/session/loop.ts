@@ -1,20 +1,20 @@
-import type { Agent } from "../agent/agent.ts"
 import { type CallHost, newTurn, type Turn } from "../call/call.ts"
 import { runCalls } from "../call/schedule.ts"
 import type { RunStatus } from "../event/events.ts"
 import { ProviderError } from "../model/errors.ts"
-import type { Model, ModelPrompt } from "../model/model.ts"
+import type { Model } from "../model/model.ts"
 import { type RetryLimits, retryDelay } from "../model/retry.ts"
 import { type StreamLimits, streamStep } from "../model/stream.ts"
-import type { OfferedTool } from "../registry/registry.ts"
 import type { AssistantMessage, MessageError, MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
+import type { Handover } from "../tool/result.ts"
 import { sleep, TimeoutError } from "../util/abort.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { noTokens, sumUsage } from "./cost.ts"
 import { type Processor, startStep } from "./processor.ts"
 import type { Recorder } from "./recorder.ts"
+import type { Worker } from "./worker.ts"
 
 /** Refused loops in one turn that end the run. */
 const loopRefusalLimit = 3
@@ -22,9 +22,9 @@ const loopRefusalLimit = 3
 /** What one prompt needs, resolved. */
 export interface LoopInput {
   session: Session
-  agent: Agent
+  /** Who begins. */
+  worker: Worker
   model: Model
-  tools: readonly OfferedTool[]
   user: UserMessage
   /** The session so far, the new user message last. The loop appends to it. */
   history: MessageWithParts[]
@@ -34,14 +34,10 @@ export interface LoopInput {
   limits: StreamLimits
   retry: RetryLimits
   recorder: Recorder
-  /** The history as the provider takes it. Cheap to call at every step. */
-  toPrompt(history: readonly MessageWithParts[]): ModelPrompt
-  /** What the calls of a step get, apart from what the loop itself knows. */
-  host(step: {
-    messageID: string
-    turn: Turn
-    offered: ReadonlyMap<string, OfferedTool>
-  }): Omit<CallHost, "onState" | "onNested">
+  /** Makes the session another agent's. Appends the message that says so to the history, and returns it. */
+  handOver(handover: Handover): Promise<UserMessage>
+  /** The agent of that name, ready to work. */
+  workAs(agent: string): Promise<Worker>
   signal: AbortSignal
 }
 
@@ -54,13 +50,13 @@ export interface LoopResult {
 }
 
 /**
- * Asks the model, runs its calls, asks again, until it stops calling. The last step the limit leaves forbids calls.
+ * Asks the model, runs its calls, asks again, until it stops calling. A call may hand the next step to another agent. The last step the limit leaves forbids calls.
  * Never rejects for what a model, provider or tool does; rejects when the store refuses to write.
  */
 export async function runLoop(input: LoopInput): Promise<LoopResult> {
   const turn = newTurn()
   const messages: AssistantMessage[] = []
-  const offered = new Map(input.tools.map((tool) => [tool.id, tool]))
+  let { worker, user } = input
   const result = (status: RunStatus, error?: MessageError): LoopResult => ({
     status,
     turn,
@@ -71,13 +67,13 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
   for (let step = 1; step <= input.maxSteps; step += 1) {
     const limit = limitReached(input, step, messages)
     const last = limit !== undefined
-    const processor = startStep(newMessage(input), {
+    const processor = startStep(newMessage(input, worker, user), {
       recorder: input.recorder,
       model: input.model.info,
     })
     messages.push(processor.message)
 
-    const failure = await streamWithRetries(processor, input, last)
+    const failure = await streamWithRetries(processor, { ...input, worker }, last)
     input.history.push({ message: processor.message, parts: processor.parts })
     if (failure) {
       await processor.end(failure)
@@ -85,8 +81,9 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
     }
 
     const calls = processor.calls()
+    const offered = new Map(worker.tools.map((tool) => [tool.id, tool]))
     const host: CallHost = {
-      ...input.host({ messageID: processor.message.id, turn, offered }),
+      ...worker.host({ messageID: processor.message.id, turn, offered }),
       onState: (callID, state) => processor.setState(callID, state),
       onNested: (parentCallID, nested) => processor.nest(parentCallID, nested),
     }
@@ -94,11 +91,14 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
       host.closed = `no calls are possible any more: this is the last of ${step} steps. Answer in words`
     await runCalls(calls, host)
     await processor.end(input.signal.aborted ? stopped(input.signal)[1] : undefined)
+    if (turn.handover) user = await input.handOver(turn.handover)
+    delete turn.handover
 
     if (input.signal.aborted) return result(...stopped(input.signal))
     if (turn.loopRefusals >= loopRefusalLimit) return result("limit", loopMessage)
     if (last) return result("limit", limit)
     if (calls.length === 0) return result("completed")
+    if (user.agent !== worker.agent.name) worker = await input.workAs(user.agent)
   }
   return result("limit", stepsMessage(input.maxSteps))
 }
@@ -135,7 +135,7 @@ function stepsMessage(steps: number): MessageError {
   }
 }
 
-function newMessage({ session, agent, model, user }: LoopInput): AssistantMessage {
+function newMessage({ session, model }: LoopInput, { agent }: Worker, user: UserMessage): AssistantMessage {
   return {
     id: newId("msg"),
     sessionID: session.id,
@@ -177,11 +177,12 @@ async function streamWithRetries(
 }
 
 async function streamOnce(processor: Processor, input: LoopInput, last: boolean): Promise<void> {
-  const { agent, model, tools, signal, limits } = input
+  const { worker, model, signal, limits } = input
+  const { agent, tools } = worker
   const events = streamStep({
     language: await model.language(),
     info: model.info,
-    prompt: input.toPrompt(input.history),
+    prompt: worker.toPrompt(input.history),
     tools: tools.map(({ id, definition, schema }) => ({
       name: id,
       description: definition.description,

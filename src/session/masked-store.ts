@@ -27,6 +27,9 @@ export function maskStore(store: Store, mask: SecretMask): Store {
     },
     todos: async (sessionID) => mask.value(await store.todos(sessionID)),
     grants: (scope) => store.grants(scope),
+    lease: (sessionID, holder, lives) => store.lease(sessionID, holder, lives),
+    release: (sessionID, holder) => store.release(sessionID, holder),
+    holder: (sessionID) => store.holder(sessionID),
     close: () => store.close(),
   }
 }

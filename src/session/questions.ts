@@ -12,7 +12,7 @@ export type QuestionOutcome = "applied" | "unknown"
 export interface Questions {
   /** Waits for the person, without a limit of time. Undefined: they dismissed it. Throws the signal's reason. */
   ask(
-    request: { sessionID: string; questions: Question[]; tool: CallReference },
+    request: Omit<QuestionRequest, "id"> & { tool: CallReference },
     signal: AbortSignal,
   ): Promise<QuestionAnswers | undefined>
   /** Throws `UsageError` where there is not one list of answers for each question, or several where one is wanted. */

@@ -1,5 +1,5 @@
 import type { Agent } from "../agent/agent.ts"
-import type { CallHost } from "../call/call.ts"
+import { newTurn } from "../call/call.ts"
 import type { Bus } from "../event/bus.ts"
 import type { EventInput, EventOf, Refusal, RunStatus, TackleEvent } from "../event/events.ts"
 import { createPromptBuilder } from "../model/convert.ts"
@@ -8,7 +8,7 @@ import type { RetryLimits } from "../model/retry.ts"
 import type { StreamLimits } from "../model/stream.ts"
 import type { Permission, Scope } from "../permission/engine.ts"
 import type { Policy } from "../permission/policy.ts"
-import type { OfferedTool, Registry } from "../registry/registry.ts"
+import type { Registry } from "../registry/registry.ts"
 import type { MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import type { CallReference } from "../schema/permission.ts"
@@ -16,9 +16,10 @@ import type { Session } from "../schema/session.ts"
 import type { LeaseHolder, Store } from "../store/store.ts"
 import type { JobCapability, SandboxCapability } from "../tool/context.ts"
 import { createFileLedger } from "../tool/ledger.ts"
+import type { Handover } from "../tool/result.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 import type { OutputLimits } from "../tool/tool.ts"
-import { AbortedError, orAbort, TimeoutError } from "../util/abort.ts"
+import { AbortedError, TimeoutError } from "../util/abort.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { attachMentions, type MentionedFiles } from "./attach-mentions.ts"
@@ -31,8 +32,8 @@ import type { Questions } from "./questions.ts"
 import { createRecorder } from "./recorder.ts"
 import { restoreLedger, settleInterrupted } from "./restore.ts"
 import { createSpawner, type SubagentServices } from "./subagent.ts"
-import { systemPrompt } from "./system.ts"
 import { createTodoCapability } from "./todo.ts"
+import { createWorker, type RunContext, type Worker } from "./worker.ts"
 
 /** The session works on another prompt. */
 export class SessionBusyError extends TackleError {
@@ -103,8 +104,10 @@ export interface SessionServices {
   lineage: Lineage
   subagents: SubagentServices
   questions: Questions
-  /** Tools that this session cannot have whatever the rules say, with the reason. */
-  lacking(session: Session): Readonly<Record<string, string>>
+  /** Tools that the agent cannot have in this session whatever the rules say, with the reason. */
+  lacking(agent: Agent, session: Session): Readonly<Record<string, string>>
+  /** Where the session keeps its plan. Undefined where there is no plan mode for it. */
+  planFile(session: Session): string | undefined
   agent(name: string): Agent
   model(session: Session, agent: Agent): Promise<Model>
   instructions: readonly string[]
@@ -159,25 +162,6 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     const named = options.model === undefined ? {} : { model: parseModelName(options.model) }
     const model = await services.model({ ...session, ...named }, agent)
     await services.loadPolicy(session)
-    const user = await begin(past, { text, files: options.files ?? [], agent, model })
-    const policy = () => services.policy(session, agent)
-    const lacking = services.lacking(session)
-    const toolScope = { model: model.info.ref, agent: agent.name, policy: policy(), lacking }
-    const tools = await orAbort(services.registry.tools(toolScope), signal)
-    const { directory, worktree } = session
-    const system = systemPrompt({
-      agent,
-      directory,
-      worktree,
-      instructions: services.instructions,
-      now: new Date(),
-    })
-    const question: CallHost["question"] = (questions, tool, stop) =>
-      services.questions.ask({ sessionID: session.id, questions, tool }, stop)
-    const spillDirectory = `${services.spillRoot}/${session.id}`
-    // A subagent is handed outputs that were too long for the session above it.
-    const above = services.lineage.above(session).map(({ id }) => `${services.spillRoot}/${id}`)
-    const scope: Scope = { directory, worktree, policy, own: [spillDirectory, ...above] }
     const ends: EventOf<"run.completed">[] = []
     const spawn = createSpawner({
       parent: () => session,
@@ -186,36 +170,26 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       services: services.subagents,
       onEnd: (end) => ends.push(end),
     })
-    if (services.searchPath !== undefined) scope.searchPath = services.searchPath
-    const shared: Omit<CallHost, "messageID" | "turn" | "offered" | "onState" | "onNested"> = {
-      sessionID: session.id,
-      agent: agent.name,
-      model: model.info.ref,
-      directory,
-      worktree,
-      permission: services.permission,
-      withheld: (id) => services.registry.withheld(id, toolScope),
-      scope,
+    const context: RunContext = {
+      session: () => session,
+      model,
+      toPrompt,
       files,
       todo: createTodoCapability(session.id, store, recorder),
-      jobs: services.jobs,
-      sandbox: services.sandbox(agent, scope),
-      spillDirectory,
+      spawn,
       signal,
-      onEscape: services.onEscape,
-      ...(lacking.task === undefined ? { spawn } : {}),
-      ...(lacking.question === undefined ? { question } : {}),
-      ...(options.caller === undefined ? {} : { parent: options.caller }),
-      ...(services.spillBytes === undefined ? {} : { spillBytes: services.spillBytes }),
-      ...(services.mask === undefined ? {} : { mask: services.mask }),
-      ...(services.outputLimits === undefined ? {} : { limits: services.outputLimits }),
+      ...(options.caller === undefined ? {} : { caller: options.caller }),
     }
-    const mentioned = await attachMentionsTo(user, text, { ...shared, offered: byId(tools) }, past)
+    const workAs = (name: string) => createWorker(services.agent(name), context, services)
+    const user = await begin(past, { text, files: options.files ?? [], agent, model })
+    const worker = await workAs(agent.name)
+    const mentioned = await attachMentionsTo(user, text, worker, past)
     const result = await runLoop({
       session,
-      agent,
+      worker,
+      workAs,
+      handOver: (handover) => goOverTo(handover, model, past),
       model,
-      tools,
       user,
       history: past,
       maxSteps: options.maxSteps ?? agent.steps,
@@ -223,8 +197,6 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       limits: services.streamLimits,
       retry: services.retry,
       recorder,
-      toPrompt: (messages) => toPrompt({ system, messages, model: model.info }),
-      host: (step) => ({ ...shared, ...step }),
       signal,
     })
     return withOthers(conclude(result, past, started), ends, mentioned.refused)
@@ -234,12 +206,14 @@ export function openSession(initial: Session, services: SessionServices): Sessio
   async function attachMentionsTo(
     { id: messageID }: UserMessage,
     text: string,
-    host: Omit<CallHost, "messageID" | "turn" | "onState">,
+    worker: Worker,
     past: readonly MessageWithParts[],
   ): Promise<MentionedFiles> {
+    const offered = new Map(worker.tools.map((tool) => [tool.id, tool]))
+    const host = worker.host({ messageID, turn: newTurn(), offered })
     if (host.parent) return { files: [], notes: [], refused: [] }
     const agents = host.spawn ? services.subagents.startable(host.agent) : []
-    const mentioned = await attachMentions(text, { ...host, messageID }, agents)
+    const mentioned = await attachMentions(text, host, agents)
     const base = () => ({ id: newId("prt"), sessionID: session.id, messageID })
     const parts: Part[] = [
       ...mentioned.files.map((file) => ({ ...base(), type: "file" as const, ...file })),
@@ -260,22 +234,33 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       model,
     }: { text: string; files: readonly PromptFile[]; agent: Agent; model: Model },
   ): Promise<UserMessage> {
-    const now = Date.now()
-    const message: UserMessage = {
-      id: newId("msg"),
-      sessionID: session.id,
-      role: "user",
-      time: { created: now },
-      agent: agent.name,
-      model: model.info.ref,
-    }
+    const message = newUserMessage({ session, agent, model })
     const base = () => ({ id: newId("prt"), sessionID: session.id, messageID: message.id })
     const parts: Part[] = [
       { ...base(), type: "text", text },
       ...given.map((file) => ({ ...base(), type: "file" as const, ...file })),
     ]
-    session = { ...session, model: model.info.ref, time: { ...session.time, updated: now } }
+    const time = { ...session.time, updated: message.time.created }
+    session = { ...session, model: model.info.ref, time }
     if (session.title === "") session.title = titleOf(text)
+    await recorder.session(session)
+    await recorder.write({ messages: [message], created: true, parts })
+    past.push({ message, parts })
+    return message
+  }
+
+  /** From now on, also in later prompts, the session is the other agent's; it is told so in a message. */
+  async function goOverTo(
+    { agent, message: text }: Handover,
+    model: Model,
+    past: MessageWithParts[],
+  ): Promise<UserMessage> {
+    session = { ...session, agent }
+    const message = newUserMessage({ session, agent: services.agent(agent), model })
+    const messageID = message.id
+    const parts: Part[] = [
+      { id: newId("prt"), sessionID: session.id, messageID, type: "text", text, synthetic: true },
+    ]
     await recorder.session(session)
     await recorder.write({ messages: [message], created: true, parts })
     past.push({ message, parts })
@@ -366,8 +351,23 @@ function withOthers(end: Ending, children: readonly Ending[], before: readonly R
   }
 }
 
-function byId(tools: readonly OfferedTool[]): ReadonlyMap<string, OfferedTool> {
-  return new Map(tools.map((tool) => [tool.id, tool]))
+function newUserMessage({
+  session,
+  agent,
+  model,
+}: {
+  session: Session
+  agent: Agent
+  model: Model
+}): UserMessage {
+  return {
+    id: newId("msg"),
+    sessionID: session.id,
+    role: "user",
+    time: { created: Date.now() },
+    agent: agent.name,
+    model: model.info.ref,
+  }
 }
 
 const titleLength = 60

@@ -9,6 +9,8 @@ export function systemPrompt(input: {
   worktree: string
   instructions: readonly string[]
   now: Date
+  /** The one file that the agent may write. */
+  planFile?: string
 }): string[] {
   return [input.agent.prompt, environment(input), ...input.instructions].filter((text) => text !== "")
 }
@@ -17,15 +19,18 @@ function environment({
   directory,
   worktree,
   now,
+  planFile,
 }: {
   directory: string
   worktree: string
   now: Date
+  planFile?: string
 }): string {
   const lines = [
     `Working directory: ${directory}`,
     ...(worktree === directory ? [] : [`Project root: ${worktree}`]),
     `Git repository: ${existsSync(join(worktree, ".git")) ? "yes" : "no"}`,
+    ...(planFile === undefined ? [] : [`Plan file, the one file that can be written: ${planFile}`]),
     `Platform: ${process.platform}`,
     // The day and not the minute: the prompt stays the same for the provider's cache.
     `Today: ${now.toISOString().slice(0, 10)}`,

@@ -1,7 +1,7 @@
 import type { Command, ConfinedCommand } from "../sandbox/bounds.ts"
 import type { ModelRef } from "../schema/message.ts"
 import type { Action } from "../schema/permission.ts"
-import type { Question, QuestionAnswers } from "../schema/question.ts"
+import type { Question, QuestionAnswers, QuestionDocument } from "../schema/question.ts"
 import type { Todo } from "../schema/todo.ts"
 import type { ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import type { SpillOpener } from "./spill.ts"
@@ -151,9 +151,19 @@ export interface SubagentResult {
 export type Spawn = (request: SpawnRequest) => Promise<SubagentResult>
 
 /**
- * Asks the person and waits, without a limit of time. Undefined: they dismissed it. Throws when the call is aborted.
+ * Asks the person and waits, without a limit of time. They are shown the document first. Undefined: they dismissed it.
+ * Throws when the call is aborted.
  */
-export type AskPerson = (questions: Question[]) => Promise<QuestionAnswers | undefined>
+export type AskPerson = (
+  questions: Question[],
+  document?: QuestionDocument,
+) => Promise<QuestionAnswers | undefined>
+
+/** Where the session keeps its plan. */
+export interface PlanCapability {
+  /** Absolute. It need not exist. */
+  file: string
+}
 
 /** What became of a call that a tool made. */
 export interface CallResult {
@@ -203,6 +213,8 @@ export interface ToolContext {
   spawn?: Spawn
   /** Absent where nobody could answer. */
   question?: AskPerson
+  /** Absent where there is no plan mode: without a session, in a subagent's, and where it is switched off. */
+  plan?: PlanCapability
   /** Absent in a call that another call made. */
   call?: CallTools
 }

@@ -70,7 +70,7 @@ export async function executeValidated<P extends z.ZodType>(
 function checked(id: string, result: unknown): CompleteResult {
   if (!isRecord(result))
     throw new ToolResultError(id, `expected an object, got ${result === null ? "null" : typeof result}`)
-  const { title, output, metadata, attachments } = result as Partial<ToolResult>
+  const { title, output, metadata, attachments, handover } = result as Partial<ToolResult>
   if (typeof output !== "string")
     throw new ToolResultError(id, `"output" must be a string, got ${typeof output}`)
   const complete: CompleteResult = {
@@ -78,6 +78,7 @@ function checked(id: string, result: unknown): CompleteResult {
     output,
     metadata: isRecord(metadata) ? plainRecord(metadata) : {},
   }
+  if (handover !== undefined) complete.handover = handover
   if (attachments !== undefined) complete.attachments = checkedAttachments(id, attachments)
   return complete
 }

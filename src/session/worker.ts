@@ -1,0 +1,108 @@
+import { dirname } from "node:path"
+import type { Agent } from "../agent/agent.ts"
+import type { CallHost, Turn } from "../call/call.ts"
+import type { Model, ModelPrompt } from "../model/model.ts"
+import type { Scope } from "../permission/engine.ts"
+import type { OfferedTool } from "../registry/registry.ts"
+import type { MessageWithParts } from "../schema/message.ts"
+import type { Session } from "../schema/session.ts"
+import { orAbort } from "../util/abort.ts"
+import type { SessionServices } from "./session.ts"
+import { systemPrompt } from "./system.ts"
+
+/** What the calls of a step get, apart from what the loop itself knows. */
+export type StepHost = Omit<CallHost, "onState" | "onNested">
+
+/** An agent at work on a prompt, and all that follows from which agent it is. */
+export interface Worker {
+  agent: Agent
+  tools: readonly OfferedTool[]
+  /** The history as the provider takes it. Cheap to call at every step. */
+  toPrompt(history: readonly MessageWithParts[]): ModelPrompt
+  host(step: { messageID: string; turn: Turn; offered: ReadonlyMap<string, OfferedTool> }): StepHost
+}
+
+/** What stays the same in a run, whoever works. */
+export interface RunContext {
+  /** As it is now: the policy of an agent is asked for again at each request. */
+  session(): Session
+  model: Model
+  toPrompt(input: {
+    system: string[]
+    messages: readonly MessageWithParts[]
+    model: Model["info"]
+  }): ModelPrompt
+  files: CallHost["files"]
+  todo: NonNullable<CallHost["todo"]>
+  spawn: NonNullable<CallHost["spawn"]>
+  /** The `task` call that the run works for. */
+  caller?: CallHost["parent"]
+  signal: AbortSignal
+}
+
+/** Makes an agent ready to work on the run. Throws when the signal fires. */
+export async function createWorker(
+  agent: Agent,
+  run: RunContext,
+  services: SessionServices,
+): Promise<Worker> {
+  const { model, files, todo, spawn, caller, signal } = run
+  const session = run.session()
+  const { id: sessionID, directory, worktree } = session
+  const policy = () => services.policy(run.session(), agent)
+  const lacking = services.lacking(agent, session)
+  const toolScope = { model: model.info.ref, agent: agent.name, policy: policy(), lacking }
+  const tools = await orAbort(services.registry.tools(toolScope), signal)
+  const planFile = services.planFile(session)
+  const system = systemPrompt({
+    agent,
+    directory,
+    worktree,
+    instructions: services.instructions,
+    now: new Date(),
+    ...(agent.plans && planFile !== undefined ? { planFile } : {}),
+  })
+  const question: CallHost["question"] = (asked, tool, stop) =>
+    services.questions.ask({ sessionID, ...asked, tool }, stop)
+  const spillDirectory = `${services.spillRoot}/${sessionID}`
+  const scope: Scope = { directory, worktree, policy, own: ownDirectories(session, services) }
+  if (services.searchPath !== undefined) scope.searchPath = services.searchPath
+  const shared: Omit<StepHost, "messageID" | "turn" | "offered"> = {
+    sessionID,
+    agent: agent.name,
+    model: model.info.ref,
+    directory,
+    worktree,
+    permission: services.permission,
+    withheld: (id) => services.registry.withheld(id, toolScope),
+    scope,
+    files,
+    todo,
+    jobs: services.jobs,
+    sandbox: services.sandbox(agent, scope),
+    spillDirectory,
+    signal,
+    onEscape: services.onEscape,
+    ...(lacking.task === undefined ? { spawn } : {}),
+    ...(lacking.question === undefined ? { question } : {}),
+    ...(planFile === undefined ? {} : { plan: { file: planFile } }),
+    ...(caller === undefined ? {} : { parent: caller }),
+    ...(services.spillBytes === undefined ? {} : { spillBytes: services.spillBytes }),
+    ...(services.mask === undefined ? {} : { mask: services.mask }),
+    ...(services.outputLimits === undefined ? {} : { limits: services.outputLimits }),
+  }
+  return {
+    agent,
+    tools,
+    toPrompt: (messages) => run.toPrompt({ system, messages, model: model.info }),
+    host: (step) => ({ ...shared, ...step }),
+  }
+}
+
+/** What a session reads without a question: its long outputs, those of the sessions above that were handed on, its plan. */
+function ownDirectories(session: Session, services: SessionServices): string[] {
+  const family = [session, ...services.lineage.above(session)]
+  const plan = family.map((each) => services.planFile(each)).find((file) => file !== undefined)
+  const spills = family.map(({ id }) => `${services.spillRoot}/${id}`)
+  return plan === undefined ? spills : [...spills, dirname(plan)]
+}

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest"
+import { startEngine } from "../session/engine.ts"
+
+test.each([
+  ["by the rules", { permission: { bash: "deny" as const } }, /only serves bash/],
+  ["by the configuration", { disabledTools: ["bash"] }, /only serves bash/],
+  ["itself", { permission: { job: "deny" as const } }, /no rule could ever allow it/],
+])("job is not offered where bash is denied %s", async (_, options, reason) => {
+  await using engine = await startEngine([], options)
+  const job = (await engine.tackle.tools()).find(({ id }) => id === "job")
+  expect(job).toMatchObject({ offered: false, reason: expect.stringMatching(reason) })
+  const { state } = await engine.tackle.callTool({ tool: "job", input: '{"action":"list"}' })
+  expect(state).toMatchObject({ status: "error", metadata: { kind: "refused" } })
+})
+
+test("job is offered where bash may run something", async () => {
+  await using engine = await startEngine([], { permission: { bash: { "*": "deny", "git *": "allow" } } })
+  expect((await engine.tackle.tools()).find(({ id }) => id === "job")).toMatchObject({ offered: true })
+})
+
+test("a call without a session has no subagents; a session has", async () => {
+  await using engine = await startEngine([{ text: "Done." }])
+  const input = JSON.stringify({ description: "Look", prompt: "Look around", subagent_type: "explore" })
+  const { state } = await engine.tackle.callTool({ tool: "task", input })
+  expect(state).toMatchObject({
+    status: "error",
+    error: expect.stringMatching(/task tool is withheld: .*only within a session/),
+  })
+  const session = await engine.tackle.sessions.create()
+  await session.prompt("go").completed
+  expect(engine.server.requests).toHaveLength(1)
+  expect(engine.server.requests[0]?.body.tools?.map((tool) => tool.function.name)).toContain("task")
+})
