@@ -5,6 +5,7 @@ import type { ToolContext } from "../tool/context.ts"
 import type { ToolResult } from "../tool/result.ts"
 import { define } from "../tool/tool.ts"
 import { displayPath, realPath, resolvePath } from "../util/paths.ts"
+import { identityAt } from "../util/pinned-path.ts"
 import { readText } from "../util/text-file.ts"
 import { OffsetError, UnreadableContentError } from "./file/file-errors.ts"
 import { fileKind, sampleBytes, type TextEncoding } from "./file/file-kind.ts"
@@ -46,6 +47,7 @@ export const readTool = define("read", {
     const real = whereItLeads(path)
     const title = showName(displayPath(path, ctx.worktree))
     const target: Target = { path, real, title, offset: args.offset ?? 0, limit: args.limit ?? defaultLimit }
+    const identity = identityAt(real)
     await ctx.ask({
       permission: "read",
       patterns: pinnedPatterns(path, real),
@@ -55,7 +57,7 @@ export const readTool = define("read", {
 
     const found = await statPath(path, "File")
     if (found.isDirectory()) return readDirectory(target, ctx)
-    const handle = await openFile(path, real)
+    const handle = await openFile(path, real, { identity })
     try {
       const kind = fileKind(basename(path), readStart(handle, sampleBytes))
       if (kind.kind === "binary") throw binary(path, found)

@@ -184,9 +184,15 @@ function createProgram(): Command {
 
   place(program.command("trust"))
     .description("let this project's own config and tools count")
+    .argument("[item...]", "only these, as --list names them")
     .option("--yes", "without asking")
+    .option("--list", "show what there is, what it enables and what is trusted")
     .option("--revoke", "take the trust back")
-    .action(async (flags: TrustFlags) => (await import("./commands/trust.ts")).trustProject(flags))
+    .addOption(format())
+    .option("--json", "print JSON")
+    .action(async (items: string[], flags: TrustFlags) =>
+      (await import("./commands/trust.ts")).trustProject(items, flags),
+    )
 
   place(program.command("doctor"))
     .description("check that everything Tackle needs is there")

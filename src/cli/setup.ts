@@ -1,7 +1,7 @@
 import { existsSync, realpathSync, statSync } from "node:fs"
 import { homedir } from "node:os"
 import { join, resolve } from "node:path"
-import { knownSecrets } from "../call/known-secrets.ts"
+import { keyVariables, knownSecrets } from "../call/known-secrets.ts"
 import { type LoadedConfig, loadConfig } from "../config/load.ts"
 import { configDirectories, findWorktree, type Location, projectTrustItems } from "../config/locate.ts"
 import { shownName, wholeName } from "../config/shown-name.ts"
@@ -56,7 +56,7 @@ export interface Place extends Location {
 export async function openPlace(flags: PlaceFlags): Promise<Place> {
   stopWithReader()
   reserveStdout()
-  const environment = process.env
+  const environment = { ...process.env }
   const directory = directoryOf(flags.dir)
   const worktree = findWorktree(directory)
   const dataDirectory = resolve(defaultDataDirectory(environment))
@@ -84,6 +84,7 @@ export async function openTackle(
   overrides: Partial<TackleOptions> = {},
 ): Promise<Tackle> {
   const { config } = place.config
+  keepKeysFromChildren(config)
   const { stream, retry } = patience(config)
   const tackle = await createTackle({
     directory: place.directory,
@@ -174,6 +175,14 @@ export function layersOf({ config }: Place, flags: RuleFlags): Layer[] {
       ],
     },
   ]
+}
+
+/**
+ * Custom tools run in this process and start programs with its environment. From here on keys are in our own copy alone,
+ * unless the config passes them on.
+ */
+function keepKeysFromChildren({ provider, pass_environment: passed = [] }: LoadedConfig["config"]): void {
+  for (const name of keyVariables(provider)) if (!passed.includes(name)) delete process.env[name]
 }
 
 function agentsOf(config: LoadedConfig["config"]): NonNullable<TackleOptions["agents"]> {

@@ -19,9 +19,13 @@ export interface Trust {
    * Throws `TackleError` when it cannot be written.
    */
   trust(directoryRealPath: string, items: readonly TrustItem[]): void
-  /** Takes back all trust in the directory. Throws like {@link trust}. */
-  revoke(directoryRealPath: string): void
+  /** Takes back the trust in these items of the directory; without items, all of it. Throws like {@link trust}. */
+  revoke(directoryRealPath: string, items?: readonly ItemName[]): void
+  /** What was trusted in the directory, as it is or as it was, sorted by path. */
+  known(directoryRealPath: string): ItemName[]
 }
+
+type ItemName = Pick<TrustItem, "kind" | "path">
 
 export interface TrustVerdict {
   trusted: boolean
@@ -68,14 +72,27 @@ export function openTrust(path: string): Trust {
         )
       })
     },
-    revoke(directory) {
-      change((current) => current.delete(directory))
+    revoke(directory, items) {
+      change((current) => {
+        for (const item of items ?? []) current.get(directory)?.delete(itemKey(item))
+        if (items === undefined || current.get(directory)?.size === 0) current.delete(directory)
+      })
+    },
+    known(directory) {
+      const names = [...(directories.get(directory)?.keys() ?? [])].flatMap((key) => nameOf(key) ?? [])
+      return names.sort((a, b) => (a.path < b.path ? -1 : 1))
     },
   }
 }
 
-function itemKey({ kind, path }: TrustItem): string {
+function itemKey({ kind, path }: ItemName): string {
   return `${kind}:${path}`
+}
+
+/** Undefined for what a later version may have written. */
+function nameOf(key: string): ItemName | undefined {
+  const [, kind, path] = /^(config|tool):(.+)$/s.exec(key) ?? []
+  return path === undefined ? undefined : { kind: kind === "tool" ? "tool" : "config", path }
 }
 
 function load(path: string): { directories: Directories; problem?: string } {

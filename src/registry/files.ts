@@ -134,7 +134,7 @@ function placeInStack(error: unknown): string | undefined {
 /** Node tells the place of a syntax error to people alone: it is asked once more, in a process that runs nothing. */
 async function placeOfSyntaxError(path: string): Promise<string | undefined> {
   try {
-    await promisify(execFile)(process.execPath, ["--check", path])
+    await promisify(execFile)(process.execPath, ["--check", path], { env: {} })
     return undefined
   } catch (error) {
     const told = isRecord(error) && typeof error.stderr === "string" ? error.stderr : ""

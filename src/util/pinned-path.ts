@@ -12,7 +12,7 @@ import { basename, dirname, join } from "node:path"
 import { systemCode, TackleError } from "./errors.ts"
 import { realPath } from "./paths.ts"
 
-/** A path leads elsewhere than when leave was given for it: somebody put a link in its way. */
+/** A path leads elsewhere than when leave was given for it: somebody put a link or another file in its way. */
 export class MovedPathError extends TackleError {
   constructor(path: string) {
     super(`${path} leads elsewhere than when leave was given for it. Nothing was touched.`, {
@@ -20,6 +20,32 @@ export class MovedPathError extends TackleError {
       recoverable: true,
     })
   }
+}
+
+/** Which file a name stands for. Another file has another one, whatever path led to it. */
+export interface FileIdentity {
+  device: bigint
+  inode: bigint
+}
+
+/** The file at a resolved path, undefined where there is none or it cannot be looked at. */
+export function identityAt(real: string): FileIdentity | undefined {
+  try {
+    return identityOf(lstatSync(real, { bigint: true }))
+  } catch {
+    // Whoever opens it hears of it from the system.
+    return undefined
+  }
+}
+
+/** Throws {@link MovedPathError} unless the open file is the one that was there. */
+export function checkIdentity(descriptor: number, real: string, expected: FileIdentity | undefined): void {
+  const opened = identityOf(fstatSync(descriptor, { bigint: true }))
+  if (opened.inode !== expected?.inode || opened.device !== expected.device) throw new MovedPathError(real)
+}
+
+function identityOf({ dev, ino }: { dev: bigint; ino: bigint }): FileIdentity {
+  return { device: dev, inode: ino }
 }
 
 /**

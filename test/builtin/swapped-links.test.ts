@@ -1,6 +1,17 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises"
+import {
+  link,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
@@ -128,4 +139,23 @@ test("what is asked for a link is where it leads, too", async () => {
   const ctx = fakeContext({ directory: project })
   await (await readTool.init()).execute({ filePath: "link.txt" }, ctx)
   expect(ctx.asked[0]?.patterns).toEqual([join(project, "link.txt"), join(project, "place/file.txt")])
+})
+
+test.each([
+  ["a second name of a protected file", async (secret: string, path: string) => link(secret, path)],
+  ["the protected file itself", async (secret: string, path: string) => rename(secret, path)],
+])("read does not show %s that took a file's name while it was asked about", async (_, exchange) => {
+  const [path, secret] = [join(project, "notes.txt"), join(project, ".env")]
+  await writeFile(path, "notes\n")
+  await writeFile(secret, "KEY=hidden\n")
+  const tool = await readTool.init()
+  const read = (onAsk: () => Promise<void>) =>
+    tool.execute({ filePath: path }, fakeContext({ directory: project, onAsk }))
+  expect((await read(async () => {})).output).toContain("notes")
+  await expect(
+    read(async () => {
+      await rm(path)
+      await exchange(secret, path)
+    }),
+  ).rejects.toThrow(/leads elsewhere than when leave was given/)
 })

@@ -2,6 +2,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -72,6 +73,20 @@ describe("trust", () => {
     trust.revoke("/w")
     expect(openTrust(file).isTrusted("/w", [config, tool]).changed).toEqual([config, tool])
     expect(openTrust(file).isTrusted("/other", [config]).trusted).toBe(true)
+  })
+
+  test("items are revoked one by one, and named as long as they are known", () => {
+    const trust = openTrust(file)
+    trust.trust("/w", [config, tool])
+    expect(trust.known("/w")).toEqual([
+      { kind: "tool", path: tool.path },
+      { kind: "config", path: config.path },
+    ])
+    trust.revoke("/w", [tool])
+    expect(openTrust(file).isTrusted("/w", [config, tool]).changed).toEqual([tool])
+    trust.revoke("/w", [config])
+    expect(readFileSync(file, "utf8")).not.toContain("/w")
+    expect(trust.known("/w")).toEqual([])
   })
 
   test("a person is told what is new and what is another than they trusted", () => {

@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, readSync, type Stats, statSync } from 
 import { setImmediate } from "node:timers/promises"
 import { throwIfAborted } from "../../util/abort.ts"
 import { errorMessage, systemCode, TackleError } from "../../util/errors.ts"
-import { openPinned } from "../../util/pinned-path.ts"
+import { checkIdentity, type FileIdentity, openPinned } from "../../util/pinned-path.ts"
 import { FileAccessError, SpecialFileError } from "./file-errors.ts"
 import { notFound } from "./near-names.ts"
 import { showName } from "./show-name.ts"
@@ -33,10 +33,15 @@ export async function statPath(path: string, kind: "File" | "Path"): Promise<Sta
 
 /**
  * Opens a regular file for reading; the caller closes it. `real` is where its path led when leave was given for it: what
- * it leads to since is refused. Never blocks: a pipe that took the file's place since it was looked at is opened
+ * it leads to since is refused, and with `leave` so is another file under that name: one that was asked about may have
+ * been exchanged for a protected one, by its name or by a second name (a hard link). Never blocks: a pipe that took the file's place since it was looked at is opened
  * without waiting for a writer, and refused. Throws `MovedPathError`, else as {@link statPath} does.
  */
-export async function openFile(path: string, real: string): Promise<OpenFile> {
+export async function openFile(
+  path: string,
+  real: string,
+  leave?: { identity: FileIdentity | undefined },
+): Promise<OpenFile> {
   const found = await statPath(real, "File")
   if (!found.isFile()) throw new SpecialFileError(showName(path), kindName(found))
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY
@@ -46,10 +51,15 @@ export async function openFile(path: string, real: string): Promise<OpenFile> {
     read: (buffer, from, length, position) => readSync(descriptor, buffer, from, length, position),
     close: () => closeSync(descriptor),
   }
-  const opened = file.stat()
-  if (opened.isFile()) return file
-  file.close()
-  throw new SpecialFileError(showName(path), kindName(opened))
+  try {
+    const opened = file.stat()
+    if (!opened.isFile()) throw new SpecialFileError(showName(path), kindName(opened))
+    if (leave) checkIdentity(descriptor, real, leave.identity)
+    return file
+  } catch (error) {
+    file.close()
+    throw error
+  }
 }
 
 /** The first bytes of an open file: fewer than asked for only where the file ends. */

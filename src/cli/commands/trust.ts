@@ -1,47 +1,134 @@
-import { projectTrustItems } from "../../config/locate.ts"
-import type { TrustItem } from "../../permission/trust-items.ts"
+import { basename, extname } from "node:path"
+import { enabledSettings } from "../../config/enabled-settings.ts"
+import { readSmallFile } from "../../config/read.ts"
+import { wholeName } from "../../config/shown-name.ts"
+import { type FoundItem, trustPath } from "../../permission/trust-items.ts"
 import { UsageError } from "../../util/errors.ts"
-import { printLine } from "../print.ts"
-import { openPlace, type PlaceFlags } from "../setup.ts"
+import { isModuleFile } from "../../util/load-module.ts"
+import { atTerminal } from "../client.ts"
+import { printJson, printLine } from "../print.ts"
+import { type FormatFlags, openPlace, type Place } from "../setup.ts"
+import { describeItem, type ShownItem } from "../view/trust-item.ts"
 
-export interface TrustFlags extends PlaceFlags {
+export interface TrustFlags extends FormatFlags {
   yes?: boolean
+  list?: boolean
   revoke?: boolean
+  json?: boolean
 }
 
-/** `tackle trust`: shows what it would enable, asks, and pins each item by its hash. */
-export async function trustProject(flags: TrustFlags): Promise<void> {
+/**
+ * `tackle trust [item...]`: shows what each item would enable, asks, and pins those that the person wants by their
+ * hash. With names only these; `--list` and JSON without `--yes` change nothing.
+ */
+export async function trustProject(names: readonly string[], flags: TrustFlags): Promise<void> {
   const place = await openPlace({ ...flags, trust: false })
-  const { trust, worktree, untrusted } = place
-  if (flags.revoke) {
-    trust.revoke(worktree)
-    return printLine(`${worktree} is not trusted any more.`)
+  const json = flags.json || flags.format === "json"
+  const known = chosen(await shownItems(place), names)
+  if (flags.revoke) return revoke(place, names, { known, json })
+  const open = known.filter(({ state }) => state === "new" || state === "changed")
+  if (flags.list || (json && !flags.yes)) return list(place, known, json)
+  if (known.length === 0 || open.length === 0) {
+    if (json) return list(place, known, json)
+    return printLine(
+      known.length === 0
+        ? `${nothing(place)}: there is nothing to trust.`
+        : `${root(place)} is trusted as it is.`,
+    )
   }
-  const items = projectTrustItems(place)
-  if (items.length === 0)
-    return printLine(`${worktree} has no config or tools of its own: there is nothing to trust.`)
-  if (untrusted.length === 0) return printLine(`${worktree} is trusted as it is.`)
 
-  printLine(`In ${worktree} this would count from now on, until it changes:`)
-  for (const item of items) printLine(`  ${describe(item, untrusted)}`)
-  if (!flags.yes && !(await confirmed())) throw new UsageError("Nothing was changed.")
-  trust.trust(worktree, items)
-  printLine("Trusted.")
+  if (!json) {
+    printLine(`In ${root(place)} this would count from now on, until it changes:`)
+    for (const item of known) printLine(`\n${describeItem(item)}`)
+    printLine("")
+  }
+  const wanted = flags.yes ? open : await choose(open)
+  if (wanted.length === 0) throw new UsageError("Nothing was changed.")
+  place.trust.trust(place.worktree, wanted)
+  if (json) return list(place, chosen(await shownItems(place), names), json)
+  for (const { path, hash } of wanted)
+    printLine(hash === "" ? `Not trusted: ${wholeName(path)} cannot be read.` : `Trusted ${wholeName(path)}.`)
 }
 
-function describe(item: TrustItem, untrusted: readonly TrustItem[]): string {
-  const what = { config: "settings, rules, providers", tool: "code that runs as a tool" }[item.kind]
-  const isNew = untrusted.some(({ kind, path }) => kind === item.kind && path === item.path)
-  return `${item.path}  (${what}${isNew ? "" : ", trusted already"})`
+function list(place: Place, items: readonly ShownItem[], json: boolean): void {
+  const { worktree } = place
+  const trusted = items.every(({ state }) => state === "trusted" || state === "gone")
+  if (json) printJson({ worktree, trusted, items })
+  else if (items.length === 0) printLine(`${nothing(place)}.`)
+  else printLine(items.map(describeItem).join("\n\n"))
 }
 
-async function confirmed(): Promise<boolean> {
-  if (process.stdin.isTTY !== true) {
+function revoke(
+  place: Place,
+  names: readonly string[],
+  { known, json }: { known: readonly ShownItem[]; json: boolean },
+): void {
+  const { trust, worktree } = place
+  const had = known.filter(({ state }) => state !== "new")
+  if (names.length === 0) trust.revoke(worktree)
+  else trust.revoke(worktree, had)
+  const lines =
+    names.length === 0
+      ? [`${root(place)} is not trusted any more.`]
+      : known.map(
+          ({ path, state }) =>
+            `${wholeName(path)} ${state === "new" ? "was not trusted" : "is not trusted any more"}.`,
+        )
+  if (json) printJson({ worktree, revoked: had.map(({ kind, path }) => ({ kind, path })) })
+  else for (const line of lines) printLine(line)
+}
+
+/** What is there, and what was trusted and is gone. */
+async function shownItems(place: Place): Promise<ShownItem[]> {
+  const { trust, worktree, items } = place
+  const found: ShownItem[] = []
+  for (const item of items)
+    found.push({ ...(await describe(item, worktree)), state: trust.state(worktree, item) })
+  const there = new Set(items.map(({ kind, path }) => `${kind}:${path}`))
+  const gone = trust.known(worktree).filter(({ kind, path }) => !there.has(`${kind}:${path}`))
+  return [...found, ...gone.map((item) => ({ ...item, hash: "", state: "gone" as const }))]
+}
+
+async function describe(
+  { kind, path, hash, file, contents }: FoundItem,
+  worktree: string,
+): Promise<Omit<ShownItem, "state">> {
+  if (hash === "") return { kind, path, hash }
+  if (kind === "config") {
+    const read = readSmallFile(file)
+    // What is shown has to be what is pinned.
+    if (read?.hash !== hash)
+      throw new UsageError(`${wholeName(path)} changed just now. Run \`tackle trust\` again.`)
+    return { kind, path, hash, settings: await enabledSettings(file, read.text) }
+  }
+  const files = Object.fromEntries([...contents].map(([real, each]) => [trustPath(worktree, real), each]))
+  const id = isModuleFile(path) ? { tool: basename(path, extname(path)) } : {}
+  return { kind, path, hash, ...id, files }
+}
+
+/** Those that are named, or all. Throws `UsageError` for a name that none of them has. */
+function chosen(items: readonly ShownItem[], names: readonly string[]): ShownItem[] {
+  const unknown = names.find((name) => !items.some(({ path }) => path === name))
+  if (unknown !== undefined) {
+    throw new UsageError(
+      `This project brings no ${wholeName(unknown)}. \`tackle trust --list\` shows what it brings.`,
+    )
+  }
+  return items.filter(({ path }) => names.length === 0 || names.includes(path))
+}
+
+async function choose(items: readonly ShownItem[]): Promise<readonly ShownItem[]> {
+  if (!atTerminal()) {
     throw new UsageError("There is no terminal to ask at. `tackle trust --yes` trusts without asking.")
   }
-  const { confirm } = await import("@clack/prompts")
-  const { question } = await import("../question.ts")
-  const ask = (signal: AbortSignal) =>
-    confirm({ message: "Trust these files?", initialValue: false, output: process.stderr, signal })
-  return (await question(ask)) === true
+  const { chooseItems } = await import("../choose-items.ts")
+  return chooseItems(items)
+}
+
+function nothing(place: Place): string {
+  return `${root(place)} has no config or tools of its own`
+}
+
+function root({ worktree }: Place): string {
+  return wholeName(worktree)
 }

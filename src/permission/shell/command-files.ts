@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs"
 import { basename, isAbsolute, join, resolve } from "node:path"
 import { externalChecks, fileChecks, fromRoot, isWithin } from "../place.ts"
-import { protectionOf } from "../protected.ts"
+import { namesProtected, protectionOf } from "../protected.ts"
 import type { Check } from "../request.ts"
 import { type CommandPlace, coversAll, expandWord } from "./command-forms.ts"
 import { globFiles } from "./glob-files.ts"
@@ -68,7 +68,7 @@ async function wordsChecks(words: readonly Word[], context: WordContext): Promis
   const checks: Check[] = []
   for (const word of words) {
     if (word.contained) continue
-    if (word.dynamic) checks.push(unknownFile("external_directory", word))
+    if (word.dynamic) checks.push(unknownFile("external_directory", word), ...knownByName(word))
     else
       for (const text of candidates(word, context.place.home))
         checks.push(...(await textChecks(text, word, context)))
@@ -184,6 +184,21 @@ function unknownFile(permission: string, word: Word): Check {
     options: { counts: coversAll, span: "*" },
     reason: "which file it is will be known only when the command runs",
   }
+}
+
+/** Wherever it lies: its name says that it is protected, as in `$DIR/.env` and `/proc/$PPID/environ`. */
+function knownByName(word: Word): Check[] {
+  const protection = protectionOf(word.span, "read")
+  if (!protection) return []
+  return [
+    {
+      permission: "read",
+      pattern: word.text,
+      forms: [word.text],
+      options: { counts: (rule) => namesProtected(rule.pattern, protection) },
+      protection: protection.reason,
+    },
+  ]
 }
 
 function unknownPlace(command: PlannedCommand): Check {

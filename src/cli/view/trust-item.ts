@@ -1,0 +1,55 @@
+import type { EnabledSetting } from "../../config/enabled-settings.ts"
+import { wholeName } from "../../config/shown-name.ts"
+
+/** An item of a project with all that it would enable. */
+export interface ShownItem {
+  kind: "config" | "tool"
+  /** Relative to the work tree. */
+  path: string
+  hash: string
+  /** `gone`: trusted once and not there any more. */
+  state: "trusted" | "changed" | "new" | "gone"
+  /** Of a config file. */
+  settings?: EnabledSetting[]
+  /** Of a tool: the id it is offered under. Absent where it is not loaded by itself. */
+  tool?: string
+  /** Of a tool: all files that it may run, relative to the work tree, with their hashes. */
+  files?: Record<string, string>
+}
+
+/** The item on as many lines as it needs. Whatever a file holds, each line is one line of the terminal's. */
+export function describeItem(item: ShownItem): string {
+  return [
+    `${wholeName(item.path)}  (${states[item.state]})`,
+    ...details(item).map((line) => `  ${line}`),
+  ].join("\n")
+}
+
+const states = {
+  new: "new",
+  changed: "changed since you trusted it",
+  trusted: "trusted",
+  gone: "trusted, not there any more",
+} as const
+
+function details({ kind, path, state, hash, settings = [], tool, files = {} }: ShownItem): string[] {
+  if (state === "gone") return []
+  if (hash === "") return ["cannot be read whole, so it cannot be trusted"]
+  if (kind === "config") return settings.length > 0 ? settings.map(describeSetting) : ["says nothing"]
+  const own =
+    tool === undefined
+      ? "no tool itself; tools beside it may import it"
+      : `code that runs with your rights, as the tool ${wholeName(tool)}`
+  const others = Object.keys(files).filter((file) => file !== path)
+  return [own, ...others.map((file) => `may import ${wholeName(file)}`)]
+}
+
+function describeSetting({ key, value, rule, note }: EnabledSetting): string {
+  const agent =
+    rule && key !== "permission"
+      ? `   (for the agent ${wholeName(key.split(".").slice(1, -1).join("."))})`
+      : ""
+  if (rule)
+    return `${rule.action.padEnd(5)} ${wholeName(rule.permission)}: ${wholeName(rule.pattern)}${agent}`
+  return `${wholeName(key)} = ${wholeName(JSON.stringify(value))}${note === undefined ? "" : `   (${wholeName(note)})`}`
+}
