@@ -27,6 +27,7 @@ import { providerTable } from "./model/provider-table.ts"
 import { createModels } from "./model/providers.ts"
 import { defaultRetryLimits, type RetryLimits } from "./model/retry.ts"
 import { defaultStreamLimits, type StreamLimits } from "./model/stream.ts"
+import { openToolMemory } from "./model/tool-memory.ts"
 import { defaultRules } from "./permission/defaults.ts"
 import { createPermission, type PermissionAsk, type ReplyOutcome, type Scope } from "./permission/engine.ts"
 import type { Explanation } from "./permission/explain.ts"
@@ -230,6 +231,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     config: options.providers ?? {},
     credentials: createCredentials({ environment, authFile: join(dataDirectory, "auth.json") }),
     environment,
+    toolMemory: openToolMemory(join(dataDirectory, "tool-support.json")),
   })
   const sandbox = openSandbox({
     mode: options.sandbox ?? "auto",

@@ -9,7 +9,8 @@ export interface SyntheticTool {
 }
 
 /** The ways to write a call that a model can be told. */
-export type DialectName = "hermes" | "json-fence" | "llama" | "mistral" | "pythonic" | "xml"
+export const dialectNames = ["hermes", "json-fence", "llama", "mistral", "pythonic", "xml"] as const
+export type DialectName = (typeof dialectNames)[number]
 
 /** A call that was read. `input` is JSON; `repaired` says in words what was mended to get there. */
 export interface ReadCall {

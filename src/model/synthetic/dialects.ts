@@ -16,9 +16,6 @@ const dialects: Readonly<Record<DialectName, Dialect>> = {
   xml,
 }
 
-/** The names of all dialects. */
-export const dialectNames = Object.keys(dialects) as [DialectName, ...DialectName[]]
-
 /** The dialect of that name. */
 export function dialectNamed(name: DialectName): Dialect {
   return dialects[name]

@@ -95,9 +95,15 @@ export function* readObjectCall(
     sink.malformed({ text, reason: result.reason, tool, ...(cut && { cut }) })
     return
   }
+  const usual = value.ok && value.exact ? readHead() : undefined
+  if (usual !== undefined && inputEnd !== undefined) {
+    tell(source.position)
+    sink.call({ ...result.call, input: source.text.slice(usual.inputStart, inputEnd) })
+    return
+  }
   if (announced === undefined) {
     sink.start(result.call.tool)
     sink.delta(result.call.input)
-  } else if (value.ok && value.exact) tell(inputEnd ?? told)
+  }
   sink.call(result.call)
 }
