@@ -231,7 +231,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     config: options.providers ?? {},
     credentials: createCredentials({ environment, authFile: join(dataDirectory, "auth.json") }),
     environment,
-    toolMemory: openToolMemory(join(dataDirectory, "tool-support.json")),
+    toolMemory: openToolMemory(dataDirectory),
   })
   const sandbox = openSandbox({
     mode: options.sandbox ?? "auto",

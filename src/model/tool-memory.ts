@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto"
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
-import { dirname } from "node:path"
+import { dirname, join } from "node:path"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 
@@ -16,8 +16,9 @@ export interface ToolMemory {
 
 type Refusals = Record<string, { reason: string; time: string }>
 
-/** The memory in `<data>/tool-support.json`. A missing file is an empty one, and so is one that cannot be understood. */
-export function openToolMemory(path: string): ToolMemory {
+/** The memory in `tool-support.json` of the data directory. A missing file is an empty one, and so is one that cannot be understood. */
+export function openToolMemory(dataDirectory: string): ToolMemory {
+  const path = join(dataDirectory, "tool-support.json")
   let known: Refusals | undefined
   return {
     refused(name) {

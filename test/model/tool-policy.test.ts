@@ -27,8 +27,9 @@ async function setup(script: Reply[], options: Partial<ProviderConfig> = {}, mod
     await server.close()
     await rm(directory, { recursive: true, force: true })
   })
-  const file = join(directory, "data/tool-support.json")
-  const ask = async (toolMemory: ToolMemory = openToolMemory(file), tools = [read]) => {
+  const data = join(directory, "data")
+  const file = join(data, "tool-support.json")
+  const ask = async (toolMemory: ToolMemory = openToolMemory(data), tools = [read]) => {
     const models = createModels({
       config: { s: { ...options, options: { baseURL: server.url, apiKey: "k" }, models: { m: model } } },
       credentials: { key: async () => undefined },
@@ -46,7 +47,7 @@ async function setup(script: Reply[], options: Partial<ProviderConfig> = {}, mod
     return { calls, text }
   }
   const offered = () => server.requests.map(({ body }) => body.tools !== undefined)
-  return { server, file, ask, offered }
+  return { server, data, file, ask, offered }
 }
 
 const found = { calls: [["read", '{"filePath": "a"}']], text: "" }
@@ -106,13 +107,13 @@ describe("the policy", () => {
 
 describe("auto", () => {
   test("takes the first refusal for an answer within the same step, and remembers it", async () => {
-    const { ask, offered, file } = await setup([
+    const { ask, offered, data, file } = await setup([
       noTools,
       { text: answer },
       { text: answer },
       { text: answer },
     ])
-    const memory = openToolMemory(file)
+    const memory = openToolMemory(data)
     expect(await ask(memory)).toEqual(found)
     expect(await ask(memory)).toEqual(found)
     // A new process reads what the last one learned.
@@ -122,10 +123,10 @@ describe("auto", () => {
   })
 
   test("asks natively again after it was told to forget", async () => {
-    const { ask, offered, file } = await setup([noTools, { text: answer }, { text: answer }])
+    const { ask, offered, data } = await setup([noTools, { text: answer }, { text: answer }])
     await ask()
-    expect(openToolMemory(file).forget("s/other")).toEqual([])
-    expect(openToolMemory(file).forget("s/m")).toEqual(["s/m"])
+    expect(openToolMemory(data).forget("s/other")).toEqual([])
+    expect(openToolMemory(data).forget("s/m")).toEqual(["s/m"])
     expect(await ask()).toEqual({ calls: [], text: answer })
     expect(offered()).toEqual([true, false, true])
   })
@@ -138,20 +139,20 @@ describe("auto", () => {
   })
 
   test("a memory that cannot be understood is an empty one", async () => {
-    const { ask, file } = await setup([noTools, { text: answer }])
-    openToolMemory(file).remember("s/x", "no")
+    const { ask, data, file } = await setup([noTools, { text: answer }])
+    openToolMemory(data).remember("s/x", "no")
     await writeFile(file, "{")
     expect(await ask()).toEqual(found)
-    expect(openToolMemory(file).refused("s/m")).toBeDefined()
+    expect(openToolMemory(data).refused("s/m")).toBeDefined()
   })
 
   test("keeps what another process wrote meanwhile", async () => {
-    const { file } = await setup([])
-    const [one, other] = [openToolMemory(file), openToolMemory(file)]
+    const { data } = await setup([])
+    const [one, other] = [openToolMemory(data), openToolMemory(data)]
     expect(one.refused("a/b")).toBeUndefined()
     other.remember("a/b", "no")
     one.remember("c/d", "no")
-    expect(openToolMemory(file).forget().sort()).toEqual(["a/b", "c/d"])
+    expect(openToolMemory(data).forget().sort()).toEqual(["a/b", "c/d"])
   })
 })
 

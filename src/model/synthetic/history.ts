@@ -12,8 +12,8 @@ type UserContent = (LanguageModelV4TextPart | LanguageModelV4FilePart)[]
 
 /**
  * The history for a server that knows no tools: calls stand in the model's own answers as it would write them, results
- * in messages of the user's. `instructions` end the last system prompt at the beginning, or become one. Messages of one
- * role that would follow each other because of that are joined, since many chat templates refuse them.
+ * in messages of the user's. `instructions` end the system prompt, or become one. Messages of one role that follow each
+ * other are joined, since many chat templates refuse them.
  */
 export function toTextPrompt(
   prompt: LanguageModelV4Prompt,
@@ -89,8 +89,11 @@ function convertResult({ toolName, output }: LanguageModelV4ToolResultPart): Use
 function add(messages: LanguageModelV4Message[], message: LanguageModelV4Message): void {
   if (message.role !== "system" && message.content.length === 0) return
   const last = messages.at(-1)
-  if (last?.role === "user" && message.role === "user") {
-    const { providerOptions } = message
+  const { providerOptions } = message
+  if (last?.role === "system" && message.role === "system") {
+    const content = `${last.content}\n\n${message.content}`
+    messages[messages.length - 1] = { ...last, content, ...(providerOptions && { providerOptions }) }
+  } else if (last?.role === "user" && message.role === "user") {
     const content = [...last.content, ...message.content]
     messages[messages.length - 1] = { ...last, content, ...(providerOptions && { providerOptions }) }
   } else if (last?.role === "assistant" && message.role === "assistant") {
