@@ -21,13 +21,14 @@ const colours = {
 }
 
 /**
- * The lines as a picture (SVG): a bar a line, drawn as its share of the target, so that times and sizes fit one scale
+ * The lines that have a most (SVG): a bar a line, drawn as its share of the target, so that times and sizes fit one scale
  * and one mark; below it the floor and the best peer on the same scale.
  */
 export function chart(
-  lines: Line[],
+  all: Line[],
   machine: { node: string; platform: string; arch: string; cores: number },
 ): string {
+  const lines = all.filter(({ target }) => target.kind !== "least")
   const height = top + lines.length * rowHeight + 44
   const bottom = height - 36
   const about = `${machine.platform} ${machine.arch}, ${machine.cores} cores, Node ${machine.node.replace("v", "")}`
@@ -80,7 +81,7 @@ function row(line: Line, y: number, peers: string[]): string[] {
 
 /** What Tackle's figure may be at most, in the unit of the line. */
 function allowedFigure({ target, figures }: Line): number | undefined {
-  if (target.kind === "figure") return target.limit
+  if (target.kind !== "ratio") return target.limit
   const other = figures[target.of]
   return typeof other === "number" ? other * target.limit : undefined
 }

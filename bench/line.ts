@@ -1,12 +1,13 @@
 import { median } from "./statistics.ts"
 
-/** How a figure is written. Times are milliseconds, sizes bytes, ratios bare numbers. */
-export type Unit = "time" | "size" | "ratio"
+/** How a figure is written. Times are milliseconds, sizes bytes, ratios bare numbers, percentages out of 100. */
+export type Unit = "time" | "size" | "ratio" | "percent"
 
-/** What Tackle must reach: a multiple of another subject's figure in the same run, or a figure. */
+/** What Tackle must reach: at most a multiple of another subject's figure in the same run, or at most or least a figure. */
 export type Target =
   | { kind: "ratio"; limit: number; of: string }
   | { kind: "figure"; limit: number; note?: string }
+  | { kind: "least"; limit: number }
 
 /** One line of the table. */
 export interface Line {
@@ -45,14 +46,18 @@ export function line<T>(spec: {
     unit: spec.unit,
     figures,
     target: spec.target,
-    ...(value === undefined ? {} : { result: { value, ok: value <= spec.target.limit } }),
+    ...(value === undefined ? {} : { result: { value, ok: meets(value, spec.target) } }),
   }
+}
+
+function meets(value: number, { kind, limit }: Target): boolean {
+  return kind === "least" ? value >= limit : value <= limit
 }
 
 function against(target: Target, figures: Record<string, number | string>): number | undefined {
   const own = figures.tackle
   if (typeof own !== "number") return undefined
-  if (target.kind === "figure") return own
+  if (target.kind !== "ratio") return own
   const other = figures[target.of]
   return typeof other === "number" ? own / other : undefined
 }

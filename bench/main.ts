@@ -13,6 +13,7 @@ import { outputRow } from "./rows/output.ts"
 import { parallelRow } from "./rows/parallel.ts"
 import { permissionRow } from "./rows/permission.ts"
 import { startRow } from "./rows/start.ts"
+import { syntheticRow } from "./rows/synthetic.ts"
 import { turnsRow } from "./rows/turns.ts"
 import { wireRow } from "./rows/wire.ts"
 import { writeRow } from "./rows/write.ts"
@@ -29,6 +30,7 @@ const rows: Row[] = [
   wireRow,
   launchRow,
   permissionRow,
+  syntheticRow,
 ]
 
 const help = `npm run bench -- [options]

@@ -62,6 +62,7 @@ export function figureText(figure: number | string | undefined, unit: Unit): str
   if (figure === undefined) return "–"
   if (typeof figure === "string") return "failed"
   if (unit === "ratio") return figure.toFixed(2)
+  if (unit === "percent") return `${figure.toFixed(1)} %`
   if (unit === "time") return figure < 1000 ? `${digits(figure)} ms` : `${digits(figure / 1000)} s`
   return figure < 1e6 ? `${digits(figure / 1000)} KB` : `${digits(figure / 1e6)} MB`
 }
@@ -75,6 +76,7 @@ export function resultText({ target, result, unit }: Line): string {
 }
 
 export function targetText({ target, unit }: Line): string {
+  if (target.kind === "least") return `≥ ${figureText(target.limit, unit)}`
   return target.kind === "ratio"
     ? `≤ ${Number(target.limit.toFixed(2))} ×`
     : `≤ ${figureText(target.limit, unit)}`

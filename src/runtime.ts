@@ -27,6 +27,7 @@ import {
 import { createModels } from "./model/providers.ts"
 import { defaultRetryLimits, type RetryLimits } from "./model/retry.ts"
 import { defaultStreamLimits, type StreamLimits } from "./model/stream.ts"
+import { openToolMemory } from "./model/tool-memory.ts"
 import { defaultRules } from "./permission/defaults.ts"
 import { createPermission, type PermissionAsk, type ReplyOutcome, type Scope } from "./permission/engine.ts"
 import type { Explanation } from "./permission/explain.ts"
@@ -253,6 +254,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     config: options.providers ?? {},
     credentials,
     environment,
+    toolMemory: openToolMemory(dataDirectory),
   })
   const sandbox = openSandbox({
     mode: options.sandbox ?? "auto",

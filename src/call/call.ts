@@ -27,6 +27,8 @@ export interface Call {
   raw: string
   /** The answer was cut off by the output limit inside this call. */
   cut?: boolean
+  /** What was mended before it came here, in words: a call that was read from a text may have needed it. */
+  repaired?: string
 }
 
 /** What became of a call. `state` is what was last given to `onState`. */

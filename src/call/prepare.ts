@@ -65,7 +65,9 @@ export async function prepareCall(
 
   try {
     const args = await orAbort(validateArguments(found.tool, parsed.input), signal)
-    const repaired = [found.repaired, parsed.repaired].filter((note) => note !== undefined).join("; ")
+    const repaired = [call.repaired, found.repaired, parsed.repaired]
+      .filter((note) => note !== undefined)
+      .join("; ")
     const past: PastCall = { tool: found.tool.id, input: canonicalJson(parsed.input) }
     return { kind: "prepared", call, tool: found.tool, state, args, past, ...(repaired ? { repaired } : {}) }
   } catch (error) {

@@ -1,5 +1,6 @@
 import { writeSync } from "node:fs"
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander"
+import type { ModelsFlags } from "./commands/models.ts"
 import type { CheckFlags } from "./commands/permission.ts"
 import type { RunFlags } from "./commands/run.ts"
 import type {
@@ -180,7 +181,8 @@ function createProgram(): Command {
   place(program.command("models"))
     .description("the models that are configured, and servers on this machine")
     .addOption(format())
-    .action(async (flags: FormatFlags) => (await import("./commands/models.ts")).listModels(flags))
+    .option("--forget-tools <model>", "offer tools again to a model whose server refused them (or: all)")
+    .action(async (flags: ModelsFlags) => (await import("./commands/models.ts")).listModels(flags))
 
   place(program.command("trust"))
     .description("let this project's own config and tools count")

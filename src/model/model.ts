@@ -2,6 +2,7 @@ import type { LanguageModelV4, LanguageModelV4Prompt } from "@ai-sdk/provider"
 import * as z from "zod"
 import type { ModelRef } from "../schema/message.ts"
 import { UsageError } from "../util/errors.ts"
+import { dialectNames } from "./synthetic/dialect.ts"
 
 /** A model of the AI SDK's provider interface, and the history as it takes it: named here for those above this folder. */
 export type LanguageModel = LanguageModelV4
@@ -55,6 +56,10 @@ export function modelName(ref: ModelRef): string {
   return `${ref.providerID}/${ref.modelID}`
 }
 
+/** What is done with tools: see `tool-policy.ts`. */
+const ToolCalling = z.enum(["native", "synthetic", "reject", "ignore", "auto"])
+export type ToolCalling = z.infer<typeof ToolCalling>
+
 const price = z.number().nonnegative()
 const milliseconds = z.number().int().positive()
 
@@ -67,7 +72,12 @@ export const ModelConfig = z.strictObject({
     .strictObject({ context: z.number().int().nonnegative(), output: z.number().int().nonnegative() })
     .partial()
     .optional(),
+  /** False: the server takes no `tools`. Then `toolCalling` is `synthetic`, unless it says otherwise. */
   tool_call: z.boolean().optional(),
+  /** Before that of the provider. Default: `auto`. */
+  toolCalling: ToolCalling.optional(),
+  /** How calls are written where they are read from the text. Default: by the model's name. */
+  toolDialect: z.enum(dialectNames).optional(),
   attachment: z.boolean().optional(),
   /** US dollars per million tokens. */
   cost: z
@@ -103,6 +113,8 @@ export const ProviderConfig = z.strictObject({
       chunkTimeout: milliseconds.optional(),
     })
     .optional(),
+  /** For all its models that do not say otherwise. */
+  toolCalling: ToolCalling.optional(),
   models: z.record(z.string(), ModelConfig).optional(),
 })
 export type ProviderConfig = z.infer<typeof ProviderConfig>

@@ -5,6 +5,7 @@ import { ProviderError, type ProviderErrorKind } from "./errors.ts"
 import { modelName } from "./model.ts"
 import { keyRemedy } from "./provider-table.ts"
 import { readRetryAfter } from "./retry.ts"
+import { refusesTools } from "./tool-refusal.ts"
 
 /** What a package of the AI SDK may put on the errors it throws or streams. All of it may be missing. */
 interface Report {
@@ -139,6 +140,9 @@ function whatHappened(report: Report, kind: ProviderErrorKind): string {
 }
 
 function nextMove(report: Report, kind: ProviderErrorKind, ref: ModelRef): string {
+  if (refusesTools(report.status, `${report.message} ${report.body}`)) {
+    return `To have tools described in the prompt, set provider.${ref.providerID}.models.${ref.modelID}.toolCalling to "synthetic".`
+  }
   switch (kind) {
     case "auth":
       return report.status === 402 ? "Check the account's credit." : keyRemedy(ref.providerID)

@@ -14,6 +14,8 @@ import {
   type ProviderRow,
   providerTable,
 } from "./provider-table.ts"
+import { createToolMemory, type ToolMemory } from "./tool-memory.ts"
+import { withToolPolicy } from "./tool-policy.ts"
 
 /** Every model that can be named. */
 export interface Models {
@@ -28,6 +30,8 @@ export interface ModelsDependencies {
   config: Readonly<Record<string, ProviderConfig>>
   credentials: Pick<Credentials, "key">
   environment: Readonly<Record<string, string | undefined>>
+  /** Which servers refused tools. Default: one that ends with these models. */
+  toolMemory?: ToolMemory
   /** Default: `httpFetch` of `http-fetch.ts`. */
   fetch?: typeof fetch
   /** Whole providers from elsewhere, by id. They go before the config's. */
@@ -46,7 +50,7 @@ interface Provider {
 
 /** The models of the table, the config and `extra`. Nothing is loaded before a model's `language()` is called. */
 export function createModels(dependencies: ModelsDependencies): Models {
-  const { config, extra = {} } = dependencies
+  const { config, extra = {}, toolMemory = createToolMemory() } = dependencies
   const made = new Map<string, Model>()
 
   function knownNames(): string[] {
@@ -75,10 +79,14 @@ export function createModels(dependencies: ModelsDependencies): Models {
       info,
       language() {
         // A failure is not kept: the person may have mended it since.
-        language ??= open(provider, ref.modelID, dependencies).catch((error: unknown) => {
-          language = undefined
-          throw error
-        })
+        language ??= open(provider, ref.modelID, dependencies)
+          .then((opened) =>
+            withToolPolicy(opened, { ref, memory: toolMemory, ...toolPolicyOf(provider, ref.modelID) }),
+          )
+          .catch((error: unknown) => {
+            language = undefined
+            throw error
+          })
         return language
       },
     }
@@ -134,6 +142,19 @@ function describe(provider: Provider | undefined, modelID: string): ModelInfo | 
     }
   }
   return info
+}
+
+/** The nearest of the config's words on tools: the model's own, then the provider's. */
+function toolPolicyOf({ id, config }: Provider, modelID: string) {
+  const model = own(config.models ?? {}, modelID)
+  const inherited = config.toolCalling ?? "auto"
+  const takesNone = model?.tool_call === false && (inherited === "native" || inherited === "auto")
+  const isInherited = model?.toolCalling === undefined && config.toolCalling !== undefined
+  return {
+    policy: model?.toolCalling ?? (takesNone ? "synthetic" : inherited),
+    key: `provider.${id}.${isInherited ? "" : `models.${modelID}.`}toolCalling`,
+    dialect: model?.toolDialect,
+  }
 }
 
 function readCost(config: ModelConfig | undefined): ModelInfo["cost"] {

@@ -10,6 +10,7 @@ import type {
 } from "@ai-sdk/provider"
 import type { FinishReason, Tokens } from "../schema/part.ts"
 import { orAbort, throwIfAborted } from "../util/abort.ts"
+import { UsageError } from "../util/errors.ts"
 import { ProviderError } from "./errors.ts"
 import { type ModelInfo, modelName } from "./model.ts"
 import { toProviderError } from "./provider-error.ts"
@@ -76,7 +77,7 @@ export type StepEvent =
  * Asks the model for one step and hands on what it answers, as it comes. `finish` comes last and exactly once; a
  * `tool-call` may come without a `tool-start` and is to be run only after `finish`, since a stream that breaks off may
  * have announced a truncated one. Throws {@link ProviderError} for whatever the provider does wrong (refuses, breaks
- * off, sends garbage, stays silent) and `AbortedError` at the signal. Whoever stops reading early closes the connection.
+ * off, sends garbage, stays silent), `UsageError` for what the config forbids, and `AbortedError` at the signal. Whoever stops reading early closes the connection.
  */
 export async function* streamStep(request: StepRequest): AsyncGenerator<StepEvent, void, undefined> {
   const { language, info } = request
@@ -142,6 +143,8 @@ export async function* streamStep(request: StepRequest): AsyncGenerator<StepEven
     if (finish === undefined) throw watch.stopped ?? noEnd(modelName(ref))
     yield finish
   } catch (error) {
+    // What the person has to mend in the config is no fault of the provider.
+    if (watch.stopped === undefined && error instanceof UsageError) throw error
     throw watch.stopped ?? toProviderError(error, ref)
   } finally {
     watch.end()

@@ -15,6 +15,7 @@ import type {
 } from "../schema/part.ts"
 import { assertMove, fail, pending, type ToolState } from "../schema/tool-state.ts"
 import { newId } from "../util/id.ts"
+import { isRecord } from "../util/json.ts"
 import { costOf } from "./cost.ts"
 import type { Recorder } from "./recorder.ts"
 
@@ -191,11 +192,12 @@ export function startStep(
       }
     },
     calls() {
-      return [...calls.values()].flatMap(({ callID, tool, state }) =>
-        state.status === "pending"
-          ? [{ callID, tool, raw: state.raw, cut: reason === "length" && !isWhole(state.raw) }]
-          : [],
-      )
+      return [...calls.values()].flatMap(({ callID, tool, state, metadata }) => {
+        if (state.status !== "pending") return []
+        const cut = reason === "length" && !isWhole(state.raw)
+        const repaired = repairedBefore(metadata)
+        return [{ callID, tool, raw: state.raw, cut, ...(repaired !== undefined && { repaired }) }]
+      })
     },
     async nest(parentCallID, nested) {
       const added = nested.map(({ callID, tool, raw }) => {
@@ -247,6 +249,12 @@ export function startStep(
 interface StreamedCall {
   part: ToolPart
   whole: boolean
+}
+
+/** What was mended while the call was read from a text: the note that `model/synthetic/` leaves. */
+function repairedBefore(metadata: ToolPart["metadata"]): string | undefined {
+  const note = metadata?.tackle
+  return isRecord(note) && typeof note.repaired === "string" ? note.repaired : undefined
 }
 
 function isWhole(raw: string): boolean {

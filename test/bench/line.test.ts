@@ -27,6 +27,15 @@ test("a ratio is held against the other subject's median, a figure against the l
   expect(example(runs, { kind: "figure", limit: 21 }).result).toEqual({ value: 22, ok: false })
 })
 
+test("a share of all is held against the least that is wanted, and is no part of the picture", () => {
+  const target = { kind: "least", limit: 99 } as const
+  const share = { ...example([["tackle", [98, 100, 99.5]]], target), unit: "percent" as const }
+  expect(share.result).toEqual({ value: 99.5, ok: true })
+  expect(example([["tackle", [98.9]]], target).result?.ok).toBe(false)
+  expect(table([share], { colour: false })).toMatch(/99\.5 % +99\.5 % +≥ 99\.0 % +ok/)
+  expect(chart([share], machine)).not.toContain("A &amp; B")
+})
+
 test("without Tackle's figure, or the other one, there is no result", () => {
   const target = { kind: "ratio", limit: 2, of: "floor" } as const
   expect(example([["floor", [10]]], target).result).toBeUndefined()

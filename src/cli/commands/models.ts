@@ -1,11 +1,19 @@
 import { findLocalServers } from "../../model/local.ts"
 import { modelName } from "../../model/model.ts"
+import { openToolMemory } from "../../model/tool-memory.ts"
 import { printJson, printLine } from "../print.ts"
-import { type FormatFlags, openPlace, openTackle } from "../setup.ts"
+import { type FormatFlags, openPlace, openTackle, type Place } from "../setup.ts"
+
+export interface ModelsFlags extends FormatFlags {
+  /** A model's name, or `all`. */
+  forgetTools?: string
+}
 
 /** `tackle models`: those that are configured, and servers found on the usual ports of this machine. */
-export async function listModels(flags: FormatFlags): Promise<void> {
+export async function listModels(flags: ModelsFlags): Promise<void> {
   const place = await openPlace(flags)
+  if (flags.forgetTools !== undefined) return forgetTools(place, flags.forgetTools)
+  const toolMemory = openToolMemory(place.dataDirectory)
   const tackle = await openTackle(place, {})
   try {
     const models = tackle.models()
@@ -15,7 +23,8 @@ export async function listModels(flags: FormatFlags): Promise<void> {
     for (const { ref, name, limit } of models) {
       const chosen = modelName(ref) === current ? " (configured)" : ""
       const context = limit.context === undefined ? "" : `, ${limit.context} tokens`
-      printLine(`${modelName(ref)}  ${name}${context}${chosen}`)
+      const refused = toolMemory.refused(modelName(ref)) === undefined ? "" : ", tools as text"
+      printLine(`${modelName(ref)}  ${name}${context}${refused}${chosen}`)
     }
     for (const { name, baseURL, models: found } of servers) {
       printLine(`${name} at ${baseURL}: ${found.length > 0 ? found.join(", ") : "no models"}`)
@@ -24,4 +33,11 @@ export async function listModels(flags: FormatFlags): Promise<void> {
   } finally {
     await tackle.close()
   }
+}
+
+/** What a server says of tools may change with its next version or start. */
+function forgetTools(place: Place, name: string): void {
+  const forgotten = openToolMemory(place.dataDirectory).forget(name === "all" ? undefined : name)
+  if (forgotten.length === 0) printLine(`Nothing is remembered of ${name === "all" ? "any model" : name}.`)
+  for (const model of forgotten) printLine(`${model} is offered tools again.`)
 }

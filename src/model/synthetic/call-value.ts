@@ -1,0 +1,90 @@
+import { isRecord } from "../../util/json.ts"
+import { repairName } from "../repair.ts"
+import type { ReadCall, SyntheticTool } from "./dialect.ts"
+import { readLooseValue } from "./loose-value.ts"
+
+/** Keys under which models write the tool's name, and those for its arguments. In order of preference. */
+export const nameKeys = ["name", "tool_name", "function_name", "tool", "function", "action"] as const
+export const argumentKeys = [
+  "arguments",
+  "parameters",
+  "args",
+  "params",
+  "input",
+  "tool_input",
+  "action_input",
+] as const
+
+/** Keys that say nothing of the call. */
+const otherKeys = new Set(["type", "id", "call_id", "tool_call_id", "index"])
+
+/** A call made of a value, or what is wrong with it, as the end of a sentence after "it ". */
+export type CallValue = { ok: true; call: ReadCall } | { ok: false; reason: string; tool?: string }
+
+/**
+ * The call that an object such as `{"name": …, "arguments": {…}}` stands for. Also understood: the other keys of
+ * `nameKeys` and `argumentKeys`, a `function` object with both, arguments as a JSON text, and arguments beside the name.
+ */
+export function callOfValue(
+  value: unknown,
+  tools: ReadonlyMap<string, SyntheticTool>,
+  exact: boolean,
+): CallValue {
+  if (!isRecord(value)) return { ok: false, reason: "is no JSON object" }
+  if (isRecord(value.function)) return callOfValue(value.function, tools, exact)
+  const nameKey = nameKeys.find((key) => typeof value[key] === "string")
+  if (nameKey === undefined) return { ok: false, reason: 'names no tool: "name" is missing' }
+  const found = findTool(String(value[nameKey]), tools)
+  if (!found.ok) return found
+  const { tool } = found
+  const given = argumentsOf(value, nameKey)
+  if (!isRecord(given.value)) {
+    return { ok: false, reason: "gives no arguments: they must be a JSON object", tool }
+  }
+  const mended = [found.repaired, exact ? undefined : "the call was no valid JSON", given.repaired].filter(
+    (note) => note !== undefined,
+  )
+  const input = JSON.stringify(given.value)
+  return { ok: true, call: { tool, input, ...(mended.length > 0 && { repaired: mended.join("; ") }) } }
+}
+
+/** The offered tool that the name means: near names are understood, and the note says so. */
+export function findTool(
+  name: string,
+  tools: ReadonlyMap<string, SyntheticTool>,
+): { ok: true; tool: string; repaired?: string } | { ok: false; reason: string } {
+  const tool = repairName(name, [...tools.keys()])
+  if (tool === undefined) {
+    return { ok: false, reason: `names the tool "${name}", which there is not: use ${listOf(tools)}` }
+  }
+  return tool === name
+    ? { ok: true, tool }
+    : { ok: true, tool, repaired: `the name "${name}" was read as "${tool}"` }
+}
+
+/** True for a value that can only be meant as a call of an offered tool. */
+export function isPlainCall(value: unknown, tools: ReadonlyMap<string, SyntheticTool>): boolean {
+  if (!isRecord(value)) return false
+  const inner = isRecord(value.function) ? value.function : value
+  const name = nameKeys.map((key) => inner[key]).find((given) => typeof given === "string")
+  return typeof name === "string" && tools.has(name) && argumentKeys.some((key) => key in inner)
+}
+
+function argumentsOf(value: Record<string, unknown>, nameKey: string): { value: unknown; repaired?: string } {
+  const key = argumentKeys.find((candidate) => candidate !== nameKey && candidate in value)
+  if (key === undefined) {
+    const rest = Object.entries(value).filter(([name]) => name !== nameKey && !otherKeys.has(name))
+    return rest.length === 0
+      ? { value: {} }
+      : { value: Object.fromEntries(rest), repaired: "the arguments stood beside the name" }
+  }
+  const given = value[key]
+  if (given === null || given === "") return { value: {} }
+  if (typeof given !== "string") return { value: given }
+  const read = readLooseValue(given)
+  return { value: read.ok ? read.value : undefined, repaired: "the arguments were a text" }
+}
+
+function listOf(tools: ReadonlyMap<string, SyntheticTool>): string {
+  return [...tools.keys()].join(", ")
+}

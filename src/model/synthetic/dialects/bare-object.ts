@@ -1,0 +1,40 @@
+import { argumentKeys, isPlainCall, nameKeys } from "../call-value.ts"
+import type { Opening, ReadContext } from "../dialect.ts"
+import { readLooseValue } from "../loose-value.ts"
+import { readObjectCall } from "../read-object.ts"
+import { endsLine } from "../read-python.ts"
+import { scanBrackets } from "../scan-brackets.ts"
+import { charAt, type Reading, takeWhile } from "../source.ts"
+
+/** A call as JSON without anything around it: only for an offered tool, and alone on its lines. */
+export const bareObject: Opening = {
+  literal: "{",
+  explicit: false,
+  *read(context) {
+    const { source, tools } = context
+    source.position = context.start
+    if (!(yield* startsLikeCall(context))) return "text"
+    const end = yield* scanBrackets(source)
+    const value = readLooseValue(source.text.slice(context.start, source.position))
+    const isCall = value.ok && isPlainCall(value.value, tools)
+    if (end !== "closed" ? !isCall || source.cut : !isCall || !(yield* endsLine(context))) return "text"
+    source.position = context.start
+    yield* readObjectCall(context)
+    yield* takeWhile(source, /[ \t;]*/y)
+    return "calls"
+  },
+}
+
+const firstKeys: ReadonlySet<string> = new Set([...nameKeys, ...argumentKeys, "type", "id"])
+
+/** True where the first key of the object (or of the first one in a list) is one of a call's. Reads nothing. */
+export function* startsLikeCall({ source }: ReadContext): Reading<boolean> {
+  const start = source.position
+  yield* takeWhile(source, /[\s[]*/y)
+  const brace = yield* charAt(source)
+  if (brace === "{") source.position += 1
+  yield* takeWhile(source, /[\s"']*/y)
+  const key = yield* takeWhile(source, /\w*/y)
+  source.position = start
+  return brace === "{" && firstKeys.has(key)
+}

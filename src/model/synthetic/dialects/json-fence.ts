@@ -1,0 +1,79 @@
+import { isPlainCall } from "../call-value.ts"
+import type { Dialect, Opening, ReadContext } from "../dialect.ts"
+import { readLooseValue } from "../loose-value.ts"
+import { readObjectCalls } from "../read-object.ts"
+import { readPython } from "../read-python.ts"
+import { scanBrackets } from "../scan-brackets.ts"
+import { charAt, type Reading, takeAll, takes, takeWhile } from "../source.ts"
+import { startsLikeCall } from "./bare-object.ts"
+
+/** Calls as JSON in a code fence. A fence that is labelled as a call always counts, one of JSON where this was asked for. */
+export const jsonFence: Dialect = {
+  name: "json-fence",
+  openings: [labelled("tool_calls"), labelled("tool_call"), plain("json"), plain("JSON"), plain("")],
+  instructions: "Write each call as JSON in a code fence of its own that is labelled tool_call:",
+  write: (tool, input) => `\`\`\`tool_call\n${JSON.stringify({ name: tool, arguments: input })}\n\`\`\``,
+}
+
+/** A fence of Gemma's: Python within. */
+export const toolCodeFence: Opening = {
+  literal: "```tool_code",
+  explicit: true,
+  *read(context) {
+    const { source } = context
+    if (!context.atLineStart || !(yield* endLabel(context))) return "text"
+    const outcome = yield* readPython(context, true)
+    if (outcome === "calls") yield* takeAll(source, ["```"])
+    return outcome
+  },
+}
+
+function labelled(label: string): Opening {
+  return {
+    literal: `\`\`\`${label}`,
+    explicit: true,
+    *read(context) {
+      const { source, sink } = context
+      if (!context.atLineStart || !(yield* endLabel(context))) return "text"
+      if (!(yield* readObjectCalls(context, { stop: "\n```" }))) {
+        yield* takeWhile(source, /(?:(?!```)[\s\S])*/y)
+        const text = source.text.slice(context.start, source.position)
+        sink.malformed({ text, reason: "holds no JSON object" })
+      }
+      yield* takeAll(source, ["```"])
+      return "calls"
+    },
+  }
+}
+
+/** A fence that may hold any JSON: only where it holds calls of offered tools and nothing else. */
+function plain(label: string): Opening {
+  return {
+    literal: `\`\`\`${label}`,
+    explicit: false,
+    *read(context) {
+      const { source, tools } = context
+      if (!(yield* endLabel(context)) || !(yield* startsLikeCall(context))) return "text"
+      const start = source.position
+      if ((yield* scanBrackets(source, { stop: "```" })) !== "closed") return "text"
+      const value = readLooseValue(source.text.slice(start, source.position))
+      const values = value.ok ? [value.value].flat() : []
+      yield* takeWhile(source, /\s*/y)
+      const closed = yield* takes(source, "```")
+      if (!closed || values.length === 0 || !values.every((call) => isPlainCall(call, tools))) return "text"
+      source.position = start
+      yield* readObjectCalls(context)
+      yield* takeAll(source, ["```"])
+      return "calls"
+    },
+  }
+}
+
+/** Reads to the line's end, on which nothing else may stand. */
+function* endLabel({ source }: ReadContext): Reading<boolean> {
+  yield* takeWhile(source, /[ \t]*/y)
+  const next = yield* charAt(source)
+  if (next !== "\n" && next !== "\r") return false
+  yield* takeWhile(source, /\s*/y)
+  return true
+}

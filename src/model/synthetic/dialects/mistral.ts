@@ -1,0 +1,42 @@
+import type { Dialect, Opening, ReadContext } from "../dialect.ts"
+import { readArguments } from "../read-arguments.ts"
+import { readObjectCalls } from "../read-object.ts"
+import { charAt, type Reading, sees, skipSpace, takes, takeWhile } from "../source.ts"
+
+/** Mistral's mark: a list of objects follows, or a name with its arguments. */
+const toolCalls: Opening = {
+  literal: "[TOOL_CALLS]",
+  explicit: true,
+  *read(context) {
+    const { source } = context
+    yield* skipSpace(source)
+    const first = yield* charAt(source)
+    if (first === "[" || first === "{") return (yield* readObjectCalls(context)) ? "calls" : "text"
+    let name = yield* readName(context)
+    if (name === undefined) return "text"
+    for (; name !== undefined; name = yield* readName(context)) yield* readArguments(context, name)
+    return "calls"
+  },
+}
+
+/** Reads `name`, `name[ARGS]` or `name[CALL_ID]abc[ARGS]` up to the arguments; nothing where that does not come next. */
+function* readName({ source }: ReadContext): Reading<string | undefined> {
+  const start = source.position
+  yield* skipSpace(source)
+  const name = yield* takeWhile(source, /[\w.-]*/y)
+  if (yield* takes(source, "[CALL_ID]")) yield* takeWhile(source, /\w*/y)
+  yield* takes(source, "[ARGS]")
+  yield* skipSpace(source)
+  if (name !== "" && (yield* sees(source, "{"))) return name
+  source.position = start
+  return undefined
+}
+
+/** Calls of Mistral's models. */
+export const mistral: Dialect = {
+  name: "mistral",
+  openings: [toolCalls],
+  instructions:
+    "Write all calls as one JSON list after the mark [TOOL_CALLS], as the last thing in the answer:",
+  write: (tool, input) => `[TOOL_CALLS]${JSON.stringify([{ name: tool, arguments: input }])}`,
+}

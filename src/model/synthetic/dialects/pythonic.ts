@@ -1,0 +1,48 @@
+import type { Dialect, Opening } from "../dialect.ts"
+import { readPython } from "../read-python.ts"
+import { skipSpace, takeAll } from "../source.ts"
+import { toolCodeFence } from "./json-fence.ts"
+
+/** A list of calls without anything around it. */
+const list: Opening = {
+  literal: "[",
+  explicit: false,
+  *read(context) {
+    context.source.position = context.start
+    return yield* readPython(context, false)
+  },
+}
+
+/** Llama 4's marks around the list. */
+const marked: Opening = {
+  literal: "<|python_start|>",
+  explicit: true,
+  *read(context) {
+    yield* skipSpace(context.source)
+    const outcome = yield* readPython(context, true)
+    if (outcome === "calls") yield* takeAll(context.source, ["<|python_end|>", "<|eom|>", "<|eot|>"])
+    return outcome
+  },
+}
+
+/** Calls in Python's form, as Llama 4, Gemma and others write. */
+export const pythonic: Dialect = {
+  name: "pythonic",
+  openings: [marked, toolCodeFence, list],
+  instructions: "Write the calls as a Python list on lines of their own, every argument with its name:",
+  write: (tool, input) => `[${tool}(${Object.entries(input).map(pair).join(", ")})]`,
+}
+
+function pair([name, value]: [string, unknown]): string {
+  return `${name}=${literal(value)}`
+}
+
+/** The value as Python writes it. */
+function literal(value: unknown): string {
+  if (value === null || value === undefined) return "None"
+  if (typeof value === "boolean") return value ? "True" : "False"
+  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`
+  if (typeof value !== "object") return JSON.stringify(value)
+  const entries = Object.entries(value).map(([key, inner]) => `${JSON.stringify(key)}: ${literal(inner)}`)
+  return `{${entries.join(", ")}}`
+}

@@ -1,0 +1,175 @@
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4GenerateResult,
+  LanguageModelV4Message,
+  LanguageModelV4Middleware,
+  LanguageModelV4StreamPart,
+  LanguageModelV4StreamResult,
+} from "@ai-sdk/provider"
+import type { DialectName, SyntheticTool } from "./dialect.ts"
+import { dialectFor, dialectNamed } from "./dialects.ts"
+import { fromParts, toParts } from "./generated.ts"
+import { toTextPrompt } from "./history.ts"
+import { describeTools } from "./prompt.ts"
+import { defaultRetries, retryMessages } from "./retry.ts"
+import { createTranslator } from "./translate.ts"
+
+export interface SyntheticOptions {
+  /** How the model is told to write calls. Default: by the model's id, else `hermes`. */
+  dialect?: DialectName
+  /** How often a model that wrote a malformed call is asked again within one request. Default 2. */
+  retries?: number
+}
+
+/**
+ * Middleware of the AI SDK that gives tool calling to a model without it: tools go into the prompt as text, calls come
+ * out of the answer. What was mended stands in the `providerMetadata` of the call (`tackle.repaired`), how often the
+ * model was asked again in that of the finish (`tackle.retries`). Tools that the provider runs itself are left out.
+ *
+ * It asks the model by itself, and not through `transformParams`: it needs the tools to read the answer, and may ask
+ * more than once.
+ */
+export function syntheticTools(options: SyntheticOptions = {}): LanguageModelV4Middleware {
+  return {
+    specificationVersion: "v4",
+    wrapStream: ({ model, params }) => stream(model, params, options),
+    wrapGenerate: ({ model, params }) => generate(model, params, options),
+  }
+}
+
+/** The model with {@link syntheticTools} around it, for those who have no `wrapLanguageModel`. */
+export function withSyntheticTools(model: LanguageModelV4, options: SyntheticOptions = {}): LanguageModelV4 {
+  return {
+    specificationVersion: "v4",
+    provider: model.provider,
+    modelId: model.modelId,
+    get supportedUrls() {
+      return model.supportedUrls
+    },
+    doStream: (params) => stream(model, params, options),
+    doGenerate: (params) => generate(model, params, options),
+  }
+}
+
+/** A request as text, and what it takes to read the answer. */
+interface TextRequest {
+  params: LanguageModelV4CallOptions
+  /** Empty: no calls are looked for. */
+  tools: readonly SyntheticTool[]
+  dialect: DialectName
+  retries: number
+  choice: LanguageModelV4CallOptions["toolChoice"]
+}
+
+function asText(
+  model: LanguageModelV4,
+  params: LanguageModelV4CallOptions,
+  options: SyntheticOptions,
+): TextRequest {
+  const { tools: given = [], toolChoice: choice, ...rest } = params
+  const tools: SyntheticTool[] = given.flatMap((tool) =>
+    tool.type === "function"
+      ? [{ name: tool.name, description: tool.description, inputSchema: { ...tool.inputSchema } }]
+      : [],
+  )
+  const name = options.dialect ?? dialectFor(model.modelId)
+  const dialect = dialectNamed(name)
+  const instructions = describeTools({ tools, dialect, choice })
+  return {
+    params: { ...rest, prompt: toTextPrompt(params.prompt, dialect, instructions) },
+    tools: choice?.type === "none" ? [] : tools,
+    dialect: name,
+    retries: options.retries ?? defaultRetries,
+    choice,
+  }
+}
+
+/** The messages that ask for a better answer, where there shall be one. */
+function mend(
+  request: TextRequest,
+  translator: ReturnType<typeof createTranslator>,
+  attempt: number,
+): LanguageModelV4Message[] | undefined {
+  const outcome = translator.outcome()
+  if (outcome === undefined || attempt >= request.retries || request.params.abortSignal?.aborted)
+    return undefined
+  const { tools, choice } = request
+  return retryMessages(outcome, { tools, choice, dialect: dialectNamed(request.dialect) })
+}
+
+function withMore(request: TextRequest, more: readonly LanguageModelV4Message[]): LanguageModelV4CallOptions {
+  return { ...request.params, prompt: [...request.params.prompt, ...more] }
+}
+
+async function stream(
+  model: LanguageModelV4,
+  params: LanguageModelV4CallOptions,
+  options: SyntheticOptions,
+): Promise<LanguageModelV4StreamResult> {
+  const request = asText(model, params, options)
+  const first = await model.doStream(request.params)
+  if (request.tools.length === 0) return first
+  let reader = first.stream.getReader()
+  let cancelled = false
+
+  async function* answer(): AsyncGenerator<LanguageModelV4StreamPart, void, undefined> {
+    const translator = createTranslator(request)
+    for (let attempt = 0; ; attempt++) {
+      for (;;) {
+        const { done, value } = await reader.read()
+        if (done) break
+        yield* translator.take(value)
+      }
+      const more = cancelled ? undefined : mend(request, translator, attempt)
+      if (more === undefined) break
+      translator.again()
+      const next = await model.doStream(withMore(request, more))
+      reader = next.stream.getReader()
+      if (cancelled) await reader.cancel()
+    }
+    yield* translator.end()
+  }
+
+  const parts = answer()
+  return {
+    ...first,
+    stream: new ReadableStream<LanguageModelV4StreamPart>(
+      {
+        async pull(controller) {
+          const { done, value } = await parts.next()
+          if (cancelled) return
+          if (done) controller.close()
+          else controller.enqueue(value)
+        },
+        // Not through the generator, which may wait for the very part that will not come.
+        async cancel(reason) {
+          cancelled = true
+          await reader.cancel(reason)
+        },
+      },
+      { highWaterMark: 0 },
+    ),
+  }
+}
+
+async function generate(
+  model: LanguageModelV4,
+  params: LanguageModelV4CallOptions,
+  options: SyntheticOptions,
+): Promise<LanguageModelV4GenerateResult> {
+  const request = asText(model, params, options)
+  let result = await model.doGenerate(request.params)
+  if (request.tools.length === 0) return result
+  const translator = createTranslator(request)
+  const parts: LanguageModelV4StreamPart[] = []
+  for (let attempt = 0; ; attempt++) {
+    for (const part of toParts(result)) parts.push(...translator.take(part))
+    const more = mend(request, translator, attempt)
+    if (more === undefined) break
+    translator.again()
+    result = await model.doGenerate(withMore(request, more))
+  }
+  parts.push(...translator.end())
+  return { ...result, ...fromParts(parts) }
+}

@@ -1,0 +1,182 @@
+import type { CallSink, DialectName, MalformedCall, Opening, ReadCall, SyntheticTool } from "./dialect.ts"
+import { openingsFor } from "./dialects.ts"
+import { type Reading, type Source, sees } from "./source.ts"
+import { createSurroundings } from "./surroundings.ts"
+
+/** What was found in an answer, in its order. */
+export type ParserEvent =
+  | { type: "text"; text: string }
+  /** A call has begun; all that comes before the next `call` or `malformed` belongs to it. */
+  | { type: "call-start"; tool: string }
+  /** A piece of its input. The pieces add up to the input, unless it had to be mended. */
+  | { type: "call-delta"; delta: string }
+  | ({ type: "call" } & ReadCall)
+  | ({ type: "malformed" } & MalformedCall)
+
+/** Reads calls out of a text that comes in pieces. */
+export interface CallParser {
+  /** What the piece adds. Only what may be the beginning of a call is kept back. */
+  push(text: string): ParserEvent[]
+  /** What was kept back. `cut`: the answer reached its limit. Nothing may be pushed after it. */
+  end(options?: { cut?: boolean }): ParserEvent[]
+}
+
+/**
+ * A parser of one answer. Calls, and how the text around them reads, do not depend on how it is cut into pieces; white
+ * space next to a call is left out. A call counts where the model means one: not in code, quotations, thoughts or
+ * examples, and only of `tools`. `malformed` is what was meant as a call and cannot be read as one.
+ */
+export function createCallParser(options: {
+  tools: readonly SyntheticTool[]
+  /** The dialect that the model was told. */
+  dialect: DialectName
+}): CallParser {
+  const source: Source = { text: "", position: 0, ended: false, cut: false }
+  const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
+  const output = createOutput()
+  const run = scan({ source, tools, openings: openingsFor(options.dialect, options.tools), output })
+  return {
+    push(text) {
+      source.text += text
+      run.next()
+      return output.drain()
+    },
+    end({ cut = false } = {}) {
+      source.ended = true
+      source.cut = cut
+      run.next()
+      output.end()
+      return output.drain()
+    },
+  }
+}
+
+interface Scan {
+  source: Source
+  tools: ReadonlyMap<string, SyntheticTool>
+  openings: readonly Opening[]
+  output: Output
+}
+
+function* scan({ source, tools, openings, output }: Scan): Reading<void> {
+  const surroundings = createSurroundings()
+  const first = new Set(openings.map(({ literal }) => literal.charAt(0)))
+  const candidate = new RegExp(`[${[...first].map((character) => `\\${character}`).join("")}]`, "g")
+
+  function say(end: number): void {
+    const text = source.text.slice(source.position, end)
+    source.position = end
+    surroundings.pass(text)
+    output.text(text)
+  }
+
+  for (;;) {
+    candidate.lastIndex = source.position
+    const found = candidate.exec(source.text)
+    say(found?.index ?? source.text.length)
+    if (!found) {
+      if (source.ended) return
+      // All of it was read: nobody will look back.
+      source.text = ""
+      source.position = 0
+      yield
+      continue
+    }
+    const start = source.position
+    const opening = surroundings.isQuoted(source.text.charAt(start))
+      ? undefined
+      : yield* findOpening(source, openings, surroundings)
+    if (opening === undefined) {
+      say(start + 1)
+      continue
+    }
+    const isExample = surroundings.introducesExample()
+    const sink = isExample ? deafSink : output.sink
+    const atLineStart = surroundings.atLineStart()
+    source.position += opening.literal.length
+    const outcome = yield* opening.read({ source, sink, tools, start, atLineStart })
+    if (outcome === "text") {
+      source.position = start
+      say(start + 1)
+    } else if (isExample) {
+      const text = source.text.slice(start, source.position)
+      surroundings.passExample(text)
+      output.text(text)
+    } else surroundings.afterCall()
+  }
+}
+
+function* findOpening(
+  source: Source,
+  openings: readonly Opening[],
+  surroundings: { atLineStart(): boolean },
+): Reading<Opening | undefined> {
+  for (const opening of openings) {
+    if (!opening.explicit && !surroundings.atLineStart()) continue
+    if (yield* sees(source, opening.literal)) return opening
+  }
+  return undefined
+}
+
+const deafSink: CallSink = { start() {}, delta() {}, call() {}, malformed() {} }
+
+type Output = ReturnType<typeof createOutput>
+
+/** Collects events. White space waits until it is known whether text or a call follows. */
+function createOutput() {
+  let events: ParserEvent[] = []
+  let space = ""
+  let afterCall = false
+
+  function beforeCall(): void {
+    space = ""
+    afterCall = true
+  }
+
+  /** Pieces that were read one after the other are one. */
+  function sayText(text: string): void {
+    const last = events.at(-1)
+    if (last?.type === "text") last.text += text
+    else if (text !== "") events.push({ type: "text", text })
+  }
+
+  const sink: CallSink = {
+    start(tool) {
+      beforeCall()
+      events.push({ type: "call-start", tool })
+    },
+    delta(delta) {
+      const last = events.at(-1)
+      if (last?.type === "call-delta") last.delta += delta
+      else if (delta !== "") events.push({ type: "call-delta", delta })
+    },
+    call(call) {
+      events.push({ type: "call", ...call })
+    },
+    malformed(call) {
+      beforeCall()
+      events.push({ type: "malformed", ...call })
+    },
+  }
+
+  return {
+    sink,
+    text(text: string) {
+      const shown = afterCall ? text.trimStart() : text
+      if (shown === "") return
+      afterCall = false
+      const kept = (space + shown).trimEnd()
+      space = (space + shown).slice(kept.length)
+      sayText(kept)
+    },
+    end() {
+      sayText(space)
+      space = ""
+    },
+    drain(): ParserEvent[] {
+      const drained = events
+      events = []
+      return drained
+    },
+  }
+}

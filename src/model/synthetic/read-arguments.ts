@@ -1,0 +1,54 @@
+import { isRecord } from "../../util/json.ts"
+import { findTool } from "./call-value.ts"
+import type { ReadContext } from "./dialect.ts"
+import { readLooseValue } from "./loose-value.ts"
+import { scanBrackets } from "./scan-brackets.ts"
+import type { Reading } from "./source.ts"
+
+/**
+ * Reads the arguments of a call whose name is known: a JSON object, whose brace stands next. Tells the sink of one call,
+ * or of one that is malformed. `stop` ends the text that the object stands in.
+ */
+export function* readArguments(context: ReadContext, name: string, stop?: string): Reading<void> {
+  const { source, sink, tools } = context
+  const start = source.position
+  const found = findTool(name, tools)
+  let told = start
+  if (found.ok) sink.start(found.tool)
+
+  function tell(upTo: number): void {
+    if (found.ok && upTo > told) sink.delta(source.text.slice(told, upTo))
+    told = Math.max(told, upTo)
+  }
+
+  const end = yield* scanBrackets(source, { stop, onProgress: tell })
+  let written = source.text.slice(start, source.position).trimEnd()
+  let value = readLooseValue(written)
+  const hidden = value.ok || stop === undefined ? -1 : written.indexOf(stop)
+  if (hidden >= 0) {
+    // A string that did not end hid the mark: what stands behind the mark is no part of the call.
+    source.position = start + hidden
+    written = written.slice(0, hidden).trimEnd()
+    value = readLooseValue(written)
+  }
+  const text = source.text.slice(context.start, source.position)
+  if (!found.ok) {
+    sink.malformed({ text, reason: found.reason })
+    return
+  }
+  const { tool } = found
+  if (end === "ended" && source.cut && hidden < 0) {
+    sink.malformed({ text: written, reason: "is not whole", tool, cut: true })
+    return
+  }
+  if (!value.ok || !isRecord(value.value)) {
+    const reason = value.ok ? "gives no JSON object" : `is no valid JSON: ${value.error}`
+    sink.malformed({ text, reason, tool })
+    return
+  }
+  tell(source.position)
+  const notes = [found.repaired, value.exact ? undefined : "the arguments were no valid JSON"]
+  const repaired = notes.filter((note) => note !== undefined).join("; ")
+  const input = value.exact ? written : JSON.stringify(value.value)
+  sink.call({ tool, input, ...(repaired && { repaired }) })
+}

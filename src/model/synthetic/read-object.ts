@@ -1,0 +1,109 @@
+import { argumentKeys, callOfValue, findTool, nameKeys } from "./call-value.ts"
+import type { ReadContext } from "./dialect.ts"
+import { readLooseValue } from "./loose-value.ts"
+import { scanBrackets } from "./scan-brackets.ts"
+import { charAt, type Reading, takes, takeWhile } from "./source.ts"
+
+export interface ObjectOptions {
+  /** What ends the text that the objects stand in, where there is such a mark. */
+  stop?: string
+}
+
+/**
+ * Reads the calls that stand next as JSON objects, one after the other or in a list. False where there is not even the
+ * beginning of one.
+ */
+export function* readObjectCalls(context: ReadContext, options: ObjectOptions = {}): Reading<boolean> {
+  const { source } = context
+  const listed = yield* takes(source, "[")
+  let count = 0
+  for (;;) {
+    yield* takeWhile(source, /[\s,;]*/y)
+    const next = yield* charAt(source)
+    if (next !== "{") {
+      // Closing brackets too many are a common slip.
+      yield* takeWhile(source, listed || count > 0 ? /[\s\]}]*/y : /\s*/y)
+      return count > 0
+    }
+    yield* readObjectCall(context, options)
+    count += 1
+  }
+}
+
+/** How a call's object usually begins: its input can then be handed on while it is still being written. */
+const head = new RegExp(
+  `\\{\\s*"(?:${nameKeys.join("|")})"\\s*:\\s*"([^"\\\\]+)"\\s*,\\s*"(?:${argumentKeys.join("|")})"\\s*:\\s*(?=\\{)`,
+  "y",
+)
+
+/** Reads one object, whose brace stands next. Tells the sink of exactly one call, or of one that is malformed. */
+export function* readObjectCall(
+  { source, sink, tools }: ReadContext,
+  { stop }: ObjectOptions = {},
+): Reading<void> {
+  const start = source.position
+  let announced: string | undefined
+  /** From here on the sink was not told the input yet. */
+  let told = 0
+  /** Behind the first value in brackets within the object: after a usual head, the end of the input. */
+  let inputEnd: number | undefined
+
+  /** The tool, and where its input begins, as soon as that much was written. */
+  function readHead(): { tool: string; inputStart: number } | undefined {
+    head.lastIndex = start
+    const [whole = "", name] = head.exec(source.text) ?? []
+    const named = name === undefined ? undefined : findTool(name, tools)
+    return named?.ok ? { tool: named.tool, inputStart: start + whole.length } : undefined
+  }
+
+  function tell(upTo: number): void {
+    if (announced === undefined) {
+      const found = readHead()
+      if (!found || found.inputStart >= upTo) return
+      announced = found.tool
+      told = found.inputStart
+      sink.start(announced)
+    }
+    const end = Math.min(upTo, inputEnd ?? upTo)
+    if (end > told) sink.delta(source.text.slice(told, end))
+    told = Math.max(told, end)
+  }
+
+  const end = yield* scanBrackets(source, {
+    stop,
+    onBracket(depth, position) {
+      if (depth === 1 && position > start + 1) inputEnd ??= position
+    },
+    onProgress: tell,
+  })
+  let text = source.text.slice(start, source.position)
+  let value = readLooseValue(text.trimEnd())
+  const hidden = value.ok || stop === undefined ? -1 : text.indexOf(stop)
+  if (hidden >= 0) {
+    // A string that did not end hid the mark: what stands behind the mark is no part of the call.
+    source.position = start + hidden
+    text = text.slice(0, hidden)
+    value = readLooseValue(text.trimEnd())
+  }
+  const cut = end === "ended" && source.cut && hidden < 0
+  const result =
+    value.ok && !cut
+      ? callOfValue(value.value, tools, value.exact)
+      : { ok: false as const, reason: value.ok ? "is not whole" : `is no valid JSON: ${value.error}` }
+  if (!result.ok) {
+    const tool = readHead()?.tool ?? ("tool" in result ? result.tool : undefined)
+    sink.malformed({ text, reason: result.reason, tool, ...(cut && { cut }) })
+    return
+  }
+  const usual = value.ok && value.exact ? readHead() : undefined
+  if (usual !== undefined && inputEnd !== undefined) {
+    tell(source.position)
+    sink.call({ ...result.call, input: source.text.slice(usual.inputStart, inputEnd) })
+    return
+  }
+  if (announced === undefined) {
+    sink.start(result.call.tool)
+    sink.delta(result.call.input)
+  }
+  sink.call(result.call)
+}

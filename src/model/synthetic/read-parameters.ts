@@ -1,0 +1,131 @@
+import { isRecord } from "../../util/json.ts"
+import type { JsonSchema } from "../schema.ts"
+import { findTool } from "./call-value.ts"
+import type { ReadContext } from "./dialect.ts"
+import { readLooseValue } from "./loose-value.ts"
+import { type Reading, skipSpace, takes, takeUntil } from "./source.ts"
+
+/** How the parameters of a call are written as elements. */
+export interface ParameterForm {
+  /** Reads a parameter's beginning and returns its name; undefined where none comes next. */
+  key(context: ReadContext): Reading<string | undefined>
+  /** What ends a value; it may depend on the parameter. */
+  valueEnd(key: string): string
+  /** What ends the call. Its end may be missing where the answer ends. */
+  end: readonly string[]
+}
+
+/**
+ * Reads a call's parameters to its end, and tells the sink of one call, or of one that is malformed. A value that the
+ * tool's schema wants as a text is taken as it stands, without the line breaks next to its marks; any other is read as
+ * JSON, where it is JSON.
+ */
+export function* readParameters(context: ReadContext, name: string, form: ParameterForm): Reading<void> {
+  const { source, sink, tools } = context
+  const found = findTool(name, tools)
+  const schema = found.ok ? tools.get(found.tool)?.inputSchema : undefined
+  let input = ""
+  if (found.ok) sink.start(found.tool)
+
+  function add(text: string): void {
+    input += text
+    if (found.ok) sink.delta(text)
+  }
+
+  add("{")
+  const keys = new Set<string>()
+  let problem: string | undefined = found.ok ? undefined : found.reason
+  let cut = false
+  for (;;) {
+    yield* skipSpace(source)
+    const key = yield* form.key(context)
+    if (key === undefined) break
+    if (keys.has(key)) problem ??= `gives the parameter ${key} twice`
+    add(`${keys.size > 0 ? "," : ""}${JSON.stringify(key)}:`)
+    keys.add(key)
+    const value = takesText(schema, key)
+      ? yield* readText(context, form.valueEnd(key), add)
+      : yield* takeUntil(source, form.valueEnd(key))
+    if (value === undefined) {
+      problem ??= `does not end the parameter ${key}`
+      cut = source.cut
+      source.position = source.text.length
+      break
+    }
+    if (!takesText(schema, key)) add(valueText(value))
+  }
+  const closed = yield* takesOne(context, form.end)
+  if (!closed && !(source.ended && source.position >= source.text.length))
+    problem ??= `has text that is no parameter; it must end with ${form.end[0]}`
+  if (!closed && source.cut) {
+    problem ??= "is not whole"
+    cut = true
+  }
+  const text = source.text.slice(context.start, source.position)
+  if (problem !== undefined || !found.ok) {
+    const tool = found.ok ? found.tool : undefined
+    sink.malformed({ text, reason: problem ?? "names no tool", tool, ...(cut && { cut }) })
+    return
+  }
+  add("}")
+  sink.call({ tool: found.tool, input, repaired: found.repaired })
+}
+
+function* takesOne({ source }: ReadContext, literals: readonly string[]): Reading<boolean> {
+  yield* skipSpace(source)
+  for (const literal of literals) if (yield* takes(source, literal)) return true
+  return false
+}
+
+/** A text value, handed on as it comes, as the inside of a JSON string. */
+function* readText(
+  { source }: ReadContext,
+  end: string,
+  add: (text: string) => void,
+): Reading<string | undefined> {
+  add('"')
+  yield* skipBreak(source)
+  let told = source.position
+  const tell = (upTo: number) => {
+    // A line break before the end's mark is not the value's: one is kept back until more comes.
+    const sure = upTo - (/\r?\n?$/.exec(source.text.slice(Math.max(told, upTo - 2), upTo))?.[0].length ?? 0)
+    if (sure > told) add(inString(source.text.slice(told, sure)))
+    told = Math.max(told, sure)
+  }
+  const start = source.position
+  const value = yield* takeUntil(source, end, tell)
+  if (value === undefined) return undefined
+  const whole = value.replace(/\r?\n$/, "")
+  if (start + whole.length > told) add(inString(source.text.slice(told, start + whole.length)))
+  add('"')
+  return whole
+}
+
+function* skipBreak(source: ReadContext["source"]): Reading<void> {
+  while (source.position + 1 >= source.text.length && !source.ended) yield
+  source.position += /^\r?\n/.exec(source.text.slice(source.position, source.position + 2))?.[0].length ?? 0
+}
+
+function inString(text: string): string {
+  return JSON.stringify(text).slice(1, -1)
+}
+
+/** JSON of a value that is no text, or of the text where it can be read as nothing else. */
+function valueText(written: string): string {
+  const text = written.trim()
+  const value = readLooseValue(text)
+  return JSON.stringify(value.ok && text !== "" ? value.value : text)
+}
+
+/** True where the schema allows a text and nothing that looks like one. Unknown parameters are taken as texts. */
+function takesText(schema: JsonSchema | undefined, key: string): boolean {
+  const properties = schema?.properties
+  const property = isRecord(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined
+  if (!isRecord(property)) return true
+  if (property.type === "string") return true
+  return property.type === undefined && Array.isArray(property.enum) && property.enum.every(isText)
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string"
+}

@@ -1,0 +1,101 @@
+/**
+ * A text that is still growing, and the place up to which it was read. Readers are generators: each `yield` waits for
+ * more text, so what they decide never depends on how the text was cut into pieces.
+ */
+export interface Source {
+  text: string
+  /** The first character that was not read yet. */
+  position: number
+  /** No more text will come. */
+  ended: boolean
+  /** It ended because the answer reached its limit: what stands open was not meant to end there. */
+  cut: boolean
+}
+
+/** A step of reading that may have to wait for more text. */
+export type Reading<T> = Generator<void, T, void>
+
+/** The character `offset` further on; empty behind the end. */
+export function* charAt(source: Source, offset = 0): Reading<string> {
+  while (source.position + offset >= source.text.length) {
+    if (source.ended) return ""
+    yield
+  }
+  return source.text.charAt(source.position + offset)
+}
+
+/** True where the literal comes next. Waits only as long as it still may. */
+export function* sees(source: Source, literal: string): Reading<boolean> {
+  for (;;) {
+    if (source.text.startsWith(literal, source.position)) return true
+    const there = source.text.slice(source.position, source.position + literal.length)
+    if (source.ended || !literal.startsWith(there)) return false
+    yield
+  }
+}
+
+/** Reads the literal, if it comes next. */
+export function* takes(source: Source, literal: string): Reading<boolean> {
+  const seen = yield* sees(source, literal)
+  if (seen) source.position += literal.length
+  return seen
+}
+
+/** Reads the literals one after the other, with the white space before each; those that are missing are passed over. */
+export function* takeAll(source: Source, literals: readonly string[]): Reading<void> {
+  for (const literal of literals) {
+    const start = source.position
+    yield* skipSpace(source)
+    if (!(yield* takes(source, literal))) source.position = start
+  }
+}
+
+/** Reads white space. */
+export function* skipSpace(source: Source): Reading<void> {
+  yield* takeWhile(source, /\s*/y)
+}
+
+/** Reads what the sticky pattern matches. The pattern must go on matching whatever it matched so far. */
+export function* takeWhile(source: Source, pattern: RegExp): Reading<string> {
+  for (;;) {
+    pattern.lastIndex = source.position
+    const matched = pattern.exec(source.text)?.[0] ?? ""
+    const end = source.position + matched.length
+    if (end < source.text.length || source.ended) {
+      source.position = end
+      return matched
+    }
+    yield
+  }
+}
+
+/**
+ * Reads up to the literal and over it, and returns what stands before it. Undefined where it never comes: then nothing
+ * was read. `onProgress` is told how far the text surely stands before the literal.
+ */
+export function* takeUntil(
+  source: Source,
+  literal: string,
+  onProgress?: (upTo: number) => void,
+): Reading<string | undefined> {
+  for (let searched = source.position; ; ) {
+    const found = source.text.indexOf(literal, searched)
+    if (found >= 0) {
+      const before = source.text.slice(source.position, found)
+      source.position = found + literal.length
+      return before
+    }
+    if (source.ended) return undefined
+    searched = Math.max(searched, beginningOf(literal, source.text))
+    onProgress?.(searched)
+    yield
+  }
+}
+
+/** Where at the text's end the literal may have begun; the text's length, where it has not. */
+function beginningOf(literal: string, text: string): number {
+  for (let at = Math.max(0, text.length - literal.length + 1); at < text.length; at++) {
+    if (literal.startsWith(text.slice(at))) return at
+  }
+  return text.length
+}

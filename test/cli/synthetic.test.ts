@@ -1,0 +1,80 @@
+import { expect, test } from "vitest"
+import { type DialectName, dialectNames } from "../../src/model/synthetic/dialect.ts"
+import { dialectNamed } from "../../src/model/synthetic/dialects.ts"
+import { createMachine, type Machine } from "./run-tackle.ts"
+
+/** The environment whose config says how the scripted model `test/m` calls tools. */
+function told(machine: Machine, model: Record<string, unknown>) {
+  const provider = { test: { options: { baseURL: machine.server.url, apiKey: "k" }, models: { m: model } } }
+  return { env: { TACKLE_CONFIG_CONTENT: JSON.stringify({ model: "test/m", provider }) } }
+}
+
+function edits(dialect: DialectName) {
+  const { write } = dialectNamed(dialect)
+  return [
+    { text: `I will look.\n\n${write("read", { filePath: "notes.txt" })}`, pieceSize: 5 },
+    {
+      text: write("edit", { filePath: "notes.txt", oldString: 'say "seven"\n', newString: 'say "eight"\n' }),
+      pieceSize: 3,
+    },
+    { text: "It says eight now." },
+  ]
+}
+
+test.each(dialectNames)("a model without tools reads and edits a file by text: %s", async (dialect) => {
+  const machine = await createMachine({ files: { "notes.txt": 'say "seven"\n' }, script: edits(dialect) })
+  const options = told(machine, { tool_call: false, toolDialect: dialect })
+  const run = await machine.run(["run", "--auto", "make it eight"], options)
+  expect(run.stderr).toMatch(/^✓ read notes\.txt · 1 line$/m)
+  expect(run.stderr).toMatch(/^✓ edit notes\.txt · \+1 −1$/m)
+  expect(run).toMatchObject({ code: 0, stdout: "I will look.\nIt says eight now.\n" })
+  expect(await machine.project.read("notes.txt")).toBe('say "eight"\n')
+  const [first, second] = machine.server.requests
+  expect(machine.server.requests.every(({ body }) => body.tools === undefined)).toBe(true)
+  expect(JSON.stringify(first?.body.messages)).toContain("oldString")
+  expect(second?.body.messages.map(({ role }) => role)).toEqual(["system", "user", "assistant", "user"])
+  expect(JSON.stringify(second?.body.messages.at(-1))).toContain("seven")
+})
+
+test("a server's first refusal is enough, also for the next run, until it is forgotten", async () => {
+  const machine = await createMachine({
+    files: { "notes.txt": 'say "seven"\n' },
+    script: ({ body }) => {
+      if (body.tools) return { status: 400, text: '"m" does not support tools' }
+      const asked = body.messages.filter(({ role }) => role === "assistant").length
+      return edits("hermes")[asked] ?? { text: "Done." }
+    },
+  })
+  const withTools = () => machine.server.requests.filter(({ body }) => body.tools !== undefined).length
+  expect(await machine.run(["run", "--auto", "make it eight"])).toMatchObject({ code: 0 })
+  expect(await machine.project.read("notes.txt")).toBe('say "eight"\n')
+  expect(withTools()).toBe(1)
+  await machine.run(["run", "--auto", "again"])
+  expect(withTools()).toBe(1)
+  expect((await machine.run(["models"])).stdout).toContain("test/m  m, tools as text")
+  const forgotten = await machine.run(["models", "--forget-tools", "test/m"])
+  expect(forgotten).toMatchObject({ code: 0, stdout: "test/m is offered tools again.\n" })
+  await machine.run(["run", "--auto", "again"])
+  expect(withTools()).toBe(2)
+})
+
+test("where tools are rejected, the run ends with the key to change, and nothing is sent", async () => {
+  const machine = await createMachine()
+  const run = await machine.run(["run", "--auto", "hello"], told(machine, { toolCalling: "reject" }))
+  expect(run).toMatchObject({ code: 2, stdout: "" })
+  expect(run.stderr).toMatch(/provider\.test\.models\.m\.toolCalling is "reject"/)
+  expect(machine.server.requests).toHaveLength(0)
+})
+
+test("what was mended of a call is recorded with it", async () => {
+  const machine = await createMachine({
+    files: { "notes.txt": "seven\n" },
+    script: [
+      { text: "<tool_call>{'name': 'read', 'arguments': {'filePath': 'notes.txt'}}</tool_call>" },
+      { text: "Done." },
+    ],
+  })
+  const options = told(machine, { toolCalling: "synthetic" })
+  const run = await machine.run(["run", "--auto", "--format", "json", "read"], options)
+  expect(run.stdout).toContain("the call was no valid JSON")
+})

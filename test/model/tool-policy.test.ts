@@ -1,0 +1,194 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type { LanguageModelV4Prompt } from "@ai-sdk/provider"
+import { describe, expect, onTestFinished, test } from "vitest"
+import type { ModelConfig, ProviderConfig } from "../../src/model/model.ts"
+import { createModels } from "../../src/model/providers.ts"
+import { streamStep } from "../../src/model/stream.ts"
+import { openToolMemory, type ToolMemory } from "../../src/model/tool-memory.ts"
+import { refusesTools } from "../../src/model/tool-refusal.ts"
+import { startModelServer } from "../../src/testing/model-server.ts"
+import type { Reply } from "../../src/testing/reply.ts"
+
+const prompt: LanguageModelV4Prompt = [{ role: "user", content: [{ type: "text", text: "Read a" }] }]
+const read = {
+  name: "read",
+  description: "Reads a file.",
+  inputSchema: { type: "object", properties: { filePath: { type: "string" } } },
+}
+const answer = '<tool_call>{"name": "read", "arguments": {"filePath": "a"}}</tool_call>'
+const noTools = { status: 400, text: "registry.ollama.ai/library/gemma:2b does not support tools" }
+
+async function setup(script: Reply[], options: Partial<ProviderConfig> = {}, model: ModelConfig = {}) {
+  const server = await startModelServer({ script })
+  const directory = await mkdtemp(join(tmpdir(), "tackle-tools-"))
+  onTestFinished(async () => {
+    await server.close()
+    await rm(directory, { recursive: true, force: true })
+  })
+  const data = join(directory, "data")
+  const file = join(data, "tool-support.json")
+  const ask = async (toolMemory: ToolMemory = openToolMemory(data), tools = [read]) => {
+    const models = createModels({
+      config: { s: { ...options, options: { baseURL: server.url, apiKey: "k" }, models: { m: model } } },
+      credentials: { key: async () => undefined },
+      environment: {},
+      toolMemory,
+    })
+    const { info, language } = await models.get({ providerID: "s", modelID: "m" })
+    const signal = new AbortController().signal
+    const calls: unknown[] = []
+    let text = ""
+    for await (const event of streamStep({ info, language: await language(), prompt, tools, signal })) {
+      if (event.type === "tool-call") calls.push([event.tool, event.input])
+      if (event.type === "text-delta") text += event.delta
+    }
+    return { calls, text }
+  }
+  const offered = () => server.requests.map(({ body }) => body.tools !== undefined)
+  return { server, data, file, ask, offered }
+}
+
+const found = { calls: [["read", '{"filePath": "a"}']], text: "" }
+
+describe("the policy", () => {
+  test("native: tools go to the server, and marks in the text stay text", async () => {
+    const { ask, offered } = await setup([{ text: answer }], {}, { toolCalling: "native" })
+    expect(await ask()).toEqual({ calls: [], text: answer })
+    expect(offered()).toEqual([true])
+  })
+
+  test("synthetic: they go into the prompt, and calls are read from the text", async () => {
+    const { ask, offered } = await setup([{ text: answer }], {}, { toolCalling: "synthetic" })
+    expect(await ask()).toEqual(found)
+    expect(offered()).toEqual([false])
+  })
+
+  test("tool_call: false means synthetic, unless the policy says otherwise", async () => {
+    const plain = await setup([{ text: answer }], {}, { tool_call: false })
+    expect(await plain.ask()).toEqual(found)
+    const stricter = await setup([{ text: answer }], { toolCalling: "ignore" }, { tool_call: false })
+    expect(await stricter.ask()).toEqual({ calls: [], text: answer })
+    const native = await setup([{ text: answer }], {}, { tool_call: false, toolCalling: "native" })
+    expect(await native.ask()).toEqual({ calls: [], text: answer })
+    expect(native.offered()).toEqual([true])
+  })
+
+  test("a dialect can be chosen", async () => {
+    const { server, ask } = await setup(
+      [{ text: '[TOOL_CALLS]read[ARGS]{"filePath": "a"}' }],
+      {},
+      { toolCalling: "synthetic", toolDialect: "mistral" },
+    )
+    expect(await ask()).toEqual(found)
+    expect(JSON.stringify(server.requests[0]?.body.messages)).toContain("[TOOL_CALLS]")
+  })
+
+  test("reject: nothing is sent, and the error names the key to change", async () => {
+    const own = await setup([], {}, { toolCalling: "reject" })
+    await expect(own.ask()).rejects.toMatchObject({
+      code: "model.tools-rejected",
+      message: expect.stringMatching(/provider\.s\.models\.m\.toolCalling.*"synthetic"/),
+    })
+    expect(own.server.requests).toHaveLength(0)
+    const inherited = await setup([{ text: "Hi." }], { toolCalling: "reject" })
+    await expect(inherited.ask()).rejects.toThrow(/Set provider\.s\.toolCalling to/)
+    expect(await inherited.ask(undefined, [])).toEqual({ calls: [], text: "Hi." })
+  })
+
+  test("ignore: tools are left out, and the model answers in words", async () => {
+    const { server, ask, offered } = await setup([{ text: answer }], {}, { toolCalling: "ignore" })
+    expect(await ask()).toEqual({ calls: [], text: answer })
+    expect(offered()).toEqual([false])
+    expect(JSON.stringify(server.requests[0]?.body.messages)).not.toContain("Reads a file")
+  })
+})
+
+describe("auto", () => {
+  test("takes the first refusal for an answer within the same step, and remembers it", async () => {
+    const { ask, offered, data, file } = await setup([
+      noTools,
+      { text: answer },
+      { text: answer },
+      { text: answer },
+    ])
+    const memory = openToolMemory(data)
+    expect(await ask(memory)).toEqual(found)
+    expect(await ask(memory)).toEqual(found)
+    // A new process reads what the last one learned.
+    expect(await ask()).toEqual(found)
+    expect(offered()).toEqual([true, false, false, false])
+    expect(JSON.parse(await readFile(file, "utf8")).refused["s/m"].reason).toContain("does not support tools")
+  })
+
+  test("asks natively again after it was told to forget", async () => {
+    const { ask, offered, data } = await setup([noTools, { text: answer }, { text: answer }])
+    await ask()
+    expect(openToolMemory(data).forget("s/other")).toEqual([])
+    expect(openToolMemory(data).forget("s/m")).toEqual(["s/m"])
+    expect(await ask()).toEqual({ calls: [], text: answer })
+    expect(offered()).toEqual([true, false, true])
+  })
+
+  test("takes no other error for a refusal", async () => {
+    const { ask, server, file } = await setup([{ status: 400, text: "Invalid schema for function 'read'" }])
+    await expect(ask()).rejects.toThrow("Invalid schema")
+    expect(server.requests).toHaveLength(1)
+    await expect(readFile(file)).rejects.toThrow("ENOENT")
+  })
+
+  test("a memory that cannot be understood is an empty one", async () => {
+    const { ask, data, file } = await setup([noTools, { text: answer }])
+    openToolMemory(data).remember("s/x", "no")
+    await writeFile(file, "{")
+    expect(await ask()).toEqual(found)
+    expect(openToolMemory(data).refused("s/m")).toBeDefined()
+  })
+
+  test("keeps what another process wrote meanwhile", async () => {
+    const { data } = await setup([])
+    const [one, other] = [openToolMemory(data), openToolMemory(data)]
+    expect(one.refused("a/b")).toBeUndefined()
+    other.remember("a/b", "no")
+    one.remember("c/d", "no")
+    expect(openToolMemory(data).forget().sort()).toEqual(["a/b", "c/d"])
+  })
+})
+
+test("a native model's error says how to switch where the server refuses tools", async () => {
+  const { ask } = await setup([noTools], {}, { toolCalling: "native" })
+  await expect(ask()).rejects.toThrow(/set provider\.s\.models\.m\.toolCalling to "synthetic"/)
+})
+
+test.each([
+  [400, '{"error":{"message":"llama3 does not support tools","type":"api_error"}}'],
+  [500, '{"error":{"code":500,"message":"tools param requires --jinja flag","type":"server_error"}}'],
+  [500, '{"code":500,"message":"Unsupported param: tools","type":"server_error"}'],
+  [400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'],
+  [404, '{"error":{"message":"No endpoints found that support tool use. To learn more …","code":404}}'],
+  [400, "tools is not supported in this model. For a list of supported models, refer to …"],
+  [400, "`tools` is not supported with this model"],
+  [400, "`tool calling` is not supported with this model"],
+  [400, "Unsupported parameter: 'tools' is not supported with this model."],
+  [405, "deepinfra error: Tool calling is not supported for model: some/model"],
+  [400, "deepseek-reasoner does not support Function Calling"],
+  [400, "Unrecognized request argument supplied: tools"],
+  [
+    422,
+    '{"detail":[{"type":"extra_forbidden","loc":["body","tools"],"msg":"Extra inputs are not permitted"}]}',
+  ],
+])("%i %s refuses tools", (status, text) => {
+  expect(refusesTools(status, text)).toBe(true)
+})
+
+test.each([
+  [400, "Invalid schema for function 'read': tools is not of type 'object'"],
+  [400, "tools.0.custom.input_schema: JSON schema is invalid"],
+  [401, "does not support tools"],
+  [429, "Too many requests"],
+  [400, "This model's maximum context length is 8192 tokens"],
+  [undefined, "does not support tools"],
+])("%s %s does not", (status, text) => {
+  expect(refusesTools(status, text)).toBe(false)
+})
