@@ -5,6 +5,7 @@ import { join, resolve } from "node:path"
 import { type Agent, type AgentConfig, mergeAgents } from "./agent/agent.ts"
 import { builtinAgents } from "./agent/builtin.ts"
 import { readFeatures } from "./builtin/availability.ts"
+import type { BashOptions } from "./builtin/bash.ts"
 import { createJobTable } from "./builtin/command/job-table.ts"
 import { type BuiltinOptions, type BuiltinTool, builtinTools } from "./builtin/index.ts"
 import { chooseSearch, type SearchConfig, searchKeyVariables } from "./builtin/web/search-backend.ts"
@@ -59,6 +60,7 @@ import type { Info, OutputLimits } from "./tool/tool.ts"
 import { errorMessage, UsageError } from "./util/errors.ts"
 import { newId } from "./util/id.ts"
 import { type ModuleAliases, resolveFrom } from "./util/load-module.ts"
+import { createProcessBook } from "./util/process-book.ts"
 
 /** What an engine is made of. Only `directory` is needed; nothing is read from files but what is named here. */
 export interface TackleOptions {
@@ -225,6 +227,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
 
   const bus = createBus((error) => onFault("a subscriber threw", error))
   const jobs = createJobTable()
+  const processes = createProcessBook(join(dataDirectory, "processes"), onFault)
   const agents = mergeAgents(builtinAgents(), options.agents ?? {}, options.agentRules ?? {})
   const models = createModels({
     config: options.providers ?? {},
@@ -250,11 +253,19 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   })
   const registry = await contain(
     () =>
-      openRegistry(options, environment, { sandboxed: sandbox.present, task: { subagents: subagentsOf } }),
+      openRegistry(options, environment, {
+        sandboxed: sandbox.present,
+        task: { subagents: subagentsOf },
+        record: ({ identity }) => processes.add(identity),
+      }),
     (error) => onFault("an error escaped the file of a tool", error),
   )
   // The last thing that can fail, so that nothing is left open.
   const store = options.store ?? (await openDefaultStore(dataDirectory))
+  // Nobody waits for it but `close`: commands of a killed run are in the way of nothing that begins now.
+  const orphansEnded = processes
+    .endOrphans()
+    .catch((error: unknown) => onFault("what killed runs left could not be looked for", error))
   const handles = new Map<string, SessionHandle>()
   const closing = new AbortController()
   /** Calls without a session that are under way. */
@@ -606,6 +617,8 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       closing.abort()
       await Promise.all([...[...handles.values()].map((handle) => handle.abort()), Promise.allSettled(calls)])
       await jobs.killAll()
+      processes.clear()
+      await orphansEnded
       await sandbox.close()
       sweepSpills()
       if (!options.store) await store.close()
@@ -662,7 +675,7 @@ async function openDefaultStore(dataDirectory: string): Promise<Store> {
 async function openRegistry(
   options: TackleOptions,
   environment: Readonly<Record<string, string | undefined>>,
-  { sandboxed, task }: { sandboxed: boolean; task: BuiltinOptions["task"] },
+  { sandboxed, task, record }: Pick<BuiltinOptions, "task"> & Pick<BashOptions, "sandboxed" | "record">,
 ) {
   const custom = await loadToolFiles(options.toolFiles ?? [], toolAliases())
   const search = chooseSearch(environment, options.search)
@@ -672,7 +685,7 @@ async function openRegistry(
     search: search.configured,
   })
   const builtin = builtinTools({
-    bash: { ...commandOptions(options, environment), sandboxed },
+    bash: { ...commandOptions(options, environment), sandboxed, record },
     task,
     features,
     search: search.backend,
