@@ -6,6 +6,7 @@ export type { EventOf, EventType, Refusal, RunStatus, TackleEvent, Usage } from 
 export { ModelNotFoundError, ProviderError } from "./model/errors.ts"
 export type { Model, ModelInfo, ProviderConfig } from "./model/model.ts"
 export { PermissionError } from "./permission/errors.ts"
+export type { Layer } from "./permission/policy.ts"
 export type { PermissionConfig } from "./permission/rules.ts"
 export type { RegistryProblem, ToolListing } from "./registry/registry.ts"
 export {
@@ -24,13 +25,14 @@ export type { Session } from "./schema/session.ts"
 export type { Todo } from "./schema/todo.ts"
 export type { Attachment, ToolState } from "./schema/tool-state.ts"
 export {
+  type PromptFile,
   type PromptOptions,
   type PromptRun,
   SessionBusyError,
   type SessionHandle,
 } from "./session/session.ts"
 export { StoreError } from "./store/errors.ts"
-export type { Store } from "./store/store.ts"
+export type { Change, SessionFilter, Store } from "./store/store.ts"
 export type { AskRequest, MetadataUpdate, ToolContext } from "./tool/context.ts"
 export { Tool } from "./tool/index.ts"
 export type { ToolResult } from "./tool/result.ts"
