@@ -31,7 +31,9 @@ export const refusals: Record<string, Bend> = {
     return telling && file.length > 0 ? { file, expected: undefined } : undefined
   },
   "refuse: done before": ({ expected, oldString }) =>
-    expected.includes(oldString) ? undefined : { file: expected, expected: undefined },
+    expected.replace(/\s+/g, "").includes(oldString.replace(/\s+/g, ""))
+      ? undefined
+      : { file: expected, expected: undefined },
   "refuse: the changed word is another in the file": ({ edit, random }) => {
     // A line of which one word is changed, where the file by now has a third word in that very place.
     const pairs = edit.lines.flatMap((line, at) => {

@@ -59,8 +59,8 @@ export const spaceBends: Record<string, Bend> = {
   }),
   "indentation lost": (draft) => {
     // Where all old lines stand on one level, this is no other than a shift: deeper new lines are lost for good.
-    const levels = (text: string) => new Set(text.split("\n").map(indent)).size
-    const isTold = levels(draft.oldString) > 1 || levels(draft.newString) === 1
+    const lines = draft.oldString.split("\n").filter((line) => line.trim() !== "")
+    const isTold = new Set(lines.map(indent)).size > 1
     return isTold && /^ /m.test(draft.oldString)
       ? both(draft, { onModel: (text) => text.replace(/^[ \t]+/gm, "") })
       : undefined

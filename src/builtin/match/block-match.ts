@@ -3,9 +3,10 @@ import type { Line } from "./text-lines.ts"
 
 /** Blocks that are too common to compare every one of them. */
 const maxBlocks = 500
-/** How alike the lines of a block must be: all together, and each by itself. */
-const blockFloor = 0.85
-const lineFloor = 0.7
+/** How alike the lines of a block must be to be the old ones, all together and each by itself. */
+const sameFloors = { block: 0.85, line: 0.7 }
+/** And how alike those of another may not be. */
+const rivalFloors = { block: 0.7, line: 0.4 }
 /** How much of a line an edit leaves as it was. */
 const changeFloor = 0.5
 
@@ -22,12 +23,12 @@ export function findBlocks(lines: readonly Line[], old: readonly Line[]): number
     if (sharesLines(texts, start, wanted)) starts.push(start)
     if (starts.length > maxBlocks) return []
   }
-  const alike = starts.filter((start) => isAlike(texts.slice(start, start + wanted.length), wanted))
   const last = wanted.length - 1
-  // One whose ends differ is not taken, but shows that the old lines do not tell the two apart.
-  return alike.some((start) => texts[start] === wanted[0] && texts[start + last] === wanted[last])
-    ? alike
-    : []
+  const hasEnds = (start: number) => texts[start] === wanted[0] && texts[start + last] === wanted[last]
+  const blockAt = (start: number) => texts.slice(start, start + wanted.length)
+  if (!starts.some((start) => hasEnds(start) && isAlike(blockAt(start), wanted, sameFloors))) return []
+  // One that is less alike, or differs at its ends, is not taken, but shows that the old lines do not tell the two apart.
+  return starts.filter((start) => isAlike(blockAt(start), wanted, rivalFloors))
 }
 
 /** True if half of the lines, at least, are the same. */
@@ -42,15 +43,19 @@ export function areAlike(a: string, b: string): boolean {
   return likeness(a, b).score >= changeFloor
 }
 
-function isAlike(texts: readonly string[], wanted: readonly string[]): boolean {
+function isAlike(
+  texts: readonly string[],
+  wanted: readonly string[],
+  floors: { block: number; line: number },
+): boolean {
   let [distance, length] = [0, 0]
   for (const [index, text] of texts.entries()) {
     const { score, ...sizes } = likeness(text, wanted[index] ?? "")
-    if (score < lineFloor) return false
+    if (score < floors.line) return false
     distance += sizes.distance
     length += sizes.length
   }
-  return 1 - distance / length >= blockFloor
+  return 1 - distance / length >= floors.block
 }
 
 function likeness(a: string, b: string): { distance: number; length: number; score: number } {

@@ -30,6 +30,8 @@ const decorations: Record<Decoration, string> = {
   entities: "it held HTML entities for characters that the file has plain",
   escapes: "it held backslash escapes for characters that the file has plain",
   "escaped-quotes": "its quotes were escaped, the file's are not",
+  "escaped-line-ends": "its line ends were escaped",
+  "doubled-backslashes": "its backslashes were doubled",
 }
 
 /** How an edit was found, for the result: `indentation`, or `line-numbers + indentation`, or `escapes` alone. */

@@ -28,8 +28,22 @@ export function indentFrame(edit: {
   // A line put around others may move these to where the file happens to have them, but not all of the text to the left.
   if (more.length === 0 && only === "file" && inFresh.length >= (inFile ?? "").length) return only
   if (inOld === inFile) return more.length > 0 || only === "file" ? undefined : "old"
-  if (inFresh === inOld) return "old"
-  return inFresh === inFile ? "file" : undefined
+  if (inFresh === inOld) return mayBeCutOff({ old, fresh, inFile: inFile ?? "" }) ? undefined : "old"
+  return inFresh === inFile && more.length === 0 ? "file" : undefined
+}
+
+/**
+ * True if the one old line may be quoted from after its indentation on, so that the new lines after the first have the
+ * file's already, as well as be shifted with them.
+ */
+function mayBeCutOff(edit: { old: readonly Line[]; fresh: readonly Line[]; inFile: string }): boolean {
+  const [old, [first, ...rest]] = [withText(edit.old), withText(edit.fresh)]
+  const deep = (line: Line) => indentOf(line.text).length >= edit.inFile.length
+  return old.length === 1 && rest.length > 0 && first?.text.trimStart() === first?.text && rest.every(deep)
+}
+
+function withText(lines: readonly Line[]): Line[] {
+  return lines.filter((line) => line.text.trim() !== "")
 }
 
 function keptIndents(old: readonly Line[], fresh: readonly Line[]) {
@@ -50,8 +64,7 @@ function vote(indents: { from: string; to: string; file: string }): IndentFrame 
 
 /** The shortest indentation of a line with text; undefined where there is none. */
 function least(lines: readonly Line[]): string | undefined {
-  return lines
-    .filter((line) => line.text.trim() !== "")
+  return withText(lines)
     .map((line) => indentOf(line.text))
     .reduce<string | undefined>(
       (best, indent) => (best !== undefined && best.length <= indent.length ? best : indent),

@@ -1,4 +1,3 @@
-import { areAlike } from "./block-match.ts"
 import { changesBetween, commonSequence } from "./common-sequence.ts"
 import type { Line } from "./text-lines.ts"
 
@@ -100,7 +99,7 @@ export interface GappedEdit {
 
 /**
  * Puts the lines that were left out where they belong in both texts, in place of their marks. Undefined where the new
- * text does not show where that is, because the lines beside them change in another way than one for one.
+ * text does not show where that is, because lines beside them change.
  */
 export function fillGaps({ file, old, fresh }: GappedEdit): { old: Line[]; fresh: Line[] } | undefined {
   const [block, ...more] = findGappedBlocks(file, old).filter(
@@ -134,7 +133,12 @@ export function fillGaps({ file, old, fresh }: GappedEdit): { old: Line[]; fresh
     ...(filled.get(index) ?? []),
     ...(marks.has(index) ? [] : [line]),
   ])
-  return { old: completed, fresh: [...whole, ...(filled.get(fresh.length) ?? [])] }
+  const all = [...whole, ...(filled.get(fresh.length) ?? [])]
+  const end = fresh.at(-1)?.eol ?? ""
+  return {
+    old: completed,
+    fresh: all.map((line, index) => (index === all.length - 1 ? { ...line, eol: end } : line)),
+  }
 }
 
 /** Where in the new text something stands, as the index of the line that follows it or takes its place. */
@@ -142,19 +146,13 @@ function createSuccessors(old: readonly Line[], fresh: readonly Line[]) {
   const same = (a: number, b: number) => old[a]?.text === fresh[b]?.text
   const compared = { old: old.length, fresh: fresh.length, same }
   const places = new Map(commonSequence(compared).map((pair) => [pair.old, pair.fresh]))
-  const kept = new Map(places)
   const removed = new Set<number>()
-  for (const change of changesBetween(compared)) {
-    const [count, others] = [change.old.end - change.old.start, change.fresh.end - change.fresh.start]
-    for (let offset = 0; offset < count; offset++) {
-      const [from, to] = [change.old.start + offset, change.fresh.start + offset]
-      if (others === 0) removed.add(from)
-      else if (count === others && areAlike(old[from]?.text.trim() ?? "", fresh[to]?.text.trim() ?? ""))
-        places.set(from, to)
-    }
+  for (const { old: lost, fresh: added } of changesBetween(compared)) {
+    if (added.start < added.end) continue
+    for (let index = lost.start; index < lost.end; index++) removed.add(index)
   }
   return {
-    mark: (index: number): number | undefined => kept.get(index),
+    mark: (index: number): number | undefined => places.get(index),
     /** Between an old line and the next. */
     between(index: number): number | undefined {
       const [before, after] = [places.get(index), places.get(index + 1)]

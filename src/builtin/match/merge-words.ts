@@ -59,11 +59,18 @@ function wordsOf(text: string): string[] {
 
 function changes(words: readonly string[], others: readonly string[]): Rewording[] {
   const same = (a: number, b: number) => words[a] === others[b]
-  return changesBetween({ old: words.length, fresh: others.length, same }).map(({ old, fresh }: Change) => ({
-    ...old,
-    from: words.slice(old.start, old.end).join(""),
-    to: others.slice(fresh.start, fresh.end).join(""),
-  }))
+  return changesBetween({ old: words.length, fresh: others.length, same }).flatMap(
+    ({ old, fresh }: Change) => {
+      const [from, to] = [words.slice(old.start, old.end), others.slice(fresh.start, fresh.end)]
+      if (from.length !== to.length) return [{ ...old, from: from.join(""), to: to.join("") }]
+      return from.map((word, at) => ({
+        start: old.start + at,
+        end: old.start + at + 1,
+        from: word,
+        to: to[at] ?? "",
+      }))
+    },
+  )
 }
 
 function loosened(text: string): string {

@@ -62,6 +62,8 @@ const takers: [Decoration, Take][] = [
   ["entities", withoutEntities],
   ["escapes", (edit) => withoutEscapes(edit, "escapes")],
   ["escaped-quotes", (edit) => withoutEscapes(edit, "escaped-quotes")],
+  ["escaped-line-ends", (edit) => withoutEscapes(edit, "escaped-line-ends")],
+  ["doubled-backslashes", (edit) => withoutEscapes(edit, "doubled-backslashes")],
 ]
 
 function isSame(a: Strings, b: Strings): boolean {
@@ -151,10 +153,33 @@ function withoutEntities({ oldString, newString }: Strings): Strings {
   return { oldString: plain(oldString), newString: plain(newString) }
 }
 
-/** A text that has line ends of its own was not escaped as a whole. */
 function withoutEscapes({ oldString, newString }: Strings, form: EscapeForm): Strings | undefined {
   const plain = { oldString: unescapeText(oldString, form), newString: unescapeText(newString, form) }
-  const breaks = (edit: Strings) => (edit.oldString + edit.newString).split("\n").length
-  const [before, after] = [breaks({ oldString, newString }), breaks(plain)]
-  return before > 1 && after > before ? undefined : plain
+  return isEscaped[form]({ given: oldString + newString, newString, plain }) ? plain : undefined
+}
+
+interface Escaped {
+  /** Both texts together. */
+  given: string
+  newString: string
+  plain: Strings
+}
+
+/** What speaks against a text having been escaped in this form. */
+const isEscaped: Record<EscapeForm, (edit: Escaped) => boolean> = {
+  // A text escaped as a whole has neither line ends nor double quotes of its own.
+  escapes: ({ given, plain }) =>
+    !/(?<!\\)"/.test(given) &&
+    (!given.includes("\n") || breaks(given) === breaks(plain.oldString + plain.newString)),
+  "escaped-quotes": () => true,
+  // One that is no line end but stands in a string of the code could not be told from the others.
+  "escaped-line-ends": ({ given, newString, plain }) =>
+    !given.includes("\n") &&
+    !newString.replaceAll("\\n", "").includes("\\") &&
+    plain.newString.split("\n").every((line) => line.split('"').length % 2 === 1),
+  "doubled-backslashes": () => true,
+}
+
+function breaks(text: string): number {
+  return text.split("\n").length
 }
