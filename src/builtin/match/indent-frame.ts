@@ -24,11 +24,14 @@ export function indentFrame(edit: {
   votes.delete(undefined)
   const [only, ...more] = votes
   if (inFresh === undefined) return "old"
+  if (inFresh === inOld && mayBeCutOff({ old, fresh, inFile: inFile ?? "" })) return undefined
+  const first = firstVote({ file, old, fresh })
+  if (first !== undefined) return first
   if (more.length === 0 && only === "old") return only
   // A line put around others may move these to where the file happens to have them, but not all of the text to the left.
   if (more.length === 0 && only === "file" && inFresh.length >= (inFile ?? "").length) return only
   if (inOld === inFile) return more.length > 0 || only === "file" ? undefined : "old"
-  if (inFresh === inOld) return mayBeCutOff({ old, fresh, inFile: inFile ?? "" }) ? undefined : "old"
+  if (inFresh === inOld) return "old"
   return inFresh === inFile && more.length === 0 ? "file" : undefined
 }
 
@@ -60,6 +63,13 @@ function vote(indents: { from: string; to: string; file: string }): IndentFrame 
   if (indents.from === indents.file) return undefined
   if (indents.to === indents.from) return "old"
   return indents.to === indents.file ? "file" : undefined
+}
+
+/** What a first line says that both texts begin with: nothing was put around it. */
+function firstVote(edit: { file: readonly Line[]; old: readonly Line[]; fresh: readonly Line[] }) {
+  const [file, old, fresh] = [edit.file, edit.old, edit.fresh].map((lines) => withText(lines)[0]?.text)
+  if (file === undefined || old === undefined || old.trim() !== fresh?.trim()) return undefined
+  return vote({ from: indentOf(old), to: indentOf(fresh), file: indentOf(file) })
 }
 
 /** The shortest indentation of a line with text; undefined where there is none. */

@@ -155,29 +155,37 @@ function withoutEntities({ oldString, newString }: Strings): Strings {
 
 function withoutEscapes({ oldString, newString }: Strings, form: EscapeForm): Strings | undefined {
   const plain = { oldString: unescapeText(oldString, form), newString: unescapeText(newString, form) }
-  return isEscaped[form]({ given: oldString + newString, newString, plain }) ? plain : undefined
+  return isEscaped[form]({ given: oldString + newString, oldString, newString, plain }) ? plain : undefined
 }
 
 interface Escaped {
   /** Both texts together. */
   given: string
+  oldString: string
   newString: string
   plain: Strings
 }
 
 /** What speaks against a text having been escaped in this form. */
 const isEscaped: Record<EscapeForm, (edit: Escaped) => boolean> = {
-  // A text escaped as a whole has neither line ends nor double quotes of its own.
-  escapes: ({ given, plain }) =>
-    !/(?<!\\)"/.test(given) &&
-    (!given.includes("\n") || breaks(given) === breaks(plain.oldString + plain.newString)),
+  // A text escaped as a whole has neither line ends nor double quotes of its own, nor a backslash that JSON does not know.
+  escapes: ({ given, oldString, newString, plain }) =>
+    !/(?<!\\)(?:\\\\)*"/.test(given) &&
+    !/\\[^nrtbfu"\\/'`]/.test(given.replaceAll("\\\\", "")) &&
+    (!given.includes("\n") || breaks(given) === breaks(plain.oldString + plain.newString)) &&
+    (hasMoreThanBreaks(oldString) || !hasMoreThanBreaks(newString) || given.includes('\\"')),
   "escaped-quotes": () => true,
   // One that is no line end but stands in a string of the code could not be told from the others.
   "escaped-line-ends": ({ given, newString, plain }) =>
     !given.includes("\n") &&
-    !newString.replaceAll("\\n", "").includes("\\") &&
+    !hasMoreThanBreaks(newString) &&
     plain.newString.split("\n").every((line) => line.split('"').length % 2 === 1),
   "doubled-backslashes": () => true,
+}
+
+/** True if more than line ends is escaped: else it cannot be told if the rest was. */
+function hasMoreThanBreaks(text: string): boolean {
+  return text.replaceAll("\\n", "").includes("\\")
 }
 
 function breaks(text: string): number {
