@@ -4,7 +4,7 @@ import { fillGaps } from "./left-out-lines.ts"
 import { createFileForms } from "./look-alikes.ts"
 import { type Merged, mergeLines } from "./merge-lines.ts"
 import { mergeWords } from "./merge-words.ts"
-import { eolFinder, type Line, splitLines, toLf } from "./text-lines.ts"
+import { coversLines, eolFinder, type Line, splitLines, toLf } from "./text-lines.ts"
 
 /** A text and what is to be changed in it. */
 export interface Edit {
@@ -42,33 +42,40 @@ type Replace = (span: Span, eol: string) => Merged
 
 /** `wanted`: the texts of the edit, their lines ended by `\n`. */
 function replacer(strategy: Strategy, text: string, wanted: { old: string; fresh: string }): Replace {
-  const isUsed = (character: string) => text.includes(character)
   switch (strategy) {
     case "exact":
     case "line-endings":
       return (_, eol) => ({ text: wanted.fresh.replaceAll("\n", eol) })
-    case "look-alikes":
-      return ({ start, end }, eol) => {
-        const file = text.slice(start, end)
-        const inFileForms = createFileForms([{ old: wanted.old, file }], isUsed)
-        const merged = mergeWords({
-          file,
-          old: wanted.old,
-          fresh: wanted.fresh,
-          inFileForms: (fresh) => inFileForms(fresh).replaceAll("\n", eol),
-        })
-        return merged === undefined ? { unclear: "misquoted" } : { text: merged }
-      }
-    default: {
-      const unit = indentUnit(splitLines(text))
-      const [old, fresh] = [splitLines(wanted.old), splitLines(wanted.fresh)]
-      return ({ start, end }, eol) => {
-        const file = spanLines(text.slice(start, end), old)
-        const whole = strategy === "left-out-lines" ? fillGaps({ file, old, fresh }) : { old, fresh }
-        if (!whole) return { unclear: "left-out" }
-        return mergeLines({ file, old: whole.old, new: whole.fresh, eol, unit, isUsed })
-      }
+    case "look-alikes": {
+      const byLines = lineReplacer(strategy, text, wanted)
+      const byWords = wordReplacer(text, wanted)
+      return (span, eol) => (coversLines(text, span) ? byLines(span, eol) : byWords(span, eol))
     }
+    default:
+      return lineReplacer(strategy, text, wanted)
+  }
+}
+
+/** For a piece that may begin and end within lines. */
+function wordReplacer(text: string, wanted: { old: string; fresh: string }): Replace {
+  return ({ start, end }, eol) => {
+    const pair = { file: text.slice(start, end), old: wanted.old }
+    const inFileForms = createFileForms([pair], (character) => text.includes(character))
+    const inPlace = (fresh: string) => inFileForms(fresh).replaceAll("\n", eol)
+    const merged = mergeWords({ ...pair, fresh: wanted.fresh, inFileForms: inPlace })
+    return merged === undefined ? { unclear: "misquoted" } : { text: merged }
+  }
+}
+
+function lineReplacer(strategy: Strategy, text: string, wanted: { old: string; fresh: string }): Replace {
+  const unit = indentUnit(splitLines(text))
+  const [old, fresh] = [splitLines(wanted.old), splitLines(wanted.fresh)]
+  const isUsed = (character: string) => text.includes(character)
+  return ({ start, end }, eol) => {
+    const file = spanLines(text.slice(start, end), old)
+    const whole = strategy === "left-out-lines" ? fillGaps({ file, old, fresh }) : { old, fresh }
+    if (!whole) return { unclear: "left-out" }
+    return mergeLines({ file, old: whole.old, new: whole.fresh, eol, unit, isUsed })
   }
 }
 

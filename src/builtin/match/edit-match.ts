@@ -15,7 +15,7 @@ import { lookAlikes, plainForm, toPlain } from "./look-alikes.ts"
 import { type NearestText, nearestText } from "./nearest-text.ts"
 import { candidates, occurrences } from "./occurrences.ts"
 import { isDisputed, type Reading, readingsOf } from "./readings.ts"
-import { type Line, lineNumbers, splitLines, toLf } from "./text-lines.ts"
+import { coversLines, type Line, lineNumbers, splitLines, toLf } from "./text-lines.ts"
 
 /** How old text was found, strictest first: the order in which the ways are tried. */
 export type Strategy =
@@ -204,11 +204,6 @@ function foldedSpans(folded: FoldedText, needle: string, places: Places): Span[]
     if (start !== undefined && end !== undefined) spans.push({ start, end })
   }
   return spans
-}
-
-function coversLines(text: string, { start, end }: Span): boolean {
-  const isBreak = (at: number) => /[\n\r]/.test(text.charAt(at))
-  return (start === 0 || isBreak(start - 1)) && (end === text.length || isBreak(end) || isBreak(end - 1))
 }
 
 function lineSpan(

@@ -154,7 +154,12 @@ function withoutEntities({ oldString, newString }: Strings): Strings {
 }
 
 function withoutEscapes({ oldString, newString }: Strings, form: EscapeForm): Strings | undefined {
-  const plain = { oldString: unescapeText(oldString, form), newString: unescapeText(newString, form) }
+  // JSON escapes neither: where the old text does not show that they were, a backslash before them is the code's.
+  const literal = ["'", "`"].filter((sign) => !oldString.includes(`\\${sign}`))
+  const plain = {
+    oldString: unescapeText(oldString, form),
+    newString: unescapeText(newString, form, literal),
+  }
   return isEscaped[form]({ given: oldString + newString, oldString, newString, plain }) ? plain : undefined
 }
 

@@ -20,7 +20,9 @@ const patterns: Record<EscapeForm, RegExp> = {
   "doubled-backslashes": /\\(\\)/g,
 }
 
-/** Takes one layer of backslashes away. What is no escape stays as it is. */
-export function unescapeText(text: string, form: EscapeForm): string {
-  return text.replace(patterns[form], (found, character: string) => meanings.get(character) ?? found)
+/** Takes one layer of backslashes away. What is no escape stays as it is, as does one of a character in `literal`. */
+export function unescapeText(text: string, form: EscapeForm, literal: readonly string[] = []): string {
+  return text.replace(patterns[form], (found, character: string) =>
+    literal.includes(character) ? found : (meanings.get(character) ?? found),
+  )
 }
