@@ -1,7 +1,7 @@
 import { median } from "./statistics.ts"
 
-/** How a figure is written. Times are milliseconds, sizes bytes, ratios bare numbers, percentages out of 100. */
-export type Unit = "time" | "size" | "ratio" | "percent"
+/** How a figure is written. Times are milliseconds, sizes bytes, ratios and counts bare numbers, percentages out of 100. */
+export type Unit = "time" | "size" | "ratio" | "percent" | "count"
 
 /** What Tackle must reach: at most a multiple of another subject's figure in the same run, or at most or least a figure. */
 export type Target =
@@ -19,6 +19,8 @@ export interface Line {
   target: Target
   /** What is held against the target's limit, and whether it passes. Absent where Tackle has no figure. */
   result?: { value: number; ok: boolean }
+  /** What the figure is made up of, printed below the table. */
+  details?: string[]
 }
 
 /** The runs of each subject, or why it failed. */

@@ -8,6 +8,7 @@ import type { Line } from "./line.ts"
 import { findPeers } from "./peers/find.ts"
 import { isolate } from "./peers/isolate.ts"
 import { backgroundRow } from "./rows/background.ts"
+import { editRow } from "./rows/edit.ts"
 import { launchRow } from "./rows/launch.ts"
 import { outputRow } from "./rows/output.ts"
 import { parallelRow } from "./rows/parallel.ts"
@@ -31,6 +32,7 @@ const rows: Row[] = [
   launchRow,
   permissionRow,
   syntheticRow,
+  editRow,
 ]
 
 const help = `npm run bench -- [options]

@@ -22,7 +22,8 @@ export function table(lines: Line[], options: { colour: boolean }): string {
       ),
     )
     .map((row) => row.join("  ").trimEnd())
-  const notes = [...references(lines), ...failures(lines)]
+  const details = lines.flatMap((line) => line.details ?? [])
+  const notes = [...references(lines), ...failures(lines), ...details]
   const all = [...text, ...(notes.length > 0 ? ["", ...notes] : [])].join("\n")
   return options.colour ? coloured(all) : all
 }
@@ -63,6 +64,7 @@ export function figureText(figure: number | string | undefined, unit: Unit): str
   if (typeof figure === "string") return "failed"
   if (unit === "ratio") return figure.toFixed(2)
   if (unit === "percent") return `${figure.toFixed(1)} %`
+  if (unit === "count") return String(figure)
   if (unit === "time") return figure < 1000 ? `${digits(figure)} ms` : `${digits(figure / 1000)} s`
   return figure < 1e6 ? `${digits(figure / 1000)} KB` : `${digits(figure / 1e6)} MB`
 }

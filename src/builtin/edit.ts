@@ -9,7 +9,8 @@ import { decodeText, encodeText } from "./file/text-encoding.ts"
 import { unifiedDiff } from "./file/unified-diff.ts"
 import { applyEdit } from "./match/edit-apply.ts"
 import { findEdit, type Strategy } from "./match/edit-match.ts"
-import { EditError, editReport, matchError } from "./match/edit-report.ts"
+import { EditError, editReport, matchError, strategyName, unclearError } from "./match/edit-report.ts"
+import type { Reading } from "./match/readings.ts"
 import { lineNumbers } from "./match/text-lines.ts"
 
 const parameters = z.object({
@@ -35,18 +36,18 @@ export const editTool = define("edit", {
     )
     const { replaced, diff } = change
     if (!replaced) return { title, output: `Created ${title}.`, metadata }
-    const { strategy, lines } = replaced
+    const { strategy, reading, lines } = replaced
     return {
       title,
-      output: editReport({ title, strategy, lines, diff }),
-      metadata: { ...metadata, strategy, replacements: lines.length },
+      output: editReport({ title, strategy, reading, lines, diff }),
+      metadata: { ...metadata, strategy: strategyName(strategy, reading), replacements: lines.length },
     }
   },
 })
 
 interface PlannedEdit extends FileChange {
   /** Absent for a file that is created. `lines`: where the replaced text begins, from 1. */
-  replaced?: { strategy: Strategy; lines: number[] }
+  replaced?: { strategy: Strategy; reading: Reading; lines: number[] }
 }
 
 async function planCreation(before: FileBefore, title: string, args: Arguments): Promise<PlannedEdit> {
@@ -72,21 +73,16 @@ async function planReplacement(
   if (decoded.kind !== "text") throw encodingError(decoded.kind, title)
   const { text, format } = decoded
 
-  const match = findEdit(text, args.oldString, args)
+  const match = findEdit(text, args)
   if (match.kind !== "found") throw matchError(match, title, args.replaceAll)
-  const { strategy, spans } = match
+  const { strategy, reading, spans } = match
   const lines = lineNumbers(
     text,
     spans.map((span) => span.start),
   )
-  const after = applyEdit({ text, match, ...args })
-  if (after === undefined) {
-    throw new EditError(
-      "indentation",
-      `oldString was found in ${title} at line ${lines[0]}, but its indentation is not the file's, and how newString ` +
-        "is to be indented cannot be told from it. Nothing was changed. Copy the text with its exact indentation.",
-    )
-  }
+  const merged = applyEdit({ text, match })
+  if ("unclear" in merged) throw unclearError(merged.unclear, title, lines[0] ?? 1)
+  const after = merged.text
   if (after === text) {
     throw new EditError(
       "unchanged",
@@ -95,7 +91,7 @@ async function planReplacement(
     )
   }
   const diff = await unifiedDiff({ path: title, before: text, after })
-  return { bytes: encodeText(after, format), diff, replaced: { strategy, lines } }
+  return { bytes: encodeText(after, format), diff, replaced: { strategy, reading, lines } }
 }
 
 function encodingError(kind: "binary" | "unknown", title: string): EditError {

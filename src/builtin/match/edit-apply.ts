@@ -1,36 +1,36 @@
 import type { EditMatch, Span, Strategy } from "./edit-match.ts"
-import { replaceLookAlikes } from "./look-alikes.ts"
-import { mergeLines } from "./merge-lines.ts"
-import { eolFinder, splitLines, toLf } from "./text-lines.ts"
-import { unescapeText } from "./unescape-text.ts"
+import { indentUnit } from "./indent-unit.ts"
+import { fillGaps } from "./left-out-lines.ts"
+import { createFileForms } from "./look-alikes.ts"
+import { type Merged, mergeLines } from "./merge-lines.ts"
+import { mergeWords } from "./merge-words.ts"
+import { coversLines, eolFinder, type Line, splitLines, toLf } from "./text-lines.ts"
 
-/** Text that is to take the place of what was found. */
+/** A text and what is to be changed in it. */
 export interface Edit {
   text: string
   match: Extract<EditMatch, { kind: "found" }>
-  oldString: string
-  newString: string
 }
 
 /**
  * The text after the edit; not one character outside of the spans differs. Line endings of the new text become those
- * of the place. Where the old text was not exact, the new one is adapted in the same way: shifted, unescaped, its
- * unchanged lines and characters left as the file has them. Undefined where the file's indentation for a new line
- * cannot be known.
+ * of the place. Where the old text was not exact, the new one is adapted in the same way: shifted, its unchanged lines,
+ * words and characters left as the file has them. `unclear` where what is to stand there cannot be known.
  */
-export function applyEdit({ text, match, oldString, newString }: Edit): string | undefined {
+export function applyEdit({ text, match }: Edit): Merged {
+  const { strategy, reading, spans } = match
   const eolAt = eolFinder(text)
-  const replace = replacer(match.strategy, text, oldString, toLf(newString))
+  const replace = replacer(strategy, text, { old: toLf(reading.oldString), fresh: toLf(reading.newString) })
   const pieces: string[] = []
   let end = 0
-  for (const span of match.spans) {
-    const replacement = replace(span, eolAt(span) ?? firstEol(newString))
-    if (replacement === undefined) return undefined
-    pieces.push(text.slice(end, span.start), replacement)
+  for (const span of spans) {
+    const replacement = replace(span, eolAt(span) ?? firstEol(reading.newString))
+    if ("unclear" in replacement) return replacement
+    pieces.push(text.slice(end, span.start), replacement.text)
     end = span.end
   }
   pieces.push(text.slice(end))
-  return pieces.join("")
+  return { text: pieces.join("") }
 }
 
 /** A file of one line has no line ending to take over: the new text brings its own. */
@@ -38,31 +38,50 @@ function firstEol(newString: string): string {
   return /\r\n|[\n\r]/.exec(newString)?.[0] ?? "\n"
 }
 
-type Replace = (span: Span, eol: string) => string | undefined
+type Replace = (span: Span, eol: string) => Merged
 
-function replacer(strategy: Strategy, text: string, oldString: string, newText: string): Replace {
+/** `wanted`: the texts of the edit, their lines ended by `\n`. */
+function replacer(strategy: Strategy, text: string, wanted: { old: string; fresh: string }): Replace {
   switch (strategy) {
     case "exact":
     case "line-endings":
-      return (_, eol) => newText.replaceAll("\n", eol)
-    case "escapes":
-    case "escaped-quotes": {
-      const plain = toLf(unescapeText(newText, strategy))
-      return (_, eol) => plain.replaceAll("\n", eol)
+      return (_, eol) => ({ text: wanted.fresh.replaceAll("\n", eol) })
+    case "look-alikes": {
+      const byLines = lineReplacer(strategy, text, wanted)
+      const byWords = wordReplacer(text, wanted)
+      return (span, eol) => (coversLines(text, span) ? byLines(span, eol) : byWords(span, eol))
     }
-    case "look-alikes":
-      return ({ start, end }, eol) =>
-        replaceLookAlikes({
-          file: text.slice(start, end),
-          oldText: toLf(oldString),
-          newText,
-          eol,
-          isUsed: (character) => text.includes(character),
-        })
-    default: {
-      const [old, fresh] = [splitLines(toLf(oldString)), splitLines(newText)]
-      return ({ start, end }, eol) =>
-        mergeLines({ file: splitLines(text.slice(start, end)), old, new: fresh, eol })
-    }
+    default:
+      return lineReplacer(strategy, text, wanted)
   }
+}
+
+/** For a piece that may begin and end within lines. */
+function wordReplacer(text: string, wanted: { old: string; fresh: string }): Replace {
+  return ({ start, end }, eol) => {
+    const pair = { file: text.slice(start, end), old: wanted.old }
+    const inFileForms = createFileForms([pair], (character) => text.includes(character))
+    const inPlace = (fresh: string) => inFileForms(fresh).replaceAll("\n", eol)
+    const merged = mergeWords({ ...pair, fresh: wanted.fresh, inFileForms: inPlace })
+    return merged === undefined ? { unclear: "misquoted" } : { text: merged }
+  }
+}
+
+function lineReplacer(strategy: Strategy, text: string, wanted: { old: string; fresh: string }): Replace {
+  const unit = indentUnit(splitLines(text))
+  const [old, fresh] = [splitLines(wanted.old), splitLines(wanted.fresh)]
+  const isUsed = (character: string) => text.includes(character)
+  return ({ start, end }, eol) => {
+    const file = spanLines(text.slice(start, end), old)
+    const whole = strategy === "left-out-lines" ? fillGaps({ file, old, fresh }) : { old, fresh }
+    if (!whole) return { unclear: "left-out" }
+    return mergeLines({ file, old: whole.old, new: whole.fresh, eol, unit, isUsed })
+  }
+}
+
+/** The lines of a span that covers whole lines. An empty last line, which `old` has spaces for, counts too. */
+function spanLines(span: string, old: readonly Line[]): Line[] {
+  const lines = splitLines(span)
+  const isCut = old.at(-1)?.eol === "" && (span === "" || lines.at(-1)?.eol !== "")
+  return isCut ? [...lines, { text: "", eol: "", start: span.length }] : lines
 }

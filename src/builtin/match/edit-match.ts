@@ -1,10 +1,21 @@
-import { foldText } from "./fold-text.ts"
-import { collapsed, differAtEnds, differByIndent, findBlocks, findLines, trimmed } from "./line-match.ts"
-import { lookAlikes, plainForm } from "./look-alikes.ts"
+import { findBlocks } from "./block-match.ts"
+import { type FoldedText, foldText } from "./fold-text.ts"
+import { findGappedBlocks } from "./left-out-lines.ts"
+import {
+  collapsed,
+  createLineSearch,
+  differAtEnds,
+  differByIndent,
+  type LineKey,
+  plain,
+  trimmed,
+  unspaced,
+} from "./line-match.ts"
+import { lookAlikes, plainForm, toPlain } from "./look-alikes.ts"
 import { type NearestText, nearestText } from "./nearest-text.ts"
 import { candidates, occurrences } from "./occurrences.ts"
-import { type Line, lineNumbers, splitLines, toLf } from "./text-lines.ts"
-import { type EscapeForm, unescapeText } from "./unescape-text.ts"
+import { isDisputed, type Reading, readingsOf } from "./readings.ts"
+import { coversLines, type Line, lineNumbers, splitLines, toLf } from "./text-lines.ts"
 
 /** How old text was found, strictest first: the order in which the ways are tried. */
 export type Strategy =
@@ -14,9 +25,10 @@ export type Strategy =
   | "indentation"
   | "line-trimmed"
   | "whitespace"
-  | EscapeForm
   | "look-alikes"
+  | "look-alike-lines"
   | "block-anchors"
+  | "left-out-lines"
 
 /** A piece of the text, in UTF-16 units from 0, `end` not included. */
 export interface Span {
@@ -24,10 +36,14 @@ export interface Span {
   end: number
 }
 
-/** `strategy`: the strictest that found anything. `lines`: where, from 1, the first ten. */
+/**
+ * `strategy`: the strictest that found anything. `reading`: the texts that it was found with. `lines`: where, from 1, the
+ * first ten.
+ */
 export type EditMatch =
-  | { kind: "found"; strategy: Strategy; spans: Span[] }
-  | { kind: "ambiguous"; strategy: Strategy; count: number; lines: number[] }
+  | { kind: "found"; strategy: Strategy; reading: Reading; spans: Span[] }
+  | { kind: "ambiguous"; strategy: Strategy; reading: Reading; count: number; lines: number[] }
+  | { kind: "disputed"; reading: Reading; line: number }
   | { kind: "missing"; nearest?: NearestText; exactOnly: boolean }
 
 /** Above this many characters only the strategies that keep every character are tried. */
@@ -39,25 +55,53 @@ export const maxReplacements = 1_000_000
 const maxCounted = 10_000
 const maxNamedLines = 10
 
+/** The texts of an edit. `oldString` is not empty. */
+export interface EditTexts {
+  oldString: string
+  newString: string
+  replaceAll: boolean
+}
+
 /**
- * Looks for `oldString`, which is not empty. `found` has one span; several only with `replaceAll` and a strategy that
- * keeps every character but line endings. Any other text that fits several places is `ambiguous`, and nothing is
- * guessed. Spans of the strategies that compare lines cover whole lines, the last line ending where `oldString` has
- * one.
+ * Looks for `oldString`. `found` has one span; several only with `replaceAll` and a strategy that keeps every character
+ * but line endings. Any other text that fits several places is `ambiguous`, one that fits a place but can be read to
+ * want two things there `disputed`, and nothing is guessed. Spans of the strategies that compare lines cover whole
+ * lines, the last line ending where `oldString` has one.
  */
-export function findEdit(text: string, oldString: string, options: { replaceAll: boolean }): EditMatch {
+export function findEdit(text: string, edit: EditTexts): EditMatch {
   const exactOnly = text.length > maxFuzzyLength
-  const search = createSearch(text, oldString, options.replaceAll)
-  for (const [strategy, find] of exactOnly ? search.exact : [...search.exact, ...search.fuzzy]) {
-    const spans = find()
-    if (spans.length === 0) continue
-    const all = options.replaceAll && isLiteral(strategy) && spans.length <= maxReplacements
-    if (spans.length === 1 || all) return { kind: "found", strategy, spans }
-    const starts = spans.slice(0, maxNamedLines).map((span) => span.start)
-    return { kind: "ambiguous", strategy, count: spans.length, lines: lineNumbers(text, starts) }
+  const readings = exactOnly ? readingsOf(edit).slice(0, 1) : readingsOf(edit)
+  const search = createSearch(text, edit.replaceAll)
+  const ways = exactOnly ? [search.exact] : [[...search.exact, ...search.strict], search.loose]
+  for (const strategies of ways) {
+    for (const reading of readings) {
+      for (const [strategy, find] of strategies) {
+        const spans = find(reading)
+        if (spans.length > 0) return toMatch({ text, reading, readings, strategy, spans, ...edit })
+      }
+    }
   }
-  const nearest = exactOnly ? undefined : search.nearest()
+  const nearest = exactOnly ? undefined : search.nearest(edit.oldString)
   return nearest ? { kind: "missing", nearest, exactOnly } : { kind: "missing", exactOnly }
+}
+
+function toMatch(found: {
+  text: string
+  reading: Reading
+  readings: readonly Reading[]
+  strategy: Strategy
+  spans: Span[]
+  replaceAll: boolean
+}): EditMatch {
+  const { text, reading, strategy, spans } = found
+  const starts = spans.slice(0, maxNamedLines).map((span) => span.start)
+  const lines = lineNumbers(text, starts)
+  const isPlain = isLiteral(strategy) && reading.decorations.length === 0
+  if (spans.length > 1 && !(found.replaceAll && isPlain && spans.length <= maxReplacements)) {
+    return { kind: "ambiguous", strategy, reading, count: spans.length, lines }
+  }
+  if (isDisputed(reading, found.readings)) return { kind: "disputed", reading, line: lines[0] ?? 1 }
+  return { kind: "found", strategy, reading, spans }
 }
 
 /** True if every character but line endings is as it was given. */
@@ -66,85 +110,94 @@ function isLiteral(strategy: Strategy): boolean {
 }
 
 /** At most so many spans as the search may find. */
-type Find = () => Span[]
+type Find = (reading: Reading) => Span[]
 
 /** Where a text begins in another. */
 type Places = (text: string, needle: string) => number[]
 
-function createSearch(text: string, oldString: string, replaceAll: boolean) {
+function createSearch(text: string, replaceAll: boolean) {
   const limit = replaceAll ? maxReplacements + 1 : maxCounted
   const unique: Places = (within, needle) => candidates(within, needle, limit)
   const places: Places = replaceAll ? (within, needle) => occurrences(within, needle, limit) : unique
-  let split: { lines: Line[]; old: Line[]; same: number[] } | undefined
-  // Made when the first strategy that compares lines is reached, and shared by all of them.
-  const lineWise = () => {
-    if (split) return split
-    const [lines, old] = [splitLines(text), splitLines(oldString)]
-    split = { lines, old, same: findLines(lines, old, trimmed, limit) }
-    return split
-  }
-  const filtered = (keep: (lines: readonly Line[], old: readonly Line[]) => boolean) => () => {
-    const { lines, old, same } = lineWise()
-    return lineSpans(
-      lines,
-      old,
-      same.filter((start) => keep(lines.slice(start, start + old.length), old)),
-    )
-  }
-  const escaped = (form: EscapeForm) => () => {
-    const plain = unescapeText(oldString, form)
-    return plain === oldString || plain === "" ? [] : literalSpans(text, plain, unique)
+  const lines = once(() => splitLines(text))
+  const unified = once(() => foldText(text, lineEndings, toLf))
+  const plainText = once(() => foldText(text, lookAlikes, plainForm))
+  // For a reading that is whole lines, a place within a line is none.
+  const literal =
+    (find: (oldString: string) => Span[]): Find =>
+    ({ oldString, wholeLines }) =>
+      wholeLines ? find(oldString).filter((span) => coversLines(text, span)) : find(oldString)
+  const byKey = (
+    key: LineKey,
+    keep: (file: readonly Line[], old: readonly Line[]) => boolean = () => true,
+  ): Find => {
+    const find = createLineSearch(lines, key, limit)
+    return ({ oldString }) => {
+      const old = splitLines(oldString)
+      const starts = find(old).filter((start) => keep(lines().slice(start, start + old.length), old))
+      return starts.flatMap((start) => lineSpan(lines(), old, { start, count: old.length }))
+    }
   }
   const exact: [Strategy, Find][] = [
-    ["exact", () => spansAt(places(text, oldString), oldString.length)],
-    ["line-endings", () => foldedSpans(text, oldString, /\r\n?/g, toLf, places)],
+    ["exact", literal((oldString) => exactSpans(text, oldString, places))],
+    ["line-endings", literal((oldString) => foldedSpans(unified(), toLf(oldString), places))],
   ]
-  const fuzzy: [Strategy, Find][] = [
-    ["trailing-whitespace", filtered(differAtEnds)],
-    ["indentation", filtered(differByIndent)],
-    ["line-trimmed", filtered(() => true)],
-    [
-      "whitespace",
-      () => {
-        const { lines, old } = lineWise()
-        return lineSpans(lines, old, findLines(lines, old, collapsed, limit))
-      },
-    ],
-    ["escapes", escaped("escapes")],
-    ["escaped-quotes", escaped("escaped-quotes")],
-    ["look-alikes", () => foldedSpans(text, oldString, lookAlikes, plainForm, unique)],
+  const strict: [Strategy, Find][] = [
+    ["trailing-whitespace", byKey(trimmed, differAtEnds)],
+    ["indentation", byKey(trimmed, differByIndent)],
+    ["line-trimmed", byKey(trimmed)],
+    ["whitespace", byKey(collapsed)],
+    ["whitespace", byKey(unspaced)],
+    ["look-alikes", literal((oldString) => foldedSpans(plainText(), toPlain(oldString), unique))],
+    ["look-alike-lines", byKey(plain)],
+  ]
+  const loose: [Strategy, Find][] = [
     [
       "block-anchors",
-      () => {
-        const { lines, old } = lineWise()
-        return lineSpans(lines, old, findBlocks(lines, old))
+      ({ oldString, decorations }) => {
+        // Its ends are all that a block is known by: none may be taken off.
+        if (decorations.includes("blank-edges")) return []
+        const old = splitLines(oldString)
+        const starts = findBlocks(lines(), old)
+        return starts.flatMap((start) => lineSpan(lines(), old, { start, count: old.length }))
+      },
+    ],
+    [
+      "left-out-lines",
+      ({ oldString }) => {
+        const old = splitLines(oldString)
+        const blocks = findGappedBlocks(lines(), old)
+        return blocks.flatMap(({ start, quoted }) => lineSpan(lines(), old, { start, count: quoted.length }))
       },
     ],
   ]
-  return { exact, fuzzy, nearest: () => nearestText(lineWise().lines, lineWise().old) }
+  return { exact, strict, loose, nearest: (oldString: string) => nearestText(lines(), splitLines(oldString)) }
 }
 
-function spansAt(starts: readonly number[], length: number): Span[] {
-  return starts.map((start) => ({ start, end: start + length }))
+const lineEndings = /\r\n?/g
+
+/** Made when it is asked for first. */
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
 }
 
-/** Exact, or exact but for line endings. */
-function literalSpans(text: string, oldString: string, places: Places): Span[] {
-  const starts = places(text, oldString)
-  if (starts.length > 0) return spansAt(starts, oldString.length)
-  return foldedSpans(text, oldString, /\r\n?/g, toLf, places)
+/** Half of a line ending is none: what would be left of it is another. */
+function exactSpans(text: string, oldString: string, places: Places): Span[] {
+  return places(text, oldString)
+    .map((start) => ({ start, end: start + oldString.length }))
+    .filter(({ start, end }) => !splitsBreak(text, start) && !splitsBreak(text, end))
 }
 
-/** Both texts with everything replaced that the pattern finds; a match that begins or ends within one is none. */
-function foldedSpans(
-  text: string,
-  oldString: string,
-  pattern: RegExp,
-  replace: (found: string) => string,
-  places: Places,
-): Span[] {
-  const folded = foldText(text, pattern, replace)
-  const needle = foldText(oldString, pattern, replace).text
+function splitsBreak(text: string, at: number): boolean {
+  return text.charAt(at - 1) === "\r" && text.charAt(at) === "\n"
+}
+
+/** A match that begins or ends within a replacement is none. */
+function foldedSpans(folded: FoldedText, needle: string, places: Places): Span[] {
   const spans: Span[] = []
   for (const at of places(folded.text, needle)) {
     const [start, end] = [folded.original(at), folded.original(at + needle.length)]
@@ -153,12 +206,13 @@ function foldedSpans(
   return spans
 }
 
-function lineSpans(lines: readonly Line[], old: readonly Line[], starts: readonly number[]): Span[] {
+function lineSpan(
+  lines: readonly Line[],
+  old: readonly Line[],
+  { start, count }: { start: number; count: number },
+): Span[] {
+  const [first, last] = [lines[start], lines[start + count - 1]]
+  if (!first || !last) return []
   const eol = old.at(-1)?.eol !== ""
-  return starts.flatMap((index) => {
-    const [first, last] = [lines[index], lines[index + old.length - 1]]
-    if (!first || !last) return []
-    const end = last.start + last.text.length + (eol ? last.eol.length : 0)
-    return [{ start: first.start, end }]
-  })
+  return [{ start: first.start, end: last.start + last.text.length + (eol ? last.eol.length : 0) }]
 }

@@ -1,5 +1,7 @@
 import { TackleError } from "../../util/errors.ts"
 import { type EditMatch, maxFuzzyLength, maxReplacements, type Strategy } from "./edit-match.ts"
+import type { Unclear } from "./merge-lines.ts"
+import type { Decoration, Reading } from "./readings.ts"
 
 /** The model sees of a loose match's diff at most so many characters. */
 const maxDiffLength = 4_000
@@ -12,18 +14,36 @@ const differences: Record<Exclude<Strategy, "exact">, string> = {
   "line-trimmed":
     "the white space around its lines is not the file's; new lines were indented as the file is",
   whitespace: "white space within its lines is not the file's",
-  escapes:
-    "it held backslash escapes for characters that the file has plain; newString was read the same way",
-  "escaped-quotes": "its quotes were escaped, the file's are not; newString was read the same way",
   "look-alikes": "quotes, dashes or spaces in it are look-alikes of the file's, which were kept",
+  "look-alike-lines":
+    "quotes, dashes or spaces in it are look-alikes of the file's, and its white space is not the file's; both were kept",
   "block-anchors":
-    "only its first and last line are the file's, those between resemble them; unchanged lines were left as the file has them",
+    "only its first and last line are the file's, those between resemble them; unchanged words were left as the file has them",
+  "left-out-lines": "lines of the file are missing in it; they were left where they stand",
+}
+
+/** What was taken off both strings. */
+const decorations: Record<Decoration, string> = {
+  fence: "a Markdown fence stood around it",
+  "line-numbers": "its lines had numbers",
+  "blank-edges": "empty lines stood around it",
+  entities: "it held HTML entities for characters that the file has plain",
+  escapes: "it held backslash escapes for characters that the file has plain",
+  "escaped-quotes": "its quotes were escaped, the file's are not",
+  "escaped-line-ends": "its line ends were escaped",
+  "doubled-backslashes": "its backslashes were doubled",
+}
+
+/** How an edit was found, for the result: `indentation`, or `line-numbers + indentation`, or `escapes` alone. */
+export function strategyName(strategy: Strategy, { decorations }: Reading): string {
+  const isLiteral = strategy === "exact" || strategy === "line-endings"
+  return [...decorations, ...(isLiteral && decorations.length > 0 ? [] : [strategy])].join(" + ")
 }
 
 /** An edit that was not made. The text says why and what to do. Codes: `edit.missing`, `edit.ambiguous`… */
 export class EditError extends TackleError {
   constructor(
-    why: "identical" | "empty" | "missing" | "ambiguous" | "indentation" | "unchanged" | "encoding",
+    why: "identical" | "empty" | "missing" | "ambiguous" | Unclear | "disputed" | "unchanged" | "encoding",
     message: string,
   ) {
     super(message, { code: `edit.${why}`, recoverable: true })
@@ -34,16 +54,36 @@ export class EditError extends TackleError {
 export function editReport(edit: {
   title: string
   strategy: Strategy
+  reading: Reading
   lines: readonly number[]
   diff: string
 }): string {
-  const { title, strategy, lines, diff } = edit
+  const { title, strategy, reading, lines, diff } = edit
   const what = `Edited ${title}: replaced ${count(lines.length)} at ${places(lines, lines.length)}.`
-  if (strategy === "exact") return what
+  const reasons = reading.decorations.map((name) => decorations[name])
+  if (strategy !== "exact") reasons.push(differences[strategy])
+  if (reasons.length === 0) return what
+  const both = reading.decorations.length > 0 ? " newString was read the same way." : ""
   return (
-    `${what}\noldString did not match exactly (strategy "${strategy}"): ${differences[strategy]}. ` +
+    `${what}\noldString did not match exactly (strategy "${strategyName(strategy, reading)}"): ${reasons.join("; ")}.${both} ` +
     `Check what was changed:\n${shorten(diff)}`
   )
+}
+
+/** Why nothing was replaced though the place was found, at a line from 1. */
+export function unclearError(unclear: Unclear, title: string, line: number): EditError {
+  const reasons: Record<Unclear, string> = {
+    indentation:
+      "but its indentation is not the file's, and how newString is to be indented cannot be told from it. " +
+      "Nothing was changed. Copy the text with its exact indentation.",
+    misquoted:
+      "but words that newString changes are others in the file. " +
+      "Nothing was changed. Read the lines there and copy them exactly.",
+    "left-out":
+      "but lines of the file are missing in it beside such as newString changes. " +
+      "Nothing was changed. Copy every line from the first to the last.",
+  }
+  return new EditError(unclear, `oldString was found in ${title} at line ${line}, ${reasons[unclear]}`)
 }
 
 /** Why nothing was replaced, for a text that is not there once. */
@@ -52,9 +92,18 @@ export function matchError(
   title: string,
   replaceAll: boolean,
 ): EditError {
-  return match.kind === "missing"
-    ? new EditError("missing", missingText(match, title))
-    : new EditError("ambiguous", ambiguousText(match, title, replaceAll))
+  switch (match.kind) {
+    case "missing":
+      return new EditError("missing", missingText(match, title))
+    case "ambiguous":
+      return new EditError("ambiguous", ambiguousText(match, title, replaceAll))
+    case "disputed":
+      return new EditError(
+        "disputed",
+        `oldString was found in ${title} at line ${match.line}, but with its escapes read in two ways, which make two ` +
+          "different texts of newString. Nothing was changed. Copy the text without escapes that the file does not have.",
+      )
+  }
 }
 
 function missingText(match: Extract<EditMatch, { kind: "missing" }>, title: string): string {
@@ -73,15 +122,15 @@ function ambiguousText(
   title: string,
   replaceAll: boolean,
 ): string {
-  const { strategy, count: number, lines } = match
-  if (strategy === "exact" || strategy === "line-endings") {
+  const { strategy, reading, count: number, lines } = match
+  if ((strategy === "exact" || strategy === "line-endings") && reading.decorations.length === 0) {
     const where = `oldString occurs ${number} times in ${title}, at ${places(lines, number)}; nothing was changed.`
     if (replaceAll) return `${where} One call replaces at most ${maxReplacements}: use bash.`
     return `${where} Add lines around it until one place alone fits, or set replaceAll to change every one.`
   }
   return (
     `oldString does not stand in ${title} as given, and ${number} places resemble it, at ${places(lines, number)} ` +
-    `(strategy "${strategy}"); nothing was changed. ` +
+    `(strategy "${strategyName(strategy, reading)}"); nothing was changed. ` +
     "Copy the text exactly from the file, with lines around it until one place alone fits."
   )
 }

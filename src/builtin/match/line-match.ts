@@ -1,33 +1,34 @@
+import { toPlain } from "./look-alikes.ts"
 import { candidates } from "./occurrences.ts"
-import { editDistance } from "./similarity.ts"
 import { indentOf, type Line } from "./text-lines.ts"
-
-/** Blocks whose ends are too common to compare every pair of them. */
-const maxBlocks = 500
-/** How alike the lines between the ends of a block must be: all together, and each by itself. */
-const blockFloor = 0.8
-const lineFloor = 0.5
 
 /** A line as the comparison sees it. */
 export type LineKey = (text: string) => string
 
 export const trimmed: LineKey = (text) => text.trim()
 export const collapsed: LineKey = (text) => text.trim().replace(/[ \t]+/g, " ")
+/** White space counts between two words alone. */
+export const unspaced: LineKey = (text) =>
+  text.trim().replace(/(?<![\p{L}\p{N}_])[ \t]+|[ \t]+(?![\p{L}\p{N}_])/gu, "")
+export const plain: LineKey = (text) => unspaced(toPlain(text))
 
 /**
- * Where whole lines equal the old lines by their keys: indexes of first lines, at most `limit`. Old lines without any text are found nowhere: every empty line would do.
+ * Finds where whole lines equal old lines by their keys: indexes of first lines, at most `limit`. Old lines without any
+ * text are found nowhere: every empty line would do. The keys of `lines` are made when first needed.
  */
-export function findLines(
-  lines: readonly Line[],
-  old: readonly Line[],
+export function createLineSearch(
+  lines: () => readonly Line[],
   key: LineKey,
   limit: number,
-): number[] {
-  if (old.every((line) => key(line.text) === "")) return []
+): (old: readonly Line[]) => number[] {
   // Searched as one text, in which a line ending stands on both sides of every line: the engine's search is linear.
-  const text = `\n${lines.map((line) => `${key(line.text)}\n`).join("")}`
-  const needle = `\n${old.map((line) => `${key(line.text)}\n`).join("")}`
-  return linesOf(text, candidates(text, needle, limit))
+  const joined = (all: readonly Line[]) => `\n${all.map((line) => `${key(line.text)}\n`).join("")}`
+  let text: string | undefined
+  return (old) => {
+    if (old.every((line) => key(line.text) === "")) return []
+    text ??= joined(lines())
+    return linesOf(text, candidates(text, joined(old), limit))
+  }
 }
 
 /** True if the lines differ at their ends alone. */
@@ -39,23 +40,6 @@ export function differAtEnds(lines: readonly Line[], old: readonly Line[]): bool
 export function differByIndent(lines: readonly Line[], old: readonly Line[]): boolean {
   const [own, other] = [withoutIndent(lines), withoutIndent(old)]
   return own.every((text, index) => text === other[index])
-}
-
-/**
- * Where a block of as many lines (three or more) begins and ends like the old lines, while those between are at least
- * 80 % alike, each of them at least 50 %. Indexes of first lines; none where the ends are too common to compare.
- */
-export function findBlocks(lines: readonly Line[], old: readonly Line[]): number[] {
-  const wanted = old.map((line) => line.text.trim())
-  const [head, tail] = [wanted[0], wanted.at(-1)]
-  if (wanted.length < 3 || !head || !tail) return []
-  const starts: number[] = []
-  for (let index = 0; index + wanted.length <= lines.length; index++) {
-    const ends = lines[index + wanted.length - 1]
-    if (lines[index]?.text.trim() === head && ends?.text.trim() === tail) starts.push(index)
-  }
-  if (starts.length > maxBlocks) return []
-  return starts.filter((start) => isAlike(lines.slice(start, start + wanted.length), wanted))
 }
 
 function linesOf(text: string, offsets: readonly number[]): number[] {
@@ -78,18 +62,4 @@ function sharedLength(a: string, b: string): number {
   let length = 0
   while (length < a.length && a[length] === b[length]) length += 1
   return length
-}
-
-function isAlike(lines: readonly Line[], wanted: readonly string[]): boolean {
-  let [distance, length] = [0, 0]
-  for (const [index, line] of lines.entries()) {
-    const text = line.text.trim()
-    const other = wanted[index] ?? ""
-    const longer = Math.max(text.length, other.length)
-    const apart = editDistance(text, other)
-    if (longer > 0 && 1 - apart / longer < lineFloor) return false
-    distance += apart
-    length += longer
-  }
-  return 1 - distance / length >= blockFloor
 }

@@ -19,27 +19,27 @@ export function plainForm(found: string): string {
   return plainForms.get(found) ?? toLf(found)
 }
 
+/** The text with every look-alike in its plain form. */
+export function toPlain(text: string): string {
+  return text.replace(lookAlikes, plainForm)
+}
+
 /**
- * What stands in the file after an edit whose old text matched `file` but for look-alikes. Where old and new text
- * agree the file's own characters stay. In what is new, a look-alike becomes what the file has for it, one that the
- * file has nowhere becomes plain, and `\n`, the one line ending of old and new text, becomes `eol`.
+ * Learns from pieces of the old text and what the file has for them which forms the file writes, and writes new text
+ * so. A look-alike that the file has nowhere becomes plain. Text stays as it is where no pair differs.
  */
-export function replaceLookAlikes(edit: {
-  file: string
-  oldText: string
-  newText: string
-  eol: string
-  /** True if the character occurs in the file at all. */
-  isUsed: (character: string) => boolean
-}): string {
-  const { file, oldText, newText, eol, isUsed } = edit
-  const units = align(oldText, file)
-  const head = sharedUnits(units, commonPrefix(oldText, newText))
-  const rest = units.slice(head.length)
-  const left = Math.min(oldText.length, newText.length) - sum(head)
-  const tail = sharedUnits(rest.toReversed(), Math.min(left, commonSuffix(oldText, newText))).toReversed()
-  const middle = newText.slice(sum(head), newText.length - sum(tail))
-  return fileText(head) + inFileForms(middle, units, isUsed).replaceAll("\n", eol) + fileText(tail)
+export function createFileForms(
+  pairs: readonly { old: string; file: string }[],
+  isUsed: (character: string) => boolean,
+): (text: string) => string {
+  const units = pairs.flatMap(({ old, file }) => {
+    if (toPlain(old) === toPlain(file)) return align(old, file)
+    // Spacing may differ besides, and says nothing of the forms; nor do texts of other words.
+    const [oldSigns, fileSigns] = [old.replace(/\s+/g, ""), file.replace(/\s+/g, "")]
+    return toPlain(oldSigns) === toPlain(fileSigns) ? align(oldSigns, fileSigns) : []
+  })
+  const differ = units.some((unit) => unit.old !== unit.file)
+  return differ ? (text) => inFileForms(text, units, isUsed) : (text) => text
 }
 
 /** A shortest piece of the old text with the piece of the file that it stands for. */
@@ -76,16 +76,6 @@ function pieceAt(text: string, offset: number): string {
   return text.startsWith("\r\n", offset) ? "\r\n" : text.charAt(offset)
 }
 
-/** The units that lie wholly in the first `length` characters of the old text. */
-function sharedUnits(units: readonly Unit[], length: number): Unit[] {
-  let used = 0
-  const end = units.findIndex((unit) => {
-    used += unit.old.length
-    return used > length
-  })
-  return units.slice(0, end === -1 ? units.length : end)
-}
-
 function inFileForms(text: string, units: readonly Unit[], isUsed: (character: string) => boolean): string {
   const seen = new Map<string, Set<string>>()
   for (const unit of units) {
@@ -97,24 +87,4 @@ function inFileForms(text: string, units: readonly Unit[], isUsed: (character: s
     if (form !== undefined && more.length === 0) return form
     return isUsed(character) ? character : plainForm(character)
   })
-}
-
-function sum(units: readonly Unit[]): number {
-  return units.reduce((total, unit) => total + unit.old.length, 0)
-}
-
-function fileText(units: readonly Unit[]): string {
-  return units.map((unit) => unit.file).join("")
-}
-
-function commonPrefix(a: string, b: string): number {
-  let length = 0
-  while (length < a.length && length < b.length && a[length] === b[length]) length += 1
-  return length
-}
-
-function commonSuffix(a: string, b: string): number {
-  let length = 0
-  while (length < a.length && length < b.length && a.at(-1 - length) === b.at(-1 - length)) length += 1
-  return length
 }

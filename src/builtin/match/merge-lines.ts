@@ -1,8 +1,11 @@
+import { areAlike } from "./block-match.ts"
+import { changesBetween, commonSequence } from "./common-sequence.ts"
+import { indentFrame } from "./indent-frame.ts"
+import { indentUnit } from "./indent-unit.ts"
+import { createFileForms } from "./look-alikes.ts"
+import { differInWords, mergeWords } from "./merge-words.ts"
 import { createReindent, type IndentPair } from "./reindent.ts"
 import { indentOf, type Line } from "./text-lines.ts"
-
-/** Above this product of line counts only the common beginning and end of old and new lines are told apart. */
-const maxComparisons = 1_000_000
 
 /** The old lines are matched one to one by `file`: its lines from the first to the last of the span. */
 export interface LineEdit {
@@ -11,30 +14,70 @@ export interface LineEdit {
   new: readonly Line[]
   /** The line ending that new lines get. */
   eol: string
+  /** By how many columns the file goes one level deeper; absent: as the new lines do. */
+  unit?: number | undefined
+  /** True if the character occurs in the file at all. Absent: none but ASCII does. */
+  isUsed?(character: string): boolean
 }
 
 /**
+ * Why an edit cannot be made though its place is known: how its lines are to be indented cannot be told; it changes
+ * words that the old text misquotes; or it changes lines beside such as the old text leaves out.
+ */
+export type Unclear = "indentation" | "misquoted" | "left-out"
+
+/** The text that takes the place of the old lines, or why there is none. */
+export type Merged = { text: string } | { unclear: Unclear }
+
+/**
  * What stands in the file after the edit. Lines that the new text keeps stay exactly as the file has them, however the
- * model wrote them; new lines get the file's indentation. Undefined where that cannot be known.
+ * model wrote them; of lines that it changes, the words that it does not; new lines get the file's indentation, unless
+ * they have it.
  *
  * The last line takes over the file's line ending where the old text had one; a new text that forgets it does not join
  * its last line to the next.
  */
-export function mergeLines(edit: LineEdit): string | undefined {
-  const partners = partnersOf(edit.old, edit.new)
-  const place = indenter(edit)
+export function mergeLines(edit: LineEdit): Merged {
+  const { file, new: fresh } = edit
+  const frame = indentFrame({ file, old: edit.old, fresh })
+  if (frame === undefined) return { unclear: "indentation" }
+  const old = corrected(file, frame === "file" ? inFrameOf(file, edit.old) : edit.old, fresh)
+  const partners = partnersOf(old, fresh)
+  if (misquotesChange({ file, old, fresh })) return { unclear: "misquoted" }
+  const word = wording({ ...edit, old })
+  const place = indenter({ ...edit, old })
   const lines: Line[] = []
-  for (const [index, line] of edit.new.entries()) {
+  for (const [index, line] of fresh.entries()) {
     const partner = partners[index]
-    const own = partner?.kept ? edit.file[partner.old] : undefined
-    const text = own ? own.text : place(line.text, index, partner?.old)
-    if (text === undefined) return undefined
+    const own = partner?.kept ? file[partner.old] : undefined
+    const worded = own ? own.text : word(line.text, partner?.old)
+    if (worded === undefined) return { unclear: "misquoted" }
+    const text = own ? own.text : place(worded, index, partner?.old)
+    if (text === undefined) return { unclear: "indentation" }
     lines.push({ text, eol: own?.eol || (line.eol === "" ? "" : edit.eol), start: 0 })
   }
   const last = lines.at(-1)
-  if (last && edit.old.at(-1)?.eol !== "") last.eol = edit.file.at(-1)?.eol ?? ""
-  else if (last) last.eol = edit.new.at(-1)?.eol === "" ? "" : edit.eol
-  return lines.map((line) => line.text + line.eol).join("")
+  if (last && old.at(-1)?.eol !== "") last.eol = file.at(-1)?.eol ?? ""
+  else if (last) last.eol = fresh.at(-1)?.eol === "" ? "" : edit.eol
+  return { text: lines.map((line) => line.text + line.eol).join("") }
+}
+
+/** The old lines with the file's indentation, in which the new ones are written already. */
+function inFrameOf(file: readonly Line[], old: readonly Line[]): Line[] {
+  return old.map((line, index) => ({
+    ...line,
+    text: line.text.trim() === "" ? line.text : indentOf(file[index]?.text ?? "") + line.text.trimStart(),
+  }))
+}
+
+/** The old lines, but those that the new text has as the file does: there the model quoted the file right. */
+function corrected(file: readonly Line[], old: readonly Line[], fresh: readonly Line[]): Line[] {
+  const quoted = new Set(fresh.map((line) => line.text.trim()))
+  return old.map((line, index) => {
+    const own = file[index]?.text.trim() ?? ""
+    const isSlip = own !== "" && line.text.trim() !== own && quoted.has(own) && !quoted.has(line.text.trim())
+    return isSlip ? { ...line, text: indentOf(line.text) + own } : line
+  })
 }
 
 /** The old line that a new one repeats, or takes the place of in a change of as many lines. */
@@ -44,84 +87,80 @@ interface Partner {
 }
 
 function partnersOf(old: readonly Line[], fresh: readonly Line[]): (Partner | undefined)[] {
-  const kept = keptLines(old, fresh)
-  const partners: (Partner | undefined)[] = []
-  let [oldAt, newAt] = [0, 0]
-  for (const next of [...kept, { old: old.length, fresh: fresh.length }]) {
-    const sameSize = next.old - oldAt === next.fresh - newAt
-    for (; newAt < next.fresh; newAt++, oldAt++)
-      partners.push(sameSize ? { old: oldAt, kept: false } : undefined)
-    if (newAt < fresh.length) partners.push({ old: next.old, kept: true })
-    oldAt = next.old + 1
-    newAt = next.fresh + 1
+  const partners = new Array<Partner | undefined>(fresh.length).fill(undefined)
+  const compared = comparedLines(old, fresh)
+  for (const pair of commonSequence(compared)) partners[pair.fresh] = { old: pair.old, kept: true }
+  for (const change of changesBetween(compared)) {
+    const count = change.old.end - change.old.start
+    if (count !== change.fresh.end - change.fresh.start) continue
+    for (let at = 0; at < count; at++) {
+      partners[change.fresh.start + at] = { old: change.old.start + at, kept: false }
+    }
   }
   return partners
 }
 
+/** True if lines that go, or become more or fewer, are others in the file. */
+function misquotesChange(edit: {
+  file: readonly Line[]
+  old: readonly Line[]
+  fresh: readonly Line[]
+}): boolean {
+  const { file, old, fresh } = edit
+  const changed = changesBetween(comparedLines(old, fresh)).filter(
+    (change) => change.old.end - change.old.start !== change.fresh.end - change.fresh.start,
+  )
+  return changed.some(({ old: { start, end } }) =>
+    old.slice(start, end).some((line, at) => differInWords(line.text, file[start + at]?.text ?? "")),
+  )
+}
+
+function comparedLines(old: readonly Line[], fresh: readonly Line[]) {
+  const same = (a: number, b: number) => old[a]?.text === fresh[b]?.text
+  return { old: old.length, fresh: fresh.length, same }
+}
+
+/** Gives new lines the words and signs of the file where the model did not mean to change them. */
+function wording({ file, old, isUsed = () => false }: LineEdit) {
+  const pairs = old.map((line, index) => ({ old: line.text.trim(), file: file[index]?.text.trim() ?? "" }))
+  const inFileForms = createFileForms(pairs, isUsed)
+  return (text: string, partner: number | undefined): string | undefined => {
+    const pair = partner === undefined ? undefined : pairs[partner]
+    if (!pair || text.trim() === "") return inFileForms(text)
+    const [indent, fresh] = [indentOf(text), text.trim()]
+    const merged = mergeWords({ ...pair, fresh, inFileForms })
+    return merged === undefined ? undefined : indent + merged + text.slice(indent.length + fresh.length)
+  }
+}
+
 /** Gives new lines their indentation, learnt from the old lines and what the file has for them. */
-function indenter({ file, old }: LineEdit) {
+function indenter({ file, old, new: fresh, unit }: LineEdit) {
   const pairs = old.map((line, index) => ({
+    text: line.text.trim(),
     blank: line.text.trim() === "",
     from: indentOf(line.text),
     to: indentOf(file[index]?.text ?? ""),
   }))
   const [first, ...rest] = pairs.filter((pair) => !pair.blank)
   const all = first ? [first, ...rest] : []
+  const own = indentUnit(fresh)
+  const scale = unit === undefined || own === undefined ? undefined : unit / own
   const [atFirst, elsewhere] =
     first && rest.length > 0 && isCutOff(first, rest)
       ? [createReindent([first]), createReindent(rest)]
-      : [createReindent(all), createReindent(all)]
+      : [createReindent(all, { scale }), createReindent(all, { scale })]
   return (text: string, index: number, partner: number | undefined): string | undefined => {
     if (text.trim() === "") return text
     const indent = indentOf(text)
     const pair = partner === undefined ? undefined : pairs[partner]
-    const known = pair && !pair.blank && pair.from === indent ? pair.to : undefined
+    const known =
+      pair && !pair.blank && pair.from === indent && areAlike(pair.text, text.trim()) ? pair.to : undefined
     const found = known ?? (index === 0 ? atFirst(indent) : elsewhere(indent))
     return found === undefined ? undefined : found + text.slice(indent.length)
   }
 }
 
-/** True if the old text seems to begin after its first line's indentation: what that line shows holds there only. */
+/** True if the old text seems to begin after its first line's indentation, and the others have the file's. */
 function isCutOff(first: IndentPair, rest: readonly IndentPair[]): boolean {
-  return first.from === "" && first.to !== "" && createReindent(rest)("") !== first.to
-}
-
-/** The longest common sequence of lines, as pairs of indexes. */
-function keptLines(old: readonly Line[], fresh: readonly Line[]): { old: number; fresh: number }[] {
-  const same = (a: number, b: number) => old[a]?.text === fresh[b]?.text
-  const shorter = Math.min(old.length, fresh.length)
-  let head = 0
-  while (head < shorter && same(head, head)) head += 1
-  let tail = 0
-  while (tail < shorter - head && same(old.length - 1 - tail, fresh.length - 1 - tail)) tail += 1
-  const kept = Array.from({ length: head }, (_, index) => ({ old: index, fresh: index }))
-  const [rows, columns] = [old.length - head - tail, fresh.length - head - tail]
-  const lengths =
-    rows * columns > maxComparisons ? [] : commonLengths(rows, columns, (a, b) => same(head + a, head + b))
-  const at = (row: number, column: number) => lengths[row]?.[column] ?? 0
-  let [row, column] = [0, 0]
-  while (at(row, column) > 0) {
-    if (same(head + row, head + column)) kept.push({ old: head + row++, fresh: head + column++ })
-    else if (at(row + 1, column) >= at(row, column + 1)) row += 1
-    else column += 1
-  }
-  for (let left = tail; left > 0; left--) kept.push({ old: old.length - left, fresh: fresh.length - left })
-  return kept
-}
-
-/** For every pair of places, how many lines two texts still have in common from there on. */
-function commonLengths(
-  rows: number,
-  columns: number,
-  same: (row: number, column: number) => boolean,
-): number[][] {
-  const lengths = Array.from({ length: rows + 1 }, () => new Array<number>(columns + 1).fill(0))
-  for (let row = rows - 1; row >= 0; row--) {
-    const [current, below] = [lengths[row] ?? [], lengths[row + 1] ?? []]
-    for (let column = columns - 1; column >= 0; column--) {
-      const skip = Math.max(below[column] ?? 0, current[column + 1] ?? 0)
-      current[column] = same(row, column) ? (below[column + 1] ?? 0) + 1 : skip
-    }
-  }
-  return lengths
+  return first.from === "" && first.to !== "" && rest.every((pair) => pair.from === pair.to)
 }

@@ -6,9 +6,13 @@ export interface IndentPair {
 
 /**
  * Learns from lines that are known how the file indents, and gives the file's indentation for one the model wrote.
- * Undefined where the known lines do not say: a guess could change what a program means.
+ * Undefined where the known lines do not say: a guess could change what a program means. `scale`: how much
+ * wider the file's levels are than the model's, where that is known. Without it no level is taken for wider.
  */
-export function createReindent(pairs: readonly IndentPair[]): (indent: string) => string | undefined {
+export function createReindent(
+  pairs: readonly IndentPair[],
+  { scale = 1 }: { scale?: number | undefined } = {},
+): (indent: string) => string | undefined {
   const known = new Map<string, string>()
   const unclear = new Set<string>()
   for (const { from, to } of pairs) {
@@ -19,10 +23,23 @@ export function createReindent(pairs: readonly IndentPair[]): (indent: string) =
   if (unclear.size === 0 && [...known].every(([from, to]) => from === to)) return (indent) => indent
   const levels = [...known].map(([from, to]) => ({ from, to })).sort((a, b) => a.from.length - b.from.length)
   const step = stepOf(levels)
+  if (step && !isLikely(step, levels, scale)) return () => undefined
   return (indent) => {
     if (unclear.has(indent)) return undefined
     return known.get(indent) ?? (step && derive(indent, levels, step))
   }
+}
+
+/**
+ * True if levels of one kind of white space are shifted, or scaled as the widths of both texts' levels say or from the
+ * margin on. One level alone fits a shift as well as a scale, and both would be guesses where the widths differ.
+ */
+function isLikely(step: Step, levels: readonly IndentPair[], scale: number): boolean {
+  if (step.from !== step.to) return true
+  const [level, ...more] = levels
+  if (!level) return true
+  if (more.length === 0) return scale === 1 || level.from === "" || level.to === ""
+  return step.ratio === 1 || step.ratio === scale || level.to.length === level.from.length * step.ratio
 }
 
 /** How further indentation is translated: so many of one character for so many of the other. */

@@ -22,6 +22,12 @@ export function indentOf(line: string): string {
   return line.slice(0, line.length - line.trimStart().length)
 }
 
+/** True if a piece of the text is whole lines, the last with its line ending or without. */
+export function coversLines(text: string, { start, end }: { start: number; end: number }): boolean {
+  const isBreak = (at: number) => /[\n\r]/.test(text.charAt(at))
+  return (start === 0 || isBreak(start - 1)) && (end === text.length || isBreak(end) || isBreak(end - 1))
+}
+
 /** The text with `\n` alone as line ending. */
 export function toLf(text: string): string {
   return text.includes("\r") ? text.replace(/\r\n?/g, "\n") : text

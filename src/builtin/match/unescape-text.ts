@@ -1,5 +1,7 @@
-/** `escapes`: everything that was escaped once too often, or the quotes alone. */
-export type EscapeForm = "escapes" | "escaped-quotes"
+/**
+ * What was escaped once too often: everything, the quotes alone, the line ends alone, or each backslash for itself.
+ */
+export type EscapeForm = "escapes" | "escaped-quotes" | "escaped-line-ends" | "doubled-backslashes"
 
 const meanings = new Map([
   ["n", "\n"],
@@ -11,9 +13,16 @@ const meanings = new Map([
   ["`", "`"],
 ])
 
-const patterns: Record<EscapeForm, RegExp> = { escapes: /\\([nrt\\"'`])/g, "escaped-quotes": /\\(["'`])/g }
+const patterns: Record<EscapeForm, RegExp> = {
+  escapes: /\\([nrt\\"'`])/g,
+  "escaped-quotes": /\\(["'`])/g,
+  "escaped-line-ends": /\\(n)/g,
+  "doubled-backslashes": /\\(\\)/g,
+}
 
-/** Takes one layer of backslashes away. What is no escape stays as it is. */
-export function unescapeText(text: string, form: EscapeForm): string {
-  return text.replace(patterns[form], (found, character: string) => meanings.get(character) ?? found)
+/** Takes one layer of backslashes away. What is no escape stays as it is, as does one of a character in `literal`. */
+export function unescapeText(text: string, form: EscapeForm, literal: readonly string[] = []): string {
+  return text.replace(patterns[form], (found, character: string) =>
+    literal.includes(character) ? found : (meanings.get(character) ?? found),
+  )
 }

@@ -104,7 +104,7 @@ function replaced(
     const side = (left: "add" | "remove") =>
       hunk.lines.flatMap(({ kind, text }) => (kind === left ? [] : [{ text, eol: "\n", start: 0 }]))
     const merged = mergeLines({ file, old: side("add"), new: side("remove"), eol })
-    return merged === undefined ? undefined : splitLines(merged)
+    return "text" in merged ? splitLines(merged.text) : undefined
   }
   let at = 0
   return hunk.lines.flatMap(({ kind, text }) => {

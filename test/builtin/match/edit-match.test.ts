@@ -2,12 +2,17 @@ import * as fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { applyEdit } from "../../../src/builtin/match/edit-apply.ts"
 import { findEdit, maxFuzzyLength } from "../../../src/builtin/match/edit-match.ts"
+import { strategyName } from "../../../src/builtin/match/edit-report.ts"
 
 /** Strategy and text after the edit, or what came instead. */
 function edit(text: string, oldString: string, newString: string, replaceAll = false) {
-  const match = findEdit(text, oldString, { replaceAll })
-  if (match.kind !== "found") return match
-  return { strategy: match.strategy, text: applyEdit({ text, match, oldString, newString }) }
+  const match = findEdit(text, { oldString, newString, replaceAll })
+  if (match.kind === "found") {
+    return { strategy: strategyName(match.strategy, match.reading), ...applyEdit({ text, match }) }
+  }
+  if (match.kind !== "ambiguous") return match
+  const { reading, ...refusal } = match
+  return { ...refusal, strategy: strategyName(match.strategy, reading) }
 }
 
 function occurrencesOf(text: string, needle: string): number {
@@ -169,7 +174,7 @@ describe("white space", () => {
     const text = "if a:\n    b()\n    if c:\n        d()\n"
     expect(edit(text, "b()\nif c:\nd()", "b()\nif c:\nd()\ne()")).toEqual({
       strategy: "line-trimmed",
-      text: undefined,
+      unclear: "indentation",
     })
   })
 
@@ -188,10 +193,10 @@ describe("white space", () => {
     })
   })
 
-  test("runs within lines", () => {
+  test("runs within lines, which the file keeps", () => {
     expect(edit("let  a   =  1\nlet b = 2\n", "let a = 1\n", "let a = 3\n")).toEqual({
       strategy: "whitespace",
-      text: "let a = 3\nlet b = 2\n",
+      text: "let  a   =  3\nlet b = 2\n",
     })
   })
 
@@ -317,9 +322,7 @@ describe("block anchors", () => {
 describe("missing", () => {
   test("shows the nearest text with its line", () => {
     const text = "import a\n\nfunction total(items) {\n  return items.length\n}\n"
-    expect(
-      findEdit(text, "function total(things) {\n  return things.size\n}", { replaceAll: false }),
-    ).toEqual({
+    expect(edit(text, "function total(things) {\n  return things.size\n}", "x")).toEqual({
       kind: "missing",
       exactOnly: false,
       nearest: { line: 3, text: "function total(items) {\n  return items.length\n}" },
@@ -327,7 +330,7 @@ describe("missing", () => {
   })
 
   test("shows nothing where nothing is near", () => {
-    expect(findEdit("abc\n", "xyz", { replaceAll: false })).toEqual({ kind: "missing", exactOnly: false })
+    expect(edit("abc\n", "xyz", "x")).toEqual({ kind: "missing", exactOnly: false })
   })
 })
 
@@ -375,11 +378,13 @@ describe("whatever matched, what lies outside stays", () => {
         const text = body(before) + body(target) + body(after)
         const oldString = change(body(target))
         fc.pre(oldString !== "")
-        const match = findEdit(text, oldString, { replaceAll: false })
+        const newString = `${fresh}\nnew`
+        const match = findEdit(text, { oldString, newString, replaceAll: false })
         if (match.kind !== "found") return
         const [span] = match.spans
-        const result = applyEdit({ text, match, oldString, newString: `${fresh}\nnew` })
-        if (!span || result === undefined) return
+        const merged = applyEdit({ text, match })
+        if (!span || "unclear" in merged) return
+        const result = merged.text
         expect(result.startsWith(text.slice(0, span.start))).toBe(true)
         expect(result.endsWith(text.slice(span.end))).toBe(true)
         expect(result.length).toBeGreaterThanOrEqual(span.start + text.length - span.end)
