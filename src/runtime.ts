@@ -15,6 +15,8 @@ import { runCalls } from "./call/schedule.ts"
 import { findWorktree } from "./config/locate.ts"
 import { createBus } from "./event/bus.ts"
 import type { EventOf, EventType, TackleEvent } from "./event/events.ts"
+import type { LspConfig } from "./lsp/config.ts"
+import { createLanguageService } from "./lsp/service.ts"
 import { createCredentials } from "./model/credentials.ts"
 import {
   type LanguageModel,
@@ -59,6 +61,7 @@ import type { Info, OutputLimits } from "./tool/tool.ts"
 import { errorMessage, UsageError } from "./util/errors.ts"
 import { newId } from "./util/id.ts"
 import { type ModuleAliases, resolveFrom } from "./util/load-module.ts"
+import { realPath } from "./util/paths.ts"
 
 /** What an engine is made of. Only `directory` is needed; nothing is read from files but what is named here. */
 export interface TackleOptions {
@@ -102,6 +105,12 @@ export interface TackleOptions {
   questions?: boolean
   /** Who searches the web. Default: what the environment has a key for. */
   search?: SearchConfig
+  /**
+   * Language servers by their id: changes to the known ones, and own; false: none. They need the feature `lsp_tool`.
+   */
+  lsp?: LspConfig
+  /** True: the person trusts the project, so that language servers of its own `node_modules` may run. Default: false. */
+  trusted?: boolean
   /** Features that may change, by their names in the config: true switches one on. */
   experimental?: Readonly<Record<string, boolean | undefined>>
   /** Texts that are added to every system prompt. */
@@ -187,7 +196,7 @@ export interface Tackle {
     agent?: string
     signal?: AbortSignal
   }): Promise<CallOutcome & { turn: Turn }>
-  /** Ends jobs and runs, waits for them, closes the store. */
+  /** Ends jobs, language servers and runs, waits for them, closes the store. */
   close(): Promise<void>
 }
 
@@ -248,9 +257,28 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       join(dataDirectory, name),
     ),
   })
+  const search = chooseSearch(environment, options.search)
+  const features = readFeatures({
+    environment,
+    experimental: options.experimental ?? {},
+    search: search.configured,
+  })
+  const languages = features.experimental.has("lsp_tool")
+    ? createLanguageService({
+        worktree: realPath(worktree),
+        trusted: options.trusted ?? false,
+        environment: commandVariables(options, environment),
+        ...(options.lsp === undefined ? {} : { config: options.lsp }),
+      })
+    : undefined
   const registry = await contain(
     () =>
-      openRegistry(options, environment, { sandboxed: sandbox.present, task: { subagents: subagentsOf } }),
+      openRegistry(options, environment, {
+        sandboxed: sandbox.present,
+        task: { subagents: subagentsOf },
+        features,
+        search: search.backend,
+      }),
     (error) => onFault("an error escaped the file of a tool", error),
   )
   // The last thing that can fail, so that nothing is left open.
@@ -368,6 +396,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     registry,
     permission,
     jobs,
+    ...(languages === undefined ? {} : { lsp: languages }),
     sandbox: sandboxOf,
     policy: policyOf,
     async loadPolicy(session) {
@@ -541,6 +570,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       files: personsLedger(),
       jobs,
       sandbox: sandboxOf(agent, scope),
+      ...(languages === undefined ? {} : { lsp: languages }),
       ...(lacking.question === undefined ? { question } : {}),
       spillDirectory,
       turn,
@@ -606,6 +636,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       closing.abort()
       await Promise.all([...[...handles.values()].map((handle) => handle.abort()), Promise.allSettled(calls)])
       await jobs.killAll()
+      await languages?.close()
       await sandbox.close()
       sweepSpills()
       if (!options.store) await store.close()
@@ -662,21 +693,10 @@ async function openDefaultStore(dataDirectory: string): Promise<Store> {
 async function openRegistry(
   options: TackleOptions,
   environment: Readonly<Record<string, string | undefined>>,
-  { sandboxed, task }: { sandboxed: boolean; task: BuiltinOptions["task"] },
+  { sandboxed, ...rest }: Omit<BuiltinOptions, "bash"> & { sandboxed: boolean },
 ) {
   const custom = await loadToolFiles(options.toolFiles ?? [], toolAliases())
-  const search = chooseSearch(environment, options.search)
-  const features = readFeatures({
-    environment,
-    experimental: options.experimental ?? {},
-    search: search.configured,
-  })
-  const builtin = builtinTools({
-    bash: { ...commandOptions(options, environment), sandboxed },
-    task,
-    features,
-    search: search.backend,
-  })
+  const builtin = builtinTools({ bash: { ...commandOptions(options, environment), sandboxed }, ...rest })
   return createRegistry({
     tools: [
       ...builtin.map(fromBuiltin),
@@ -693,17 +713,24 @@ function fromBuiltin({ tool, unavailable }: BuiltinTool): RegisteredTool {
   return { tool, source: { kind: "builtin" }, unavailable: ({ model }) => unavailable(model) }
 }
 
-/** Commands get the process's variables, without our own settings and, unless they are named, the keys of providers and searches. */
 function commandOptions(options: TackleOptions, environment: Readonly<Record<string, string | undefined>>) {
-  const keys = new Set(keyVariables(options))
-  for (const name of options.passEnvironment ?? []) keys.delete(name)
-  const given = Object.fromEntries(
-    Object.entries(environment).filter(([name]) => !name.startsWith("TACKLE_") && !keys.has(name)),
-  )
+  const given = commandVariables(options, environment)
   return {
     environment: async (command: string) => ({ ...given, ...(await commandEnvironment(command)) }),
     ...(options.shell === undefined ? {} : { shell: options.shell }),
   }
+}
+
+/** What programs get of the process's variables: not our own settings nor, unless they are named, the keys of providers and searches. */
+function commandVariables(
+  options: TackleOptions,
+  environment: Readonly<Record<string, string | undefined>>,
+): Record<string, string | undefined> {
+  const keys = new Set(keyVariables(options))
+  for (const name of options.passEnvironment ?? []) keys.delete(name)
+  return Object.fromEntries(
+    Object.entries(environment).filter(([name]) => !name.startsWith("TACKLE_") && !keys.has(name)),
+  )
 }
 
 /** The variables that hold keys of the known and the configured providers. */

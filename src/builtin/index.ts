@@ -10,6 +10,7 @@ import { grepTool } from "./grep.ts"
 import { invalidTool } from "./invalid.ts"
 import { jobTool } from "./job.ts"
 import { listTool } from "./list.ts"
+import { lspTool } from "./lsp.ts"
 import { questionTool } from "./question.ts"
 import { readTool } from "./read.ts"
 import { createTaskTool, type TaskOptions } from "./task.ts"
@@ -41,6 +42,7 @@ export function builtinTools({ bash, task, features, search }: BuiltinOptions): 
     globTool,
     grepTool,
     listTool,
+    lspTool,
     editTool,
     writeTool,
     applyPatchTool,

@@ -40,6 +40,8 @@ export interface Place extends Location {
   dataDirectory: string
   config: LoadedConfig
   trust: Trust
+  /** Whether the person trusted the project as it is, by `tackle trust` or `--trust`. One with no items was not asked about. */
+  trusted: boolean
   /** Items of the project that the person has not trusted as they are. Empty under `--trust`. */
   untrusted: readonly TrustItem[]
   log: Log
@@ -60,10 +62,12 @@ export async function openPlace(flags: PlaceFlags): Promise<Place> {
   const trust = openTrust(join(dataDirectory, "trust.json"))
   if (trust.problem) warn(trust.problem)
   const check = (items: readonly TrustItem[]) => trust.isTrusted(worktree, items)
-  const untrusted = flags.trust ? [] : check(projectTrustItems(location)).changed
+  const items = projectTrustItems(location)
+  const untrusted = flags.trust ? [] : check(items).changed
+  const trusted = flags.trust === true || (items.length > 0 && untrusted.length === 0)
   const config = await loadConfig({ ...location, trusted: flags.trust ? true : check })
   for (const warning of config.warnings) warn(warning)
-  return { ...location, dataDirectory, config, trust, untrusted, log }
+  return { ...location, dataDirectory, config, trust, trusted, untrusted, log }
 }
 
 /** An engine for the place. `overrides` come last. */
@@ -120,6 +124,8 @@ export async function openTackle(
     configFiles: place.config.files.map(({ path }) => path),
     ...pick("search", config.search),
     ...pick("experimental", config.experimental),
+    ...pick("lsp", config.lsp),
+    trusted: place.trusted,
     ...overrides,
   })
   tackle.subscribe(eventLogger(place.log))

@@ -14,7 +14,7 @@ import type { Part } from "../schema/part.ts"
 import type { CallReference } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { Store } from "../store/store.ts"
-import type { JobCapability, SandboxCapability } from "../tool/context.ts"
+import type { JobCapability, LanguageCapability, SandboxCapability } from "../tool/context.ts"
 import { createFileLedger } from "../tool/ledger.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 import type { OutputLimits } from "../tool/tool.ts"
@@ -92,6 +92,8 @@ export interface SessionServices {
   registry: Registry
   permission: Permission
   jobs: JobCapability
+  /** Absent where language servers are switched off. */
+  lsp?: LanguageCapability
   /** The sandbox for the commands of an agent. */
   sandbox(agent: Agent, scope: Scope): SandboxCapability
   policy(session: Session, agent: Agent): Policy
@@ -194,6 +196,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       ...(lacking.task === undefined ? { spawn } : {}),
       ...(lacking.question === undefined ? { question } : {}),
       ...(options.caller === undefined ? {} : { parent: options.caller }),
+      ...(services.lsp === undefined ? {} : { lsp: services.lsp }),
       ...(services.spillBytes === undefined ? {} : { spillBytes: services.spillBytes }),
       ...(services.mask === undefined ? {} : { mask: services.mask }),
       ...(services.outputLimits === undefined ? {} : { limits: services.outputLimits }),
