@@ -68,7 +68,7 @@ export async function runOperation(call: LanguageCall, ctx: Context): Promise<Sh
     case "findReferences": {
       const context = { includeDeclaration: true }
       const found = await locate("textDocument/references", "referencesProvider", { context })
-      return show(found, `No references found. ${here}`)
+      return show(byPlace(found), `No references found. ${here}`)
     }
     case "hover": {
       const params = { textDocument, position: positionOf(call) }
@@ -86,7 +86,7 @@ export async function runOperation(call: LanguageCall, ctx: Context): Promise<Sh
         { textDocument },
       )
       return show(
-        (symbols ?? []).flatMap((symbol) => outline(symbol, call.path)),
+        inOrder(symbols ?? []).flatMap((symbol) => outline(symbol, call.path)),
         "The file has no symbols.",
       )
     }
@@ -106,7 +106,7 @@ export async function runOperation(call: LanguageCall, ctx: Context): Promise<Sh
       )
     case "incomingCalls": {
       const found = await calls<CallHierarchyIncomingCall>("callHierarchy/incomingCalls")
-      return show(found.flatMap(callerFindings), `Nothing calls this. ${here}`)
+      return show(byPlace(found.flatMap(callerFindings)), `Nothing calls this. ${here}`)
     }
     case "outgoingCalls": {
       const found = await calls<CallHierarchyOutgoingCall>("callHierarchy/outgoingCalls")
@@ -147,6 +147,14 @@ function locationFindings(found: Location | (Location | LocationLink)[] | null):
   )
 }
 
+/** File by file, from the top to the bottom. */
+function byPlace(findings: readonly Finding[]): Finding[] {
+  return findings.toSorted((a, b) => {
+    if (a.path !== b.path) return a.path < b.path ? -1 : 1
+    return a.line - b.line || a.character - b.character
+  })
+}
+
 /** Nothing for what is no file, such as the text inside an archive. */
 function at(uri: string, range: Location["range"], text?: string): Finding[] {
   const path = pathOfUri(uri)
@@ -158,7 +166,13 @@ function outline(symbol: DocumentSymbol | SymbolInformation, path: string, depth
   if ("location" in symbol) return symbolFinding(symbol)
   const text = `${symbolKind(symbol.kind)} ${symbol.name}`
   const own = { path, ...startOf(symbol.selectionRange), text, depth }
-  return [own, ...(symbol.children ?? []).flatMap((child) => outline(child, path, depth + 1))]
+  return [own, ...inOrder(symbol.children ?? []).flatMap((child) => outline(child, path, depth + 1))]
+}
+
+/** As they stand in the file: some servers sort by name. */
+function inOrder<T extends DocumentSymbol | SymbolInformation>(symbols: readonly T[]): T[] {
+  const start = (symbol: T) => ("location" in symbol ? symbol.location.range : symbol.range).start
+  return symbols.toSorted((a, b) => start(a).line - start(b).line || start(a).character - start(b).character)
 }
 
 function symbolFinding({
