@@ -68,7 +68,7 @@ describe("output and end", () => {
       },
     })
     started.push(process)
-    await process.closed
+    await Promise.all([process.exited, process.closed])
     expect(heard).toEqual({ output: "out\n", errors: "err\nlate" })
     expect(process.running()).toBe(false)
   })
