@@ -61,7 +61,7 @@ export const lspTool = define("lsp", {
       metadata: {
         filePath: path,
         operation: args.operation,
-        ...(server.started ? {} : { starts: server.program, in: server.root, note: startNote }),
+        ...(server.started ? {} : { command: server.program, workdir: server.root, reasons: [startNote] }),
       },
     })
 

@@ -209,6 +209,10 @@ describe("leave", patience, () => {
     expect(asked).toMatchObject([
       { permission: "lsp", patterns: ["start native"], metadata: { operation: "hover" } },
     ])
+    expect(asked[0]?.metadata).toMatchObject({
+      command: expect.stringMatching(/\/tsc$/),
+      reasons: [expect.stringContaining("outside the sandbox")],
+    })
     await ask("goToDefinition", "main.ts", 3, 10)
     expect(asked).toHaveLength(1)
   })
