@@ -1,14 +1,15 @@
-import { readFileSync, statSync } from "node:fs"
+import { closeSync, constants, fstatSync, readFileSync, type Stats, statSync } from "node:fs"
 import { pathToFileURL } from "node:url"
-import { systemCode } from "../util/errors.ts"
+import { systemCode, TackleError } from "../util/errors.ts"
+import { openPinned } from "../util/pinned-path.ts"
 import { ServerAnswerError } from "./errors.ts"
 import { languageOf } from "./servers.ts"
 
 /** The files that a server has open: what it knows of them is what is on disk. */
 export interface DocumentBook {
   /**
-   * Opens the file, or tells the server what it holds now. Throws what the system throws, and `ServerAnswerError` for a
-   * file that is too large.
+   * Opens the file, or tells the server what it holds now. The path is resolved, and a link that was put in its way is
+   * not followed: `MovedPathError`. Throws `ServerAnswerError` for what is no file or too large, and what the system throws.
    */
   show(path: string): void
   /** Tells the server of all that changed on disk since, and closes what is gone. */
@@ -48,13 +49,10 @@ export function createDocumentBook({ notify, onShow }: DocumentBookOptions): Doc
       open.set(path, before)
       return
     }
-    if (size > maxBytes) {
-      throw new ServerAnswerError(`${path} is too large for a language server (${size} bytes). Use grep.`)
-    }
-    const text = readFileSync(path, "utf8")
+    const { text, stats } = readDocument(path)
     const version = (before?.version ?? 0) + 1
     open.delete(path)
-    open.set(path, { version, ino, size, mtimeMs })
+    open.set(path, { version, ino: stats.ino, size: stats.size, mtimeMs: stats.mtimeMs })
     const uri = pathToFileURL(path).href
     onShow(path)
     if (before) {
@@ -82,11 +80,26 @@ export function createDocumentBook({ notify, onShow }: DocumentBookOptions): Doc
         try {
           show(path)
         } catch (error) {
-          if (!(error instanceof ServerAnswerError) && systemCode(error) === undefined) throw error
+          if (!TackleError.isInstance(error) && systemCode(error) === undefined) throw error
           close(path)
         }
       }
     },
     version: (path) => open.get(path)?.version ?? 0,
+  }
+}
+
+function readDocument(path: string): { text: string; stats: Stats } {
+  const descriptor = openPinned(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
+  try {
+    const stats = fstatSync(descriptor)
+    if (!stats.isFile()) throw new ServerAnswerError(`${path} is no file.`)
+    if (stats.size > maxBytes)
+      throw new ServerAnswerError(
+        `${path} is too large for a language server (${stats.size} bytes). Use grep.`,
+      )
+    return { text: readFileSync(descriptor, "utf8"), stats }
+  } finally {
+    closeSync(descriptor)
   }
 }

@@ -74,7 +74,7 @@ export function createServerPool(options: LanguageServiceOptions): LanguageServi
     const recent = (starts.get(key) ?? []).filter((time) => time > Date.now() - restarts.withinMs)
     if (recent.length > restarts.max) {
       throw new NoServerError(
-        `The language server ${place.server.id} ended ${recent.length} times within ten minutes and is not started again for now. Use grep and read.`,
+        `The language server ${place.server.id} was started ${recent.length} times within ten minutes and is not started again for now. Use grep and read.`,
       )
     }
     starts.set(key, [...recent, Date.now()])
