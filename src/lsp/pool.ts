@@ -4,7 +4,7 @@ import { type FileChange, type LanguageClient, type Limit, startClient } from ".
 import { NoServerError, ServerAnswerError, ServerEndedError } from "./errors.ts"
 import { findProgram, type ProgramPlaces, programDirectories } from "./find-program.ts"
 import { findRoot } from "./find-root.ts"
-import { type LanguageServer, languageServers } from "./servers.ts"
+import { initializationOf, type LanguageServer, languageServers } from "./servers.ts"
 import type {
   FileDiagnostics,
   FoundServer,
@@ -95,7 +95,7 @@ export function createServerPool(options: LanguageServiceOptions): LanguageServi
   async function start({ server, program, root }: Place, before?: LanguageClient): Promise<LanguageClient> {
     await before?.end()
     return startClient({
-      server,
+      server: { ...server, initialization: initializationOf(server, { program, trusted }) },
       argv: [program, ...server.command.slice(1)],
       root,
       env: { ...environment, ...server.env, PATH: programDirectories(places).join(delimiter) },

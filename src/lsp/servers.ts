@@ -2,6 +2,7 @@ import { extname } from "node:path"
 import { UsageError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 import type { LspConfig } from "./config.ts"
+import { knownServers } from "./known-servers.ts"
 
 /** How a language server is started, and what for. */
 export interface LanguageServer {
@@ -14,8 +15,15 @@ export interface LanguageServer {
   roots: readonly string[]
   env: Readonly<Record<string, string>>
   /** Its own options, and its settings when it asks for them. */
-  initialization: Readonly<Record<string, unknown>>
+  initialization: Settings
+  /**
+   * Options under which the program, given by its path, runs nothing of a project that is not trusted; `initialization`
+   * comes before them. Absent where no such options are known; throws `NoServerError` where they cannot be had.
+   */
+  restrict?(program: string, initialization: Settings): Settings
 }
+
+export type Settings = Readonly<Record<string, unknown>>
 
 /** The servers there are, in the order in which they are tried: own ones first, then those known here. */
 export function languageServers(config: LspConfig | undefined): LanguageServer[] {
@@ -42,12 +50,27 @@ export function languageServers(config: LspConfig | undefined): LanguageServer[]
       roots: given.roots ?? base?.roots ?? [],
       env: given.env ?? {},
       initialization,
+      ...(base?.restrict ? { restrict: base.restrict } : {}),
     }
   })
 }
 
+/**
+ * What the server is told as it starts. What a configuration says counts before what an untrusted project calls for: it
+ * is the person's own. Throws like `restrict`.
+ */
+export function initializationOf(
+  server: LanguageServer,
+  { program, trusted }: { program: string; trusted: boolean },
+): Settings {
+  const { initialization, restrict } = server
+  return trusted || !restrict
+    ? initialization
+    : mergeSettings(restrict(program, initialization), initialization)
+}
+
 /** Objects in both become one, the second's values first. */
-function mergeSettings(base: Readonly<Record<string, unknown>>, own: Readonly<Record<string, unknown>>) {
+function mergeSettings(base: Settings, own: Settings): Settings {
   const merged: Record<string, unknown> = { ...base }
   for (const [key, value] of Object.entries(own)) {
     const before = base[key]
@@ -86,70 +109,3 @@ const languages = new Map(
     extensions.split(" ").map((extension) => [extension, language] as const),
   ),
 )
-
-/** A server of the table below: its id, the command, extensions and roots, each as words. */
-function server(id: string, command: string, extensions: string, roots = ""): LanguageServer {
-  const words = (text: string) => text.split(" ").filter((word) => word !== "")
-  const [program = id, ...args] = words(command)
-  return {
-    id,
-    command: [program, ...args],
-    extensions: words(extensions),
-    roots: words(roots),
-    env: {},
-    initialization: {},
-  }
-}
-
-const nodeRoots = "package-lock.json pnpm-lock.yaml yarn.lock bun.lock bun.lockb"
-
-/** Nothing of these is installed by us: the first for a file whose program is there serves it. */
-const knownServers: readonly LanguageServer[] = [
-  {
-    ...server(
-      "typescript",
-      "typescript-language-server --stdio",
-      ".ts .tsx .mts .cts .js .jsx .mjs .cjs",
-      nodeRoots,
-    ),
-    // While the project is loaded a second server would answer, which knows no other file.
-    initialization: { tsserver: { useSyntaxServer: "never" } },
-  },
-  server("vtsls", "vtsls --stdio", ".ts .tsx .mts .cts .js .jsx .mjs .cjs", nodeRoots),
-  server("pyright", "pyright-langserver --stdio", ".py .pyi", "pyproject.toml pyrightconfig.json setup.py"),
-  server("basedpyright", "basedpyright-langserver --stdio", ".py .pyi", "pyproject.toml setup.py"),
-  server("gopls", "gopls", ".go", "go.work go.mod"),
-  server("rust", "rust-analyzer", ".rs", "Cargo.lock Cargo.toml"),
-  server(
-    "clangd",
-    "clangd",
-    ".c .h .cc .cpp .cxx .hpp .hh .hxx",
-    "compile_commands.json compile_flags.txt .clangd",
-  ),
-  server("ruby", "ruby-lsp", ".rb", "Gemfile"),
-  server("php", "intelephense --stdio", ".php", "composer.json"),
-  server(
-    "java",
-    "jdtls",
-    ".java",
-    "settings.gradle settings.gradle.kts pom.xml build.gradle build.gradle.kts",
-  ),
-  server("kotlin", "kotlin-lsp --stdio", ".kt .kts", "settings.gradle settings.gradle.kts pom.xml"),
-  server("csharp", "csharp-ls", ".cs", "global.json"),
-  server("swift", "sourcekit-lsp", ".swift", "Package.swift"),
-  server("zig", "zls", ".zig", "build.zig"),
-  server("elixir", "elixir-ls", ".ex .exs", "mix.exs"),
-  server("haskell", "haskell-language-server-wrapper --lsp", ".hs", "cabal.project stack.yaml"),
-  server("lua", "lua-language-server", ".lua", ".luarc.json .luarc.jsonc"),
-  server("dart", "dart language-server", ".dart", "pubspec.yaml"),
-  server("terraform", "terraform-ls serve", ".tf", ".terraform.lock.hcl"),
-  server("vue", "vue-language-server --stdio", ".vue", nodeRoots),
-  server("svelte", "svelteserver --stdio", ".svelte", nodeRoots),
-  server("bash", "bash-language-server start", ".sh .bash"),
-  server("yaml", "yaml-language-server --stdio", ".yml .yaml"),
-  server("json", "vscode-json-language-server --stdio", ".json .jsonc"),
-  server("css", "vscode-css-language-server --stdio", ".css .scss .less"),
-  server("html", "vscode-html-language-server --stdio", ".html"),
-  server("latex", "texlab", ".tex .bib"),
-  server("nix", "nixd", ".nix", "flake.nix"),
-]

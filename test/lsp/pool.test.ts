@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs"
 import { pathToFileURL } from "node:url"
 import { afterEach, describe, expect, test } from "vitest"
 import type { Location, LocationLink } from "vscode-languageserver-protocol"
@@ -20,11 +21,16 @@ afterEach(async () => {
   }
 })
 
-async function setup(config: LspConfig, files: Record<string, string>, limits: Partial<LanguageLimits> = {}) {
+async function setup(
+  config: LspConfig,
+  files: Record<string, string>,
+  limits: Partial<LanguageLimits> = {},
+  trusted = false,
+) {
   const project = await temporaryProject(files)
   const worktree = project.directory
   const { environment, running } = markedEnvironment()
-  const pool = createServerPool({ config, worktree, trusted: false, environment, limits })
+  const pool = createServerPool({ config, worktree, trusted, environment, limits })
   const opened = { pool, project, running }
   open.push(opened)
   return opened
@@ -200,5 +206,36 @@ describe("a server that misbehaves", () => {
     } as const
     await expect(pool.ask(question)).rejects.toMatchObject({ code: "lsp.answer" })
     expect(await pool.changed([{ path, kind: "changed" }], AbortSignal.abort())).toEqual([])
+  })
+})
+
+describe("the TypeScript of a project", patience, () => {
+  /** A package that says that it was run, and ends. */
+  const files = {
+    ...typescript,
+    "node_modules/typescript/package.json": '{"name":"typescript","version":"5.9.3"}',
+    "node_modules/typescript/lib/tsserver.js": `require("fs").writeFileSync(__dirname + "/ran", "")`,
+    "node_modules/typescript/lib/tsserverlibrary.js": "",
+    "node_modules/typescript/lib/typescript.js": "",
+  }
+  const { command, initialization } = realServers.typescript.typescript
+  const opened = async (config: LspConfig, trusted: boolean) => {
+    const { pool, project } = await setup(config, files, { diagnoseMs: 5_000 }, trusted)
+    const [result] = await Promise.allSettled([pool.diagnose(project.path("b.ts"), signal)])
+    return { result, ran: existsSync(project.path("node_modules/typescript/lib/ran")) }
+  }
+
+  test("is run once the project is trusted", async () => {
+    expect((await opened({ typescript: { command } }, true)).ran).toBe(true)
+  })
+
+  test("is not run before: without another the server is not started, with another that is taken", async () => {
+    const without = await opened({ typescript: { command } }, false)
+    expect(without).toMatchObject({
+      result: { status: "rejected", reason: { code: "lsp.unavailable" } },
+      ran: false,
+    })
+    const other = await opened({ typescript: { command, initialization } }, false)
+    expect(other).toMatchObject({ result: { status: "fulfilled", value: [] }, ran: false })
   })
 })
