@@ -8,7 +8,7 @@ import { statPath } from "./file/open-file.ts"
 import { pinnedPatterns } from "./file/pinned-patterns.ts"
 import { showName } from "./file/show-name.ts"
 
-/** What can be asked. The names are those of the first seed, which models know. */
+/** What can be asked. Models know the names from other agents. */
 export const operations = [
   "goToDefinition",
   "findReferences",

@@ -97,7 +97,12 @@ export async function startClient(options: {
 
   async function pull(path: string, limit: Limit): Promise<Diagnostic[]> {
     const textDocument = { uri: pathToFileURL(path).href }
-    const report = await send<DocumentDiagnosticReport>("textDocument/diagnostic", { textDocument }, limit)
+    // A server that is slow with this is busy, and does not hang: after an edit it gets little time.
+    const report = await connection.request<DocumentDiagnosticReport>(
+      "textDocument/diagnostic",
+      { textDocument },
+      limit,
+    )
     return report.kind === "full" ? report.items : []
   }
 
@@ -113,7 +118,8 @@ export async function startClient(options: {
       documents.show(path)
       if (capabilities.diagnosticProvider) return pull(path, limit)
       const since = outdated.get(path) ?? 0
-      return published.next(path, { ...limit, since, version: documents.version(path) })
+      const signal = AbortSignal.any([limit.signal, connection.gone])
+      return published.next(path, { ...limit, signal, since, version: documents.version(path) })
     },
     changed(path, kind) {
       const change = { uri: pathToFileURL(path).href, type: changeTypes[kind] }

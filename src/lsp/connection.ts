@@ -23,6 +23,8 @@ export interface Connection {
   notify(method: string, params?: unknown): void
   /** False once the process ended, or was told to. */
   alive(): boolean
+  /** Fires when the process has ended, with a `ServerEndedError` as its reason. */
+  readonly gone: AbortSignal
   /** Bytes that came from it so far, of whatever kind. */
   received(): number
   /** Asks it to end, then ends it with all that it started. May be called again. */
@@ -68,6 +70,7 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
       errors = (errors + Buffer.from(bytes).toString()).slice(-shownErrors)
     },
   })
+  const gone = new AbortController()
   let ended: ServerEndedError | undefined
   let ending: Promise<void> | undefined
   const rpc = createMessageConnection(
@@ -81,6 +84,7 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
       name,
       `${why}${errors.trim() === "" ? "." : `. Its last words:\n${errors.trim()}`}`,
     )
+    gone.abort(ended)
     rpc.dispose()
     output.destroy()
   }
@@ -115,6 +119,7 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
       if (!ended) rpc.sendNotification(method, params).catch(() => {})
     },
     alive: () => ended === undefined && ending === undefined,
+    gone: gone.signal,
     received: () => received,
     end: () => (ending ??= end(connection, child, () => stop("it was told to"))),
   }

@@ -194,6 +194,22 @@ describe("a server that misbehaves", () => {
     await expect(hover(pool, project)).rejects.toMatchObject({ code: "lsp.unavailable" })
   })
 
+  test("that ends while it is waited for is not waited for any longer", async () => {
+    const { pool, project, running } = await setup(scriptedServer("polite"), files, { diagnoseMs: 100_000 })
+    const diagnosis = Promise.allSettled([pool.diagnose(project.path("a.txt"), signal)])
+    const killed = new Set<number>()
+    // It is started again once.
+    for (const _ of ["first", "second"]) {
+      const fresh = () => running().filter((pid) => !killed.has(pid))
+      await expect.poll(fresh, { timeout: 10_000 }).toHaveLength(1)
+      for (const pid of fresh()) {
+        killed.add(pid)
+        process.kill(pid, "SIGKILL")
+      }
+    }
+    expect(await diagnosis).toMatchObject([{ status: "rejected", reason: { code: "lsp.ended" } }])
+  })
+
   test("cannot do everything, and says so", async () => {
     const { pool, project } = await setup(scriptedServer("polite"), files)
     const path = project.path("a.txt")

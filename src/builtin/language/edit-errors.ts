@@ -1,7 +1,7 @@
 import type { ChangedPath } from "../../lsp/service.ts"
 import type { ToolContext } from "../../tool/context.ts"
 
-/** So many errors of an edit are told: enough to see what broke. The seeds' number. */
+/** So many errors of an edit are told: enough to see what broke, as many as other agents tell. */
 const maxErrors = 20
 
 /**
