@@ -16,6 +16,8 @@ import { runCalls } from "./call/schedule.ts"
 import { findWorktree } from "./config/locate.ts"
 import { createBus } from "./event/bus.ts"
 import type { EventOf, EventType, TackleEvent } from "./event/events.ts"
+import type { LspConfig } from "./lsp/config.ts"
+import { createLanguageService } from "./lsp/service.ts"
 import { createCredentials } from "./model/credentials.ts"
 import {
   type LanguageModel,
@@ -110,6 +112,12 @@ export interface TackleOptions {
   questions?: boolean
   /** Who searches the web. Default: what the environment has a key for. */
   search?: SearchConfig
+  /**
+   * Language servers by their id: changes to the known ones, and own; false: none. They need the feature `lsp_tool`.
+   */
+  lsp?: LspConfig
+  /** True: the person trusts the project, so that language servers of its own `node_modules` may run. Default: false. */
+  trusted?: boolean
   /** Features that may change, by their names in the config: true switches one on. */
   experimental?: Readonly<Record<string, boolean | undefined>>
   /** Texts that are added to every system prompt. */
@@ -204,7 +212,7 @@ export interface Tackle {
     agent?: string
     signal?: AbortSignal
   }): Promise<CallOutcome & { turn: Turn }>
-  /** Ends jobs and runs, waits for them, closes the store. */
+  /** Ends jobs, language servers and runs, waits for them, closes the store. */
   close(): Promise<void>
 }
 
@@ -282,6 +290,14 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     experimental: options.experimental ?? {},
     search: search.configured,
   })
+  const languages = features.experimental.has("lsp_tool")
+    ? createLanguageService({
+        worktree: realPath(worktree),
+        trusted: options.trusted ?? false,
+        environment: commandVariables(options, environment),
+        ...(options.lsp === undefined ? {} : { config: options.lsp }),
+      })
+    : undefined
   const registry = await contain(
     () =>
       openRegistry(options, {
@@ -437,6 +453,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     registry,
     permission,
     jobs,
+    ...(languages === undefined ? {} : { lsp: languages }),
     sandbox: sandboxOf,
     policy: policyOf,
     async loadPolicy(session) {
@@ -629,6 +646,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       files: personsLedger(),
       jobs,
       sandbox: sandboxOf(agent, scope),
+      ...(languages === undefined ? {} : { lsp: languages }),
       ...(lacking.question === undefined ? { question } : {}),
       spillDirectory,
       turn,
@@ -694,6 +712,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       await jobs.killAll()
       processes.clear()
       await orphansEnded
+      await languages?.close()
       await sandbox.close()
       sweepSpills()
       if (!options.store) await store.close()
@@ -780,17 +799,24 @@ function fromBuiltin({ tool, unavailable }: BuiltinTool): RegisteredTool {
   return { tool, source: { kind: "builtin" }, unavailable: ({ model }) => unavailable(model) }
 }
 
-/** Commands get the process's variables, without our own settings and, unless they are named, the keys of providers and searches. */
 function commandOptions(options: TackleOptions, environment: Readonly<Record<string, string | undefined>>) {
-  const keys = new Set(keyVariables(options.providers))
-  for (const name of options.passEnvironment ?? []) keys.delete(name)
-  const given = Object.fromEntries(
-    Object.entries(environment).filter(([name]) => !name.startsWith("TACKLE_") && !keys.has(name)),
-  )
+  const given = commandVariables(options, environment)
   return {
     environment: async (command: string) => ({ ...given, ...(await commandEnvironment(command)) }),
     ...(options.shell === undefined ? {} : { shell: options.shell }),
   }
+}
+
+/** What programs get of the process's variables: not our own settings nor, unless they are named, the keys of providers and searches. */
+function commandVariables(
+  options: TackleOptions,
+  environment: Readonly<Record<string, string | undefined>>,
+): Record<string, string | undefined> {
+  const keys = new Set(keyVariables(options.providers))
+  for (const name of options.passEnvironment ?? []) keys.delete(name)
+  return Object.fromEntries(
+    Object.entries(environment).filter(([name]) => !name.startsWith("TACKLE_") && !keys.has(name)),
+  )
 }
 
 /** What the file of a custom tool may import without having it installed. */

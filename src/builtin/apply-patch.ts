@@ -1,4 +1,5 @@
 import * as z from "zod"
+import type { ChangedPath } from "../lsp/service.ts"
 import type { FileStamp, ToolContext } from "../tool/context.ts"
 import { define } from "../tool/tool.ts"
 import { throwIfAborted } from "../util/abort.ts"
@@ -8,6 +9,7 @@ import { readText } from "../util/text-file.ts"
 import { FileAccessError } from "./file/file-errors.ts"
 import { assertUnchanged, FileChangeError, readBefore, resolveTarget } from "./file/freshness.ts"
 import { showName } from "./file/show-name.ts"
+import { errorsAfterEdit } from "./language/edit-errors.ts"
 import { commitFiles } from "./patch/commit-files.ts"
 import { type PatchSection, parsePatch } from "./patch/patch-parse.ts"
 import { type OpenSection, type PatchFile, type PlannedSection, planSection } from "./patch/plan-patch.ts"
@@ -28,7 +30,7 @@ export const applyPatchTool = define("apply_patch", {
     const paths = named.flatMap(({ path, target }) => [path, ...(target === undefined ? [] : [target])])
     const reals = new Map(paths.map((path) => [path, resolveTarget(path)]))
     assertDistinct(paths, reals)
-    return lockAll(ctx, [...reals.values()], async () => {
+    const { planned, ...result } = await lockAll(ctx, [...reals.values()], async () => {
       throwIfAborted(ctx.abort)
       const planned: PlannedSection[] = []
       for (const names of named)
@@ -47,8 +49,11 @@ export const applyPatchTool = define("apply_patch", {
         title: planned.length === 1 ? changeLine(planned[0]) : `${planned.length} files`,
         output: `Applied the patch:\n${planned.map(report).join("\n")}`,
         metadata: { diff, changes: planned.map(describe), files: knownFiles(planned, stamps) },
+        planned,
       }
     })
+    const errors = await errorsAfterEdit(ctx, planned.flatMap(changedPaths))
+    return { ...result, output: result.output + errors }
   },
 })
 
@@ -129,6 +134,22 @@ function describe({ section, file, target }: PlannedSection) {
   const type = target ? "move" : section.kind
   const change = { type, filePath: file.before.path, relativePath: file.title }
   return target ? { ...change, movePath: target.before.path } : change
+}
+
+function changedPaths({ section, file, target }: PlannedSection): ChangedPath[] {
+  const { real: path } = file.before
+  if (target)
+    return [
+      { path, kind: "deleted" },
+      { path: target.before.real, kind: target.before.exists ? "changed" : "created" },
+    ]
+  return [{ path, kind: changeKinds[section.kind] }]
+}
+
+const changeKinds: Record<PatchSection["kind"], ChangedPath["kind"]> = {
+  add: "created",
+  update: "changed",
+  delete: "deleted",
 }
 
 function changeLine(planned: PlannedSection | undefined): string {

@@ -7,6 +7,7 @@ import type { FileBefore } from "./file/freshness.ts"
 import { planWrite } from "./file/plan-write.ts"
 import { decodeText, encodeText } from "./file/text-encoding.ts"
 import { unifiedDiff } from "./file/unified-diff.ts"
+import { errorsAfterEdit } from "./language/edit-errors.ts"
 import { applyEdit } from "./match/edit-apply.ts"
 import { findEdit, type Strategy } from "./match/edit-match.ts"
 import { EditError, editReport, matchError, strategyName, unclearError } from "./match/edit-report.ts"
@@ -35,11 +36,13 @@ export const editTool = define("edit", {
       before.exists ? planReplacement(before, title, args) : planCreation(before, title, args),
     )
     const { replaced, diff } = change
-    if (!replaced) return { title, output: `Created ${title}.`, metadata }
+    const kind = replaced ? "changed" : "created"
+    const errors = await errorsAfterEdit(ctx, [{ path: metadata.file.path, kind }])
+    if (!replaced) return { title, output: `Created ${title}.${errors}`, metadata }
     const { strategy, reading, lines } = replaced
     return {
       title,
-      output: editReport({ title, strategy, reading, lines, diff }),
+      output: editReport({ title, strategy, reading, lines, diff }) + errors,
       metadata: { ...metadata, strategy: strategyName(strategy, reading), replacements: lines.length },
     }
   },

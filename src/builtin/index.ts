@@ -10,6 +10,7 @@ import { grepTool } from "./grep.ts"
 import { invalidTool } from "./invalid.ts"
 import { jobTool } from "./job.ts"
 import { listTool } from "./list.ts"
+import { lspTool } from "./lsp.ts"
 import { planEnterTool } from "./plan-enter.ts"
 import { planExitTool } from "./plan-exit.ts"
 import { questionTool } from "./question.ts"
@@ -43,6 +44,7 @@ export function builtinTools({ bash, task, features, search }: BuiltinOptions): 
     globTool,
     grepTool,
     listTool,
+    lspTool,
     editTool,
     writeTool,
     applyPatchTool,

@@ -3,6 +3,7 @@ import { define } from "../tool/tool.ts"
 import { readText } from "../util/text-file.ts"
 import { changeFile } from "./file/change-file.ts"
 import { planWrite } from "./file/plan-write.ts"
+import { errorsAfterEdit } from "./language/edit-errors.ts"
 
 const parameters = z.object({
   filePath: z.string().min(1).describe("File to write, absolute or relative"),
@@ -19,7 +20,10 @@ export const writeTool = define("write", {
       planWrite(before, title, content),
     )
     const size = `${count(countLines(content), "line")}, ${count(change.bytes.length, "byte")}`
-    return { title, output: `${metadata.exists ? "Overwrote" : "Created"} ${title} (${size}).`, metadata }
+    const kind = metadata.exists ? "changed" : "created"
+    const errors = await errorsAfterEdit(ctx, [{ path: metadata.file.path, kind }])
+    const done = metadata.exists ? "Overwrote" : "Created"
+    return { title, output: `${done} ${title} (${size}).${errors}`, metadata }
   },
 })
 

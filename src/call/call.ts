@@ -8,6 +8,7 @@ import type { ToolState, ToolStateCompleted, ToolStateError } from "../schema/to
 import type {
   FileLedger,
   JobCapability,
+  LanguageCapability,
   PlanCapability,
   SandboxCapability,
   SpawnRequest,
@@ -74,6 +75,7 @@ export interface CallHost {
   todo?: TodoCapability
   jobs?: JobCapability
   sandbox?: SandboxCapability
+  lsp?: LanguageCapability
   /** Runs a subagent for the call named. Absent where none can be started. */
   spawn?(request: SpawnRequest, caller: CallReference): Promise<SubagentResult>
   /** Asks the person for the call named. Absent where nobody could answer. */

@@ -223,6 +223,8 @@ function createContext(
   if (host.todo) ctx.todo = host.todo
   if (host.jobs) ctx.jobs = host.jobs
   if (host.sandbox) ctx.sandbox = host.sandbox
+  // Our own tools ask before they use it.
+  if (host.lsp && tool.source.kind === "builtin") ctx.lsp = host.lsp
   // The task tool asks before it uses this; nobody else's word would do.
   if (spawn && tool.source.kind === "builtin")
     ctx.spawn = (request) => spawn(request, referenceTo(call, host))

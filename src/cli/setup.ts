@@ -43,6 +43,8 @@ export interface Place extends Location {
   dataDirectory: string
   config: LoadedConfig
   trust: Trust
+  /** Whether the person trusted the project as it is, by `tackle trust` or `--trust`. One with no items was not asked about. */
+  trusted: boolean
   /** What the project brings, as it was found. */
   items: readonly FoundItem[]
   /** Those of the items that the person has not trusted as they are. Empty under `--trust`. */
@@ -68,13 +70,14 @@ export async function openPlace(flags: PlaceFlags): Promise<Place> {
   const check = (items: readonly TrustItem[]) => trust.isTrusted(worktree, items)
   const items = projectTrustItems(location)
   const untrusted = flags.trust ? [] : check(items).changed
+  const trusted = flags.trust === true || (items.length > 0 && untrusted.length === 0)
   const config = await loadConfig({ ...location, trusted: flags.trust ? true : check })
   for (const warning of config.warnings) warn(warning)
   const { provider: providers, secrets, search } = config.config
   const mask = createSecretMask(knownSecrets({ environment, providers, secrets, search }))
   const hide = <T>(value: T): T => mask?.value(value) ?? value
   const log = createLog({ directory: join(dataDirectory, "log"), hide, ...(echo ? { echo } : {}) })
-  return { ...location, dataDirectory, config, trust, items, untrusted, log, hide }
+  return { ...location, dataDirectory, config, trust, trusted, items, untrusted, log, hide }
 }
 
 /** An engine for the place. `overrides` come last. */
@@ -132,6 +135,8 @@ export async function openTackle(
     configFiles: place.config.files.map(({ path }) => path),
     ...pick("search", config.search),
     ...pick("experimental", config.experimental),
+    ...pick("lsp", config.lsp),
+    trusted: place.trusted,
     ...overrides,
   })
   tackle.subscribe(eventLogger(place.log))

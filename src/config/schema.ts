@@ -1,5 +1,6 @@
 import * as z from "zod"
 import { SearchConfig } from "../builtin/web/search-backend.ts"
+import { LspConfig } from "../lsp/config.ts"
 import { ProviderConfig } from "../model/model.ts"
 import { PermissionConfig } from "../permission/rules.ts"
 
@@ -99,6 +100,9 @@ export const ConfigFile = z.strictObject({
       "Commands in a sandbox: where one works (auto, the default), always or not at all (require), never (off)",
     ),
   search: SearchConfig.optional().describe("Who searches the web for websearch and codesearch"),
+  lsp: LspConfig.optional().describe(
+    "Language servers by their id: changes to known ones, and own; false: none. For experimental.lsp_tool",
+  ),
   retry: z
     .strictObject({
       maxAttempts: count.optional().describe("Attempts at one request to a provider"),

@@ -12,6 +12,8 @@ export function defaultRules(): Rule[] {
     ...["read", "glob", "grep", "list", "todo", "skill", "task", "lsp"].map((name) =>
       rule(name, "*", "allow"),
     ),
+    // A language server is a program, and may run code of the project.
+    rule("lsp", "start *", "ask"),
     rule("read", "*.env", "ask"),
     rule("read", "*.env.*", "ask"),
     rule("read", "*.env.example", "allow"),

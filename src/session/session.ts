@@ -14,7 +14,7 @@ import type { Part } from "../schema/part.ts"
 import type { CallReference } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { LeaseHolder, Store } from "../store/store.ts"
-import type { JobCapability, SandboxCapability } from "../tool/context.ts"
+import type { JobCapability, LanguageCapability, SandboxCapability } from "../tool/context.ts"
 import { createFileLedger } from "../tool/ledger.ts"
 import type { Handover } from "../tool/result.ts"
 import type { SecretMask } from "../tool/secrets.ts"
@@ -96,6 +96,8 @@ export interface SessionServices {
   registry: Registry
   permission: Permission
   jobs: JobCapability
+  /** Absent where language servers are switched off. */
+  lsp?: LanguageCapability
   /** The sandbox for the commands of an agent. */
   sandbox(agent: Agent, scope: Scope): SandboxCapability
   policy(session: Session, agent: Agent): Policy

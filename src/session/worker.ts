@@ -87,6 +87,7 @@ export async function createWorker(
     ...(lacking.question === undefined ? { question } : {}),
     ...(planFile === undefined ? {} : { plan: { file: planFile } }),
     ...(caller === undefined ? {} : { parent: caller }),
+    ...(services.lsp === undefined ? {} : { lsp: services.lsp }),
     ...(services.spillBytes === undefined ? {} : { spillBytes: services.spillBytes }),
     ...(services.mask === undefined ? {} : { mask: services.mask }),
     ...(services.outputLimits === undefined ? {} : { limits: services.outputLimits }),

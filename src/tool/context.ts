@@ -1,3 +1,4 @@
+import type { LanguageService } from "../lsp/service.ts"
 import type { Command, ConfinedCommand } from "../sandbox/bounds.ts"
 import type { ModelRef } from "../schema/message.ts"
 import type { Action } from "../schema/permission.ts"
@@ -180,6 +181,9 @@ export type CallTools = (
   calls: readonly { tool: string; input: Record<string, unknown> }[],
 ) => Promise<CallResult[]>
 
+/** Language servers, for as long as the engine runs. */
+export type LanguageCapability = Omit<LanguageService, "close">
+
 /** The tool's whole world: what it is not given here it does not have. */
 export interface ToolContext {
   sessionID: string
@@ -215,6 +219,8 @@ export interface ToolContext {
   question?: AskPerson
   /** Absent where there is no plan mode: without a session, in a subagent's, and where it is switched off. */
   plan?: PlanCapability
+  /** Absent where language servers are switched off. Whoever asks them asks for leave first. */
+  lsp?: LanguageCapability
   /** Absent in a call that another call made. */
   call?: CallTools
 }

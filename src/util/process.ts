@@ -25,6 +25,8 @@ export interface ProcessOptions {
   holdsOutput?: boolean
   /** Standard output and standard error in the order of writing. The bytes are overwritten once it returns. */
   onOutput(bytes: Uint8Array): void
+  /** Takes standard error apart from the output, where that speaks a protocol. Like `onOutput`. */
+  onErrorOutput?(bytes: Uint8Array): void
   /** True: standard input is a pipe that {@link RunningProcess.input} writes to. Default: it is closed. */
   input?: boolean
 }
@@ -79,26 +81,22 @@ const lastReadMs = 100
 /** Starts a program, with closed input unless told otherwise. Throws {@link SpawnError} or `PipeError`. */
 export async function startProcess(options: ProcessOptions): Promise<RunningProcess> {
   const mark = { name: markName, value: randomBytes(12).toString("hex") }
-  const pipe = await openPipe()
-  const inputPipe = options.input ? await openInputFor(pipe) : undefined
+  const pipes = await openPipes(options)
   let child: ChildProcess & { pid: number }
   try {
-    const stdin = inputPipe?.read ?? "ignore"
-    child = await spawnInto({ stdin, output: pipe.write }, options, {
-      ...options.env,
-      [mark.name]: mark.value,
-    })
+    child = await spawnInto(pipes, options, { ...options.env, [mark.name]: mark.value })
   } catch (error) {
-    closeSync(pipe.read)
-    if (inputPipe) closeSync(inputPipe.write)
+    for (const end of ownEnds(pipes)) closeSync(end)
     throw new SpawnError(options.argv[0], error)
   } finally {
-    closeSync(pipe.write)
-    if (inputPipe) closeSync(inputPipe.read)
+    for (const end of childEnds(pipes)) closeSync(end)
   }
   const tree = { group: child.pid, mark: `${mark.name}=${mark.value}` }
-  const output = readOutput(pipe.read, options.onOutput)
-  const input = inputPipe && writeInput(inputPipe.write)
+  const output = readAll([
+    readOutput(pipes.output.read, options.onOutput),
+    ...(pipes.errors && options.onErrorOutput ? [readOutput(pipes.errors.read, options.onErrorOutput)] : []),
+  ])
+  const input = pipes.input && writeInput(pipes.input.write)
   const exited = exitOf(child)
   // Neither rejects.
   if (input) void Promise.all([exited, output.closed]).then(() => input.stop())
@@ -123,19 +121,37 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
   }
 }
 
-async function openInputFor(output: Pipe): Promise<Pipe> {
+/** The pipes between us and a program. Without `errors` its standard error goes to the output. */
+interface Pipes {
+  output: Pipe
+  errors?: Pipe
+  input?: Pipe
+}
+
+/** All or none. Throws `PipeError`. */
+async function openPipes({ input, onErrorOutput }: ProcessOptions): Promise<Pipes> {
+  const pipes: Pipes = { output: await openPipe() }
   try {
-    return await openInputPipe()
+    if (onErrorOutput) pipes.errors = await openPipe()
+    if (input) pipes.input = await openInputPipe()
+    return pipes
   } catch (error) {
-    closeSync(output.read)
-    closeSync(output.write)
+    for (const end of [...ownEnds(pipes), ...childEnds(pipes)]) closeSync(end)
     throw error
   }
 }
 
+function ownEnds({ output, errors, input }: Pipes): number[] {
+  return [output.read, ...(errors ? [errors.read] : []), ...(input ? [input.write] : [])]
+}
+
+function childEnds({ output, errors, input }: Pipes): number[] {
+  return [output.write, ...(errors ? [errors.write] : []), ...(input ? [input.read] : [])]
+}
+
 /** Throws what the system throws. */
 async function spawnInto(
-  { stdin, output }: { stdin: number | "ignore"; output: number },
+  { output, errors = output, input }: Pipes,
   options: ProcessOptions,
   env: ProcessOptions["env"],
 ): Promise<ChildProcess & { pid: number }> {
@@ -144,7 +160,7 @@ async function spawnInto(
     cwd: options.cwd,
     env,
     detached: true,
-    stdio: [stdin, output, output, ...(options.descriptors ?? [])],
+    stdio: [input?.read ?? "ignore", output.write, errors.write, ...(options.descriptors ?? [])],
   })
   const { pid } = child
   if (pid !== undefined) return Object.assign(child, { pid })
@@ -158,6 +174,18 @@ function exitOf(child: ChildProcess): Promise<Exit> {
   const { promise, resolve } = Promise.withResolvers<Exit>()
   child.once("exit", (code, signal) => resolve({ code, signal }))
   return promise
+}
+
+type OutputReader = ReturnType<typeof readOutput>
+
+/** Several outputs of one program as one. */
+function readAll(readers: readonly OutputReader[]) {
+  return {
+    closed: Promise.all(readers.map((reader) => reader.closed)).then(() => {}),
+    open: () => readers.some((reader) => reader.open()),
+    stop: () => readers.forEach((reader) => void reader.stop()),
+    unref: () => readers.forEach((reader) => void reader.unref()),
+  }
 }
 
 /** Reads into one buffer over and over: a new one for each piece would cost 80 MB of memory at high speed. */

@@ -24,6 +24,7 @@ test("the JSON Schema for editors names and describes every key", () => {
     "shell",
     "sandbox",
     "search",
+    "lsp",
     "retry",
     "timeout",
   ])

@@ -54,6 +54,25 @@ describe("output and end", () => {
     expect(process.running()).toBe(false)
   })
 
+  test("standard error can be taken apart, and both are closed before it is over", async () => {
+    const heard = { output: "", errors: "" }
+    const process = await startProcess({
+      argv: ["/bin/sh", "-c", "echo out; echo err >&2; exec >&-; sleep 0.05; printf late >&2"],
+      cwd: "/",
+      env: { PATH: "/usr/local/bin:/usr/bin:/bin" },
+      onOutput: (bytes) => {
+        heard.output += Buffer.from(bytes).toString()
+      },
+      onErrorOutput: (bytes) => {
+        heard.errors += Buffer.from(bytes).toString()
+      },
+    })
+    started.push(process)
+    await Promise.all([process.exited, process.closed])
+    expect(heard).toEqual({ output: "out\n", errors: "err\nlate" })
+    expect(process.running()).toBe(false)
+  })
+
   test("exit code and signal", async () => {
     expect(await (await start("exit 7")).process.exited).toEqual({ code: 7, signal: null })
     expect(await (await start("kill -9 $$")).process.exited).toEqual({ code: null, signal: "SIGKILL" })

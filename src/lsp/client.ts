@@ -1,0 +1,216 @@
+import { basename } from "node:path"
+import { pathToFileURL } from "node:url"
+import type {
+  ClientCapabilities,
+  Diagnostic,
+  DocumentDiagnosticReport,
+  InitializeParams,
+  InitializeResult,
+  ServerCapabilities,
+} from "vscode-languageserver-protocol"
+import { TimeoutError } from "../util/abort.ts"
+import { isRecord } from "../util/json.ts"
+import { type Connection, openConnection } from "./connection.ts"
+import { createDiagnosticBook } from "./diagnostic-book.ts"
+import { createDocumentBook } from "./document-book.ts"
+import { ServerAnswerError } from "./errors.ts"
+import type { LanguageServer } from "./servers.ts"
+
+/** One server at work on one root. */
+export interface LanguageClient {
+  readonly capabilities: ServerCapabilities
+  /**
+   * Asks about files as they are on disk: changed ones are sent before, and `path` is opened. Rejects like
+   * `Connection.request`.
+   */
+  request<T>(path: string, method: string, params: unknown, limit: Limit): Promise<T>
+  /** What is wrong in the file as it is on disk. Undefined: nothing was heard in time. */
+  diagnostics(path: string, limit: Limit & { quietMs: number }): Promise<Diagnostic[] | undefined>
+  /** Tells of a file that came, changed or went, whether it is open or not. */
+  changed(path: string, kind: FileChange): void
+  alive(): boolean
+  end(): Promise<void>
+}
+
+export interface Limit {
+  ms: number
+  signal: AbortSignal
+}
+
+export type FileChange = "created" | "changed" | "deleted"
+
+/** The protocol's numbers. */
+const changeTypes: Record<FileChange, number> = { created: 1, changed: 2, deleted: 3 }
+
+/** After so many requests in a row that ran out without a single byte from the server it is taken to hang. */
+const silentLimit = 2
+
+/**
+ * Starts the server and agrees with it on what both can do. Throws what starting it throws; the process is ended then.
+ */
+export async function startClient(options: {
+  server: LanguageServer
+  argv: readonly [string, ...string[]]
+  root: string
+  env: Readonly<Record<string, string | undefined>>
+  limit: Limit
+}): Promise<LanguageClient> {
+  const { server, root } = options
+  const published = createDiagnosticBook()
+  const connection = await openConnection({
+    name: server.id,
+    argv: options.argv,
+    cwd: root,
+    env: options.env,
+    onNotification(method, params) {
+      if (method === "textDocument/publishDiagnostics") published.receive(params)
+    },
+    onRequest: (method, params) => answerServer(method, params, { server, root }),
+  })
+  let capabilities: ServerCapabilities
+  try {
+    capabilities = await initialize(connection, { server, root }, options.limit)
+  } catch (error) {
+    await connection.end()
+    throw error
+  }
+  /** How often something was published for a file before the server was told what it holds now. */
+  const outdated = new Map<string, number>()
+  const documents = createDocumentBook({
+    notify: connection.notify,
+    onShow: (path) => outdated.set(path, published.count(path)),
+  })
+  let silent = 0
+
+  async function send<T>(method: string, params: unknown, limit: Limit): Promise<T> {
+    const before = connection.received()
+    try {
+      const answer = await connection.request<T>(method, params, limit)
+      silent = 0
+      return answer
+    } catch (error) {
+      silent = error instanceof TimeoutError && connection.received() === before ? silent + 1 : 0
+      if (silent >= silentLimit) await connection.end()
+      throw error
+    }
+  }
+
+  async function pull(path: string, limit: Limit): Promise<Diagnostic[]> {
+    const textDocument = { uri: pathToFileURL(path).href }
+    // A server that is slow with this is busy, and does not hang: after an edit it gets little time.
+    const report = await connection.request<DocumentDiagnosticReport>(
+      "textDocument/diagnostic",
+      { textDocument },
+      limit,
+    )
+    return report.kind === "full" ? report.items : []
+  }
+
+  return {
+    capabilities,
+    async request(path, method, params, limit) {
+      documents.refresh()
+      documents.show(path)
+      return send(method, params, limit)
+    },
+    async diagnostics(path, limit) {
+      documents.refresh()
+      documents.show(path)
+      if (capabilities.diagnosticProvider) return pull(path, limit)
+      const since = outdated.get(path) ?? 0
+      const signal = AbortSignal.any([limit.signal, connection.gone])
+      return published.next(path, { ...limit, signal, since, version: documents.version(path) })
+    },
+    changed(path, kind) {
+      const change = { uri: pathToFileURL(path).href, type: changeTypes[kind] }
+      connection.notify("workspace/didChangeWatchedFiles", { changes: [change] })
+    },
+    alive: connection.alive,
+    end: connection.end,
+  }
+}
+
+async function initialize(
+  connection: Connection,
+  { server, root }: { server: LanguageServer; root: string },
+  limit: Limit,
+): Promise<ServerCapabilities> {
+  const params: InitializeParams = {
+    processId: process.pid,
+    clientInfo: { name: "tackle" },
+    rootUri: pathToFileURL(root).href,
+    workspaceFolders: [folderOf(root)],
+    capabilities: clientCapabilities,
+    initializationOptions: server.initialization,
+  }
+  const result = await connection.request<InitializeResult>("initialize", params, limit)
+  if (!isRecord(result?.capabilities))
+    throw new ServerAnswerError(`${server.id} did not say what it can do: it may be no language server.`)
+  connection.notify("initialized", {})
+  connection.notify("workspace/didChangeConfiguration", { settings: server.initialization })
+  return result.capabilities
+}
+
+/** All that is offered is answered below. Positions are counted in UTF-16 units, which every server knows. */
+const clientCapabilities: ClientCapabilities = {
+  general: { positionEncodings: ["utf-16"] },
+  workspace: {
+    workspaceFolders: true,
+    configuration: true,
+    didChangeWatchedFiles: { dynamicRegistration: false },
+    symbol: {},
+  },
+  window: { workDoneProgress: true },
+  textDocument: {
+    synchronization: {},
+    definition: { linkSupport: true },
+    implementation: { linkSupport: true },
+    references: {},
+    hover: { contentFormat: ["markdown", "plaintext"] },
+    documentSymbol: { hierarchicalDocumentSymbolSupport: true },
+    callHierarchy: {},
+    diagnostic: {},
+    publishDiagnostics: { versionSupport: true },
+  },
+}
+
+/** What a server is told when it asks. It changes no files and shows nothing through us. */
+function answerServer(
+  method: string,
+  params: unknown,
+  { server, root }: { server: LanguageServer; root: string },
+): unknown {
+  switch (method) {
+    case "workspace/configuration": {
+      const items = isRecord(params) && Array.isArray(params.items) ? params.items : []
+      return items.map((item) => settingAt(server.initialization, isRecord(item) ? item.section : undefined))
+    }
+    case "workspace/workspaceFolders":
+      return [folderOf(root)]
+    case "workspace/applyEdit":
+      return { applied: false, failureReason: "files are changed by the edit tool only" }
+    case "window/showDocument":
+      return { success: false }
+    case "window/workDoneProgress/create":
+    case "window/showMessageRequest":
+    case "client/registerCapability":
+    case "client/unregisterCapability":
+    case "workspace/diagnostic/refresh":
+      return null
+    default:
+      return undefined
+  }
+}
+
+/** The settings under a dotted name, such as `python.analysis`; all without one; null where there are none. */
+function settingAt(settings: Readonly<Record<string, unknown>>, section: unknown): unknown {
+  if (typeof section !== "string" || section === "") return settings
+  let value: unknown = settings
+  for (const key of section.split("."))
+    value = isRecord(value) && Object.hasOwn(value, key) ? value[key] : null
+  return value
+}
+
+function folderOf(root: string) {
+  return { uri: pathToFileURL(root).href, name: basename(root) }
+}

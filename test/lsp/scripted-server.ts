@@ -1,0 +1,42 @@
+/**
+ * A language server that misbehaves on purpose, which no real one does on demand. The first argument says how:
+ * `mute` never answers; `hang` answers nothing after its start; `exit` ends at once, with a word on standard error;
+ * `garbage` writes what is no message; `die-once FILE` ends at the first question, unless FILE is there;
+ * `stubborn` answers, and ignores every wish that it ends.
+ */
+import { existsSync, writeFileSync } from "node:fs"
+import { createMessageConnection, StreamMessageReader, StreamMessageWriter } from "vscode-jsonrpc/node"
+
+const [manner = "", file = ""] = process.argv.slice(2)
+
+if (manner === "exit") {
+  process.stderr.write("the licence has run out\n")
+  process.exit(3)
+}
+if (manner === "garbage") process.stdout.write("Listening…\n\nContent-Length: soon\r\n\r\n{}")
+if (manner === "stubborn") process.on("SIGTERM", () => {})
+
+const connection = createMessageConnection(
+  new StreamMessageReader(process.stdin),
+  new StreamMessageWriter(process.stdout),
+)
+const never = new Promise<never>(() => {})
+const keepAlive = setInterval(() => {}, 60_000)
+
+connection.onRequest("initialize", (): unknown =>
+  manner === "mute" || manner === "garbage" ? never : { capabilities: { hoverProvider: true } },
+)
+connection.onRequest("textDocument/hover", (): unknown => {
+  if (manner === "hang") return never
+  if (manner === "die-once" && !existsSync(file)) {
+    writeFileSync(file, "")
+    process.kill(process.pid, "SIGKILL")
+  }
+  return { contents: `here is ${process.pid}` }
+})
+connection.onRequest("shutdown", () => (manner === "stubborn" ? never : null))
+connection.onNotification("exit", () => {
+  clearInterval(keepAlive)
+  process.exit(0)
+})
+connection.listen()
