@@ -87,6 +87,33 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect((await terminal.broken()).filter((line) => /^[✓✗⊘!·↻]|^done/.test(line))).toEqual([])
   })
 
+  test("words that arrive slowly are all there, and nothing is drawn over them", async () => {
+    const words = Array.from({ length: 40 }, (_, index) => `word${index}`).join(" ")
+    const machine = await createMachine({
+      script: () => ({ text: words, pieceSize: 12, pieceDelayMs: 100, delayMs: 2_500 }),
+    })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("run", "say it")
+    await terminal.sees(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] waiting for the model \d s/)
+    const end = await terminal.sees("[exit 0]")
+    expect(end.replaceAll("\n", "")).toContain(words)
+    expect(end).not.toMatch(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/)
+  })
+
+  test("Ctrl-C in a command that was asked for clears the line that showed it", async () => {
+    const machine = await createMachine({
+      script: ({ body }) => atStep(body, [{ calls: [bash("sleep 300")] }]),
+    })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("run", "wait")
+    await terminal.sees("no, and say why")
+    await terminal.press("Enter")
+    await terminal.sees(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] bash sleep 300 \d s/)
+    await terminal.press("C-c")
+    const end = await terminal.sees("[exit 130]")
+    expect(end).toMatch(/yes, once\n✗ bash sleep 300\n/)
+  })
+
   test("Ctrl-C ends the run with 130 and leaves the terminal as it was: at a question and in a command", async () => {
     const machine = await createMachine({
       script: ({ body }) => atStep(body, [{ calls: [bash("echo $$ > pid; sleep 300")] }]),

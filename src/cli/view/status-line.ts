@@ -7,10 +7,19 @@ const patienceMs = 1_000
 const frameMs = 120
 const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
 
-/** One line at the bottom of a terminal that says what is under way, and vanishes. Elsewhere it does nothing. */
-export function createStatusLine(terminal: WriteStream) {
+/** What is under way. Its time is counted from where its kind began. */
+export interface Activity {
+  kind: "model" | "calls"
+  text: string
+}
+
+/**
+ * One line at the bottom of a terminal that says what is under way, and vanishes. Elsewhere it does nothing. It is drawn
+ * only where `isFree` says that the cursor stands on an empty line: drawing clears that line first.
+ */
+export function createStatusLine(terminal: WriteStream, isFree: () => boolean) {
   const live = terminal.isTTY === true
-  let text: string | undefined
+  let activity: Activity | undefined
   let since = 0
   let drawn = false
   let paused = false
@@ -23,12 +32,12 @@ export function createStatusLine(terminal: WriteStream) {
   }
 
   function draw(): void {
-    if (!live || paused || text === undefined) return
+    if (!live || paused || !activity || !isFree()) return
     const elapsed = Date.now() - since
     if (elapsed < patienceMs) return
     const frame = frames[Math.floor(elapsed / frameMs) % frames.length] ?? ""
     const seconds = ` ${Math.floor(elapsed / 1000)} s`
-    const line = oneLine(`${frame} ${text}`, (terminal.columns || 80) - seconds.length - 1)
+    const line = oneLine(`${frame} ${activity.text}`, (terminal.columns || 80) - seconds.length - 1)
     terminal.write(`\r\u001b[K${style.dim(`${line}${seconds}`)}`)
     drawn = true
   }
@@ -41,24 +50,23 @@ export function createStatusLine(terminal: WriteStream) {
 
   return {
     clear,
-    draw,
     /** Undefined: nothing is under way. */
-    set(next: string | undefined): void {
-      if (next === text) return
-      if (text === undefined || next === undefined) since = Date.now()
-      text = next
-      if (next === undefined) {
-        stop()
-        return
+    set(next: Activity | undefined): void {
+      if (next?.kind !== activity?.kind) since = Date.now()
+      activity = next
+      if (!next) stop()
+      else if (live) {
+        timer ??= setInterval(draw, frameMs)
+        timer.unref()
       }
-      if (!live) return
-      timer ??= setInterval(draw, frameMs)
-      timer.unref()
     },
+    /** For a question. The time until the returned function is called does not count. */
     pause(): () => void {
+      const pausedAt = Date.now()
       paused = true
       clear()
       return () => {
+        since += Date.now() - pausedAt
         paused = false
       }
     },

@@ -4,13 +4,16 @@ import type { Part, RetryPart, ToolPart } from "../../schema/part.ts"
 import type { Output } from "../stdout.ts"
 import { callLine, startLine } from "./call-line.ts"
 import { createChildren } from "./children.ts"
-import { createStatusLine } from "./status-line.ts"
+import { type Activity, createStatusLine } from "./status-line.ts"
 import { style } from "./style.ts"
 import type { View } from "./view.ts"
 import { columns, visible, wrapped } from "./visible.ts"
 
 /** Columns of a line where nobody's terminal sets them, as in the log of a build. */
 const logWidth = 120
+
+const waiting: Activity = { kind: "model", text: "waiting for the model" }
+const thinking: Activity = { kind: "model", text: "thinking" }
 
 /**
  * A run for people. The model's words go to `output`, everything about its calls to `notes`, so that a pipe gets the
@@ -22,7 +25,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
   const width = () => notes.columns || (live ? 80 : logWidth)
   /** Sentences are broken for a terminal's eyes alone: in a log they stay whole, for those who search it. */
   const proseWidth = () => (live ? width() : Number.POSITIVE_INFINITY)
-  const status = createStatusLine(notes)
+  const status = createStatusLine(notes, () => atLineStart || !output.isTTY)
   const children = createChildren()
   const running = new Map<string, ToolPart>()
   /** Text that was shown so far, by part. */
@@ -39,7 +42,6 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
       atLineStart = true
     }
     notes.write(`${line}\n`)
-    status.draw()
   }
 
   function noteAll(lines: readonly string[], paint: (text: string) => string): void {
@@ -48,11 +50,12 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
 
   function say(text: string): void {
     if (text === "") return
+    // The words themselves show that the model is at work; what else there may be under way are calls.
+    if (output.isTTY) status.set(runningCalls())
     status.clear()
     // A file or a program gets the words as they are; only a terminal would act on what is in them.
     output.write(output.isTTY ? visible(text) : text)
     atLineStart = text.endsWith("\n")
-    if (atLineStart) status.draw()
   }
 
   function showPart(part: Part): void {
@@ -62,16 +65,14 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
         return
       case "reasoning":
         reasoning.add(part.id)
-        status.set(part.time.end === undefined ? "thinking" : undefined)
+        status.set(part.time.end === undefined ? thinking : waiting)
         return
       case "tool":
         showCall(part)
         return
       case "step-start":
-        status.set("waiting for the model")
-        return
       case "step-finish":
-        status.set(undefined)
+        status.set(runningCalls() ?? waiting)
         return
       case "retry":
         noteAll(wrapped(retryText(part), proseWidth(), 3), style.yellow)
@@ -90,7 +91,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
   function showCall(part: ToolPart): void {
     const { status: state } = part.state
     if (state === "pending") {
-      status.set(`writing a call of ${part.tool}`)
+      status.set({ kind: "model", text: `writing a call of ${part.tool}` })
       return
     }
     if (state === "running") {
@@ -101,14 +102,15 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
       running.delete(part.id)
       for (const line of callLine(part, worktree, width())) note(line)
     }
-    status.set(describeRunning())
+    status.set(runningCalls() ?? waiting)
   }
 
-  function describeRunning(): string | undefined {
+  function runningCalls(): Activity | undefined {
     const titles = [...running.values()].map((part) =>
       startLine(part, worktree, width() - 20).replace(/^· /, ""),
     )
-    return titles.length > 1 ? `${titles.length} calls: ${titles.join(", ")}` : titles[0]
+    const text = titles.length > 1 ? `${titles.length} calls: ${titles.join(", ")}` : titles[0]
+    return text === undefined ? undefined : { kind: "calls", text }
   }
 
   function show(event: TackleEvent): void {
@@ -144,6 +146,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
         return
       case "message.created":
         if (event.message.role === "user") own.add(event.message.id)
+        status.set(runningCalls() ?? waiting)
         return
       case "part.delta":
         if (event.field !== "text" || reasoning.has(event.partID)) return
