@@ -19,13 +19,19 @@ export async function question<T>(
   const onKey = (_text: unknown, key?: Key) => {
     if (key?.ctrl && key.name === "c") interrupted = true
   }
+  // Clack listens to its signal for ever, and at its end would write over what is on the screen by then.
+  const open = new AbortController()
+  const withdraw = () => open.abort(signal.reason)
+  if (signal.aborted) withdraw()
+  signal.addEventListener("abort", withdraw, { once: true })
   process.stdin.prependListener("keypress", onKey)
   try {
-    const answer = await ask(signal)
+    const answer = await ask(open.signal)
     if (!isCancel(answer)) return answer as Exclude<T, symbol>
     if (interrupted || signal.aborted) throw new AbortedError("Interrupted at a question.")
     return undefined
   } finally {
+    signal.removeEventListener("abort", withdraw)
     process.stdin.off("keypress", onKey)
   }
 }
