@@ -64,6 +64,7 @@ import { errorMessage, UsageError } from "./util/errors.ts"
 import { newId } from "./util/id.ts"
 import { type ModuleAliases, resolveFrom } from "./util/load-module.ts"
 import { realPath } from "./util/paths.ts"
+import { createProcessBook } from "./util/process-book.ts"
 import { identifyProcess } from "./util/process-identity.ts"
 
 /** What an engine is made of. Only `directory` is needed; nothing is read from files but what is named here. */
@@ -248,6 +249,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
 
   const bus = createBus((error) => onFault("a subscriber threw", error), hide)
   const jobs = createJobTable()
+  const processes = createProcessBook(join(dataDirectory, "processes"), onFault)
   const agents = mergeAgents(builtinAgents(), options.agents ?? {}, options.agentRules ?? {})
   const models = createModels({
     config: options.providers ?? {},
@@ -281,7 +283,11 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   const registry = await contain(
     () =>
       openRegistry(options, {
-        bash: { ...commandOptions(options, environment), sandboxed: sandbox.present },
+        bash: {
+          ...commandOptions(options, environment),
+          sandboxed: sandbox.present,
+          record: ({ identity }) => processes.add(identity),
+        },
         task: { subagents: subagentsOf },
         features,
         search: search.backend,
@@ -291,6 +297,10 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   // The last thing that can fail, so that nothing is left open.
   const unmasked = options.store ?? (await openDefaultStore(dataDirectory))
   const store = mask ? maskStore(unmasked, mask) : unmasked
+  // Nobody waits for it but `close`: commands of a killed run are in the way of nothing that begins now.
+  const orphansEnded = processes
+    .endOrphans()
+    .catch((error: unknown) => onFault("what killed runs left could not be looked for", error))
   const handles = new Map<string, SessionHandle>()
   const closing = new AbortController()
   /** Calls without a session that are under way. */
@@ -680,6 +690,8 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       closing.abort()
       await Promise.all([...[...handles.values()].map((handle) => handle.abort()), Promise.allSettled(calls)])
       await jobs.killAll()
+      processes.clear()
+      await orphansEnded
       await sandbox.close()
       sweepSpills()
       if (!options.store) await store.close()

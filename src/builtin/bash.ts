@@ -6,6 +6,7 @@ import { define, type Info, type OutputLimits } from "../tool/tool.ts"
 import { defaultLimits } from "../tool/truncate.ts"
 import { abortedError, throwIfAborted } from "../util/abort.ts"
 import { resolvePath } from "../util/paths.ts"
+import type { RunningProcess } from "../util/process.ts"
 import { readText } from "../util/text-file.ts"
 import { createJob } from "./command/background-job.ts"
 import { describeOutput, formatSeconds } from "./command/command-text.ts"
@@ -61,6 +62,8 @@ export interface BashOptions {
   environment(command: string): CommandVariables | Promise<CommandVariables>
   /** A program that takes `-c` and a command. Default: `/bin/bash`, else `/bin/sh`. */
   shell?: string
+  /** Writes a process down, so that a later start ends what this one could not. Returns what strikes it out. */
+  record?: (process: RunningProcess) => () => void
   /** There is a sandbox to run commands in: see `ToolContext.sandbox`. Changes what models are told. */
   sandboxed?: boolean
   /** For calls that name none. Milliseconds. */
@@ -98,7 +101,7 @@ export function createBashTool(options: BashOptions): Info {
       const timeoutMs = args.timeout ?? options.defaultTimeout ?? defaultTimeout
       const stdin = args.stdin === true && ctx.jobs !== undefined
       const shell = { text: command, argv, env, cwd: workdir, outside, stdin }
-      return run({ shell, description, timeoutMs, limits }, ctx)
+      return run({ shell, description, timeoutMs, limits, record: options.record }, ctx)
     },
   })
 }
@@ -114,6 +117,7 @@ interface Run {
   description: string
   timeoutMs: number
   limits: OutputLimits
+  record: BashOptions["record"]
 }
 
 async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
@@ -133,9 +137,10 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
   }
 
   const { process, sandboxed, ended } = await startCommand(shell, ctx, onOutput)
+  const strike = plan.record?.(process)
   let job: Job | undefined
   try {
-    // Recorded before anything else, so that a start after a crash can end what this one left.
+    // Whoever follows the call may want to know what runs.
     await report({ process: process.identity })
     const patience = { timeoutMs, signal: ctx.abort, ...(shell.stdin ? { handOverMs } : {}) }
     const ending = await supervise(process, patience)
@@ -166,6 +171,7 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
     if (!job) {
       buffer.close()
       ended()
+      strike?.()
     }
   }
 }

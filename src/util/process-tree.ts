@@ -15,6 +15,9 @@ export const killGraceMs = 3_000
 const afterKillMs = 1_000
 const pollMs = 10
 
+/** Every process that we start has it in its environment with a value of its own; its descendants inherit it. */
+export const markName = "TACKLE_PROCESS"
+
 /** What belongs together: a process group, and what left it but carries the mark or descends from it. */
 export interface ProcessTree {
   /** Number of the group and of its first process. Undefined: only what carries the mark, and its descendants. */

@@ -5,7 +5,7 @@ import { Socket } from "node:net"
 import { within } from "./abort.ts"
 import { errorMessage, systemCode, TackleError } from "./errors.ts"
 import { openInputPipe, openPipe, type Pipe } from "./pipe.ts"
-import { identifyTree, isGroupAlive, killTree, type TreeIdentity } from "./process-tree.ts"
+import { identifyTree, isGroupAlive, killTree, markName, type TreeIdentity } from "./process-tree.ts"
 
 /** How a process ended: one of the two is set. */
 export interface Exit {
@@ -75,9 +75,6 @@ const readBytes = 64 * 1024
 
 /** How long to wait for the last of the output once nothing is left that could write more. */
 const lastReadMs = 100
-
-/** Each process started here has it in its environment with a value of its own; its descendants inherit it. */
-const markName = "TACKLE_PROCESS"
 
 /** Starts a program, with closed input unless told otherwise. Throws {@link SpawnError} or `PipeError`. */
 export async function startProcess(options: ProcessOptions): Promise<RunningProcess> {

@@ -248,16 +248,17 @@ describe("time and abort", () => {
 })
 
 describe("progress", () => {
-  test("the process is on record before its first output, then the end of the output", async () => {
-    await bash({ command: "echo one; sleep 0.25; echo two", description: "Count" })
-    const [first] = ctx.reported
-    expect(first?.title).toBe("Count")
-    if (process.platform === "linux") {
-      expect(first?.metadata?.process).toMatchObject({
-        group: expect.any(Number),
-        bootID: expect.any(String),
-      })
+  test("the process is on record before its first report, and struck out when it has ended", async () => {
+    const noted: unknown[] = []
+    const record: BashOptions["record"] = ({ identity, running }) => {
+      noted.push(identity, ctx.reported.length)
+      return () => noted.push(running())
     }
+    await bash({ command: "echo one; sleep 0.25; echo two", description: "Count" }, { record })
+    const identity = { group: expect.any(Number), bootID: expect.any(String) }
+    const known = process.platform === "linux" ? expect.objectContaining(identity) : undefined
+    expect(noted).toEqual([known, 0, false])
+    expect(ctx.reported[0]).toMatchObject({ title: "Count", metadata: { process: known } })
     const outputs = ctx.reported.map((update) => update.metadata?.output)
     expect(outputs).toContain("one\n")
     expect(outputs.at(-1)).toBe("one\ntwo\n")

@@ -61,6 +61,30 @@ test("an interrupted command is gone with all it started, and the session goes o
   expect(told?.content).toMatch(/^Error: /)
 })
 
+test.skipIf(process.platform !== "linux")("what a killed run left is ended by the next", async () => {
+  const machine = await createMachine({
+    script: ({ body }) =>
+      body.messages.some(({ role }) => role === "tool")
+        ? { text: "words", pieceSize: 1, pieceDelayMs: 60_000 }
+        : {
+            calls: [
+              { name: "bash", arguments: { command: "sleep 300 & echo $! >pid", description: "Leave" } },
+            ],
+          },
+    // A sandbox ends with whoever started it, whatever ended that.
+    config: { sandbox: "off" },
+  })
+  const killed = start(machine, "leave something")
+  await until("the job to be left behind", () => killed.stdout.includes("goes on in the background"))
+  killed.child.kill("SIGKILL")
+  await killed.ended
+  const pid = (await readFile(machine.project.path("pid"), "utf8")).trim()
+  expect(await isRunning(pid)).toBe(true)
+
+  expect(await machine.run(["session", "list"])).toMatchObject({ code: 0, stderr: "" })
+  await until(`process ${pid} to be gone`, async () => !(await isRunning(pid)))
+})
+
 /** False too for one that has ended and waits for its parent to hear of it. */
 async function isRunning(pid: string): Promise<boolean> {
   const status = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "")

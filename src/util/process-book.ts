@@ -1,0 +1,106 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { readdir, readFile, rm } from "node:fs/promises"
+import { join } from "node:path"
+import * as z from "zod"
+import { systemCode } from "./errors.ts"
+import { identifyProcess, isProcessRunning } from "./process-identity.ts"
+import { killOrphans, markName, type TreeIdentity } from "./process-tree.ts"
+
+/** What runs for one process of ours, in files, so that a later one can end it where this one was killed. */
+export interface ProcessBook {
+  /** Writes a tree down. The returned function strikes it out; it may be called more than once. */
+  add(identity: TreeIdentity | undefined): () => void
+  /** Strikes out all that was added. */
+  clear(): void
+  /** Ends the trees of processes of ours that are gone, and strikes them out. Those of running ones are left alone. */
+  endOrphans(): Promise<void>
+}
+
+const entrySchema = z.object({
+  /** The process of ours that started the tree. */
+  owner: z.object({ pid: z.int(), startTime: z.number().optional(), bootID: z.string().optional() }),
+  tree: z.object({
+    group: z.int().min(2),
+    // An empty or common line would be found in the environment of strangers.
+    mark: z.string().startsWith(`${markName}=`),
+    startTime: z.number(),
+    bootID: z.string(),
+  }),
+})
+type Entry = z.infer<typeof entrySchema>
+
+/**
+ * A book in the directory, which is made with the first entry: one file a tree. A file that cannot be written or read
+ * is told to `onFault` and stops nothing.
+ */
+export function createProcessBook(
+  directory: string,
+  onFault: (message: string, error: unknown) => void,
+): ProcessBook {
+  const files = new Set<string>()
+
+  function strike(file: string): void {
+    if (!files.delete(file)) return
+    try {
+      rmSync(file, { force: true })
+    } catch (error) {
+      onFault("a command that ended could not be struck out", error)
+    }
+  }
+
+  return {
+    add(tree) {
+      if (!tree) return () => {}
+      const file = join(directory, `${process.pid}-${tree.group}.json`)
+      const entry: Entry = { owner: identifyProcess(), tree }
+      try {
+        mkdirSync(directory, { recursive: true, mode: 0o700 })
+        writeFileSync(file, JSON.stringify(entry), { mode: 0o600 })
+        files.add(file)
+      } catch (error) {
+        onFault("a command could not be written down, so nobody ends it should this process be killed", error)
+      }
+      return () => strike(file)
+    },
+    clear() {
+      for (const file of files) strike(file)
+    },
+    async endOrphans() {
+      const names = await namesIn(directory)
+      await Promise.all(
+        names.map((name) =>
+          endOrphan(join(directory, name)).catch((error: unknown) =>
+            onFault("what a killed run left could not be ended", error),
+          ),
+        ),
+      )
+    },
+  }
+}
+
+async function namesIn(directory: string): Promise<string[]> {
+  try {
+    return (await readdir(directory)).filter((name) => name.endsWith(".json"))
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return []
+    throw error
+  }
+}
+
+async function endOrphan(file: string): Promise<void> {
+  const entry = await readEntry(file)
+  if (entry && isProcessRunning(entry.owner)) return
+  if (entry) await killOrphans(entry.tree)
+  await rm(file, { force: true })
+}
+
+/** Undefined: gone by now, or half written by a process that was killed. */
+async function readEntry(file: string): Promise<Entry | undefined> {
+  try {
+    return entrySchema.parse(JSON.parse(await readFile(file, "utf8")))
+  } catch (error) {
+    if (systemCode(error) === "ENOENT" || error instanceof SyntaxError || error instanceof z.ZodError)
+      return undefined
+    throw error
+  }
+}

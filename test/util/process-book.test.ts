@@ -1,0 +1,82 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { existsSync } from "node:fs"
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { expect, onTestFinished, test } from "vitest"
+import { startProcess } from "../../src/util/process.ts"
+import { createProcessBook } from "../../src/util/process-book.ts"
+
+async function createBook() {
+  const root = await mkdtemp(join(tmpdir(), "tackle-book-"))
+  onTestFinished(() => rm(root, { recursive: true, force: true }))
+  const directory = join(root, "processes")
+  const faults: string[] = []
+  const book = createProcessBook(directory, (message) => faults.push(message))
+  return { directory, book, faults }
+}
+
+async function sleeper() {
+  const process = await startProcess({ argv: ["sleep", "300"], cwd: "/", env: {}, onOutput() {} })
+  onTestFinished(() => process.kill())
+  return process
+}
+
+/** The number of a process that has ended. */
+async function deadPid(): Promise<number> {
+  const child = spawn("true")
+  await once(child, "exit")
+  return child.pid ?? 0
+}
+
+test.skipIf(process.platform !== "linux")("only what a process that is gone left is ended", async () => {
+  const { directory, book, faults } = await createBook()
+  await book.endOrphans()
+  expect(existsSync(directory)).toBe(false)
+
+  const [ours, theirs, struck] = [await sleeper(), await sleeper(), await sleeper()]
+  book.add(ours.identity)
+  book.add(struck.identity)()
+  await writeFile(
+    join(directory, "gone.json"),
+    JSON.stringify({ owner: { pid: await deadPid() }, tree: theirs.identity }),
+  )
+  await book.endOrphans()
+  expect((await theirs.exited).signal).toBe("SIGTERM")
+  expect([ours.running(), struck.running()]).toEqual([true, true])
+  const [left = "", ...more] = await readdir(directory)
+  expect(more).toEqual([])
+  expect(JSON.parse(await readFile(join(directory, left), "utf8")).tree).toEqual(ours.identity)
+
+  book.clear()
+  expect(await readdir(directory)).toEqual([])
+  expect(faults).toEqual([])
+})
+
+test.skipIf(process.platform !== "linux")("a file that is no entry goes, and ends nothing", async () => {
+  const { directory, book, faults } = await createBook()
+  await mkdir(directory)
+  const bystander = await sleeper()
+  const owner = { pid: await deadPid() }
+  const texts = [
+    '{"owner',
+    "null",
+    JSON.stringify({ owner, tree: { ...bystander.identity, group: -1 } }),
+    JSON.stringify({ owner, tree: { ...bystander.identity, mark: "" } }),
+    JSON.stringify({ owner, tree: { ...bystander.identity, bootID: "another" } }),
+  ]
+  for (const [index, text] of texts.entries()) await writeFile(join(directory, `${index}.json`), text)
+  await book.endOrphans()
+  expect(bystander.running()).toBe(true)
+  expect(await readdir(directory)).toEqual([])
+  expect(faults).toEqual([])
+})
+
+test("a directory that cannot be made is told and stops nothing", async () => {
+  const { directory, book, faults } = await createBook()
+  await writeFile(directory, "no directory")
+  const process = await sleeper()
+  expect(() => book.add(process.identity)()).not.toThrow()
+  expect(faults).toHaveLength(process.identity ? 1 : 0)
+})
