@@ -6,6 +6,7 @@ export type { EventOf, EventType, Refusal, RunStatus, TackleEvent, Usage } from 
 export { ModelNotFoundError, ProviderError } from "./model/errors.ts"
 export type { Model, ModelInfo, ProviderConfig } from "./model/model.ts"
 export { PermissionError } from "./permission/errors.ts"
+export type { Layer } from "./permission/policy.ts"
 export type { PermissionConfig } from "./permission/rules.ts"
 export type { RegistryProblem, ToolListing } from "./registry/registry.ts"
 export {
@@ -26,13 +27,14 @@ export type { Attachment, ToolState } from "./schema/tool-state.ts"
 export { type Archive, ArchiveError } from "./session/archive.ts"
 export { SessionHeldError } from "./session/lease.ts"
 export {
+  type PromptFile,
   type PromptOptions,
   type PromptRun,
   SessionBusyError,
   type SessionHandle,
 } from "./session/session.ts"
 export { StoreError } from "./store/errors.ts"
-export type { Store } from "./store/store.ts"
+export type { Change, SessionFilter, Store } from "./store/store.ts"
 export type { AskRequest, MetadataUpdate, ToolContext } from "./tool/context.ts"
 export { Tool } from "./tool/index.ts"
 export type { ToolResult } from "./tool/result.ts"
