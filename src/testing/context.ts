@@ -1,4 +1,5 @@
-import { mkdtempSync } from "node:fs"
+import { randomUUID } from "node:crypto"
+import { rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { Todo } from "../schema/todo.ts"
@@ -7,14 +8,15 @@ import { createFileLedger } from "../tool/ledger.ts"
 import { createSpillOpener } from "../tool/spill.ts"
 
 /** A context that notes what a tool asks and reports. */
-export interface FakeContext extends ToolContext {
+export interface FakeContext extends ToolContext, AsyncDisposable {
   asked: AskRequest[]
   reported: MetadataUpdate[]
 }
 
 /**
  * A whole {@link ToolContext} without an engine behind it: every ask is allowed unless `onAsk` throws, to-dos and jobs
- * live in memory, spill files go to a temporary directory. For unit tests of tools.
+ * live in memory. Spill files go to a temporary directory, which is made with the first and goes when the context is
+ * disposed of (`await using ctx = fakeContext(…)`). For unit tests of tools.
  */
 export function fakeContext(
   options: Partial<ToolContext> & {
@@ -27,6 +29,7 @@ export function fakeContext(
   const reported: MetadataUpdate[] = []
   const jobs = new Map<string, Job>()
   let todos: Todo[] = []
+  const spillDirectory = join(tmpdir(), `tackle-spill-${randomUUID()}`)
   return {
     sessionID: "ses_test",
     messageID: "msg_test",
@@ -35,7 +38,7 @@ export function fakeContext(
     abort: new AbortController().signal,
     worktree: options.directory,
     files: createFileLedger(),
-    spill: createSpillOpener({ directory: mkdtempSync(join(tmpdir(), "tackle-spill-")), name: "test" }),
+    spill: createSpillOpener({ directory: spillDirectory, name: "test" }),
     todo: {
       read: async () => todos,
       write: async (next) => {
@@ -59,5 +62,6 @@ export function fakeContext(
     async metadata(update) {
       reported.push(update)
     },
+    [Symbol.asyncDispose]: () => rm(spillDirectory, { recursive: true, force: true }),
   }
 }
