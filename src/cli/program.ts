@@ -49,14 +49,20 @@ function createProgram(): Command {
       getOutHelpWidth: () => helpWidth,
       getOutHasColors: () => false,
     })
+    .configureHelp({ minWidthToWrap: 20 })
 
   place(program.command("run"))
     .description("give the agent a prompt and let it work")
     .argument("[message...]", 'what to do; "-" or nothing reads stdin')
-    .option("-m, --model <name>", "the model, as provider/model")
+    .option(
+      "-m, --model <name>",
+      "the model, as provider/model; a session that goes on keeps it from then on",
+    )
     .option("--agent <name>", "the agent (default build)")
     .option("-s, --session <id>", "go on with this session")
-    .option("-c, --continue", "go on with the last session of this project")
+    .addOption(
+      new Option("-c, --continue", "go on with the last session of this project").conflicts("session"),
+    )
     .option("--fork", "with -s or -c: go on with a copy and leave the session as it is")
     .addOption(format())
     .option("--auto", "answer every question once with yes; denials, loops and protected files stay refused")

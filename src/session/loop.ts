@@ -88,7 +88,9 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
       onNested: (parentCallID, nested) => processor.nest(parentCallID, nested),
     }
     if (last)
-      host.closed = `no calls are possible any more: this is the last of ${step} steps. Answer in words`
+      host.closed = `no calls are possible any more: ${
+        step === 1 ? "the first step is the last" : `this is the last of ${step} steps`
+      }. Answer in words`
     await runCalls(calls, host)
     await processor.end(input.signal.aborted ? stopped(input.signal)[1] : undefined)
     if (turn.handover) user = await input.handOver(turn.handover)
@@ -131,7 +133,7 @@ function stopped({ reason }: AbortSignal): [RunStatus, MessageError] {
 function stepsMessage(steps: number): MessageError {
   return {
     name: "limit",
-    message: `The run was stopped: it reached its limit of ${steps} steps (--max-steps, or "steps" of the agent).`,
+    message: `The run was stopped: it reached its limit of ${steps} step${steps === 1 ? "" : "s"} (--max-steps, or "steps" of the agent).`,
   }
 }
 

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import type { Agent } from "../agent/agent.ts"
+import { localDay } from "../util/local-time.ts"
 
 /** What the model is told before the conversation: the agent's prompt, where it is, and the person's instructions. */
 export function systemPrompt(input: {
@@ -33,7 +34,7 @@ function environment({
     ...(planFile === undefined ? [] : [`Plan file, the one file that can be written: ${planFile}`]),
     `Platform: ${process.platform}`,
     // The day and not the minute: the prompt stays the same for the provider's cache.
-    `Today: ${now.toISOString().slice(0, 10)}`,
+    `Today: ${localDay(now.getTime())}`,
   ]
   return `<environment>\n${lines.join("\n")}\n</environment>`
 }

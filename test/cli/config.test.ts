@@ -9,12 +9,13 @@ test("help and version need nothing, not even a place to write", async () => {
   const machine = await createMachine({ files: { file: "" } })
   const env = { TACKLE_DATA_DIR: machine.project.path("file/data"), TACKLE_CONFIG_CONTENT: "{broken" }
   const run = (...args: string[]) => machine.run(args, { env })
-  const [version, help, alone, runHelp, ofRun] = await Promise.all([
+  const [version, help, alone, runHelp, ofRun, permission] = await Promise.all([
     run("--version"),
     run("--help"),
     run(),
     run("run", "--help"),
     run("help", "run"),
+    run("permission", "--help"),
   ])
   expect(version).toMatchObject({ code: 0, stdout: `${manifest.version}\n`, stderr: "" })
   expect(help).toMatchObject({ code: 0, stderr: "" })
@@ -35,7 +36,8 @@ test("help and version need nothing, not even a place to write", async () => {
   ]) {
     expect(runHelp.stdout).toContain(flag)
   }
-  for (const line of (help.stdout + runHelp.stdout).split("\n")) expect(line.length).toBeLessThanOrEqual(80)
+  for (const line of (help.stdout + runHelp.stdout + permission.stdout).split("\n"))
+    expect(line.length).toBeLessThanOrEqual(80)
 })
 
 test("config show names files and rules and hides keys; config schema is a schema; models and doctor look around", async () => {

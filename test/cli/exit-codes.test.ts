@@ -45,6 +45,7 @@ test("2: what is wrong with the command line is said in a line or two, and nothi
       ["run", "-s", "ses_none", "hi"],
       /^tackle: There is no session ses_none\. `tackle session list --all` shows them\.\n$/,
     ],
+    [["run", "-c", "-s", "ses_x", "hi"], /'-c, --continue' cannot be used with option '-s, --session <id>'/],
     [["run", "-c", "hi"], /^tackle: There is no session of this project to go on with\.\n$/],
     [["run", "--agent", "nobody", "hi"], /^tackle: There is no agent "nobody"\. There are: build, plan/],
     [["run", "-m", "test/n", "hi"], /^tackle: There is no model test\/n\. Did you mean test\/m/],

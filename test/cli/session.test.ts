@@ -18,6 +18,9 @@ test("sessions are listed, shown, exported and deleted", async () => {
   expect(list.stdout).toMatch(
     /^ses_\w+ {2}\d{4}-\d\d-\d\d \d\d:\d\d {2}hello\nses_\w+ .* {2}what does a\.txt say\?\n$/,
   )
+  const hour = async (TZ: string) =>
+    Number(/ (\d\d):/.exec((await machine.run(["session", "list"], { env: { TZ } })).stdout)?.[1])
+  expect(await hour("Asia/Tokyo")).toBe(((await hour("UTC")) + 9) % 24)
   const [latest = "", first = ""] = list.stdout.match(/ses_\w+/g) ?? []
 
   const [elsewhere, everywhere, json, shown, shownJson, exported, unknown] = await Promise.all([

@@ -14,7 +14,7 @@ test("a model that calls in its last step in spite of all is told why nothing ru
     status: "error",
     metadata: { kind: "closed" },
   })
-  expect((await resultsOf(session))[0]).toMatch(/last of 1 steps/)
+  expect((await resultsOf(session))[0]).toMatch(/the first step is the last/)
   const [request] = engine.server.requests
   expect(request?.body.tool_choice).toBe("none")
   expect(request?.body.tools?.length).toBeGreaterThan(5)

@@ -6,6 +6,7 @@ import type { Explanation } from "../../permission/explain.ts"
 import type { Tackle } from "../../runtime.ts"
 import type { Grant } from "../../schema/permission.ts"
 import { errorMessage, UsageError } from "../../util/errors.ts"
+import { localDay } from "../../util/local-time.ts"
 import { exitCode, verdictCode } from "../exit.ts"
 import { printJson, printLine } from "../print.ts"
 import {
@@ -115,6 +116,5 @@ function printFailure(
 
 function describeGrant({ id, scope, sessionID, permission, pattern, time }: Grant): string {
   const where = scope === "session" ? `session ${sessionID}` : "project"
-  const date = new Date(time.created).toISOString().slice(0, 10)
-  return `${id}  ${permission}: ${oneLine(pattern, 60)}  (${where}, ${date})`
+  return `${id}  ${permission}: ${oneLine(pattern, 60)}  (${where}, ${localDay(time.created)})`
 }

@@ -4,6 +4,7 @@ import type { Tackle } from "../../runtime.ts"
 import type { MessageWithParts } from "../../schema/message.ts"
 import type { Session } from "../../schema/session.ts"
 import { errorMessage, UsageError } from "../../util/errors.ts"
+import { localMinute } from "../../util/local-time.ts"
 import { printJson, printLine } from "../print.ts"
 import { type FormatFlags, openPlace, openTackle, type PlaceFlags } from "../setup.ts"
 import { callLine } from "../view/call-line.ts"
@@ -33,10 +34,9 @@ export async function listSessions(flags: SessionListFlags): Promise<void> {
     if (sessions.length === 0) return printLine("No sessions yet.")
     for (const session of sessions) {
       const place = flags.all ? ` [${session.directory}]` : ""
-      const day = new Date(session.time.updated).toISOString().slice(0, 16).replace("T", " ")
       const title = session.title || "(no prompt yet)"
       const room = process.stdout.isTTY ? process.stdout.columns - 46 : Number.POSITIVE_INFINITY
-      printLine(`${session.id}  ${day}  ${oneLine(`${title}${place}`, room)}`)
+      printLine(`${session.id}  ${localMinute(session.time.updated)}  ${oneLine(`${title}${place}`, room)}`)
     }
   })
 }
