@@ -11,15 +11,20 @@ export function eventStream(
   onLeave: () => void,
 ): AsyncIterableIterator<TackleEvent> {
   const queue: TackleEvent[] = []
-  let wake: (() => void) | undefined
+  /** Reads that wait for an event. */
+  const waiting: (() => void)[] = []
   let ended = false
 
   const unsubscribe = bus.subscribe((event) => {
     if (event.sessionID !== sessionID || ended) return
     queue.push(event)
     if (event.type === "run.completed") end()
-    wake?.()
+    wakeAll()
   })
+
+  function wakeAll(): void {
+    for (const wake of waiting.splice(0)) wake()
+  }
 
   function end(): void {
     ended = true
@@ -35,9 +40,9 @@ export function eventStream(
         const event = queue.shift()
         if (event) return { done: false, value: event }
         if (ended) return { done: true, value: undefined }
-        await new Promise<void>((resolve) => {
-          wake = resolve
-        })
+        const { promise, resolve } = Promise.withResolvers<void>()
+        waiting.push(resolve)
+        await promise
       }
     },
     async return() {
@@ -46,6 +51,7 @@ export function eventStream(
         onLeave()
       }
       queue.length = 0
+      wakeAll()
       return { done: true, value: undefined }
     },
   }

@@ -23,6 +23,8 @@ export interface GrantBook {
 
 export function createGrantBook(store: Store): GrantBook {
   const known = new Map<string, Grant>()
+  /** An answer of the store may be older than their removal. */
+  const removed = new Set<string>()
 
   async function canBeStored({ scope, sessionID }: Grant): Promise<boolean> {
     return scope === "project" || (sessionID !== undefined && (await store.session(sessionID)) !== undefined)
@@ -34,7 +36,7 @@ export function createGrantBook(store: Store): GrantBook {
       const before = [...known.values()].filter((grant) => holdsIn(grant, place))
       const stored = await store.grants({ worktree: place.worktree, sessionID: place.id })
       for (const { id } of before) known.delete(id)
-      for (const grant of stored) known.set(grant.id, grant)
+      for (const grant of stored) if (!removed.has(grant.id)) known.set(grant.id, grant)
     },
     async add(grants) {
       const lasting: Grant[] = []
@@ -44,7 +46,10 @@ export function createGrantBook(store: Store): GrantBook {
     },
     async remove(ids) {
       // Out of use first: a store that fails must not leave them in force here.
-      for (const id of ids) known.delete(id)
+      for (const id of ids) {
+        known.delete(id)
+        removed.add(id)
+      }
       await store.commit(ids.map((grantID) => ({ kind: "grant.remove", grantID })))
     },
     rules: (place) =>
@@ -58,7 +63,7 @@ export function createGrantBook(store: Store): GrantBook {
         })),
     async list(worktree) {
       const grants = await store.grants({ worktree })
-      for (const { id } of await store.sessions({ worktree })) {
+      for (const { id } of await store.sessions({ worktree, limit: Number.MAX_SAFE_INTEGER })) {
         grants.push(...(await store.grants({ sessionID: id })))
       }
       return grants.sort((a, b) => a.time.created - b.time.created)

@@ -3,7 +3,7 @@ import { readdir, readFile, rm } from "node:fs/promises"
 import { join } from "node:path"
 import * as z from "zod"
 import { systemCode } from "./errors.ts"
-import { readProcess } from "./process-table.ts"
+import { identifyProcess, isProcessRunning } from "./process-identity.ts"
 import { killOrphans, markName, type TreeIdentity } from "./process-tree.ts"
 
 /** What runs for one process of ours, in files, so that a later one can end it where this one was killed. */
@@ -18,7 +18,7 @@ export interface ProcessBook {
 
 const entrySchema = z.object({
   /** The process of ours that started the tree. */
-  owner: z.object({ pid: z.number(), startTime: z.number() }),
+  owner: z.object({ pid: z.int(), startTime: z.number().optional(), bootID: z.string().optional() }),
   tree: z.object({
     group: z.int().min(2),
     // An empty or common line would be found in the environment of strangers.
@@ -50,10 +50,9 @@ export function createProcessBook(
 
   return {
     add(tree) {
-      const startTime = readProcess(process.pid)?.startTime
-      if (!tree || startTime === undefined) return () => {}
+      if (!tree) return () => {}
       const file = join(directory, `${process.pid}-${tree.group}.json`)
-      const entry: Entry = { owner: { pid: process.pid, startTime }, tree }
+      const entry: Entry = { owner: identifyProcess(), tree }
       try {
         mkdirSync(directory, { recursive: true, mode: 0o700 })
         writeFileSync(file, JSON.stringify(entry), { mode: 0o600 })
@@ -90,7 +89,7 @@ async function namesIn(directory: string): Promise<string[]> {
 
 async function endOrphan(file: string): Promise<void> {
   const entry = await readEntry(file)
-  if (entry && readProcess(entry.owner.pid)?.startTime === entry.owner.startTime) return
+  if (entry && isProcessRunning(entry.owner)) return
   if (entry) await killOrphans(entry.tree)
   await rm(file, { force: true })
 }

@@ -71,3 +71,17 @@ test("a grant for a session that is not stored holds here alone", async () => {
   expect(book.rules({ id: "ses_9", worktree: "/w" })).toHaveLength(1)
   expect(await store.grants({ worktree: "/w", sessionID: "ses_9" })).toEqual([])
 })
+
+test("what is taken back while the store is asked stays taken back; sessions beyond the first hundred are listed", async () => {
+  const store = await storeWithSession()
+  const book = createGrantBook(store)
+  await book.add([grant("gra_1"), grant("gra_2", { scope: "session", sessionID: "ses_1" })])
+  await Promise.all([book.load({ id: "ses_1", worktree: "/w" }), book.remove(["gra_1"])])
+  expect(patterns(book.rules({ id: "ses_1", worktree: "/w" }))).toEqual(["gra_2 *"])
+
+  const later = (n: number) => ({ created: n, updated: n })
+  const session = { title: "", directory: "/w", worktree: "/w", agent: "build" }
+  for (let n = 1; n <= 100; n++)
+    await store.commit([{ kind: "session", session: { ...session, id: `ses_later${n}`, time: later(n) } }])
+  expect((await book.list("/w")).map(({ id }) => id)).toEqual(["gra_2"])
+})

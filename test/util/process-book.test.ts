@@ -40,7 +40,7 @@ test.skipIf(process.platform !== "linux")("only what a process that is gone left
   book.add(struck.identity)()
   await writeFile(
     join(directory, "gone.json"),
-    JSON.stringify({ owner: { pid: await deadPid(), startTime: 1 }, tree: theirs.identity }),
+    JSON.stringify({ owner: { pid: await deadPid() }, tree: theirs.identity }),
   )
   await book.endOrphans()
   expect((await theirs.exited).signal).toBe("SIGTERM")
@@ -58,7 +58,7 @@ test.skipIf(process.platform !== "linux")("a file that is no entry goes, and end
   const { directory, book, faults } = await createBook()
   await mkdir(directory)
   const bystander = await sleeper()
-  const owner = { pid: await deadPid(), startTime: 1 }
+  const owner = { pid: await deadPid() }
   const texts = [
     '{"owner',
     "null",
