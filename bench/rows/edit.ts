@@ -49,7 +49,7 @@ function sourceLines(source: string, tallies: ReadonlyMap<string, Tally>): Line[
       figures: { tackle: wrong },
       target: none,
       result: { value: wrong, ok: wrong <= none.limit },
-      details: [`${source}:`.padEnd(58) + "right  refused    wrong", ...kinds],
+      details: [`${`${source}:`.padEnd(58)}right  refused    wrong`, ...kinds],
     },
   ]
 }
