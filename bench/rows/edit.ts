@@ -9,7 +9,7 @@ import type { Line } from "../line.ts"
 
 const repository = dirname(dirname(import.meta.dirname))
 /** Not one of those that the matching was made with. */
-const seed = 20_261
+const seed = 52_901
 const each = 60
 
 /** Real edits, bent as models bend them, done by what the `edit` tool does them with. No process, no other subject. */
