@@ -9,7 +9,7 @@ import type { Line } from "../line.ts"
 
 const repository = dirname(dirname(import.meta.dirname))
 /** Not one of those that the matching was made with. */
-const seed = 20_261
+const seed = 52_901
 const each = 60
 
 /** Real edits, bent as models bend them, done by what the `edit` tool does them with. No process, no other subject. */
@@ -49,7 +49,7 @@ function sourceLines(source: string, tallies: ReadonlyMap<string, Tally>): Line[
       figures: { tackle: wrong },
       target: none,
       result: { value: wrong, ok: wrong <= none.limit },
-      details: [`${source}:`.padEnd(58) + "right  refused    wrong", ...kinds],
+      details: [`${`${source}:`.padEnd(58)}right  refused    wrong`, ...kinds],
     },
   ]
 }

@@ -44,8 +44,14 @@ type Replace = (span: Span, eol: string) => Merged
 function replacer(strategy: Strategy, text: string, wanted: { old: string; fresh: string }): Replace {
   switch (strategy) {
     case "exact":
-    case "line-endings":
       return (_, eol) => ({ text: wanted.fresh.replaceAll("\n", eol) })
+    case "line-endings": {
+      const byLines = lineReplacer(strategy, text, wanted)
+      return (span, eol) =>
+        coversLines(text, span) && hasMixedEndings(text.slice(span.start, span.end))
+          ? byLines(span, eol)
+          : { text: wanted.fresh.replaceAll("\n", eol) }
+    }
     case "look-alikes": {
       const byLines = lineReplacer(strategy, text, wanted)
       const byWords = wordReplacer(text, wanted)
@@ -68,15 +74,22 @@ function wordReplacer(text: string, wanted: { old: string; fresh: string }): Rep
 }
 
 function lineReplacer(strategy: Strategy, text: string, wanted: { old: string; fresh: string }): Replace {
-  const unit = indentUnit(splitLines(text))
   const [old, fresh] = [splitLines(wanted.old), splitLines(wanted.fresh)]
+  let unit: { width: number | undefined } | undefined
   const isUsed = (character: string) => text.includes(character)
   return ({ start, end }, eol) => {
     const file = spanLines(text.slice(start, end), old)
     const whole = strategy === "left-out-lines" ? fillGaps({ file, old, fresh }) : { old, fresh }
     if (!whole) return { unclear: "left-out" }
-    return mergeLines({ file, old: whole.old, new: whole.fresh, eol, unit, isUsed })
+    // Found out once, and only where lines are compared at all: the text may be large.
+    unit ??= { width: indentUnit(splitLines(text)) }
+    return mergeLines({ file, old: whole.old, new: whole.fresh, eol, unit: unit.width, isUsed })
   }
+}
+
+/** Then each line that is kept has to keep its own. */
+function hasMixedEndings(span: string): boolean {
+  return new Set(span.match(/\r\n|[\n\r]/g)).size > 1
 }
 
 /** The lines of a span that covers whole lines. An empty last line, which `old` has spaces for, counts too. */

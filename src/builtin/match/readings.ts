@@ -154,8 +154,11 @@ function withoutEntities({ oldString, newString }: Strings): Strings {
 }
 
 function withoutEscapes({ oldString, newString }: Strings, form: EscapeForm): Strings | undefined {
-  // JSON escapes neither: where the old text does not show that they were, a backslash before them is the code's.
+  // JSON escapes neither: where the old text has them bare, a backslash before them is the code's; where it has none
+  // at all, nobody knows.
   const literal = ["'", "`"].filter((sign) => !oldString.includes(`\\${sign}`))
+  const isUnknown = literal.some((sign) => !oldString.includes(sign) && newString.includes(`\\${sign}`))
+  if (isUnknown && (form === "escapes" || form === "escaped-quotes")) return undefined
   const plain = {
     oldString: unescapeText(oldString, form),
     newString: unescapeText(newString, form, literal),
