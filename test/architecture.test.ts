@@ -11,6 +11,7 @@ const ranks: Record<string, number> = {
   event: 2,
   sandbox: 2,
   permission: 3,
+  skill: 4,
   store: 4,
   tool: 4,
   builtin: 5,
@@ -33,6 +34,7 @@ const fences: Record<string, readonly string[]> = {
   "node:sqlite": ["store/"],
   "web-tree-sitter": ["permission/shell/parse.ts"],
   jiti: ["util/load-module.ts"],
+  yaml: ["util/front-matter.ts"],
   commander: ["cli/"],
   "@clack/prompts": ["cli/"],
 }

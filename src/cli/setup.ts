@@ -2,7 +2,13 @@ import { existsSync, realpathSync, statSync } from "node:fs"
 import { homedir } from "node:os"
 import { join, resolve } from "node:path"
 import { type LoadedConfig, loadConfig } from "../config/load.ts"
-import { configDirectories, findWorktree, type Location, projectTrustItems } from "../config/locate.ts"
+import {
+  configDirectories,
+  findWorktree,
+  type Location,
+  projectTrustItems,
+  skillFiles,
+} from "../config/locate.ts"
 import { parseModelName } from "../model/model.ts"
 import type { Layer } from "../permission/policy.ts"
 import { parseRuleFlag } from "../permission/rules.ts"
@@ -80,7 +86,8 @@ export async function openTackle(
     dataDirectory: place.dataDirectory,
     environment: place.environment,
     providers: config.provider ?? {},
-    toolFiles: trustedToolFiles(place),
+    toolFiles: onlyTrusted(place, findToolFiles(configDirectories(place).map(({ path }) => path))),
+    skillFiles: trustedSkillFiles(place),
     override: config.override ?? [],
     disabledTools: Object.entries(config.tools ?? {}).flatMap(([id, on]) => (on ? [] : [id])),
     layers: layersOf(place, flags),
@@ -187,17 +194,22 @@ function patience({ timeout, retry }: LoadedConfig["config"]) {
   }
 }
 
-/** Tool files of the person, and those of the project that are trusted as they are now. */
-function trustedToolFiles(place: Place): string[] {
+/** Skills of the person, and those of the project that are trusted as they are now, in rising precedence. */
+export function trustedSkillFiles(place: Place): string[] {
+  return onlyTrusted(place, skillFiles(place))
+}
+
+/** The files of the person, and those of the project that are trusted as they are now. */
+function onlyTrusted(place: Place, files: readonly string[]): string[] {
   const untrusted = new Set(place.untrusted.map(({ path }) => path))
   const isTrusted = (file: string) =>
     !isInside(file, place.worktree) || !untrusted.has(trustPath(place.worktree, file))
-  return findToolFiles(configDirectories(place).map(({ path }) => path)).filter(isTrusted)
+  return files.filter(isTrusted)
 }
 
 function tellIgnored({ config, untrusted }: Place): void {
-  const tools = untrusted.filter(({ kind }) => kind === "tool").map(({ path }) => path)
-  const ignored = [...config.ignored, ...tools]
+  const files = untrusted.filter(({ kind }) => kind !== "config").map(({ path }) => path)
+  const ignored = [...config.ignored, ...files]
   if (ignored.length === 0) return
   warn(
     `this project is not trusted, so these do not count: ${ignored.join("; ")}. \`tackle trust\` shows and enables them.`,

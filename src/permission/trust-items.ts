@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto"
 import { type Dirent, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs"
-import { basename, join, relative, sep } from "node:path"
+import { basename, dirname, join, relative, sep } from "node:path"
 
 /** One thing a project brings that can change what Tackle does. */
 export interface TrustItem {
-  kind: "config" | "tool"
+  kind: "config" | "tool" | "skill"
   /** Relative to the work tree's root, with `/`. */
   path: string
   /** sha256 in hex. Empty where the content could not be read: such an item is never trusted. */
@@ -15,15 +15,16 @@ export interface TrustItem {
 const maxBytes = 64 * 1024 * 1024
 
 /**
- * Lists what exists of the config files and of the files in the tool folders, sorted by path. Paths absolute, below the
- * work tree.
+ * Lists what exists of the config files, of the files in the tool folders and of the skills (paths of their `SKILL.md`),
+ * sorted by path. Paths absolute, below the work tree.
  *
  * A tool's hash also covers everything in the subdirectories of its folder, from where it may import; only
  * `node_modules` and what lies outside the folder are beyond it, as are the other tools, which have hashes of their own.
+ * A skill's hash covers its whole directory.
  */
 export function collectTrustItems(
   worktree: string,
-  places: { config: readonly string[]; toolFolders: readonly string[] },
+  places: { config: readonly string[]; toolFolders: readonly string[]; skillFiles?: readonly string[] },
 ): TrustItem[] {
   const item = (kind: TrustItem["kind"], path: string, hash: string): TrustItem => ({
     kind,
@@ -38,7 +39,8 @@ export function collectTrustItems(
     const shared = helpers.flatMap((helper) => hashTree(helper, worktree))
     return files.map((path) => item("tool", path, toolHash(path, shared)))
   })
-  return [...config, ...tools].sort((a, b) => (a.path < b.path ? -1 : 1))
+  const skills = (places.skillFiles ?? []).map((path) => item("skill", path, skillHash(path, worktree)))
+  return [...config, ...tools, ...skills].sort((a, b) => (a.path < b.path ? -1 : 1))
 }
 
 /** How a file of the work tree is named in a {@link TrustItem}. */
@@ -48,11 +50,17 @@ export function trustPath(worktree: string, path: string): string {
 
 function toolHash(path: string, shared: readonly string[]): string {
   const own = hashFile(path)
-  if (shared.length === 0 || own === "") return own
-  if (shared.includes("")) return ""
-  return createHash("sha256")
-    .update([own, ...shared].join("\n"))
-    .digest("hex")
+  return shared.length === 0 ? own : hashAll([own, ...shared])
+}
+
+/** Of `SKILL.md` by itself too: it may be a link. */
+function skillHash(path: string, worktree: string): string {
+  return hashAll([hashFile(path), ...hashTree(dirname(path), worktree)])
+}
+
+/** Empty where one of them is. */
+function hashAll(hashes: readonly string[]): string {
+  return hashes.includes("") ? "" : createHash("sha256").update(hashes.join("\n")).digest("hex")
 }
 
 /** A line for each file below, with its path; empty for one without a hash. Links are not followed: their target counts. */

@@ -19,7 +19,7 @@ export async function trustProject(flags: TrustFlags): Promise<void> {
   }
   const items = projectTrustItems(place)
   if (items.length === 0)
-    return printLine(`${worktree} has no config or tools of its own: there is nothing to trust.`)
+    return printLine(`${worktree} has no config, tools or skills of its own: there is nothing to trust.`)
   if (untrusted.length === 0) return printLine(`${worktree} is trusted as it is.`)
 
   printLine(`In ${worktree} this would count from now on, until it changes:`)
@@ -30,7 +30,11 @@ export async function trustProject(flags: TrustFlags): Promise<void> {
 }
 
 function describe(item: TrustItem, untrusted: readonly TrustItem[]): string {
-  const what = { config: "settings, rules, providers", tool: "code that runs as a tool" }[item.kind]
+  const what = {
+    config: "settings, rules, providers",
+    tool: "code that runs as a tool",
+    skill: "instructions for the model",
+  }[item.kind]
   const isNew = untrusted.some(({ kind, path }) => kind === item.kind && path === item.path)
   return `${item.path}  (${what}${isNew ? "" : ", trusted already"})`
 }
