@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs"
 import { rm } from "node:fs/promises"
 import { homedir, tmpdir } from "node:os"
-import { join, resolve } from "node:path"
+import { dirname, join, resolve } from "node:path"
 import { type Agent, type AgentConfig, mergeAgents } from "./agent/agent.ts"
 import { builtinAgents } from "./agent/builtin.ts"
 import { readFeatures } from "./builtin/availability.ts"
@@ -56,6 +56,8 @@ import { createQuestions, type QuestionOutcome, type Questions } from "./session
 import { sanitizeArchive } from "./session/sanitize.ts"
 import { openSession, type SessionHandle, type SessionServices } from "./session/session.ts"
 import { defaultSubagentLimits, type SubagentLimits } from "./session/subagent.ts"
+import { loadSkills } from "./skill/load-skills.ts"
+import type { Skill } from "./skill/skill.ts"
 import { createGrantBook } from "./store/grant-book.ts"
 import type { Store } from "./store/store.ts"
 import type { FileLedger, FileStamp, SandboxCapability } from "./tool/context.ts"
@@ -84,6 +86,11 @@ export interface TackleOptions {
   tools?: readonly Info[]
   /** Files with custom tools. Without `pinned` they are run as they are: name only what is trusted. */
   toolFiles?: readonly (string | ToolFile)[]
+  /**
+   * `SKILL.md` files in rising precedence: name only what is trusted, since models follow them. One that cannot be used
+   * is left out.
+   */
+  skillFiles?: readonly string[]
   /** Ids that a later tool may take from an earlier one. */
   override?: readonly string[]
   /** Ids that are not to be there at all. */
@@ -298,6 +305,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
         ...(options.lsp === undefined ? {} : { config: options.lsp }),
       })
     : undefined
+  const { skills } = await loadSkills(options.skillFiles ?? [])
   const registry = await contain(
     () =>
       openRegistry(options, {
@@ -307,6 +315,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
           record: ({ identity }) => processes.add(identity),
         },
         task: { subagents: subagentsOf },
+        skills: { offered: skillsOf, find: (name) => skills.get(name) },
         features,
         search: search.backend,
       }),
@@ -406,12 +415,20 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       .sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
+  /** Those that the rules let the agent load. */
+  function skillsOf(name: string): Skill[] {
+    const policy = policyOf({ id: "", worktree }, agentNamed(name))
+    return [...skills.values()].filter((skill) => judge(policy, "skill", [skill.name]).action !== "deny")
+  }
+
   /** Tools that cannot work for the agent where the session is. */
   function lackingIn(agent: Agent, session?: Session): Record<string, string> {
     const { depth } = subagentLimits
     const reasons: Record<string, string> = {}
     if (session && lineage.above(session).length >= depth)
       reasons.task = `subagents may go no deeper than ${depth} (subagent.depth)`
+    if (skills.size === 0 || skillsOf(agent.name).length === 0)
+      reasons.skill = "there are no skills for this agent"
     const silent = (options.questions ?? answerers.size > 0) ? undefined : "nobody is there to answer"
     if (silent !== undefined) reasons.question = silent
     if (!features.experimental.has("plan_mode")) return reasons
@@ -479,6 +496,8 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     questions,
     lacking: lackingIn,
     planFile: planFileOf,
+    skillDirectories: (agent) =>
+      skills.size === 0 ? [] : skillsOf(agent.name).map(({ directory }) => directory),
     agent: agentNamed,
     model: modelFor,
     instructions: options.instructions ?? [],
@@ -632,7 +651,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     const offered = await registry.tools(toolScope)
     const call: Call = { callID: newId("prt"), tool, raw: input }
     const turn = newTurn()
-    const scope = scopeOf(policy, [spillDirectory])
+    const scope = scopeOf(policy, [spillDirectory, ...services.skillDirectories(agent)])
     const [outcome] = await runCalls([call], {
       sessionID: session.id,
       messageID: newId("msg"),
@@ -728,9 +747,12 @@ const onlyInSessions: Record<string, string> = Object.fromEntries(
 
 /** The one file that an agent in plan mode may write, without a question. */
 function planRules(file: string | undefined): Ruleset {
-  return file === undefined
-    ? []
-    : [{ permission: "edit", pattern: file, action: "allow", source: { file: "the plan file" } }]
+  if (file === undefined) return []
+  const rule = { action: "allow", source: { file: "the plan file" } } as const
+  return [
+    { ...rule, permission: "edit", pattern: file },
+    { ...rule, permission: "external_directory", pattern: `${dirname(file)}/*` },
+  ]
 }
 
 /** The bound of an agent whose commands need a sandbox, where there is none. */

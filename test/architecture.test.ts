@@ -12,6 +12,7 @@ const ranks: Record<string, number> = {
   sandbox: 2,
   lsp: 3,
   permission: 3,
+  skill: 4,
   store: 4,
   tool: 4,
   builtin: 5,
@@ -35,6 +36,7 @@ const fences: Record<string, readonly string[]> = {
   "web-tree-sitter": ["permission/shell/parse.ts"],
   "vscode-jsonrpc/": ["lsp/connection.ts"],
   jiti: ["util/load-module.ts"],
+  yaml: ["util/front-matter.ts"],
   commander: ["cli/"],
   "@clack/prompts": ["cli/"],
 }

@@ -15,7 +15,8 @@ const parameters = z.object({
       }),
     )
     .min(1)
-    .max(maxCalls, `at most ${maxCalls} calls; make several batches`),
+    .max(maxCalls, `at most ${maxCalls} calls; make several batches`)
+    .describe("The calls, none of which needs the result of another"),
 })
 
 /** Several calls in one. The engine runs and records each like a call of the model's own; none may nest further. */

@@ -15,6 +15,7 @@ import { planEnterTool } from "./plan-enter.ts"
 import { planExitTool } from "./plan-exit.ts"
 import { questionTool } from "./question.ts"
 import { readTool } from "./read.ts"
+import { createSkillTool, type SkillOptions } from "./skill.ts"
 import { createTaskTool, type TaskOptions } from "./task.ts"
 import { todoreadTool, todowriteTool } from "./todo.ts"
 import type { SearchBackend } from "./web/search-backend.ts"
@@ -33,12 +34,13 @@ export interface BuiltinTool {
 export interface BuiltinOptions {
   bash: BashOptions
   task: TaskOptions
+  skills: SkillOptions
   features: Features
   search: SearchBackend
 }
 
 /** Every built-in tool, in the order in which models are offered them. A new one is a line here. */
-export function builtinTools({ bash, task, features, search }: BuiltinOptions): BuiltinTool[] {
+export function builtinTools({ bash, task, skills, features, search }: BuiltinOptions): BuiltinTool[] {
   const tools = [
     readTool,
     globTool,
@@ -51,6 +53,7 @@ export function builtinTools({ bash, task, features, search }: BuiltinOptions): 
     createBashTool(bash),
     jobTool,
     createTaskTool(task),
+    createSkillTool(skills),
     createWebfetchTool(),
     createWebsearchTool(search),
     createCodesearchTool(search),

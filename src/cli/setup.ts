@@ -3,7 +3,13 @@ import { homedir } from "node:os"
 import { join, resolve } from "node:path"
 import { keyVariables, knownSecrets } from "../call/known-secrets.ts"
 import { type LoadedConfig, loadConfig } from "../config/load.ts"
-import { configDirectories, findWorktree, type Location, projectTrustItems } from "../config/locate.ts"
+import {
+  configDirectories,
+  findWorktree,
+  type Location,
+  projectTrustItems,
+  skillFiles,
+} from "../config/locate.ts"
 import { shownName, wholeName } from "../config/shown-name.ts"
 import { parseModelName } from "../model/model.ts"
 import type { Layer } from "../permission/policy.ts"
@@ -15,6 +21,7 @@ import { createTackle, defaultDataDirectory, type Tackle, type TackleOptions } f
 import { createSecretMask } from "../tool/secrets.ts"
 import { errorMessage, systemCode, UsageError } from "../util/errors.ts"
 import { createLog, type Log } from "../util/log.ts"
+import { isInside } from "../util/paths.ts"
 import { readInstructions } from "./instructions.ts"
 import { eventLogger } from "./log-events.ts"
 import { warn } from "./notice.ts"
@@ -96,6 +103,7 @@ export async function openTackle(
     environment: place.environment,
     providers: config.provider ?? {},
     toolFiles: trustedToolFiles(place),
+    skillFiles: trustedSkillFiles(place),
     override: config.override ?? [],
     disabledTools: Object.entries(config.tools ?? {}).flatMap(([id, on]) => (on ? [] : [id])),
     layers: layersOf(place, flags),
@@ -211,8 +219,7 @@ function patience({ timeout, retry }: LoadedConfig["config"]) {
 
 /** Tool files of the person, and those of the project that are trusted, of which only what was trusted may run. */
 function trustedToolFiles(place: Place): ToolFile[] {
-  const untrusted = new Set(place.untrusted.map(({ path }) => path))
-  const trusted = place.items.filter(({ kind, path }) => kind === "tool" && !untrusted.has(path))
+  const trusted = trustedItems(place, "tool")
   const pinned = new Map(trusted.flatMap(({ contents }) => [...contents]))
   const files = new Set(trusted.map(({ file }) => file))
   return configDirectories(place).flatMap(({ path: directory, scope }) => {
@@ -223,9 +230,20 @@ function trustedToolFiles(place: Place): ToolFile[] {
   })
 }
 
+/** Skills of the person, and those of the project that are trusted as they are now, in rising precedence. */
+export function trustedSkillFiles(place: Place): string[] {
+  const trusted = new Set(trustedItems(place, "skill").map(({ file }) => file))
+  return skillFiles(place).filter((file) => !isInside(file, place.worktree) || trusted.has(file))
+}
+
+function trustedItems({ items, untrusted }: Place, wanted: FoundItem["kind"]): FoundItem[] {
+  const changed = new Set(untrusted.map(({ path }) => path))
+  return items.filter(({ kind, path }) => kind === wanted && !changed.has(path))
+}
+
 function tellIgnored({ config, untrusted }: Place): void {
-  const tools = untrusted.filter(({ kind }) => kind === "tool").map(({ path }) => shownName(path))
-  const ignored = [...config.ignored, ...tools]
+  const files = untrusted.filter(({ kind }) => kind !== "config").map(({ path }) => shownName(path))
+  const ignored = [...config.ignored, ...files]
   if (ignored.length === 0) return
   warn(
     `this project is not trusted, so these do not count: ${ignored.join("; ")}. \`tackle trust\` shows and enables them.`,

@@ -1,6 +1,7 @@
 import { existsSync, statSync } from "node:fs"
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { collectTrustItems, type FoundItem } from "../permission/trust-items.ts"
+import { findSkillFiles } from "../skill/find-skills.ts"
 import { isInside } from "../util/paths.ts"
 
 /** Where a run takes place. All paths absolute; `environment` is asked for `XDG_CONFIG_HOME` and `TACKLE_CONFIG`. */
@@ -71,13 +72,22 @@ export function configDirectories(location: Location): { path: string; scope: "u
   ].filter(({ path }) => statSync(path, { throwIfNoEntry: false })?.isDirectory())
 }
 
-/** What a project brings that has to be trusted before it counts: its config and its tools. */
+/**
+ * Every `SKILL.md` there is, in rising precedence: of the person, then of the project from the work tree's root down; in
+ * each of both those of Claude, of `.agents`, of OpenCode, of Tackle.
+ */
+export function skillFiles(location: Location): string[] {
+  return findSkillFiles([...userSkillPlaces(location), ...projectSkillPlaces(location)])
+}
+
+/** What a project brings that has to be trusted before it counts: its config, its tools and its skills. */
 export function projectTrustItems(location: Location): FoundItem[] {
   return collectTrustItems(location.worktree, {
     config: configFiles(location)
       .filter(({ scope }) => scope === "project")
       .map(({ path }) => path),
     toolFolders: projectDirectories(location).flatMap((path) => [join(path, "tool"), join(path, "tools")]),
+    skillFiles: findSkillFiles(projectSkillPlaces(location)),
   })
 }
 
@@ -102,6 +112,26 @@ function projectFiles(location: Location): ConfigFile[] {
 function projectDirectories(location: Location): string[] {
   const levels = projectLevels(location)
   return [".opencode", ".tackle"].flatMap((name) => levels.map((level) => join(level, name)))
+}
+
+const skillFolders = ["skill", "skills"]
+const foreignSkills = [".claude/skills", ".agents/skills"]
+
+function userSkillPlaces(location: Location): string[] {
+  const user = userDirectory(location)
+  const own = ["opencode", "tackle"].flatMap((name) => skillFolders.map((folder) => join(user, name, folder)))
+  return [...foreignSkills.map((folder) => join(location.home, folder)), ...own]
+}
+
+/** Without those that are the person's own, where their home is the work tree. */
+function projectSkillPlaces(location: Location): string[] {
+  const names = [
+    ...foreignSkills,
+    ...[".opencode", ".tackle"].flatMap((name) => skillFolders.map((folder) => join(name, folder))),
+  ]
+  const user = new Set(userSkillPlaces(location))
+  const levels = projectLevels(location)
+  return names.flatMap((name) => levels.map((level) => join(level, name))).filter((place) => !user.has(place))
 }
 
 /** From the work tree's root down to the directory. */

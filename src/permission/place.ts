@@ -63,7 +63,7 @@ export function fileChecks(access: "read" | "edit", path: string, place: Place):
       options: {},
       resolved: real,
     }
-    if (own && access === "read") check.own = true
+    if (own && access === "read" && !protection) check.own = true
     if (!protection) return check
     return {
       ...check,
@@ -72,7 +72,10 @@ export function fileChecks(access: "read" | "edit", path: string, place: Place):
       protection: protection.reason,
     }
   })
-  return [...checks, ...leavingChecks(written, real, place)]
+  // To be read without a question is no leave to be changed.
+  const { worktree, realWorktree } = place
+  const bounds = access === "read" ? place : { worktree, realWorktree, realOwn: [] }
+  return [...checks, ...leavingChecks(written, real, bounds)]
 }
 
 /** `external_directory` for a path that lies outside the worktree, as written or after its links; else nothing. */

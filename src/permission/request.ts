@@ -17,7 +17,7 @@ export interface Scope {
   worktree: string
   /** Read again at each request, so that new grants count. */
   policy(): Policy
-  /** Directories of the session itself: what lies there counts as inside and is read without asking. */
+  /** Directories of the session itself, or meant for it: what lies there is read without asking, as if it lay inside. */
   own: readonly string[]
   /** `PATH` of the commands that run. A program found inside the worktree is not the one its name stands for. */
   searchPath?: string

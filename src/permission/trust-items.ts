@@ -1,11 +1,14 @@
 import { createHash } from "node:crypto"
 import { type Dirent, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs"
-import { basename, join, relative, sep } from "node:path"
+import { basename, dirname, join, relative, sep } from "node:path"
 import { realPath } from "../util/paths.ts"
+
+/** What a project may bring that has to be trusted. */
+export const trustKinds = ["config", "tool", "skill"] as const
 
 /** One thing a project brings that can change what Tackle does. */
 export interface TrustItem {
-  kind: "config" | "tool"
+  kind: (typeof trustKinds)[number]
   /** Relative to the work tree's root, with `/`. */
   path: string
   /** sha256 in hex. Empty where the content could not be read: such an item is never trusted. */
@@ -24,15 +27,15 @@ export interface FoundItem extends TrustItem {
 const maxBytes = 64 * 1024 * 1024
 
 /**
- * Lists what exists of the config files and of the files in the tool folders, sorted by path. Paths absolute, below the
- * work tree.
+ * Lists what exists of the config files, of the files in the tool folders and of the skills (paths of their `SKILL.md`),
+ * sorted by path. Paths absolute, below the work tree.
  *
  * A tool's hash also covers everything in the subdirectories of its folder, from where it may import. The other tools
- * of the folder have hashes of their own; `node_modules` has none.
+ * of the folder have hashes of their own; `node_modules` has none. A skill's hash covers its whole directory.
  */
 export function collectTrustItems(
   worktree: string,
-  places: { config: readonly string[]; toolFolders: readonly string[] },
+  places: { config: readonly string[]; toolFolders: readonly string[]; skillFiles?: readonly string[] },
 ): FoundItem[] {
   const item = (kind: TrustItem["kind"], file: string, hash: string, contents: Contents): FoundItem => ({
     kind,
@@ -51,10 +54,24 @@ export function collectTrustItems(
     return files.map((path) => {
       const own = hashFile(path)
       const lines = shared.map(({ line }) => line)
-      return item("tool", path, toolHash(own, lines), own === "" ? [] : [[realPath(path), own], ...beside])
+      return item("tool", path, hashAll(own, lines), own === "" ? [] : [[realPath(path), own], ...beside])
     })
   })
-  return [...config, ...tools].sort((a, b) => (a.path < b.path ? -1 : 1))
+  const skills = (places.skillFiles ?? []).map((path) => {
+    const tree = hashTree(dirname(path), worktree)
+    const contents = tree.flatMap(({ content }) => (content ? [content] : []))
+    // Of `SKILL.md` by itself too: it may be a link.
+    return item(
+      "skill",
+      path,
+      hashAll(
+        hashFile(path),
+        tree.map(({ line }) => line),
+      ),
+      contents,
+    )
+  })
+  return [...config, ...tools, ...skills].sort((a, b) => (a.path < b.path ? -1 : 1))
 }
 
 /** How a file of the work tree is named in a {@link TrustItem}. */
@@ -62,7 +79,8 @@ export function trustPath(worktree: string, path: string): string {
   return relative(worktree, path).split(sep).join("/")
 }
 
-function toolHash(own: string, shared: readonly string[]): string {
+/** Empty where one of them is. */
+function hashAll(own: string, shared: readonly string[]): string {
   if (shared.length === 0 || own === "") return own
   if (shared.includes("")) return ""
   return createHash("sha256")

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node
 import { dirname } from "node:path"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
-import type { TrustItem } from "./trust-items.ts"
+import { type TrustItem, trustKinds } from "./trust-items.ts"
 
 /** What the person trusted, per real path of a work tree. Nested directories and other work trees inherit nothing. */
 export interface Trust {
@@ -91,8 +91,9 @@ function itemKey({ kind, path }: ItemName): string {
 
 /** Undefined for what a later version may have written. */
 function nameOf(key: string): ItemName | undefined {
-  const [, kind, path] = /^(config|tool):(.+)$/s.exec(key) ?? []
-  return path === undefined ? undefined : { kind: kind === "tool" ? "tool" : "config", path }
+  const [, written, path] = /^(\w+):(.+)$/s.exec(key) ?? []
+  const kind = trustKinds.find((known) => known === written)
+  return kind === undefined || path === undefined ? undefined : { kind, path }
 }
 
 function load(path: string): { directories: Directories; problem?: string } {

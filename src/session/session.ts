@@ -110,6 +110,8 @@ export interface SessionServices {
   lacking(agent: Agent, session: Session): Readonly<Record<string, string>>
   /** Where the session keeps its plan. Undefined where there is no plan mode for it. */
   planFile(session: Session): string | undefined
+  /** Directories of the skills that the agent may load. */
+  skillDirectories(agent: Agent): string[]
   agent(name: string): Agent
   model(session: Session, agent: Agent): Promise<Model>
   instructions: readonly string[]

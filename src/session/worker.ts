@@ -65,7 +65,7 @@ export async function createWorker(
   const question: CallHost["question"] = (asked, tool, stop) =>
     services.questions.ask({ sessionID, ...asked, tool }, stop)
   const spillDirectory = `${services.spillRoot}/${sessionID}`
-  const scope: Scope = { directory, worktree, policy, own: ownDirectories(session, services) }
+  const scope: Scope = { directory, worktree, policy, own: ownDirectories(session, agent, services) }
   if (services.searchPath !== undefined) scope.searchPath = services.searchPath
   const shared: Omit<StepHost, "messageID" | "turn" | "offered"> = {
     sessionID,
@@ -100,10 +100,13 @@ export async function createWorker(
   }
 }
 
-/** What a session reads without a question: its long outputs, those of the sessions above that were handed on, its plan. */
-function ownDirectories(session: Session, services: SessionServices): string[] {
+/**
+ * What a session reads without a question: its long outputs, those of the sessions above that were handed on, its plan,
+ * and what belongs to skills.
+ */
+function ownDirectories(session: Session, agent: Agent, services: SessionServices): string[] {
   const family = [session, ...services.lineage.above(session)]
   const plan = family.map((each) => services.planFile(each)).find((file) => file !== undefined)
   const spills = family.map(({ id }) => `${services.spillRoot}/${id}`)
-  return plan === undefined ? spills : [...spills, dirname(plan)]
+  return [...spills, ...(plan === undefined ? [] : [dirname(plan)]), ...services.skillDirectories(agent)]
 }

@@ -22,7 +22,7 @@ export async function startEngine(
     dataDirectory: project.path(".data"),
     store: createMemoryStore(),
     model: "test/m",
-    providers: { test: { options: { baseURL: server.url, apiKey: "k" }, models: { m: {} } } },
+    providers: { test: { options: { baseURL: server.url, apiKey: "k" }, models: { m: {}, "gpt-5": {} } } },
     ...rest,
   })
   return {

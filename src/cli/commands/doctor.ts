@@ -4,10 +4,11 @@ import type { FileQuery } from "../../builtin/search/search-engine.ts"
 import { planCommand } from "../../permission/shell/plan.ts"
 import { probeSandbox } from "../../sandbox/probe.ts"
 import { openSandbox, type Sandbox } from "../../sandbox/wrap.ts"
+import { loadSkills } from "../../skill/load-skills.ts"
 import { errorMessage } from "../../util/errors.ts"
 import { exitCode } from "../exit.ts"
 import { printJson, printLine } from "../print.ts"
-import { type FormatFlags, openPlace, openTackle, type Place } from "../setup.ts"
+import { type FormatFlags, openPlace, openTackle, type Place, trustedSkillFiles } from "../setup.ts"
 import { placeOfRule, shadowedConfigRules } from "../shadowed-rules.ts"
 
 interface Finding {
@@ -30,6 +31,7 @@ export async function checkHealth(flags: FormatFlags): Promise<void> {
     await check("shell", checkShell),
     await check("shell parser", checkParser),
     await check("tools", () => checkTools(place)),
+    await check("skills", () => checkSkills(place)),
     await check("model", () => checkModel(place)),
   ]
   const sandbox = openSandbox({
@@ -134,6 +136,13 @@ async function checkTools(place: Place): Promise<Outcome> {
   } finally {
     await tackle.close()
   }
+}
+
+async function checkSkills(place: Place): Promise<Outcome> {
+  const { skills, problems } = await loadSkills(trustedSkillFiles(place))
+  if (problems.length > 0)
+    return { status: "warn", detail: problems.map(({ file, message }) => `${file}: ${message}`).join("; ") }
+  return { detail: skills.size === 0 ? "none" : [...skills.keys()].join(", ") }
 }
 
 async function checkSandbox({ mode, state }: Sandbox): Promise<Outcome> {

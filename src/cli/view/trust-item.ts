@@ -1,19 +1,16 @@
 import type { EnabledSetting } from "../../config/enabled-settings.ts"
 import { wholeName } from "../../config/shown-name.ts"
+import type { TrustItem } from "../../permission/trust-items.ts"
 
 /** An item of a project with all that it would enable. */
-export interface ShownItem {
-  kind: "config" | "tool"
-  /** Relative to the work tree. */
-  path: string
-  hash: string
+export interface ShownItem extends TrustItem {
   /** `gone`: trusted once and not there any more. */
   state: "trusted" | "changed" | "new" | "gone"
   /** Of a config file. */
   settings?: EnabledSetting[]
   /** Of a tool: the id it is offered under. Absent where it is not loaded by itself. */
   tool?: string
-  /** Of a tool: all files that it may run, relative to the work tree, with their hashes. */
+  /** Of a tool all files that it may run, of a skill all that it comes with, relative to the work tree, with hashes. */
   files?: Record<string, string>
 }
 
@@ -36,11 +33,14 @@ function details({ kind, path, state, hash, settings = [], tool, files = {} }: S
   if (state === "gone") return []
   if (hash === "") return ["cannot be read whole, so it cannot be trusted"]
   if (kind === "config") return settings.length > 0 ? settings.map(describeSetting) : ["says nothing"]
+  const others = Object.keys(files).filter((file) => file !== path)
+  if (kind === "skill") {
+    return ["instructions that models are given", ...others.map((file) => `comes with ${wholeName(file)}`)]
+  }
   const own =
     tool === undefined
       ? "no tool itself; tools beside it may import it"
       : `code that runs with your rights, as the tool ${wholeName(tool)}`
-  const others = Object.keys(files).filter((file) => file !== path)
   return [own, ...others.map((file) => `may import ${wholeName(file)}`)]
 }
 

@@ -1,0 +1,83 @@
+import { symlinkSync } from "node:fs"
+import { expect, onTestFinished, test } from "vitest"
+import { findSkillFiles } from "../../src/skill/find-skills.ts"
+import { loadSkills } from "../../src/skill/load-skills.ts"
+import { temporaryProject } from "../../src/testing/project.ts"
+
+async function project(files: Record<string, string>) {
+  const made = await temporaryProject(files)
+  onTestFinished(() => made.remove())
+  return made
+}
+
+const skill = (name: string, description = `About ${name}`) =>
+  `---\nname: ${name}\ndescription: ${description}\n---\n\nDo ${name}.\n`
+
+test("skills are found by place and name, in groups too, behind links, and not below one another", async () => {
+  const { path, write } = await project({
+    "one/b/SKILL.md": skill("b"),
+    "one/a/SKILL.md": skill("a"),
+    "one/a/deeper/SKILL.md": skill("deeper"),
+    "one/group/c/SKILL.md": skill("c"),
+    "one/node_modules/d/SKILL.md": skill("d"),
+    "one/SKILL.md": skill("loose"),
+    "one/e/skill.txt": "",
+    "elsewhere/f/SKILL.md": skill("f"),
+  })
+  await write("two", "a file")
+  symlinkSync(path("elsewhere/f"), path("one/linked"))
+  symlinkSync(path("one/round"), path("one/round"))
+  const found = findSkillFiles([path("none"), path("two"), path("two/below"), path("one")])
+  expect(found).toEqual(["one/a", "one/b", "one/group/c", "one/linked"].map((name) => path(name, "SKILL.md")))
+})
+
+test("a skill is read; of two with one name the later counts", async () => {
+  const { path } = await project({
+    "low/x/SKILL.md": skill("x", "low"),
+    "high/x/SKILL.md":
+      "\uFEFF---\r\nname: x\r\ndescription: >\r\n  high\r\n  and wide\r\nallowed-tools: Bash(*)\r\n---\r\nDo it.\r\n",
+    "high/unnamed/SKILL.md": "---\ndescription: No name\n---",
+  })
+  const files = ["low/x", "high/x", "high/unnamed"].map((name) => path(name, "SKILL.md"))
+  const { skills, problems } = await loadSkills(files)
+  expect(problems).toEqual([])
+  expect([...skills.values()]).toEqual([
+    { name: "unnamed", description: "No name", directory: path("high/unnamed"), body: "" },
+    { name: "x", description: "high and wide", directory: path("high/x"), body: "Do it." },
+  ])
+})
+
+test.each([
+  ["no front matter", "Do it.\n", /does not begin with front matter/],
+  ["an end that never comes", "---\nname: x\n", /does not begin with front matter/],
+  ["no description", "---\nname: x\n---\n", /description must be a text/],
+  ["an empty description", '---\nname: x\ndescription: " "\n---\n', /description/],
+  ["a name that is no text", "---\nname: [x]\ndescription: d\n---\n", /name/],
+  ["a name with a wildcard", '---\nname: "*"\ndescription: d\n---\n', /name must be 1 to 64/],
+  ["a name with a path", "---\nname: ../x\ndescription: d\n---\n", /name must be 1 to 64/],
+  ["a list", "---\n- x\n---\n", /no list of fields/],
+  ["what is no YAML", "---\nname: {x\n---\n", /line 1|flow/i],
+  ["aliases without end", `---\na: &a [x, x]\n${bomb(12)}description: *l12\n---\n`, /alias/i],
+  ["half a gigabyte in little", `---\n${"x".repeat(600_000)}\n---\n`, /600\d+ bytes/],
+])("%s is a problem and stops no other", async (_, text, message) => {
+  const { path } = await project({ "bad/SKILL.md": text, "good/SKILL.md": skill("good") })
+  const { skills, problems } = await loadSkills([
+    path("bad/SKILL.md"),
+    path("gone/SKILL.md"),
+    path("good/SKILL.md"),
+  ])
+  expect([...skills.keys()]).toEqual(["good"])
+  expect(problems).toEqual([
+    { file: path("bad/SKILL.md"), message: expect.stringMatching(message) },
+    { file: path("gone/SKILL.md"), message: expect.stringMatching(/ENOENT/) },
+  ])
+})
+
+/** Each line doubles the one before ten times over. */
+function bomb(levels: number): string {
+  const line = (level: number) =>
+    `l${level}: &l${level} [${Array(10)
+      .fill(level === 1 ? "*a" : `*l${level - 1}`)
+      .join(", ")}]\n`
+  return Array.from({ length: levels }, (_, index) => line(index + 1)).join("")
+}
