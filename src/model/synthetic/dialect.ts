@@ -49,6 +49,8 @@ export interface ReadContext {
   start: number
   /** Only white space stands before the opening on its line. */
   atLineStart: boolean
+  /** A call was read before in this answer. */
+  afterCall: boolean
 }
 
 /** What a call begins with, and how it goes on. */

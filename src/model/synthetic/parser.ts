@@ -1,6 +1,6 @@
 import type { CallSink, DialectName, MalformedCall, Opening, ReadCall, SyntheticTool } from "./dialect.ts"
 import { openingsFor } from "./dialects.ts"
-import { type Reading, type Source, sees } from "./source.ts"
+import { createSource, forget, grow, type Reading, type Source, sees } from "./source.ts"
 import { createSurroundings } from "./surroundings.ts"
 
 /** What was found in an answer, in its order. */
@@ -31,13 +31,13 @@ export function createCallParser(options: {
   /** The dialect that the model was told. */
   dialect: DialectName
 }): CallParser {
-  const source: Source = { text: "", position: 0, ended: false, cut: false }
+  const source = createSource()
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
   const output = createOutput()
   const run = scan({ source, tools, openings: openingsFor(options.dialect, options.tools), output })
   return {
     push(text) {
-      source.text += text
+      grow(source, text)
       run.next()
       return output.drain()
     },
@@ -50,6 +50,12 @@ export function createCallParser(options: {
     },
   }
 }
+
+/** So many brackets that never close are no slip of a model's: the rest of such a text is taken as text. */
+const mostUnclosed = 30
+
+/** Text that was read is let go in steps of so many characters. */
+const forgetAfter = 4_096
 
 interface Scan {
   source: Source
@@ -70,22 +76,21 @@ function* scan({ source, tools, openings, output }: Scan): Reading<void> {
     output.text(text)
   }
 
+  let afterCall = false
   for (;;) {
+    if (source.position > forgetAfter) forget(source)
     candidate.lastIndex = source.position
     const found = candidate.exec(source.text)
     say(found?.index ?? source.text.length)
     if (!found) {
       if (source.ended) return
-      // All of it was read: nobody will look back.
-      source.text = ""
-      source.position = 0
+      forget(source)
       yield
       continue
     }
     const start = source.position
-    const opening = surroundings.isQuoted(source.text.charAt(start))
-      ? undefined
-      : yield* findOpening(source, openings, surroundings)
+    const isText = surroundings.isQuoted(source.text.charAt(start)) || source.unclosed > mostUnclosed
+    const opening = isText ? undefined : yield* findOpening(source, openings, surroundings)
     if (opening === undefined) {
       say(start + 1)
       continue
@@ -94,7 +99,7 @@ function* scan({ source, tools, openings, output }: Scan): Reading<void> {
     const sink = isExample ? deafSink : output.sink
     const atLineStart = surroundings.atLineStart()
     source.position += opening.literal.length
-    const outcome = yield* opening.read({ source, sink, tools, start, atLineStart })
+    const outcome = yield* opening.read({ source, sink, tools, start, atLineStart, afterCall })
     if (outcome === "text") {
       source.position = start
       say(start + 1)
@@ -102,7 +107,10 @@ function* scan({ source, tools, openings, output }: Scan): Reading<void> {
       const text = source.text.slice(start, source.position)
       surroundings.passExample(text)
       output.text(text)
-    } else surroundings.afterCall()
+    } else {
+      surroundings.afterCall()
+      afterCall = true
+    }
   }
 }
 

@@ -3,7 +3,7 @@ import { findTool } from "./call-value.ts"
 import type { ReadContext } from "./dialect.ts"
 import { readLooseValue } from "./loose-value.ts"
 import { scanBrackets } from "./scan-brackets.ts"
-import type { Reading } from "./source.ts"
+import { type Reading, slice } from "./source.ts"
 
 /**
  * Reads the arguments of a call whose name is known: a JSON object, whose brace stands next. Tells the sink of one call,
@@ -17,7 +17,7 @@ export function* readArguments(context: ReadContext, name: string, stop?: string
   if (found.ok) sink.start(found.tool)
 
   function tell(upTo: number): void {
-    if (found.ok && upTo > told) sink.delta(source.text.slice(told, upTo))
+    if (found.ok && upTo > told) sink.delta(slice(source, told, upTo))
     told = Math.max(told, upTo)
   }
 

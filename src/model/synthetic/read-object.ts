@@ -2,7 +2,7 @@ import { argumentKeys, callOfValue, findTool, nameKeys } from "./call-value.ts"
 import type { ReadContext } from "./dialect.ts"
 import { readLooseValue } from "./loose-value.ts"
 import { scanBrackets } from "./scan-brackets.ts"
-import { charAt, type Reading, takes, takeWhile } from "./source.ts"
+import { charAt, type Reading, slice, takes, takeWhile } from "./source.ts"
 
 export interface ObjectOptions {
   /** What ends the text that the objects stand in, where there is such a mark. */
@@ -36,6 +36,9 @@ const head = new RegExp(
   "y",
 )
 
+/** Characters within which a usual head ends. */
+const longestHead = 300
+
 /** Reads one object, whose brace stands next. Tells the sink of exactly one call, or of one that is malformed. */
 export function* readObjectCall(
   { source, sink, tools }: ReadContext,
@@ -43,8 +46,8 @@ export function* readObjectCall(
 ): Reading<void> {
   const start = source.position
   let announced: string | undefined
-  /** From here on the sink was not told the input yet. */
-  let told = 0
+  /** From here on the sink was not told the input yet; before the head was found, how far it was looked for. */
+  let told = start
   /** Behind the first value in brackets within the object: after a usual head, the end of the input. */
   let inputEnd: number | undefined
 
@@ -58,14 +61,16 @@ export function* readObjectCall(
 
   function tell(upTo: number): void {
     if (announced === undefined) {
+      if (told > start + longestHead) return
       const found = readHead()
+      told = upTo
       if (!found || found.inputStart >= upTo) return
       announced = found.tool
       told = found.inputStart
       sink.start(announced)
     }
     const end = Math.min(upTo, inputEnd ?? upTo)
-    if (end > told) sink.delta(source.text.slice(told, end))
+    if (end > told) sink.delta(slice(source, told, end))
     told = Math.max(told, end)
   }
 
@@ -96,14 +101,10 @@ export function* readObjectCall(
     return
   }
   const usual = value.ok && value.exact ? readHead() : undefined
-  if (usual !== undefined && inputEnd !== undefined) {
-    tell(source.position)
-    sink.call({ ...result.call, input: source.text.slice(usual.inputStart, inputEnd) })
-    return
-  }
+  const input = usual && inputEnd ? source.text.slice(usual.inputStart, inputEnd) : result.call.input
   if (announced === undefined) {
     sink.start(result.call.tool)
-    sink.delta(result.call.input)
-  }
-  sink.call(result.call)
+    sink.delta(input)
+  } else if (usual) tell(source.position)
+  sink.call({ ...result.call, input })
 }

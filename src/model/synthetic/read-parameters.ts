@@ -3,7 +3,7 @@ import type { JsonSchema } from "../schema.ts"
 import { findTool } from "./call-value.ts"
 import type { ReadContext } from "./dialect.ts"
 import { readLooseValue } from "./loose-value.ts"
-import { type Reading, skipSpace, takes, takeUntil } from "./source.ts"
+import { type Reading, skipSpace, slice, takes, takeUntil } from "./source.ts"
 
 /** How the parameters of a call are written as elements. */
 export interface ParameterForm {
@@ -88,8 +88,8 @@ function* readText(
   let told = source.position
   const tell = (upTo: number) => {
     // A line break before the end's mark is not the value's: one is kept back until more comes.
-    const sure = upTo - (/\r?\n?$/.exec(source.text.slice(Math.max(told, upTo - 2), upTo))?.[0].length ?? 0)
-    if (sure > told) add(inString(source.text.slice(told, sure)))
+    const sure = upTo - (/\r?\n?$/.exec(slice(source, Math.max(told, upTo - 2), upTo))?.[0].length ?? 0)
+    if (sure > told) add(inString(slice(source, told, sure)))
     told = Math.max(told, sure)
   }
   const start = source.position

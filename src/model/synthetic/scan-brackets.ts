@@ -1,4 +1,4 @@
-import { charAt, type Reading, type Source, sees } from "./source.ts"
+import { charAt, type Reading, type Source, sees, slice } from "./source.ts"
 
 /** How the reading of a bracketed value ended. `stopped`: before the literal that ends what it stands in. */
 export type ScanEnd = "closed" | "stopped" | "ended"
@@ -25,12 +25,15 @@ export function* scanBrackets(source: Source, options: ScanOptions = {}): Readin
   let before = ""
   for (;;) {
     if (source.position >= source.text.length) {
-      if (source.ended) return "ended"
+      if (source.ended) {
+        source.unclosed += 1
+        return "ended"
+      }
       options.onProgress?.(source.position)
       yield
       continue
     }
-    const character = source.text.charAt(source.position)
+    const character = slice(source, source.position, source.position + 1)
     if (quote !== undefined) {
       if (escaped || character === "\\") {
         escaped = !escaped

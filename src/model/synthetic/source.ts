@@ -10,6 +10,42 @@ export interface Source {
   ended: boolean
   /** It ended because the answer reached its limit: what stands open was not meant to end there. */
   cut: boolean
+  /** The end of the text: the last piece and a little before it. Looked into instead of the text by `slice`. */
+  recent: string
+  /** Where `recent` begins in the text. */
+  recentAt: number
+  /** How many brackets were followed to the end of the text and not closed. Each such search may go over all of it. */
+  unclosed: number
+}
+
+/** Longer than any mark that is looked for, in characters. */
+const overlap = 64
+
+/** A source without text. */
+export function createSource(): Source {
+  return { text: "", position: 0, ended: false, cut: false, recent: "", recentAt: 0, unclosed: 0 }
+}
+
+/** Puts the piece at the end. */
+export function grow(source: Source, piece: string): void {
+  source.text += piece
+  source.recent = source.recent.slice(-overlap) + piece
+  source.recentAt = source.text.length - source.recent.length
+}
+
+/** Lets go of what was read. */
+export function forget(source: Source): void {
+  source.text = source.text.slice(source.position)
+  source.recentAt -= source.position
+  source.position = 0
+}
+
+/**
+ * `text.slice(from, to)`. A text that grew by pieces is copied whole when any of it is looked at; of a long call in small
+ * pieces mostly the last piece matters, so this looks there first.
+ */
+export function slice({ text, recent, recentAt }: Source, from: number, to = text.length): string {
+  return from >= recentAt ? recent.slice(from - recentAt, Math.max(0, to - recentAt)) : text.slice(from, to)
 }
 
 /** A step of reading that may have to wait for more text. */
@@ -21,14 +57,14 @@ export function* charAt(source: Source, offset = 0): Reading<string> {
     if (source.ended) return ""
     yield
   }
-  return source.text.charAt(source.position + offset)
+  return slice(source, source.position + offset, source.position + offset + 1)
 }
 
 /** True where the literal comes next. Waits only as long as it still may. */
 export function* sees(source: Source, literal: string): Reading<boolean> {
   for (;;) {
-    if (source.text.startsWith(literal, source.position)) return true
-    const there = source.text.slice(source.position, source.position + literal.length)
+    const there = slice(source, source.position, source.position + literal.length)
+    if (there === literal) return true
     if (source.ended || !literal.startsWith(there)) return false
     yield
   }
@@ -79,14 +115,15 @@ export function* takeUntil(
   onProgress?: (upTo: number) => void,
 ): Reading<string | undefined> {
   for (let searched = source.position; ; ) {
-    const found = source.text.indexOf(literal, searched)
+    const unsearched = slice(source, searched)
+    const found = unsearched.indexOf(literal)
     if (found >= 0) {
-      const before = source.text.slice(source.position, found)
-      source.position = found + literal.length
+      const before = source.text.slice(source.position, searched + found)
+      source.position = searched + found + literal.length
       return before
     }
     if (source.ended) return undefined
-    searched = Math.max(searched, beginningOf(literal, source.text))
+    searched += beginningOf(literal, unsearched)
     onProgress?.(searched)
     yield
   }

@@ -134,4 +134,10 @@ describe("what comes when", () => {
     events.push(...parser.end())
     expect(events.at(-1)).toMatchObject({ type: "call", tool: "write", input })
   })
+
+  test("so does a text full of beginnings that lead nowhere", () => {
+    const text = '{"name": "read", "parameters": {\n'.repeat(10_000)
+    const parser = parserOf("llama")
+    expect(summary([...parser.push(text), ...parser.end()])).toEqual({ says: text, calls: [], malformed: 0 })
+  })
 })

@@ -1,28 +1,37 @@
 import { argumentKeys, isPlainCall, nameKeys } from "../call-value.ts"
 import type { Opening, ReadContext } from "../dialect.ts"
 import { readLooseValue } from "../loose-value.ts"
-import { readObjectCall } from "../read-object.ts"
+import { readObjectCall, readObjectCalls } from "../read-object.ts"
 import { endsLine } from "../read-python.ts"
 import { scanBrackets } from "../scan-brackets.ts"
 import { charAt, type Reading, takeWhile } from "../source.ts"
 
 /** A call as JSON without anything around it: only for an offered tool, and alone on its lines. */
-export const bareObject: Opening = {
-  literal: "{",
-  explicit: false,
-  *read(context) {
-    const { source, tools } = context
-    source.position = context.start
-    if (!(yield* startsLikeCall(context))) return "text"
-    const end = yield* scanBrackets(source)
-    const value = readLooseValue(source.text.slice(context.start, source.position))
-    const isCall = value.ok && isPlainCall(value.value, tools)
-    if (end !== "closed" ? !isCall || source.cut : !isCall || !(yield* endsLine(context))) return "text"
-    source.position = context.start
-    yield* readObjectCall(context)
-    yield* takeWhile(source, /[ \t;]*/y)
-    return "calls"
-  },
+export const bareObject: Opening = bare("{")
+
+/** Several in a list. */
+export const bareList: Opening = bare("[")
+
+function bare(literal: string): Opening {
+  return {
+    literal,
+    explicit: false,
+    *read(context) {
+      const { source, tools } = context
+      source.position = context.start
+      if (!(yield* startsLikeCall(context))) return "text"
+      const end = yield* scanBrackets(source)
+      const value = readLooseValue(source.text.slice(context.start, source.position))
+      const values = value.ok ? [value.value].flat() : []
+      const isCall = values.length > 0 && values.every((call) => isPlainCall(call, tools))
+      if (!isCall || (end === "closed" ? !(yield* endsLine(context)) : source.cut)) return "text"
+      const lineEnd = source.position
+      source.position = context.start
+      yield* literal === "[" ? readObjectCalls(context) : readObjectCall(context)
+      source.position = lineEnd
+      return "calls"
+    },
+  }
 }
 
 const firstKeys: ReadonlySet<string> = new Set([...nameKeys, ...argumentKeys, "type", "id"])

@@ -3,6 +3,7 @@ import { readObjectCalls } from "../read-object.ts"
 import { type ParameterForm, readParameters } from "../read-parameters.ts"
 import { readPython } from "../read-python.ts"
 import { charAt, type Reading, sees, skipSpace, takeAll, takes, takeUntil, takeWhile } from "../source.ts"
+import { bareObject } from "./bare-object.ts"
 import { readFunctionTag } from "./function-tag.ts"
 
 /** The tags around a call, of Hermes and Qwen first, and how other families write them. */
@@ -17,7 +18,7 @@ const tags: readonly [string, string][] = [
 /** Calls as JSON in `<tool_call>`, as Hermes, Qwen and many that learned from them write. */
 export const hermes: Dialect = {
   name: "hermes",
-  openings: tags.map(([literal, closing]) => tagOpening(literal, closing)),
+  openings: [...tags.map(([literal, closing]) => tagOpening(literal, closing)), bareObject],
   instructions: "Write each call as JSON between tags, on lines of its own:",
   write: (tool, input) => `<tool_call>\n${JSON.stringify({ name: tool, arguments: input })}\n</tool_call>`,
 }

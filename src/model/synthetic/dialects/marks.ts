@@ -41,8 +41,24 @@ const noise = [
 
 const longestHeader = 200
 
+/**
+ * A result that the model made up: with all that follows, which rests on it, it is left out. Only the call before it
+ * counts.
+ */
+const inventedResult: Opening = {
+  literal: "<tool_response",
+  explicit: true,
+  *read({ source, afterCall }) {
+    if (!afterCall) return "text"
+    while (!source.ended) yield
+    source.position = source.text.length
+    return "calls"
+  },
+}
+
 /** Marks that models write by habit, whatever they were told. No model is told to. */
 export const habitualMarks: readonly Opening[] = [
+  inventedResult,
   ...markedCalls.map(openingOf),
   ...noise.map(
     (literal): Opening => ({

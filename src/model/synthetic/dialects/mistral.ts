@@ -2,6 +2,7 @@ import type { Dialect, Opening, ReadContext } from "../dialect.ts"
 import { readArguments } from "../read-arguments.ts"
 import { readObjectCalls } from "../read-object.ts"
 import { charAt, type Reading, sees, skipSpace, takes, takeWhile } from "../source.ts"
+import { bareList } from "./bare-object.ts"
 
 /** Mistral's mark: a list of objects follows, or a name with its arguments. */
 const toolCalls: Opening = {
@@ -35,7 +36,7 @@ function* readName({ source }: ReadContext): Reading<string | undefined> {
 /** Calls of Mistral's models. */
 export const mistral: Dialect = {
   name: "mistral",
-  openings: [toolCalls],
+  openings: [toolCalls, bareList],
   instructions:
     "Write all calls as one JSON list after the mark [TOOL_CALLS], as the last thing in the answer:",
   write: (tool, input) => `[TOOL_CALLS]${JSON.stringify([{ name: tool, arguments: input }])}`,
