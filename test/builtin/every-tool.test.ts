@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { builtinTools } from "../../src/builtin/index.ts"
 import { type JsonSchema, toJsonSchema } from "../../src/model/schema.ts"
@@ -37,6 +37,19 @@ const samples: Record<string, Record<string, unknown>> = {
   batch: { calls: [{ tool: "read", parameters: { filePath: "big.txt" } }] },
   invalid: { tool: "x", error: "y" },
 }
+
+/** Calls of those tools that take a path, which is that of a file. */
+const pathSamples: Record<string, (path: string) => Record<string, unknown>> = {
+  read: (path) => ({ filePath: path }),
+  glob: (path) => ({ pattern: "*", path: dirname(path) }),
+  grep: (path) => ({ pattern: "old", path }),
+  list: (path) => ({ path: dirname(path) }),
+  edit: (path) => ({ filePath: `${path}.new`, oldString: "", newString: "new" }),
+  write: (path) => ({ filePath: `${path}.new`, content: "x" }),
+  apply_patch: (path) => ({ patchText: `*** Begin Patch\n*** Add File: ${path}.new\n+x\n*** End Patch` }),
+  bash: (path) => ({ command: "true", workdir: dirname(path) }),
+}
+const unicodeName = "größe 文件 👍 'q' $x;y/ñ.txt"
 
 /** These ask the person themselves, or touch nothing of their own that a rule could be about. */
 const withoutLeave = ["job", "question", "plan_enter", "plan_exit", "batch", "invalid"]
@@ -103,6 +116,8 @@ describe.each(tools)("$id", ({ id, definition }) => {
     expect(text).not.toBe("")
     expect(definition.description.startsWith(text)).toBe(true)
     expect(definition.access).toBeDefined()
+    // When to leave it alone, or what to take in its place.
+    if (id !== "invalid") expect(text).toMatch(/\bnot\b|\bnothing\b|\bnever\b/i)
   })
 
   test("has an object of plain keywords as its schema, with a description of every parameter", () => {
@@ -136,6 +151,49 @@ describe.each(tools)("$id", ({ id, definition }) => {
     expect(changed).toEqual([])
   })
 
+  test.skipIf(withoutLeave.includes(id))(
+    "ends as aborted and changes nothing when it is stopped while it works",
+    async () => {
+      const { state, changed } = await callInSession(id, onlySmall, "abort")
+      expect(state).toMatchObject({ status: "error", metadata: { kind: "aborted" } })
+      expect(changed).toEqual([])
+    },
+  )
+
+  test.skipIf(!(id in pathSamples))(
+    "asks for a place outside of the project, and does nothing there unasked",
+    async () => {
+      await using cleanup = new AsyncDisposableStack()
+    const outside = await temporaryProject({ "file.txt": "old\n" })
+    cleanup.defer(() => outside.remove())
+      const before = snapshot(outside.directory)
+      const { state, asked } = await callInSession(
+        id,
+        { "*": "allow", external_directory: "ask" },
+        "reject",
+        {
+          input: pathSamples[id]?.(outside.path("file.txt")) ?? {},
+        },
+      )
+      expect(asked).toEqual(["external_directory"])
+      expect(state).toMatchObject({ status: "error", metadata: { kind: "refused" } })
+      expect(snapshot(outside.directory)).toEqual(before)
+    },
+  )
+
+  test.skipIf(!(id in pathSamples))(
+    "takes a name of any script, of blanks and of signs, as it is",
+    async () => {
+      const { state } = await callInSession(id, { "*": "allow" }, "once", {
+        input: pathSamples[id]?.(unicodeName) ?? {},
+      })
+      expect(state).toMatchObject({ status: "completed" })
+      const { output } = state.status === "completed" ? state : { output: "" }
+      // These tell what stands in the file and not its name.
+      if (!["bash"].includes(id)) expect(output.normalize()).toContain(unicodeName.split("/")[0])
+    },
+  )
+
   test("changes nothing where it is not allowed", async () => {
     const { state, changed, asked } = await callInSession(id, onlySmall, "reject")
     expect(changed).toEqual([])
@@ -160,8 +218,8 @@ const onlySmall: PermissionConfig = { "*": "ask", read: { "*": "ask", "small.txt
 const mode = { plan_mode: true, batch_tool: true, lsp_tool: true }
 
 /** Everything switched on, in a project with more in it than any output shows. The model reads a file, then makes the call. */
-function start(id: string, permission: PermissionConfig) {
-  const input = JSON.parse(JSON.stringify(samples[id]).replaceAll("<server>", address))
+function start(id: string, permission: PermissionConfig, given?: Record<string, unknown>) {
+  const input = given ?? JSON.parse(JSON.stringify(samples[id]).replaceAll("<server>", address))
   const steps = [
     { name: "read", arguments: { filePath: "small.txt" } },
     { name: id, arguments: input },
@@ -186,20 +244,27 @@ function start(id: string, permission: PermissionConfig) {
 const projectFiles = {
   "small.txt": "old\n",
   "big.txt": "one line of many\n".repeat(100_000),
+  [unicodeName]: "old\n",
   "big.ts": Array.from({ length: 3_000 }, (_, index) => `export const name${index} = ${index}`).join("\n"),
   ...Object.fromEntries(
     Array.from({ length: 400 }, (_, index) => [`${"d".repeat(150)}/${index}${"n".repeat(150)}`, "line\n"]),
   ),
 }
 
-/** One call of a session whose requests are all answered alike, and whose questions are dismissed. */
-async function callInSession(id: string, permission: PermissionConfig, reply: "once" | "reject") {
-  await using engine = await start(id, permission)
+/** One call of a session whose requests are all answered alike, or end the run, and whose questions are dismissed. */
+async function callInSession(
+  id: string,
+  permission: PermissionConfig,
+  reply: "once" | "reject" | "abort",
+  { input }: { input?: Record<string, unknown> } = {},
+) {
+  await using engine = await start(id, permission, input)
   const { tackle, project } = engine
   const asked: string[] = []
   tackle.on("permission.asked", (request) => {
     asked.push(request.permission)
-    request.reply(reply)
+    if (reply === "abort") void session.abort()
+    else request.reply(reply)
   })
   tackle.on("question.asked", (request) => void request.reject())
   const before = snapshot(project.directory)
