@@ -40,7 +40,10 @@ export async function commandFileChecks(
   // What a wrapper runs is in the plan as a command of its own, with these same words.
   const wraps =
     name !== "find" && innerCommands(name, words).some(({ kind }) => kind === "argv" || kind === "shell")
-  const considered = wraps ? [] : withoutScript(name, withoutTexts(name, fileOperands(name, words)))
+  const operands = fileOperands(name, words)
+  // Where all options are known the script is not among them any more.
+  const texts = operands === words ? withoutScript(name, withoutTexts(name, words)) : operands
+  const considered = wraps ? [] : texts
   const checks = await wordsChecks(considered, { name, directories, place })
   return [...somewhere, ...checks, ...scriptChecks(name, words, directories, place)]
 }
