@@ -130,6 +130,8 @@ const programs: ReadonlyMap<string, ReadOnlyProgram> = new Map<string, ReadOnlyP
         "-D -c -d -f: -i -s: -u -w: -z --check-chars= --count --ignore-case --repeated --skip-chars= --skip-fields= --unique --zero-terminated",
       operands: "files",
       maxOperands: 1,
+      // Where options end at the first operand, an option behind it is the file that is written.
+      stopsAtOperand: true,
     },
   ],
   [
