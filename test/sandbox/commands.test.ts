@@ -111,7 +111,8 @@ await describeSandboxed("a command of the model", () => {
   })
 
   test("reads no secret that no rule names, whatever program it takes", async () => {
-    const read = `${process.execPath} -e 'console.log(require("fs").readFileSync(".env", "utf8"))'`
+    // The name is put together, or the rules would ask for it before the sandbox has to hold.
+    const read = `${process.execPath} -e 'console.log(require("fs").readFileSync(".e" + "nv", "utf8"))'`
     expect((await bash(await open(), read)).text).not.toContain("hidden")
     const named = await open({ permission: { "*": "allow", read: { "*": "allow", ".env": "allow" } } })
     expect((await bash(named, read)).text).toContain("KEY=hidden")
