@@ -60,14 +60,15 @@ export function fileChecks(access: "read" | "edit", path: string, place: Place):
       permission: access,
       pattern: forms[0] ?? shown,
       forms,
-      options: {},
+      // Where names have no case, a file that is denied has others.
+      options: { denyForms: forms.map((form) => form.toLowerCase()).filter((form) => !forms.includes(form)) },
       resolved: real,
     }
     if (own && access === "read" && !protection) check.own = true
     if (!protection) return check
     return {
       ...check,
-      options: { counts: (rule) => namesProtected(rule.pattern, protection) },
+      options: { ...check.options, counts: (rule) => namesProtected(rule.pattern, protection) },
       reason: protection.reason,
       protection: protection.reason,
     }

@@ -29,7 +29,7 @@ export function protectionOf(path: string, access: "read" | "edit"): Protection 
     const directory = directories.find((entry) => joined.includes(`/${entry}/`))
     const file = files.find((entry) => wildcardMatch(name, entry))
     if (directory !== undefined) return { reason, marker: directory }
-    if (file !== undefined) return { reason, marker: file.replace(/\*.*$/, "") }
+    if (file !== undefined) return { reason, marker: file.replace(/^\*/, "").replace(/\*.*$/, "") }
   }
   return undefined
 }
@@ -57,16 +57,44 @@ const protectedNames: readonly {
 }[] = [
   {
     reason: "git runs or trusts what stands there",
-    directories: [".git"],
-    files: [".gitmodules", ".gitconfig"],
+    directories: [".git", ".hg", ".jj", ".config/git"],
+    files: [".gitmodules", ".gitconfig", ".gitattributes"],
   },
   {
     reason: "it configures Tackle or another agent",
-    directories: [".tackle", ".opencode", ".claude", ".agents", ".cursor", ".codex", ".gemini"],
-    files: ["tackle.json", "tackle.jsonc", "tackle.toml", "opencode.json", "opencode.jsonc", ".mcp.json"],
+    directories: [
+      ".tackle",
+      ".opencode",
+      ".claude",
+      ".agents",
+      ".cursor",
+      ".codex",
+      ".gemini",
+      ".windsurf",
+      ".roo",
+      ".continue",
+      ".kiro",
+      ".junie",
+      ".amazonq",
+      ".qwen",
+      ".crush",
+    ],
+    files: [
+      "tackle.json",
+      "tackle.jsonc",
+      "tackle.toml",
+      "opencode.json",
+      "opencode.jsonc",
+      ".mcp.json",
+      "crush.json",
+      ".crush.json",
+      ".roomodes",
+      ".aider.conf.yml",
+    ],
   },
   {
     reason: "it instructs agents",
+    directories: [".clinerules", ".github/instructions", ".github/prompts"],
     files: [
       "agents.md",
       "claude.md",
@@ -75,21 +103,40 @@ const protectedNames: readonly {
       ".cursorrules",
       ".windsurfrules",
       "copilot-instructions.md",
+      "agent.md",
+      "agents.override.md",
+      "qwen.md",
+      "warp.md",
+      ".clinerules",
+      ".goosehints",
+      ".rules",
     ],
   },
   {
     reason: "an editor or a hook runs what stands there",
-    directories: [".vscode", ".idea", ".zed", ".devcontainer", ".husky"],
-    files: [".envrc", ".pre-commit-config.yaml", "lefthook.y*"],
+    directories: [".vscode", ".idea", ".zed", ".devcontainer", ".husky", ".fleet"],
+    files: [
+      ".envrc",
+      ".pre-commit-config.yaml",
+      "lefthook.y*",
+      ".devcontainer.json",
+      "*.code-workspace",
+      ".replit",
+      ".lintstagedrc*",
+      ".mise.toml",
+      "mise.toml",
+    ],
   },
   {
     reason: "it configures a package manager",
-    directories: [".cargo", ".bundle"],
+    directories: [".cargo", ".bundle", ".yarn/releases", ".yarn/plugins"],
     files: [
       ".npmrc",
       ".yarnrc*",
       ".pnp.*",
       ".pnpmfile.*",
+      "pnpmfile.js",
+      ".bazelrc",
       "bunfig.toml",
       "pip.conf",
       "pip.ini",
@@ -117,6 +164,16 @@ const protectedNames: readonly {
       ".cshrc",
       ".tcshrc",
       ".curlrc",
+      ".gdbinit",
+      ".lldbinit",
+      ".vimrc",
+      ".exrc",
+      ".nvimrc",
+      ".tmux.conf",
+      ".dir-locals.el",
+      ".emacs",
+      "pyvenv.cfg",
+      "*.pth",
       ".wgetrc",
       "conftest.py",
       "build.rs",

@@ -164,8 +164,8 @@ describe.each(tools)("$id", ({ id, definition }) => {
     "asks for a place outside of the project, and does nothing there unasked",
     async () => {
       await using cleanup = new AsyncDisposableStack()
-    const outside = await temporaryProject({ "file.txt": "old\n" })
-    cleanup.defer(() => outside.remove())
+      const outside = await temporaryProject({ "file.txt": "old\n" })
+      cleanup.defer(() => outside.remove())
       const before = snapshot(outside.directory)
       const { state, asked } = await callInSession(
         id,

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs"
 import { isAbsolute, join } from "node:path"
 import type { Place } from "../place.ts"
 import { fileChecks, fromRoot } from "../place.ts"
@@ -13,6 +14,7 @@ import { maxCommandLength, type PlannedCommand, planCommand, type ShellPlan } fr
 import { type Proof, proveReadOnly } from "./read-only.ts"
 import { filesNeedingLeave } from "./recursive-read.ts"
 import { rememberedPattern } from "./suggest.ts"
+import { possibleBelow, sweepChecks } from "./sweeps.ts"
 import { literalWord } from "./words.ts"
 
 /** The checks that a command text comes to. `commands` pairs those of type `bash` with the command they are about. */
@@ -60,13 +62,16 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     commands.push({ command, check })
     files.push(...(await commandFileChecks(command, directories, place)))
     const proof = proofs.get(command)
+    if (!proof) files.push(...(await sweepChecks(command, directories, place, policy)))
     if (!proof || (proof.git && !(wholeProved && (await isPlainRepository(directories))))) continue
     if (proof.showsTracked && (await tracksFilesNeedingLeave(directories, place, policy))) {
       check.reason = "it may show files that the repository tracks and that need leave to be read"
       continue
     }
-    const found = proof.recursive
-      ? await recursiveReads({ proof, hidden: proof.recursive.hidden, directories, place, policy })
+    const whole =
+      proof.recursive ?? (proof.showsTracked && proof.files.length > 0 ? { hidden: true } : undefined)
+    const found = whole
+      ? await recursiveReads({ proof, hidden: whole.hidden, directories, place, policy })
       : []
     if (!found) continue
     files.push(...found)
@@ -158,6 +163,7 @@ async function recursiveReads(search: {
   const roots = words.flatMap((word) => placesOf(expandWord(word, place.home), word, directories) ?? [])
   const checks: Check[] = []
   for (const root of roots) {
+    if (!existsSync(root)) checks.push(...possibleBelow(root, place, policy))
     const found = await filesNeedingLeave(root, { hidden, needsLeave })
     if (!found) return undefined
     checks.push(...found.flatMap((path) => fileChecks("read", path, place)))

@@ -110,10 +110,15 @@ const reserved = new Set([
 /** Each word has to pass: `set -e` is common and harmless, `printf -v` and `test -v` evaluate a name. */
 const conditional: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ["set", (text) => /^(?:[-+][euxfo]+|pipefail|errexit|nounset)$/.test(text)],
-  ["printf", (text) => !text.startsWith("-v")],
-  ["test", (text) => text !== "-v" && text !== "-R"],
-  ["[", (text) => text !== "-v" && text !== "-R"],
+  ["printf", (text) => !text.startsWith("-v") && !/%[^%\sa-z]*n/.test(text) && !evaluatesSubscript(text)],
+  ["test", (text) => text !== "-v" && text !== "-R" && !evaluatesSubscript(text)],
+  ["[", (text) => text !== "-v" && text !== "-R" && !evaluatesSubscript(text)],
 ])
+
+/** A number may be an element of an array for a shell, and the subscript of that is expanded. */
+function evaluatesSubscript(text: string): boolean {
+  return /\[.*[$`]/s.test(text)
+}
 
 const harmlessVariables = new Set([
   "LANG",

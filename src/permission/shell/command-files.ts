@@ -6,8 +6,9 @@ import type { Check } from "../request.ts"
 import { type CommandPlace, coversAll, expandWord } from "./command-forms.ts"
 import { globFiles } from "./glob-files.ts"
 import type { PlannedCommand, PlannedFile } from "./plan.ts"
+import { risksOf } from "./programs.ts"
 import { fileOperands, isReader, takesText } from "./read-only.ts"
-import type { Word } from "./words.ts"
+import { literalWord, type Word } from "./words.ts"
 import { innerCommands } from "./wrappers.ts"
 
 /** Devices that hold nothing and lead nowhere. */
@@ -35,12 +36,40 @@ export async function commandFileChecks(
   const [program, ...words] = command.argv
   const name = basename(program?.text ?? "")
   if (!program || takesText(name)) return []
-  const somewhere = directories ? [] : [unknownPlace(command)]
+  const somewhere = directories ? [] : [unknownPlace(command), unknownRead(command.pattern)]
   // What a wrapper runs is in the plan as a command of its own, with these same words.
-  const wraps = name !== "find" && innerCommands(name, words).some((inner) => inner.kind !== "uncertain")
-  const considered = wraps ? [] : withoutScript(name, withoutTexts(name, fileOperands(name, words)))
-  return [...somewhere, ...(await wordsChecks(considered, { name, directories, place }))]
+  const wraps =
+    name !== "find" && innerCommands(name, words).some(({ kind }) => kind === "argv" || kind === "shell")
+  const operands = fileOperands(name, words)
+  // Where all options are known the script is not among them any more.
+  const texts = operands === words ? withoutScript(name, withoutTexts(name, words)) : operands
+  const considered = wraps ? [] : texts
+  const checks = await wordsChecks(considered, { name, directories, place })
+  return [...somewhere, ...checks, ...scriptChecks(name, words, directories, place)]
 }
+
+/** Reads of the files whose names stand in the text of a program: as far as one can see, for that text may make names. */
+function scriptChecks(
+  name: string,
+  words: readonly Word[],
+  directories: readonly string[] | undefined,
+  place: CommandPlace,
+): Check[] {
+  if (risksOf(name, words).length === 0) return []
+  const texts = words.filter(({ text }) => /[\s()'"{}]/.test(text) || /^\d*[rR]/.test(text))
+  const names = texts.flatMap(
+    ({ text }) => text.replaceAll(/(?<=^|[;{\s])\d*[rRwW](?=\S*\/)/g, " ").match(/[\w.~/-]+/g) ?? [],
+  )
+  const mentioned = names.filter((each) => looksLikePath(each) || protectionOf(each, "read") !== undefined)
+  return [...new Set(mentioned)]
+    .slice(0, maxMentioned)
+    .filter(isPossibleName)
+    .flatMap((each) => placesOf(each, literalWord(each), directories) ?? [])
+    .flatMap((path) => fileChecks("read", path, place).filter((check) => check.permission === "read"))
+}
+
+/** So many names in the text of a program are looked at. */
+const maxMentioned = 50
 
 /** What the shell itself opens, and what a loop goes through. */
 export async function plannedFileChecks(
@@ -68,7 +97,8 @@ async function wordsChecks(words: readonly Word[], context: WordContext): Promis
   const checks: Check[] = []
   for (const word of words) {
     if (word.contained) continue
-    if (word.dynamic) checks.push(unknownFile("external_directory", word), ...knownByName(word))
+    if (word.dynamic)
+      checks.push(unknownFile("external_directory", word), unknownRead(word.text), ...knownByName(word))
     else
       for (const text of candidates(word, context.place.home))
         checks.push(...(await textChecks(text, word, context)))
@@ -81,7 +111,7 @@ async function textChecks(text: string, word: Word, context: WordContext): Promi
   if (/^[A-Za-z][\w+.-]*:\/\//.test(text) || harmlessDevice.test(text)) return []
   // Where the command runs is not known: that asks once for all of its words.
   const start = word.glob ? globDirectory(text) : text
-  const paths = start === undefined ? undefined : placesOf(start, word, directories)
+  const paths = start === undefined ? undefined : placesOf(start, literalWord(start), directories)
   if (start !== undefined && !paths) return []
   if (!paths) return [unknownFile("external_directory", word)]
   if (!word.glob) return paths.flatMap((path) => pathChecks(path, text, name, place))
@@ -128,8 +158,8 @@ function possibleFile(text: string, word: Word, directory: string, place: Comman
 }
 
 /** The word itself and the parts of it that an option may take as a path. */
-function candidates(word: Word, home: string): string[] {
-  const text = expandWord(word, home)
+export function candidates(word: Word, home: string): string[] {
+  const text = word.base === "directory" ? `.${word.tail ?? ""}` : expandWord(word, home)
   if (text === "" || text === "-" || text === "--") return []
   const found = text.startsWith("-") ? [] : [text]
   const equals = text.indexOf("=")
@@ -139,12 +169,25 @@ function candidates(word: Word, home: string): string[] {
     if (looksLikePath(attached)) found.push(attached)
     if (attached.includes("/")) found.push(text.slice(text.indexOf("/")))
   }
-  const colon = text.indexOf(":")
-  if (text.startsWith("file://")) found.push(text.slice("file://".length))
-  else if (colon !== -1 && !text.includes("://")) found.push(text.slice(colon + 1))
+  const address = /^file:(?:\/\/[^/]*)?(\/.*)$/is.exec(text)?.[1]
+  if (address !== undefined) found.push(address)
+  // `name=@file`, `from:to`, `type=bind,src=place`: whatever stands between such marks may be a path.
+  else if (!text.includes("://") && /[:@,=]/.test(text)) {
+    const parts = text.split(/[=:,@]+/)
+    found.push(
+      ...parts.slice(text.startsWith("-") ? 1 : 0),
+      ...parts.slice(1).map((_, at) => tailAfter(text, at)),
+    )
+  }
   return found
     .filter((part) => part !== "" && isPossibleName(part))
     .map((part) => (part === "~" || part.startsWith("~/") ? `${home}${part.slice(1)}` : part))
+}
+
+/** What follows the mark of this number, marks and all: file names may hold them too. */
+function tailAfter(text: string, number: number): string {
+  const mark = [...text.matchAll(/[=:,@]+/g)][number]
+  return mark ? text.slice(mark.index + mark[0].length) : ""
 }
 
 /** The system refuses longer names, so a long text is none. */
@@ -166,10 +209,14 @@ export function placesOf(
   word: Word,
   directories: readonly string[] | undefined,
 ): string[] | undefined {
-  const own = word.base === "directory" ? `.${word.tail ?? ""}` : text
+  const own = word.base === "directory" ? `.${word.tail ?? ""}` : text.replace(ownDirectory, "./")
   if (isAbsolute(own)) return [own]
   return directories?.map((directory) => `${directory}/${own}`)
 }
+
+/** Where a process stands, by the name that the system gives it: for the command that is not where the engine stands. */
+const ownDirectory =
+  /^\/+(?:\.\/+)*proc\/+(?:\.\/+)*(?:thread-)?self\/+(?:\.\/+)*(?:task\/+\d+\/+)?cwd(?:\/+|$)/
 
 function looksLikePath(text: string): boolean {
   return text.includes("/") || text.startsWith(".")
@@ -201,6 +248,17 @@ function knownByName(word: Word): Check[] {
   ]
 }
 
+/** It may be any file: a rule that denies reading one makes it ask. */
+function unknownRead(pattern: string): Check {
+  return {
+    permission: "read",
+    pattern,
+    forms: [pattern],
+    options: { span: "*", spanRefusals: ["deny"] },
+    reason: "which file it is will be known only when the command runs",
+  }
+}
+
 function unknownPlace(command: PlannedCommand): Check {
   return {
     permission: "external_directory",
@@ -221,7 +279,9 @@ function withoutTexts(name: string, words: readonly Word[]): readonly Word[] {
 function withoutScript(name: string, words: readonly Word[]): readonly Word[] {
   if (!scripted.has(name)) return words
   const given = words.some((word) => /^-(?:-expression|-source|-file|[A-Za-z]*[ef])/.test(word.text))
-  const script = given ? undefined : words.find((word) => !word.text.startsWith("-"))
+  const isScript = ({ text }: Word, index: number) =>
+    !text.startsWith("-") && !/^-[vF]$/.test(words[index - 1]?.text ?? "")
+  const script = given ? undefined : words.find(isScript)
   return words.filter(
     (word, index) =>
       word !== script && !/^-(?:-expression|-source|[A-Za-z]*e)$/.test(words[index - 1]?.text ?? ""),

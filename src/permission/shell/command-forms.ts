@@ -5,6 +5,7 @@ import { isInside } from "../../util/paths.ts"
 import { wildcardCovers } from "../../util/wildcard.ts"
 import type { Place } from "../place.ts"
 import type { JudgeOptions } from "../policy.ts"
+import { crudeForms } from "./crude-forms.ts"
 import type { PlannedCommand } from "./plan.ts"
 import { namesRisk, risksOf } from "./programs.ts"
 import type { Word } from "./words.ts"
@@ -43,7 +44,10 @@ export function commandForms(command: PlannedCommand, place: CommandPlace): Comm
     // On some file systems the case of a program's name makes no difference.
     denyForms: [...command.denyForms, ...spell(name), ...spell(name.toLowerCase())],
   }
+  const others = otherSpellings(name, words)
   const risks = risksOf(name, words)
+  const within = risks.length > 0 ? words.flatMap((word) => commandsWithin(word.text)) : []
+  options.denyForms = [...(options.denyForms ?? []), ...others, ...within]
   const unknown = argv.some((word) => word.dynamic || word.glob)
   if (opaque !== undefined) {
     options.counts = coversAll
@@ -67,6 +71,35 @@ export function coversAll(rule: Rule): boolean {
 /** The word with a leading home directory written out. */
 export function expandWord(word: Word, home: string): string {
   return word.base === "home" ? `${home}${word.tail ?? ""}` : word.text
+}
+
+/**
+ * The same command as a deny may name it: without the options in front of its subcommand, whose values cannot be told
+ * from it, and by the name that the program is also known by.
+ */
+function otherSpellings(name: string, words: readonly Word[]): string[] {
+  const plain = name.replace(/^=/, "").replace(/\.exe$/i, "")
+  const texts = words.map((word) => word.text)
+  const spellings = plain === name ? [] : [[plain, ...texts].join(" ")]
+  const subcommand = /^git-(.+)$/.exec(plain)?.[1]
+  if (subcommand !== undefined) spellings.push(["git", subcommand, ...texts].join(" "))
+  for (let at = 0; at < texts.length && at < maxLeadingOptions; at++) {
+    if (!texts[at]?.startsWith("-")) break
+    const next = texts[at + 1]
+    spellings.push([plain, ...texts.slice(at + 1)].join(" "))
+    if (next === undefined || next.startsWith("-")) continue
+    spellings.push([plain, ...texts.slice(at + 2)].join(" "))
+    at += 1
+  }
+  return spellings
+}
+
+/** More options do not stand in front of a subcommand. */
+const maxLeadingOptions = 24
+
+/** What a word that holds a program's text, or names what to run, may hold of commands. */
+function commandsWithin(text: string): string[] {
+  return /[\s=!:'"+,]/.test(text) ? crudeForms(text.replaceAll(/[=!:"'+,[\]]/g, "\n")) : []
 }
 
 function isGenuine(path: string): boolean {

@@ -1,24 +1,11 @@
 import { mayBeOption } from "./options.ts"
+import { takesText } from "./read-only.ts"
+import { riskyBuilders } from "./risky-builders.ts"
+import { riskyGit } from "./risky-git.ts"
+import { riskyInterpreters } from "./risky-interpreters.ts"
+import type { RiskyProgram } from "./risky-program.ts"
+import { riskyTools } from "./risky-tools.ts"
 import type { Word } from "./words.ts"
-
-/** What is risky about a program whose wildcard rule would otherwise cover all of its options. */
-interface RiskyProgram {
-  /** Options that run a program or write a named file, the names of one joined by `|`. */
-  options?: string
-  /** Options that take a value, so that it is not taken for an option, an operand or a subcommand. */
-  valued?: string
-  /** Options with one dash are words, as with `find`. */
-  singleDash?: boolean
-  /** The first word is a bundle of short options even without a dash, as with `tar`. */
-  leadingBundle?: boolean
-  /** Operands of the kind that is a program of its own: plain ones pass, all others are risky. */
-  script?: { plain: RegExp; options?: readonly string[] }
-  /** Every operand has to look like this. */
-  operand?: RegExp
-  /** Subcommands that are risky as a whole, and what is risky about single ones. */
-  riskySubcommands?: string
-  subcommands?: Readonly<Record<string, RiskyProgram>>
-}
 
 /**
  * The groups of names of which a rule has to contain one each before it allows the command: for every option that runs
@@ -26,7 +13,13 @@ interface RiskyProgram {
  */
 export function risksOf(name: string, words: readonly Word[]): string[][] {
   const program = programs.get(name)
-  return program ? risksIn(program, words) : []
+  if (program) return risksIn(program, words)
+  return takesText(name)
+    ? []
+    : risksIn(
+        unlisted,
+        words.filter((word) => !word.dynamic && !word.glob),
+      )
 }
 
 /** True if the rule's pattern names one of the group, as a word of its own. */
@@ -35,115 +28,18 @@ export function namesRisk(pattern: string, group: readonly string[]): boolean {
   return group.some((name) => words.includes(name) || (name.includes(" ") && pattern.includes(name)))
 }
 
-/** A script that only prints parts of its input: no function calls, pipes, redirections or strings made of commands. */
-const plainAwk = /^(?!.*(?:system|getline|close|@|\\\n))[^|>`]*$/s
-
-const addresses = String.raw`(?:(?:\d+|\$|/[^/\\\n]*/)(?:,(?:\+?\d+|\$|/[^/\\\n]*/))?)?`
-
-/** One `s` command without the flags `e` and `w`, or `p`, `d`, `q`, `=`: with addresses in front. */
-const plainSed = new RegExp(
-  String.raw`^${addresses}(?:[pdq=]|s([/|#,:!@%])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpiI\d]*)$`,
-)
-
-const awk: RiskyProgram = {
+/** By these names many programs take a program to run or a file to write; a program without an entry may be one of them. */
+const unlisted: RiskyProgram = {
   options:
-    "-f|--file -i|--include -l|--load -E|--exec -o|--pretty-print -p|--profile -d|--dump-variables -D|--debug",
-  valued: "-F -v",
-  script: { plain: plainAwk, options: ["-e", "--source"] },
+    "--output --output-file --outfile --out-file --outputFile --outFile --log-file --logfile --exec --exec-batch --execute --eval --pager --editor --rsh --compress-program --use-compress-program --require --import --preload --loader --shell --script-shell --pre --pre-command --post-command",
+  whole: true,
 }
 
-const transfer = "-u|--upload-pack --exec --receive-pack"
-
-const programs: ReadonlyMap<string, RiskyProgram> = new Map<string, RiskyProgram>([
-  [
-    "rg",
-    { options: "--pre --hostname-bin -z|--search-zip", valued: "-e -f -g -t -T -A -B -C -m -M -d -r -E -j" },
-  ],
-  ["sort", { options: "-o|--output --compress-program", valued: "-k -t -S -T" }],
-  ["find", { options: "-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls", singleDash: true }],
-  ["fd", { options: "-x|--exec -X|--exec-batch", valued: "-e -t -d -E -c -j -S -o" }],
-  ["fdfind", { options: "-x|--exec -X|--exec-batch", valued: "-e -t -d -E -c -j -S -o" }],
-  [
-    "sed",
-    {
-      options: "-i|--in-place -f|--file -I",
-      valued: "-e -l",
-      script: { plain: plainSed, options: ["-e", "--expression"] },
-    },
-  ],
-  [
-    "tar",
-    {
-      options:
-        "--checkpoint-action --to-command -I|--use-compress-program --rsh-command --rmt-command -F|--info-script|--new-volume-script --index-file --volno-file",
-      valued: "-f -C -T -X -b -g -H -L -N -V -K",
-      leadingBundle: true,
-    },
-  ],
-  ["awk", awk],
-  ["gawk", awk],
-  ["mawk", awk],
-  ["nawk", awk],
-  ["date", { options: "-s|--set", valued: "-d -f -r", operand: /^\+/ }],
-  ["hostname", { options: "-F|--file -b|--boot", operand: /^$/ }],
-  ["uniq", { options: "", valued: "-f -s -w" }],
-  [
-    "curl",
-    {
-      options:
-        "-o|--output -O|--remote-name -K|--config -D|--dump-header -c|--cookie-jar --trace --trace-ascii --stderr --output-dir --engine",
-    },
-  ],
-  [
-    "wget",
-    {
-      options:
-        "-O|--output-document -o|--output-file -a|--append-output -P|--directory-prefix -e|--execute --use-askpass --config --save-cookies",
-    },
-  ],
-  ["rsync", { options: "-e|--rsh --rsync-path --log-file --write-batch" }],
-  ["ssh", { options: "-o -F -E" }],
-  ["scp", { options: "-o -F -S -D" }],
-  [
-    "less",
-    {
-      options: "-o|-O|--log-file|--LOG-FILE -k|--lesskey-file|--lesskey-src|--lesskey-content -T|--tag-file",
-      valued: "-b -h -j -p -P -t -x -y -z",
-      // `+` begins a command of its own, which may be one for a shell.
-      operand: /^(?!\+)/,
-    },
-  ],
-  ["man", { options: "-P|--pager -H|--html -C|--config-file", valued: "-M -s -S -e -L -m -p -r -R" }],
-  ["zip", { options: "-T|--test -TT|--unzip-command" }],
-  ["split", { options: "--filter" }],
-  ["docker", { options: "-H|--host -c|--context --config" }],
-  [
-    "git",
-    {
-      options:
-        "-c --config-env --exec-path --git-dir -p|--paginate --output --ext-diff --textconv --open-files-in-pager",
-      valued: "-C -c --git-dir --work-tree --namespace --super-prefix",
-      riskySubcommands:
-        "config difftool mergetool filter-branch bisect submodule daemon send-email instaweb credential hook maintenance p4 svn cvsserver remote-ext fast-import",
-      subcommands: {
-        clone: { options: `-c|--config --template ${transfer}`, valued: "-b -o -j" },
-        fetch: { options: "--upload-pack" },
-        pull: { options: "--upload-pack" },
-        push: { options: "--exec --receive-pack", valued: "-o" },
-        "ls-remote": { options: "--upload-pack --exec" },
-        apply: { options: "--unsafe-paths" },
-        archive: { options: "-o|--output --exec --remote" },
-        rebase: { options: "-x|--exec", valued: "-s -X -C" },
-        grep: { options: "-O|--open-files-in-pager", valued: "-e -f -A -B -C -m" },
-        init: { options: "--template" },
-        bundle: { options: "--output" },
-        "format-patch": { options: "-o|--output-directory" },
-        commit: { options: "", valued: "-m -F -C -c -t" },
-        tag: { options: "", valued: "-m -F -u" },
-      },
-    },
-  ],
-])
+const programs: ReadonlyMap<string, RiskyProgram> = new Map(
+  [...riskyTools, ...riskyInterpreters, ...riskyBuilders, ["git", riskyGit] as const].flatMap(
+    ([names, program]) => names.split(" ").map((name) => [name, program] as const),
+  ),
+)
 
 function risksIn(program: RiskyProgram, words: readonly Word[]): string[][] {
   const risks: string[][] = []
@@ -169,6 +65,7 @@ function risksIn(program: RiskyProgram, words: readonly Word[]): string[][] {
     if (!bundle && (!word.text.startsWith("-") || word.text === "-")) {
       const subcommand = program.subcommands && operands.length === 0
       operands.push(word)
+      if (program.stopsAtOperand) break
       if (!subcommand) continue
       const rest = words.slice(index + 1)
       const own =
@@ -181,10 +78,12 @@ function risksIn(program: RiskyProgram, words: readonly Word[]): string[][] {
         .map((group) => group.filter((option) => option.startsWith("--")).join("|"))
         .filter(Boolean)
       const options = [...general, own?.options ?? ""].join(" ")
-      return [...risks, ...risksIn({ ...own, options }, rest)]
+      const { operand } = program
+      return [...risks, ...risksIn({ ...(operand ? { operand } : {}), ...own, options }, rest)]
     }
     const text = bundle ? `-${word.text}` : word.text
-    const found = riskyNames(text, groups, valued, program.singleDash === true)
+    if (program.stopsAfter !== undefined && text.startsWith(program.stopsAfter)) break
+    const found = riskyNames(text, groups, valued, program)
     if (found) risks.push([...found, word.text])
     if (program.script?.options?.some((option) => carriesScript(text, option))) {
       const value = scriptIn(text, words[index + 1])
@@ -201,7 +100,10 @@ function risksIn(program: RiskyProgram, words: readonly Word[]): string[][] {
   if (program.script && script && (script.dynamic || !program.script.plain.test(script.text)))
     risks.push([script.text])
   const { operand } = program
-  if (operand) for (const word of operands) if (!operand.test(word.text)) risks.push([word.text])
+  for (const [index, word] of operands.entries()) {
+    if (operand && !operand.test(word.text)) risks.push([word.text])
+    if (index >= (program.maxOperands ?? Number.POSITIVE_INFINITY)) risks.push([word.text])
+  }
   return risks
 }
 
@@ -210,20 +112,38 @@ function riskyNames(
   text: string,
   groups: readonly string[][],
   valued: ReadonlySet<string>,
-  singleDash: boolean,
+  { singleDash, whole, harmless }: RiskyProgram,
 ): string[] | undefined {
-  const name = text.split("=", 1)[0] ?? text
-  if (singleDash) return groups.find((group) => group.includes(name))
-  if (text.startsWith("--")) {
-    return groups.find((group) => group.some((option) => option.startsWith("--") && option.startsWith(name)))
+  const name = (text.split("=", 1)[0] ?? text).replaceAll("_", "-")
+  if (harmless?.split(" ").includes(name)) return undefined
+  const exact = groups.find((group) => group.some((option) => isNamed(text, name, option)))
+  if (singleDash) {
+    const single = text.replace(/^--/, "-")
+    return (
+      exact ?? groups.find((group) => group.some((option) => isNamed(single, singleName(single), option)))
+    )
   }
-  if (groups.some((group) => group.includes(name))) return groups.find((group) => group.includes(name))
+  if (exact) return exact
+  if (text.startsWith("--")) {
+    const abbreviates = (option: string) => option.startsWith("--") && option.startsWith(name)
+    return whole ? undefined : groups.find((group) => group.some(abbreviates))
+  }
   for (const letter of text.slice(1)) {
     const found = groups.find((group) => group.includes(`-${letter}`))
     if (found) return found
     if (valued.has(`-${letter}`)) return undefined
   }
   return undefined
+}
+
+/** An option that ends in a star has its value attached. */
+function isNamed(text: string, name: string, option: string): boolean {
+  return option.endsWith("*") ? text.startsWith(option.slice(0, -1)) : name === option
+}
+
+/** `-name=value`, or `-name:value` as some have it. */
+function singleName(text: string): string {
+  return text.split(/[=:]/, 1)[0] ?? text
 }
 
 /** True where the last letter of a bundle takes its value from the next word. */

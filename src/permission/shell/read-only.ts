@@ -1,5 +1,8 @@
-import { type OptionSpec, type ScannedArguments, scanArguments } from "./options.ts"
+import { type ScannedArguments, scanArguments } from "./options.ts"
 import type { PlannedCommand, ShellPlan } from "./plan.ts"
+import { readOnlyGit } from "./read-only-git.ts"
+import type { ReadOnlyProgram } from "./read-only-program.ts"
+import { readOnlyTools } from "./read-only-tools.ts"
 import type { Word } from "./words.ts"
 
 /** What a command that is proved to only read gives to read. */
@@ -37,12 +40,13 @@ export function needsHardenedGit(plan: ShellPlan): boolean {
 
 /** True for programs whose file operands are only ever read, whatever their options: {@link risksOf} knows those that write. */
 export function isReader(name: string): boolean {
-  return programs.has(name)
+  const program = programs.get(name)
+  return program !== undefined && !program.mayWrite
 }
 
 /** True for programs whose operands are no files. */
 export function takesText(name: string): boolean {
-  return name === "printf" || programs.get(name)?.operands === "text"
+  return isReader(name) && programs.get(name)?.operands === "text"
 }
 
 /**
@@ -52,28 +56,16 @@ export function takesText(name: string): boolean {
 export function fileOperands(name: string, words: readonly Word[]): readonly Word[] {
   const program = programs.get(name)
   const scan = program && scanArguments(words, program)
-  if (!scan || scan.unknown) return words
+  if (!scan || scan.unknown || program.mayWrite) return words
   return program.operands === "pattern, then files" && !givesPattern(scan)
     ? scan.operands.slice(1)
     : scan.operands
 }
 
-interface Program extends OptionSpec {
-  operands: "files" | "text" | "pattern, then files"
-  maxOperands?: number
-  /** Every operand has to look like this. */
-  operand?: RegExp
-  /** Reads whole directories: always, or with one of these options. */
-  recursive?: "always" | readonly string[]
-  /** Options with which it also reads files whose names start with a dot. Default: it always does. */
-  hidden?: readonly string[]
-  /** Words that are no files, such as the brackets of `find`. */
-  neutral?: readonly string[]
-}
+const text = (options: string): ReadOnlyProgram => ({ options, operands: "text" })
 
-const text = (options: string): Program => ({ options, operands: "text" })
-
-const programs: ReadonlyMap<string, Program> = new Map<string, Program>([
+const programs: ReadonlyMap<string, ReadOnlyProgram> = new Map<string, ReadOnlyProgram>([
+  ...readOnlyTools,
   ["true", text("")],
   ["pwd", text("-L -P")],
   ["whoami", { ...text(""), maxOperands: 0 }],
@@ -138,6 +130,8 @@ const programs: ReadonlyMap<string, Program> = new Map<string, Program>([
         "-D -c -d -f: -i -s: -u -w: -z --check-chars= --count --ignore-case --repeated --skip-chars= --skip-fields= --unique --zero-terminated",
       operands: "files",
       maxOperands: 1,
+      // Where options end at the first operand, an option behind it is the file that is written.
+      stopsAtOperand: true,
     },
   ],
   [
@@ -201,7 +195,7 @@ const programs: ReadonlyMap<string, Program> = new Map<string, Program>([
   ],
 ])
 
-function prove(program: Program | undefined, words: readonly Word[]): Proof | undefined {
+function prove(program: ReadOnlyProgram | undefined, words: readonly Word[]): Proof | undefined {
   if (!program) return undefined
   const scan = scanArguments(words, program)
   // `echo` prints what it does not know as an option.
@@ -209,8 +203,10 @@ function prove(program: Program | undefined, words: readonly Word[]): Proof | un
     return program.operands === "text" && program === programs.get("echo")
       ? { files: [], git: false }
       : undefined
-  const { maxOperands = Number.POSITIVE_INFINITY, operand, neutral = [] } = program
+  const { maxOperands = Number.POSITIVE_INFINITY, operand, first, requires, neutral = [] } = program
   if (scan.operands.length > maxOperands) return undefined
+  if (first && !(scan.operands[0] && first.test(scan.operands[0].text))) return undefined
+  if (requires && !scan.options.some(({ name }) => requires.includes(name))) return undefined
   if (operand && !scan.operands.every((word) => operand.test(word.text))) return undefined
   if (program.operands === "text") return { files: [], git: false }
 
@@ -232,7 +228,8 @@ const gitDiffOptions =
 const gitLogOptions = `${gitDiffOptions} -E -F -L: -c -g -i -m -n: -t --abbrev-commit --after= --all --all-match --ancestry-path --author= --author-date-order --before= --boundary --branches? --cc --cherry-mark --cherry-pick --children --committer= --date-order --date= --decorate? --decorate-refs= --extended-regexp --first-parent --fixed-strings --follow --format= --full-history --graph --grep= --invert-grep --left-right --max-count= --merges --min-parents= --max-parents= --no-abbrev-commit --no-decorate --no-expand-tabs --no-merges --no-notes --not --oneline --parents --perl-regexp --pretty? --regexp-ignore-case --relative-date --remotes? --reverse --right-only --left-only --since= --skip= --source --tags? --topo-order --until= --walk-reflogs`
 
 /** Subcommands that only read, with the options that keep it so. `branch` names no branch: that would make one. */
-const gitSubcommands: ReadonlyMap<string, Program> = new Map<string, Program>([
+const gitSubcommands: ReadonlyMap<string, ReadOnlyProgram> = new Map<string, ReadOnlyProgram>([
+  ...readOnlyGit,
   [
     "status",
     {
@@ -264,7 +261,10 @@ const gitSubcommands: ReadonlyMap<string, Program> = new Map<string, Program>([
 ])
 
 function proveGit(words: readonly Word[]): Proof | undefined {
-  const global = scanArguments(words, { options: "-P --no-pager --no-optional-locks", stopsAtOperand: true })
+  const global = scanArguments(words, {
+    options: "-P --no-pager --no-optional-locks",
+    stopsAtOperand: true,
+  })
   const [subcommand, ...rest] = global.operands
   if (global.unknown || !subcommand) return undefined
   const program = gitSubcommands.get(subcommand.text)
@@ -282,6 +282,7 @@ function proveGit(words: readonly Word[]): Proof | undefined {
 function showsContents(subcommand: string, options: readonly string[]): boolean {
   if (subcommand === "status") return options.some((name) => /^(?:-v|--verbose)/.test(name))
   if (options.some((name) => patchOptions.has(name))) return true
+  if (subcommand === "blame" || subcommand === "cat-file") return true
   return (subcommand === "diff" || subcommand === "show") && !options.some((name) => summaryOptions.has(name))
 }
 

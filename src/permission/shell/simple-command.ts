@@ -1,5 +1,6 @@
 import { basename } from "node:path"
 import { builtinReason, evaluatedText, isHarmlessVariable, isReservedWord, mayMove } from "./builtins.ts"
+import { crudeForms } from "./crude-forms.ts"
 import { type Directories, enter } from "./directories.ts"
 import type { ShellNode } from "./parse.ts"
 import type { PlannedCommand } from "./plan.ts"
@@ -104,10 +105,11 @@ interface Found {
 }
 
 function addCommand(walk: Walk, command: Found): Exit {
-  const { argv, source, at, assigns, reason, depth } = command
+  const { argv, source, assigns, reason, depth } = command
   const [program, ...words] = argv
-  if (!program) return exitAt(at)
+  if (!program) return exitAt(command.at)
   const name = basename(program.text)
+  const at = name === "git" || name === "make" ? startOf(command.at, words) : command.at
   const planned: PlannedCommand = {
     argv,
     source,
@@ -134,13 +136,24 @@ function addCommand(walk: Walk, command: Found): Exit {
       const exit = addCommand(walk, { ...innerCommand(inner, at), source, depth: depth + 1 })
       moved ||= !inner.moved && exit.success !== at
     } else if (inner.kind === "shell") walk.found.texts.push({ text: inner.text, directories: at })
+    else if (inner.kind === "among") planned.denyForms.push(...possibleCommands(inner.words))
     else {
       planned.opaque ??= inner.kind === "uncertain" ? inner.reason : "it is wrapped too deeply"
-      planned.denyForms.push(...tails(words))
+      planned.denyForms.push(...possibleCommands(words))
     }
   }
-  if (name === "cd" || name === "chdir") return { success: enter(at, words), failure: at }
-  return exitAt(moved ? undefined : at)
+  if (name === "cd" || name === "chdir")
+    return { success: assigns ? undefined : enter(at, words), failure: at }
+  return exitAt(moved ? undefined : command.at)
+}
+
+/** Where a program starts that is told to go elsewhere first: `git -C here -C there`. */
+function startOf(at: Directories, words: readonly Word[]): Directories {
+  const index = words.findIndex(({ text }) => text.startsWith("-C"))
+  const word = words[index]
+  const target = word?.text === "-C" ? words[index + 1] : word && { ...word, text: word.text.slice(2) }
+  if (!target || words.slice(0, index).some(({ text }) => !text.startsWith("-"))) return at
+  return startOf(enter(at, [target]), words.slice(index + 2))
 }
 
 function innerCommand(
@@ -183,6 +196,11 @@ function testWords(node: ShellNode): ShellNode[] | undefined {
     words.push(...inner)
   }
   return words
+}
+
+/** Every command that may begin at one of the words or stand within one. */
+function possibleCommands(words: readonly Word[]): string[] {
+  return [...tails(words), ...words.flatMap(({ text }) => (/[\s;&|]/.test(text) ? crudeForms(text) : []))]
 }
 
 /** Every tail of the words: one of them is the command that an unknown wrapper runs. */

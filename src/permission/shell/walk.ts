@@ -43,6 +43,11 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
         return readSimpleCommand(walk, node, [], at)
       case "redirected_statement":
         return redirected(node, at)
+      // `$(<file)` is a redirection and nothing else.
+      case "file_redirect":
+        readRedirection(walk, node, at)
+        walk.fault("a redirection stands alone")
+        return exitAt(at)
       case "list":
         return list(node, at)
       case "pipeline":

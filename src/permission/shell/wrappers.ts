@@ -1,18 +1,20 @@
 import { type OptionSpec, scanArguments } from "./options.ts"
+import { ranWords, uncertainWrappers } from "./runners.ts"
 import { literalWord, unknownWord, type Word } from "./words.ts"
 
 /**
- * What a program runs in its turn: another command, a text for a shell, or something that cannot be told from the
- * words. `moved`: the inner command may start in another directory.
+ * What a program runs in its turn: another command, a text for a shell, something that cannot be told from the words,
+ * or a command that begins somewhere among them. `moved`: the inner command may start in another directory.
  */
 export type Inner =
   | { kind: "argv"; argv: Word[]; moved: boolean; assignments: Word[] }
   | { kind: "shell"; text: string }
   | { kind: "uncertain"; reason: string }
+  | { kind: "among"; words: readonly Word[] }
 
 /** The commands that a command runs, by its words alone. None for ordinary programs. */
 export function innerCommands(name: string, words: readonly Word[]): Inner[] {
-  if (uncertain.has(name)) return [uncertainty(`what ${name} runs cannot be told from its words`)]
+  if (uncertainWrappers.has(name)) return [uncertainty(`what ${name} runs cannot be told from its words`)]
   if (shells.has(name)) return fromShell(name, words)
   if (name === "find") return fromFind(words)
   if (name === "fd" || name === "fdfind") return fromFd(words)
@@ -21,7 +23,10 @@ export function innerCommands(name: string, words: readonly Word[]): Inner[] {
     return [uncertainty("env takes its words from a text"), { kind: "shell", text: split }]
   }
   const wrapper = wrappers.get(name.startsWith("ld-") || name === "ld.so" ? "ld.so" : name)
-  if (!wrapper) return []
+  if (!wrapper) {
+    const among = ranWords(name, words)
+    return among ? [{ kind: "among", words: among }] : []
+  }
   return fromWrapper(name, words, wrapper)
 }
 
@@ -32,6 +37,8 @@ interface Wrapper extends OptionSpec {
   assigns?: boolean
   /** The inner command gets further words that are not known. */
   appends?: boolean
+  /** Options with a placeholder for what is not known: wherever it stands in the inner command. */
+  replaces?: readonly string[]
   /** With one of these it only looks something up. */
   looksUp?: readonly string[]
   /** Options after which the inner command starts elsewhere. */
@@ -88,44 +95,9 @@ const wrappers: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
       options:
         "-0 -r -t -p -x -n: -L: -P: -d: -I: -s: -E: -i? -e? -l? --null --no-run-if-empty --verbose --max-args= --max-procs= --max-lines? --delimiter= --replace?",
       appends: true,
+      replaces: ["-I", "-i", "--replace"],
     },
   ],
-])
-
-/** Programs that run others in ways that this table does not model. */
-const uncertain = new Set([
-  "su",
-  "runuser",
-  "watch",
-  "script",
-  "parallel",
-  "unshare",
-  "nsenter",
-  "chroot",
-  "strace",
-  "ltrace",
-  "gdb",
-  "flock",
-  "setpriv",
-  "firejail",
-  "bwrap",
-  "proot",
-  "fakeroot",
-  "entr",
-  "systemd-run",
-  "rlwrap",
-  "unbuffer",
-  "expect",
-  "pkexec",
-  "at",
-  "batch",
-  "repeat",
-  "start-stop-daemon",
-  "daemonize",
-  "dbus-run-session",
-  "xvfb-run",
-  "screen",
-  "tmux",
 ])
 
 const shells = new Set(["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish"])
@@ -147,7 +119,13 @@ function fromWrapper(name: string, words: readonly Word[], wrapper: Wrapper): In
   }
   if (rest.length === 0) return wrapper.appends ? [argv([literalWord("echo"), unknownWord("…")])] : []
   const moved = options.some((option) => wrapper.moves?.includes(option.name))
-  return [{ ...argv(wrapper.appends ? [...rest, unknownWord("…")] : rest), moved, assignments }]
+  const placeholders = options
+    .filter((option) => wrapper.replaces?.includes(option.name))
+    .map(({ value }) => value?.text ?? "{}")
+  const filled = rest.map((word) =>
+    placeholders.some((name) => word.text.includes(name)) ? { ...word, span: "*", dynamic: true } : word,
+  )
+  return [{ ...argv(wrapper.appends ? [...filled, unknownWord("…")] : filled), moved, assignments }]
 }
 
 /** The text of `env -S`, in any spelling, with the words behind it. `env` splits it by rules of its own, close to a shell's. */

@@ -1,0 +1,117 @@
+import { statSync } from "node:fs"
+import { basename, normalize } from "node:path"
+import type { Rule } from "../../schema/permission.ts"
+import { fileChecks, fromRoot, type Place } from "../place.ts"
+import { judge, type Policy } from "../policy.ts"
+import { protectionOf } from "../protected.ts"
+import type { Check } from "../request.ts"
+import { concerns } from "../rules.ts"
+import { candidates, placesOf } from "./command-files.ts"
+import type { CommandPlace } from "./command-forms.ts"
+import type { PlannedCommand } from "./plan.ts"
+import { fileOperands, isReader, takesText } from "./read-only.ts"
+import { filesNeedingLeave } from "./recursive-read.ts"
+import { literalWord, type Word } from "./words.ts"
+
+/** Programs that read, copy or move whatever lies in the directories they are given. */
+const sweeping: ReadonlySet<string> = new Set(
+  "tar gtar bsdtar zip 7z 7za 7zz cp mv rsync scp grep egrep fgrep rg ag ack ugrep diff".split(" "),
+)
+
+/** Those of them that take their own directory where none is given. */
+const startsHere: ReadonlySet<string> = new Set("rg ag ack ugrep git".split(" "))
+
+const recursiveGrep = /^-(?:[A-Za-z]*[rR]|-recursive|-dereference-recursive|d)/
+
+/**
+ * The reads of a command that was allowed by a rule, not proved, in the directories that it names: of those that it
+ * sweeps the files that need leave, of all others the ones that a rule denies. A directory that is not there is judged
+ * by what may come to lie in it.
+ */
+export async function sweepChecks(
+  command: PlannedCommand,
+  directories: readonly string[] | undefined,
+  place: CommandPlace,
+  policy: Policy,
+): Promise<Check[]> {
+  const [program, ...words] = command.argv
+  const name = basename(program?.text ?? "")
+  const sweeps = isSweeping(name, words)
+  const denies = readDenies(policy).length > 0
+  if (!directories || takesText(name) || (isReader(name) && !sweeps) || (!sweeps && !denies)) return []
+
+  const operands = fileOperands(name, words).filter((word) => !word.dynamic && !word.glob)
+  const named = operands.flatMap((word) => pathsOf(word, directories, place))
+  const here = sweeps && startsHere.has(name) && named.every((path) => kindOf(path) === undefined)
+  const roots = here ? [...named, ...directories] : named
+  const needsLeave = (path: string) => needsSome(path, place, policy, sweeps)
+  const checks: Check[] = []
+  for (const root of new Set(roots)) {
+    const kind = kindOf(root)
+    if (kind === "file") continue
+    if (kind === undefined) {
+      checks.push(...possibleBelow(root, place, policy))
+      continue
+    }
+    // A directory too large to look through is left to the rules for the command, unless something must not be read.
+    const found = await filesNeedingLeave(root, { hidden: true, needsLeave })
+    if (!found && sweeps) checks.push(...possibleBelow(root, place, policy))
+    checks.push(...(found ?? []).flatMap((path) => fileChecks("read", path, place)))
+  }
+  return checks
+}
+
+/** The rules that deny reading something. */
+function readDenies({ layers, ceiling = [], bound }: Policy): Rule[] {
+  const all = [...layers.flatMap((layer) => layer.rules), ...ceiling]
+  const own = all.filter((rule) => rule.action === "deny" && concerns(rule, "read"))
+  return bound ? [...own, ...readDenies(bound)] : own
+}
+
+function isSweeping(name: string, words: readonly Word[]): boolean {
+  const has = (option: RegExp) => words.some((word) => option.test(word.text))
+  if (name === "find") return has(/^-(?:exec|ok)/)
+  if (name === "fd" || name === "fdfind") return has(/^-(?:[A-Za-z]*[xX]|-exec)/)
+  if (name === "git") return has(/^(?:grep|archive|diff)$/)
+  if (name === "docker" || name === "podman") return has(/^(?:build|run|cp|create)$/)
+  if (name.endsWith("grep") && !startsHere.has(name)) return has(recursiveGrep)
+  return sweeping.has(name)
+}
+
+function pathsOf(word: Word, directories: readonly string[], place: CommandPlace): string[] {
+  return candidates(word, place.home).flatMap((text) => placesOf(text, literalWord(text), directories) ?? [])
+}
+
+function needsSome(path: string, place: Place, policy: Policy, anyLeave: boolean): boolean {
+  const relative = fromRoot(path, place)
+  const { action } = judge(policy, "read", [relative, path])
+  if (action === "deny") return true
+  return anyLeave && (action !== "allow" || protectionOf(relative, "read") !== undefined)
+}
+
+/**
+ * The check for a directory of which it is not known what lies in it: a deny that is about it makes it ask, and for the
+ * root of the worktree any deny is.
+ */
+export function possibleBelow(directory: string, place: Place, policy: Policy): Check[] {
+  const relative = fromRoot(normalize(directory), place).replace(/\/$/, "")
+  const root = relative === "" || relative === "."
+  const isAbout = ({ pattern }: Rule) =>
+    root || [pattern, pattern.replace(/^(?:\*+\/)+/, "")].some((text) => text.startsWith(`${relative}/`))
+  if (!readDenies(policy).some(isAbout)) return []
+  const span = root ? "*" : `${relative}/*`
+  return [
+    {
+      permission: "read",
+      pattern: span,
+      forms: [relative, directory],
+      options: { span, spanRefusals: ["deny"] },
+      reason: "it reads a whole directory",
+    },
+  ]
+}
+
+function kindOf(path: string): "file" | "directory" | undefined {
+  const found = statSync(path, { throwIfNoEntry: false })
+  return found && (found.isDirectory() ? "directory" : "file")
+}
