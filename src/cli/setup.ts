@@ -19,7 +19,7 @@ import type { FoundItem, TrustItem } from "../permission/trust-items.ts"
 import { findToolFiles, type ToolFile } from "../registry/files.ts"
 import { createTackle, defaultDataDirectory, type Tackle, type TackleOptions } from "../runtime.ts"
 import { createSecretMask } from "../tool/secrets.ts"
-import { errorMessage, systemCode, UsageError } from "../util/errors.ts"
+import { errorMessage, UsageError } from "../util/errors.ts"
 import { createLog, type Log } from "../util/log.ts"
 import { isInside } from "../util/paths.ts"
 import { readInstructions } from "./instructions.ts"
@@ -63,7 +63,6 @@ export interface Place extends Location {
 
 /** Reads config and trust for the directory the flags name. Throws `UsageError` for what is wrong with them. */
 export async function openPlace(flags: PlaceFlags): Promise<Place> {
-  stopWithReader()
   reserveStdout()
   const environment = { ...process.env }
   const directory = directoryOf(flags.dir)
@@ -151,15 +150,6 @@ export async function openTackle(
   for (const { file, message } of tackle.problems()) warn(place.hide(`${wholeName(file)}: ${message}`))
   tellIgnored(place)
   return tackle
-}
-
-/** When whoever reads our output goes away (`tackle session show | head`), we go too, in order where a run is under way. */
-function stopWithReader(): void {
-  process.stdout.once("error", (error) => {
-    if (systemCode(error) !== "EPIPE") throw error
-    process.stdout.on("error", () => {})
-    process.kill(process.pid, "SIGTERM")
-  })
 }
 
 /** The directory that `--dir` names, links followed. Throws `UsageError` where there is none. */

@@ -1,3 +1,5 @@
+import { systemCode } from "../util/errors.ts"
+
 /** What is written on stdout. */
 export interface Output {
   write(text: string): unknown
@@ -8,6 +10,13 @@ const write = process.stdout.write.bind(process.stdout)
 
 /** Stdout, for Tackle alone once it is reserved. */
 export const stdout: Output = { write: (text) => write(text), isTTY: process.stdout.isTTY === true }
+
+// When whoever reads our output goes away (`tackle session show | head`), we go too, in order where a run is under way.
+process.stdout.once("error", (error) => {
+  if (systemCode(error) !== "EPIPE") throw error
+  process.stdout.on("error", () => {})
+  process.kill(process.pid, "SIGTERM")
+})
 
 /**
  * From now on what other code of this process prints on stdout, such as a custom tool's `console.log`, goes to stderr:

@@ -28,3 +28,16 @@ test("whoever stops reading our output stops the command too", async () => {
   expect(code).toBe(130)
   expect(run.stderr).toBe("")
 })
+
+test("so does a command that opens no engine", async () => {
+  const cases = Array.from({ length: 400 }, () => ({
+    ...{ rules: {}, permission: "bash", pattern: `rm ${"x".repeat(2_000)}`, expect: "allow" },
+  }))
+  const machine = await createMachine({
+    files: { "cases.jsonl": cases.map((each) => JSON.stringify(each)).join("\n") },
+  })
+  const run = machine.start(["permission", "test", "cases.jsonl"])
+  run.child.stdout?.once("data", () => run.child.stdout?.destroy())
+  await run.ended
+  expect(run.stderr).toBe("")
+})
