@@ -1,0 +1,27 @@
+import { type Command, InvalidArgumentError, Option } from "commander"
+
+/** The flags that every command with a project has. */
+export function place(command: Command): Command {
+  return command
+    .option("--dir <path>", "work in this directory (default: here)")
+    .option("--trust", "let the project's own config and tools count, this once")
+    .option("--verbose", "log to stderr too")
+}
+
+/** `--format text|json`. */
+export function format(): Option {
+  return new Option("--format <kind>", "how to print").choices(["text", "json"]).default("text")
+}
+
+/** For a flag that may be repeated. */
+export function collect(value: string, before: string[] = []): string[] {
+  return [...before, value]
+}
+
+/** For a flag that is a count. */
+export function positive(value: string): number {
+  const number = Number(value)
+  if (!Number.isSafeInteger(number) || number < 1)
+    throw new InvalidArgumentError("It must be a whole number from 1.")
+  return number
+}

@@ -1,0 +1,12 @@
+import type { Command } from "commander"
+import type { ModelsFlags } from "../commands/models.ts"
+import { format, place } from "./flags.ts"
+
+/** The command line of `tackle models`. */
+export function defineModels(program: Command): void {
+  place(program.command("models"))
+    .description("the models that are configured, and servers on this machine")
+    .addOption(format())
+    .option("--forget-tools <model>", "offer tools again to a model whose server refused them (or: all)")
+    .action(async (flags: ModelsFlags) => (await import("../commands/models.ts")).listModels(flags))
+}
