@@ -65,7 +65,9 @@ function judgeAlone(
   if (judgement.action === "deny") return judgement
   for (const form of options.denyForms ?? []) {
     const denied = judgeForms(policy, permission, [form], {})
-    if (denied.action === "deny") return denied
+    // A deny that means the thing itself too was weighed above, with what comes after it.
+    const isWeighed = denied.rule !== undefined && matches(denied.rule, permission, forms)
+    if (denied.action === "deny" && !isWeighed) return denied
   }
   if (judgement.action === "ask" || options.span === undefined) return judgement
   return possibleRefusal(policy, permission, options.span, options.spanRefusals) ?? judgement

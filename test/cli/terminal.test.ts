@@ -21,7 +21,7 @@ function atStep({ messages }: ModelRequestBody, replies: Reply[]): Reply {
 
 describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
   test("questions show what is asked for, whole, and take every answer", async () => {
-    const command = "seq 3 > made.txt; seq 4 6"
+    const command = "factor 3 > made.txt; factor 4 6"
     const machine = await createMachine({
       files: { "notes.txt": "one\ntwo\nthree\n" },
       script: ({ body }) =>
@@ -36,7 +36,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
             ],
           },
           { calls: [bash(command)] },
-          { calls: [bash("sleep 2.5"), bash("seq 7 9")] },
+          { calls: [bash("sleep 2.5"), bash("factor 7 9")] },
           { calls: [bash(`git push origin ${"branch-with-a-name ".repeat(6)}`)] },
         ]),
     })
@@ -52,7 +52,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
 
     const shell = await terminal.sees(/\? bash[\s\S]*say why/)
     expect(shell).toContain(`? bash\n    ${command}\n`)
-    expect(shell).toMatch(/always would allow bash: seq \*/)
+    expect(shell).toMatch(/always would allow bash: factor \*/)
     await terminal.press("Down", "Enter")
     // The redirection writes a file, which is another question.
     expect(await terminal.sees(/\? edit\n {4}made\.txt\n[\s\S]*say why/)).toContain(
@@ -74,7 +74,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect(end).not.toMatch(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/)
     expect(end).toMatch(/^✓ read notes\.txt · 3 lines$/m)
     expect(end).toMatch(/^✓ bash sleep 2\.5 · exit 0 · [\d.]+ s$/m)
-    expect(end).toMatch(/^✓ bash seq 7 9 · exit 0/m)
+    expect(end).toMatch(/^✓ bash factor 7 9 · exit 0/m)
     expect(end).toMatch(/^⊘ bash git push origin branch-with.*…$/m)
     expect(end).toContain("said: open a pull request")
     expect(end).toMatch(
@@ -145,8 +145,8 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     const machine = await createMachine({
       script: ({ body }) =>
         atStep(body, [
-          { calls: [bash("seq 1 3")] },
-          { calls: [bash("seq 1 4")] },
+          { calls: [bash("factor 1 3")] },
+          { calls: [bash("factor 1 4")] },
           { calls: [{ name: "write", arguments: { filePath: "long.txt", content } }] },
         ]),
     })
@@ -159,9 +159,9 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     await terminal.press("C-u")
     await terminal.press("-l", "s *")
     await terminal.press("Enter")
-    await terminal.sees("It has to be a part of seq *")
+    await terminal.sees("It has to be a part of factor *")
     await terminal.press("C-u")
-    await terminal.press("-l", "seq 1 *")
+    await terminal.press("-l", "factor 1 *")
     await terminal.press("Enter")
     await terminal.sees("For how long?")
     await terminal.press("Down", "Enter")
@@ -177,10 +177,10 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     await terminal.sees("[exit 0]")
 
     const list = await machine.run(["permission", "list"])
-    expect(list.stdout).toMatch(/^gra_\w+ {2}bash: seq 1 \* {2}\(project, [\d-]+\)\n$/)
+    expect(list.stdout).toMatch(/^gra_\w+ {2}bash: factor 1 \* {2}\(project, [\d-]+\)\n$/)
     const [id = ""] = list.stdout.split(" ")
     expect((await machine.run(["permission", "revoke", id])).code).toBe(0)
-    expect((await machine.run(["permission", "check", "bash", "seq 1 4"])).code).toBe(10)
+    expect((await machine.run(["permission", "check", "bash", "factor 1 4"])).code).toBe(10)
   })
 
   test("a question goes away when the run is ended from outside; Escape is a no", async () => {
