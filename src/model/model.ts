@@ -60,25 +60,28 @@ export function modelName(ref: ModelRef): string {
 const ToolCalling = z.enum(["native", "synthetic", "reject", "ignore", "auto"])
 export type ToolCalling = z.infer<typeof ToolCalling>
 
+// Shared, since making a schema takes time at every start.
+const text = z.string().optional()
 const price = z.number().nonnegative()
-const milliseconds = z.number().int().positive()
+const size = z.int().nonnegative().optional()
+const milliseconds = z.int().positive()
+const patience = milliseconds.optional()
+const toolCalling = ToolCalling.optional()
+const flag = z.boolean().optional()
 
 /** One entry of `provider.<id>.models`. */
 export const ModelConfig = z.strictObject({
   /** The name on the wire, where it differs from the key. */
   id: z.string().min(1).optional(),
-  name: z.string().optional(),
-  limit: z
-    .strictObject({ context: z.number().int().nonnegative(), output: z.number().int().nonnegative() })
-    .partial()
-    .optional(),
+  name: text,
+  limit: z.strictObject({ context: size, output: size }).optional(),
   /** False: the server takes no `tools`. Then `toolCalling` is `synthetic`, unless it says otherwise. */
-  tool_call: z.boolean().optional(),
+  tool_call: flag,
   /** Before that of the provider. Default: `auto`. */
-  toolCalling: ToolCalling.optional(),
+  toolCalling,
   /** How calls are written where they are read from the text. Default: by the model's name. */
   toolDialect: z.enum(dialectNames).optional(),
-  attachment: z.boolean().optional(),
+  attachment: flag,
   /** US dollars per million tokens. */
   cost: z
     .strictObject({
@@ -97,24 +100,24 @@ export type ModelConfig = z.infer<typeof ModelConfig>
 export const ProviderConfig = z.strictObject({
   /** The AI SDK package. Default: that of the known provider, else `@ai-sdk/openai-compatible`. */
   npm: z.string().min(1).optional(),
-  name: z.string().optional(),
+  name: text,
   /** Environment variables that may hold the key, first found wins. */
   env: z.array(z.string()).optional(),
   options: z
     .looseObject({
-      baseURL: z.string().optional(),
-      apiKey: z.string().optional(),
+      baseURL: text,
+      apiKey: text,
       headers: z.record(z.string(), z.string()).optional(),
       /** Milliseconds for a whole answer; false: no limit. Default: none. */
       timeout: z.union([milliseconds, z.literal(false)]).optional(),
       /** Milliseconds until the answer begins. */
-      headerTimeout: milliseconds.optional(),
+      headerTimeout: patience,
       /** Milliseconds of silence within an answer. */
-      chunkTimeout: milliseconds.optional(),
+      chunkTimeout: patience,
     })
     .optional(),
   /** For all its models that do not say otherwise. */
-  toolCalling: ToolCalling.optional(),
+  toolCalling,
   models: z.record(z.string(), ModelConfig).optional(),
 })
 export type ProviderConfig = z.infer<typeof ProviderConfig>
