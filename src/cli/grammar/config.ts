@@ -8,9 +8,9 @@ export function defineConfig(program: Command): void {
   place(config.command("show"))
     .description("the merged configuration, its files and rules")
     .addOption(format())
-    .action(async (flags: FormatFlags) => (await import("../commands/config.ts")).showConfig(flags))
+    .action(async (flags: FormatFlags) => (await import("../commands/index.ts")).config.showConfig(flags))
   config
     .command("schema")
     .description("the JSON Schema of a config file, for editors")
-    .action(async () => (await import("../commands/config.ts")).showSchema())
+    .action(async () => (await import("../commands/index.ts")).config.showSchema())
 }

@@ -7,5 +7,5 @@ export function defineDoctor(program: Command): void {
   place(program.command("doctor"))
     .description("check that everything Tackle needs is there")
     .addOption(format())
-    .action(async (flags: FormatFlags) => (await import("../commands/doctor.ts")).checkHealth(flags))
+    .action(async (flags: FormatFlags) => (await import("../commands/index.ts")).doctor.checkHealth(flags))
 }

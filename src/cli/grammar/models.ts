@@ -8,5 +8,5 @@ export function defineModels(program: Command): void {
     .description("the models that are configured, and servers on this machine")
     .addOption(format())
     .option("--forget-tools <model>", "offer tools again to a model whose server refused them (or: all)")
-    .action(async (flags: ModelsFlags) => (await import("../commands/models.ts")).listModels(flags))
+    .action(async (flags: ModelsFlags) => (await import("../commands/index.ts")).models.listModels(flags))
 }

@@ -15,23 +15,23 @@ export function definePermission(program: Command): void {
     .option("--deny <rule>", "deny a permission[:pattern]", collect)
     .option("--json", "print JSON")
     .action(async (name: string, patterns: string[], flags: CheckFlags) =>
-      (await import("../commands/permission.ts")).checkPermission(name, patterns, flags),
+      (await import("../commands/index.ts")).permission.checkPermission(name, patterns, flags),
     )
   place(permission.command("test"))
     .description("hold rules against the verdicts that files expect of them")
     .argument("<file...>", "one JSON object a line: rules, permission, pattern, expect")
     .action(async (files: string[], flags: PlaceFlags) =>
-      (await import("../commands/permission.ts")).testPermissions(files, flags),
+      (await import("../commands/index.ts")).permission.testPermissions(files, flags),
     )
   place(permission.command("list"))
     .description('what was granted with "always" in this project')
     .addOption(format())
-    .action(async (flags: FormatFlags) => (await import("../commands/permission.ts")).listGrants(flags))
+    .action(async (flags: FormatFlags) => (await import("../commands/index.ts")).permission.listGrants(flags))
   place(permission.command("revoke"))
     .description("take grants back")
     .argument("[id...]", "as `permission list` shows them")
     .option("--all", "every grant of this project")
     .action(async (ids: string[], flags: PlaceFlags & { all?: boolean }) =>
-      (await import("../commands/permission.ts")).revokeGrants(ids, flags),
+      (await import("../commands/index.ts")).permission.revokeGrants(ids, flags),
     )
 }

@@ -25,6 +25,6 @@ export function defineRun(program: Command): void {
     .option("--max-steps <n>", "steps of the model before the run is stopped", positive)
     .option("--timeout <seconds>", "interrupt the run after this time", positive)
     .action(async (message: string[], flags: RunFlags) =>
-      (await import("../commands/run.ts")).run(message, flags),
+      (await import("../commands/index.ts")).run.run(message, flags),
     )
 }

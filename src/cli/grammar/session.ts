@@ -15,39 +15,41 @@ export function defineSession(program: Command): void {
     .description("the sessions of this project, newest first")
     .option("--all", "of every project")
     .addOption(format())
-    .action(async (flags: SessionListFlags) => (await import("../commands/session.ts")).listSessions(flags))
+    .action(async (flags: SessionListFlags) =>
+      (await import("../commands/index.ts")).session.listSessions(flags),
+    )
   place(session.command("show"))
     .description("what was said and done in a session")
     .argument("[id]", "the session (default: the last of this project)")
     .addOption(format())
     .action(async (id: string | undefined, flags: FormatFlags) =>
-      (await import("../commands/session.ts")).showSession(id, flags),
+      (await import("../commands/index.ts")).session.showSession(id, flags),
     )
   place(session.command("export"))
     .description("a whole session as JSON, on stdout")
     .argument("<id>", "the session")
     .option("--sanitize", "without what was said, read, written or run, and without paths")
     .action(async (id: string, flags: SessionExportFlags) =>
-      (await import("../commands/session.ts")).exportSession(id, flags),
+      (await import("../commands/index.ts")).session.exportSession(id, flags),
     )
   place(session.command("import"))
     .description("take an exported session into this project")
     .argument("<file>", 'the file; "-" reads stdin')
     .option("--copy", "with new ids, beside one that is there")
     .action(async (file: string, flags: SessionImportFlags) =>
-      (await import("../commands/session.ts")).importSession(file, flags),
+      (await import("../commands/index.ts")).session.importSession(file, flags),
     )
   place(session.command("fork"))
     .description("a new session with the history of another")
     .argument("[id]", "the session (default: the last of this project)")
     .option("--at <message>", "only up to the end of this message's turn")
     .action(async (id: string | undefined, flags: SessionForkFlags) =>
-      (await import("../commands/session.ts")).forkSession(id, flags),
+      (await import("../commands/index.ts")).session.forkSession(id, flags),
     )
   place(session.command("delete"))
     .description("remove sessions with everything in them")
     .argument("<id...>", "the sessions")
     .action(async (ids: string[], flags: PlaceFlags) =>
-      (await import("../commands/session.ts")).deleteSessions(ids, flags),
+      (await import("../commands/index.ts")).session.deleteSessions(ids, flags),
     )
 }

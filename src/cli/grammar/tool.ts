@@ -12,12 +12,12 @@ export function defineTool(program: Command): void {
     .option("-m, --model <name>", "for this model")
     .option("--agent <name>", "for this agent")
     .addOption(format())
-    .action(async (flags: ToolListFlags) => (await import("../commands/tool.ts")).listTools(flags))
+    .action(async (flags: ToolListFlags) => (await import("../commands/index.ts")).tool.listTools(flags))
   place(tool.command("schema"))
     .description("a tool's description and JSON Schema, as a model is sent it")
     .argument("<id>", "the tool")
     .action(async (id: string, flags: PlaceFlags) =>
-      (await import("../commands/tool.ts")).showSchema(id, flags),
+      (await import("../commands/index.ts")).tool.showSchema(id, flags),
     )
   place(tool.command("call"))
     .description("run one tool, without a model")
@@ -29,6 +29,6 @@ export function defineTool(program: Command): void {
     .option("--deny <rule>", "deny a permission[:pattern]", collect)
     .addOption(format())
     .action(async (id: string, input: string, flags: ToolCallFlags) =>
-      (await import("../commands/tool.ts")).callTool(id, input, flags),
+      (await import("../commands/index.ts")).tool.callTool(id, input, flags),
     )
 }

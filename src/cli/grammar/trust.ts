@@ -13,6 +13,6 @@ export function defineTrust(program: Command): void {
     .addOption(format())
     .option("--json", "print JSON")
     .action(async (items: string[], flags: TrustFlags) =>
-      (await import("../commands/trust.ts")).trustProject(items, flags),
+      (await import("../commands/index.ts")).trust.trustProject(items, flags),
     )
 }
