@@ -9,6 +9,7 @@ import type {
   SessionImportFlags,
   SessionListFlags,
 } from "./commands/session.ts"
+import type { SessionUndoFlags } from "./commands/session-undo.ts"
 import type { ToolCallFlags, ToolListFlags } from "./commands/tool.ts"
 import type { TrustFlags } from "./commands/trust.ts"
 import { exitCode, reportError } from "./exit.ts"
@@ -167,6 +168,18 @@ function createProgram(): Command {
     .action(async (id: string | undefined, flags: SessionForkFlags) =>
       (await import("./commands/session.ts")).forkSession(id, flags),
     )
+  for (const way of ["undo", "redo"] as const) {
+    place(session.command(way))
+      .description(
+        way === "undo" ? "put back the files that the last turn changed" : "take the last undo back",
+      )
+      .argument("[id]", "the session (default: the last of this project)")
+      .option("--others", "leave files alone that were changed since")
+      .addOption(format())
+      .action(async (id: string | undefined, flags: SessionUndoFlags) =>
+        (await import("./commands/session-undo.ts")).undoSession(way, id, flags),
+      )
+  }
   place(session.command("delete"))
     .description("remove sessions with everything in them")
     .argument("<id...>", "the sessions")

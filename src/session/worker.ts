@@ -33,6 +33,7 @@ export interface RunContext {
     model: Model["info"]
   }): ModelPrompt
   files: CallHost["files"]
+  changes: CallHost["changes"]
   todo: NonNullable<CallHost["todo"]>
   spawn: NonNullable<CallHost["spawn"]>
   /** The `task` call that the run works for. */
@@ -46,7 +47,7 @@ export async function createWorker(
   run: RunContext,
   services: SessionServices,
 ): Promise<Worker> {
-  const { model, files, todo, spawn, caller, signal } = run
+  const { model, files, changes, todo, spawn, caller, signal } = run
   const session = run.session()
   const { id: sessionID, directory, worktree } = session
   const policy = () => services.policy(run.session(), agent)
@@ -83,6 +84,7 @@ export async function createWorker(
     spillDirectory,
     signal,
     onEscape: services.onEscape,
+    ...(changes === undefined ? {} : { changes }),
     ...(lacking.task === undefined ? { spawn } : {}),
     ...(lacking.question === undefined ? { question } : {}),
     ...(planFile === undefined ? {} : { plan: { file: planFile } }),
