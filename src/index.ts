@@ -33,6 +33,8 @@ export {
   SessionBusyError,
   type SessionHandle,
 } from "./session/session.ts"
+export type { UndoResult } from "./session/undo.ts"
+export { type RefusedFile, type RestoredFile, UndoRefusedError } from "./snapshot/undo.ts"
 export { StoreError } from "./store/errors.ts"
 export type { Change, SessionFilter, Store } from "./store/store.ts"
 export type { AskRequest, MetadataUpdate, ToolContext } from "./tool/context.ts"
