@@ -5,6 +5,7 @@ import { expect, test } from "vitest"
 import { UndoRefusedError } from "../../src/snapshot/undo.ts"
 import type { Script } from "../../src/testing/model-server.ts"
 import { startEngine } from "./engine.ts"
+import { scriptFor, task } from "./family.ts"
 import { run } from "./run.ts"
 
 /** One turn a list of calls, each followed by words. */
@@ -150,4 +151,36 @@ test("an imported session undoes nothing", async () => {
   await expect(imported.undo()).rejects.toThrow("nothing to undo")
   const fork = await engine.tackle.sessions.fork(session.id)
   expect((await fork?.undo())?.files).toHaveLength(1)
+})
+
+test("what a subagent changed belongs to the turn that started it", async () => {
+  const script = scriptFor({
+    go: [{ calls: [task("part")] }, { text: "done" }],
+    part: [
+      { calls: [{ name: "write", arguments: { filePath: "sub.txt", content: "S" } }] },
+      { text: "done" },
+    ],
+  })
+  await using engine = await startEngine(script, { ...allowed, sandbox: "off" })
+  const { session } = await run(engine)
+  expect(await engine.project.read("sub.txt")).toBe("S")
+  expect(await session.undo()).toMatchObject({ prompt: "go", files: [{ kind: "removed" }] })
+  await expect(stat(engine.project.path("sub.txt"))).rejects.toThrow("ENOENT")
+})
+
+test("turns are undone one after the other, the last one first", async () => {
+  await using engine = await startEngine(turns(bash("printf 1 > a.txt"), bash("printf 2 > a.txt")), {
+    ...allowed,
+    sandbox: "off",
+    files: { "a.txt": "0" },
+  })
+  const { session } = await run(engine, { text: "one" })
+  await run(engine, { session, text: "two" })
+  expect((await session.undo()).prompt).toBe("two")
+  expect((await session.undo()).prompt).toBe("one")
+  expect(await engine.project.read("a.txt")).toBe("0")
+  await session.redo()
+  expect(await engine.project.read("a.txt")).toBe("1")
+  await session.redo()
+  expect(await engine.project.read("a.txt")).toBe("2")
 })
