@@ -49,6 +49,7 @@ import type { Grant, PermissionReply, PermissionRequest, ReplySource, Ruleset } 
 import type { QuestionAnswers, QuestionRequest } from "./schema/question.ts"
 import type { Session } from "./schema/session.ts"
 import { type Archive, exportSession, forkSession, importSession } from "./session/archive.ts"
+import type { CompactionResult } from "./session/compact.ts"
 import { assertNotHeld } from "./session/lease.ts"
 import { createLineage } from "./session/lineage.ts"
 import { maskStore } from "./session/masked-store.ts"
@@ -173,6 +174,8 @@ export interface Sessions {
   list(options?: { everywhere?: boolean; limit?: number; parentID?: string }): Promise<Session[]>
   /** With everything in it. False: there was none. */
   delete(id: string): Promise<boolean>
+  /** `SessionHandle.compact` by id. Undefined where there is no such session. */
+  compact(id: string, options?: { signal?: AbortSignal }): Promise<CompactionResult | undefined>
   /** `SessionHandle.undo` by id. Undefined where there is no such session. */
   undo(id: string, options?: { others?: boolean }): Promise<UndoResult | undefined>
   redo(id: string, options?: { others?: boolean }): Promise<UndoResult | undefined>
@@ -594,6 +597,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       for (const root of kept) await rm(join(root, id), { recursive: true, force: true })
       return deleted
     },
+    compact: async (id, choice) => (await sessions.get(id))?.compact(choice),
     undo: async (id, choice) => (await sessions.get(id))?.undo(choice),
     redo: async (id, choice) => (await sessions.get(id))?.redo(choice),
     async export(id, { sanitize = false } = {}) {

@@ -168,6 +168,13 @@ function createProgram(): Command {
     .action(async (id: string | undefined, flags: SessionForkFlags) =>
       (await import("./commands/session.ts")).forkSession(id, flags),
     )
+  place(session.command("compact"))
+    .description("replace what is old by a summary, for the model")
+    .argument("[id]", "the session (default: the last of this project)")
+    .addOption(format())
+    .action(async (id: string | undefined, flags: FormatFlags) =>
+      (await import("./commands/session-compact.ts")).compactSession(id, flags),
+    )
   for (const way of ["undo", "redo"] as const) {
     place(session.command(way))
       .description(

@@ -117,8 +117,18 @@ export type PatchPart = z.infer<typeof PatchPart>
 export const SnapshotPart = z.object({ ...base, type: z.literal("snapshot"), snapshot: z.string() })
 export type SnapshotPart = z.infer<typeof SnapshotPart>
 
-/** Earlier history was replaced by a summary at this point. */
-export const CompactionPart = z.object({ ...base, type: z.literal("compaction"), auto: z.boolean() })
+/**
+ * From here on the model is given this message in place of all before it, but for the messages from `from` on. `auto`:
+ * nobody asked for it. `tokens` and `cost` are those of the summary.
+ */
+export const CompactionPart = z.object({
+  ...base,
+  type: z.literal("compaction"),
+  auto: z.boolean(),
+  from: z.string().optional(),
+  tokens: Tokens.optional(),
+  cost: z.number().optional(),
+})
 export type CompactionPart = z.infer<typeof CompactionPart>
 
 /** A subagent is to do this. */

@@ -10,7 +10,7 @@ import type { Permission, Scope } from "../permission/engine.ts"
 import type { Policy } from "../permission/policy.ts"
 import type { Registry } from "../registry/registry.ts"
 import type { MessageWithParts, UserMessage } from "../schema/message.ts"
-import type { Part } from "../schema/part.ts"
+import type { Part, ToolPart } from "../schema/part.ts"
 import type { CallReference } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { ContentStore } from "../snapshot/content-store.ts"
@@ -20,17 +20,21 @@ import type { LeaseHolder, Store } from "../store/store.ts"
 import type {
   ChangeCapability,
   JobCapability,
+  JobInfo,
   LanguageCapability,
   SandboxCapability,
 } from "../tool/context.ts"
 import { createFileLedger } from "../tool/ledger.ts"
 import type { Handover } from "../tool/result.ts"
 import type { SecretMask } from "../tool/secrets.ts"
+import { createSpillOpener } from "../tool/spill.ts"
 import type { OutputLimits } from "../tool/tool.ts"
 import { AbortedError, TimeoutError } from "../util/abort.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { attachMentions, type MentionedFiles } from "./attach-mentions.ts"
+import { type CompactionInput, type CompactionResult, compact } from "./compact.ts"
+import { createContextRoom } from "./context-room.ts"
 import { addUsage, sumUsage } from "./cost.ts"
 import { eventStream } from "./event-stream.ts"
 import { withLease } from "./lease.ts"
@@ -96,6 +100,11 @@ export interface SessionHandle {
   abort(): Promise<void>
   messages(): Promise<MessageWithParts[]>
   /**
+   * Replaces what is old by a summary, for the model alone: nothing is deleted. Asks the session's model. Throws
+   * `CompactionError` where that does not make it smaller, {@link SessionBusyError}, and what asking throws.
+   */
+  compact(options?: { signal?: AbortSignal }): Promise<CompactionResult>
+  /**
    * Puts the files of the last turn that changed any back to what they were before it; `redo` takes that back, until the
    * next prompt. All or none, and none that somebody else changed since: throws `UndoRefusedError`, which names them.
    * With `others` those are left alone. Throws `UsageError` where there is nothing to do, and {@link SessionBusyError}.
@@ -158,7 +167,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
   const { store, bus } = services
   const recorder = createRecorder({ sessionID: initial.id, store, bus, mask: services.mask })
   const files = createFileLedger()
-  const toPrompt = createPromptBuilder()
+  let toPrompt = createPromptBuilder()
   let session = initial
   let history: MessageWithParts[] | undefined
   let running: { controller: AbortController; ended: Promise<unknown> } | undefined
@@ -201,7 +210,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     const context: RunContext = {
       session: () => session,
       model,
-      toPrompt,
+      toPrompt: (input) => toPrompt(input),
       files,
       changes: changesOf(past),
       todo: createTodoCapability(session.id, store, recorder),
@@ -212,6 +221,11 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     const workAs = (name: string) => createWorker(services.agent(name), context, services)
     const worker = await workAs(agent.name)
     const mentioned = await attachMentionsTo(user, text, worker, past)
+    const room = createContextRoom({
+      history: past,
+      info: model.info,
+      compact: () => compactHistory({ history: past, agent, model, auto: true, signal }),
+    })
     const result = await runLoop({
       session,
       worker,
@@ -225,9 +239,10 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       limits: services.streamLimits,
       retry: services.retry,
       recorder,
+      room,
       signal,
     })
-    return withOthers(conclude(result, past, started), ends, mentioned.refused)
+    return withOthers(conclude(result, past, started, room.spent), ends, mentioned.refused)
   }
 
   /** A subagent's changes are part of the turn that it works for. The message that began the turn is the last. */
@@ -238,6 +253,39 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     const changes = services.watchChanges(createTurnPatch(begun, recorder))
     services.turns.set(root, changes)
     return changes
+  }
+
+  async function compactHistory(
+    choice: Pick<CompactionInput, "history" | "agent" | "model" | "auto" | "signal">,
+  ): Promise<CompactionResult> {
+    const { spillRoot: root, spillBytes: maxBytes, mask, jobs, streamLimits: limits } = services
+    const isOpen = (job: JobInfo) => job.sessionID === session.id && job.status === "running"
+    const spill = (part: ToolPart, output: string) => {
+      const place = { directory: `${root}/${session.id}`, name: part.id }
+      const file = createSpillOpener({
+        ...place,
+        ...(maxBytes === undefined ? {} : { maxBytes }),
+        ...(mask === undefined ? {} : { mask }),
+      })()
+      file.write(output)
+      file.close()
+      return file.path
+    }
+    const todos = await store.todos(session.id)
+    try {
+      return await compact({
+        session,
+        recorder,
+        todos,
+        jobs: jobs.list().filter(isOpen),
+        spill,
+        limits,
+        ...choice,
+      })
+    } finally {
+      // Messages that were converted before may hold outputs which are pruned now.
+      toPrompt = createPromptBuilder()
+    }
   }
 
   function goBack(direction: Direction, { others = false }: { others?: boolean } = {}): Promise<UndoResult> {
@@ -330,7 +378,12 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     return message
   }
 
-  function conclude(result: LoopResult, past: readonly MessageWithParts[], started: number): Ending {
+  function conclude(
+    result: LoopResult,
+    past: readonly MessageWithParts[],
+    started: number,
+    spent: CompactionResult["spent"],
+  ): Ending {
     const { status, error, turn, messages } = result
     if (error && status !== "interrupted") {
       const { name, message, status: httpStatus } = error
@@ -346,7 +399,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       status,
       exitCode: exitCodeOf(result),
       text: lastText(past, messages.at(-1)?.id),
-      usage: sumUsage(messages),
+      usage: sumUsage([...messages, ...spent]),
       refused: turn.refused,
       durationMs: Date.now() - started,
     }
@@ -400,6 +453,17 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       await running?.ended
     },
     messages: () => store.messages(initial.id),
+    compact: ({ signal = new AbortController().signal } = {}) =>
+      alone(async () => {
+        await catchUp()
+        const history = await load()
+        const agent = services.agent(session.agent)
+        const model = await services.model(session, agent)
+        const result = await compactHistory({ history, agent, model, auto: false, signal })
+        session = { ...session, time: { ...session.time, updated: Date.now() } }
+        await recorder.session(session)
+        return result
+      }),
     undo: (options) => goBack("undo", options),
     redo: (options) => goBack("redo", options),
   }

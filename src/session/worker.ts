@@ -7,6 +7,7 @@ import type { OfferedTool } from "../registry/registry.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
 import { orAbort } from "../util/abort.ts"
+import { promptHistory } from "./prompt-history.ts"
 import type { SessionServices } from "./session.ts"
 import { systemPrompt } from "./system.ts"
 
@@ -97,7 +98,7 @@ export async function createWorker(
   return {
     agent,
     tools,
-    toPrompt: (messages) => run.toPrompt({ system, messages, model: model.info }),
+    toPrompt: (messages) => run.toPrompt({ system, messages: promptHistory(messages), model: model.info }),
     host: (step) => ({ ...shared, ...step }),
   }
 }
