@@ -25,6 +25,7 @@ export type { Session } from "./schema/session.ts"
 export type { Todo } from "./schema/todo.ts"
 export type { Attachment, ToolState } from "./schema/tool-state.ts"
 export { type Archive, ArchiveError } from "./session/archive.ts"
+export { CompactionError, type CompactionResult } from "./session/compact.ts"
 export { SessionHeldError } from "./session/lease.ts"
 export {
   type PromptFile,
@@ -33,6 +34,8 @@ export {
   SessionBusyError,
   type SessionHandle,
 } from "./session/session.ts"
+export type { UndoResult } from "./session/undo.ts"
+export { type RefusedFile, type RestoredFile, UndoRefusedError } from "./snapshot/undo.ts"
 export { StoreError } from "./store/errors.ts"
 export type { Change, SessionFilter, Store } from "./store/store.ts"
 export type { AskRequest, MetadataUpdate, ToolContext } from "./tool/context.ts"

@@ -49,6 +49,7 @@ import type { Grant, PermissionReply, PermissionRequest, ReplySource, Ruleset } 
 import type { QuestionAnswers, QuestionRequest } from "./schema/question.ts"
 import type { Session } from "./schema/session.ts"
 import { type Archive, exportSession, forkSession, importSession } from "./session/archive.ts"
+import type { CompactionResult } from "./session/compact.ts"
 import { assertNotHeld } from "./session/lease.ts"
 import { createLineage } from "./session/lineage.ts"
 import { maskStore } from "./session/masked-store.ts"
@@ -56,8 +57,12 @@ import { createQuestions, type QuestionOutcome, type Questions } from "./session
 import { sanitizeArchive } from "./session/sanitize.ts"
 import { openSession, type SessionHandle, type SessionServices } from "./session/session.ts"
 import { defaultSubagentLimits, type SubagentLimits } from "./session/subagent.ts"
+import type { UndoResult } from "./session/undo.ts"
 import { loadSkills } from "./skill/load-skills.ts"
 import type { Skill } from "./skill/skill.ts"
+import { createContentStore } from "./snapshot/content-store.ts"
+import { defaultScanLimits } from "./snapshot/scan.ts"
+import { createTurnChanges } from "./snapshot/turn-changes.ts"
 import { createGrantBook } from "./store/grant-book.ts"
 import type { Store } from "./store/store.ts"
 import type { FileLedger, FileStamp, SandboxCapability } from "./tool/context.ts"
@@ -169,6 +174,11 @@ export interface Sessions {
   list(options?: { everywhere?: boolean; limit?: number; parentID?: string }): Promise<Session[]>
   /** With everything in it. False: there was none. */
   delete(id: string): Promise<boolean>
+  /** `SessionHandle.compact` by id. Undefined where there is no such session. */
+  compact(id: string, options?: { signal?: AbortSignal }): Promise<CompactionResult | undefined>
+  /** `SessionHandle.undo` by id. Undefined where there is no such session. */
+  undo(id: string, options?: { others?: boolean }): Promise<UndoResult | undefined>
+  redo(id: string, options?: { others?: boolean }): Promise<UndoResult | undefined>
   /** All that is stored of a session and its subagents'; `sanitize` leaves out whatever was said, read, written or run. */
   export(id: string, options?: { sanitize?: boolean }): Promise<Archive | undefined>
   /** Stores an archive as a session of this worktree; `copy` gives everything new ids. Throws `ArchiveError`. */
@@ -286,10 +296,11 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     home: homedir(),
     temporary: [...new Set(["/tmp", environment.TMPDIR || tmpdir()])],
     guarded: [dataDirectory, ...(options.configFiles ?? [])],
-    secret: ["auth.json", "tackle.db", "tackle.db-wal", "tackle.db-shm", "log"].map((name) =>
+    secret: ["auth.json", "tackle.db", "tackle.db-wal", "tackle.db-shm", "log", "snapshot"].map((name) =>
       join(dataDirectory, name),
     ),
   })
+  const contents = createContentStore(join(dataDirectory, "snapshot"))
   const planRoot = join(dataDirectory, "plan")
   const search = chooseSearch(environment, options.search)
   const features = readFeatures({
@@ -501,6 +512,16 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     agent: agentNamed,
     model: modelFor,
     instructions: options.instructions ?? [],
+    contents,
+    watchChanges: (save) =>
+      createTurnChanges({
+        contents,
+        worktree: realPath(worktree),
+        leaveOut: realPath(dataDirectory),
+        limits: defaultScanLimits,
+        save,
+      }),
+    turns: new Map(),
     spillRoot: join(dataDirectory, "truncate"),
     streamLimits: { ...defaultStreamLimits, ...options.limits?.stream },
     retry: { ...defaultRetryLimits, ...options.limits?.retry },
@@ -576,6 +597,9 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       for (const root of kept) await rm(join(root, id), { recursive: true, force: true })
       return deleted
     },
+    compact: async (id, choice) => (await sessions.get(id))?.compact(choice),
+    undo: async (id, choice) => (await sessions.get(id))?.undo(choice),
+    redo: async (id, choice) => (await sessions.get(id))?.redo(choice),
     async export(id, { sanitize = false } = {}) {
       const archive = await exportSession(store, id)
       return archive && sanitize ? sanitizeArchive(archive) : archive
@@ -734,6 +758,9 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       await languages?.close()
       await sandbox.close()
       sweepSpills()
+      await contents
+        .sweep()
+        .catch((error: unknown) => onFault("old copies of files could not be removed", error))
       if (!options.store) await store.close()
       release()
     },

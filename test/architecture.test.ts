@@ -19,6 +19,7 @@ const ranks: Record<string, number> = {
   model: 5,
   agent: 6,
   registry: 6,
+  snapshot: 6,
   call: 7,
   session: 8,
   config: 9,

@@ -7,7 +7,8 @@ import { errorMessage, TackleError } from "../util/errors.ts"
 import { displayPath, resolvePath } from "../util/paths.ts"
 import { readText } from "../util/text-file.ts"
 import { FileAccessError } from "./file/file-errors.ts"
-import { assertUnchanged, FileChangeError, readBefore, resolveTarget } from "./file/freshness.ts"
+import { assertUnchanged, bytesOf, FileChangeError, readBefore, resolveTarget } from "./file/freshness.ts"
+import { keepingFiles } from "./file/keeping-files.ts"
 import { showName } from "./file/show-name.ts"
 import { errorsAfterEdit } from "./language/edit-errors.ts"
 import { commitFiles } from "./patch/commit-files.ts"
@@ -43,7 +44,7 @@ export const applyPatchTool = define("apply_patch", {
         await assertUnchanged(file.before)
         if (target) await assertUnchanged(target.before)
       }
-      const stamps = await commit(planned)
+      const stamps = await keepingFiles(ctx, contents(planned), () => commit(planned))
       for (const { path, stamp } of knownFiles(planned, stamps)) ctx.files.record(path, stamp)
       return {
         title: planned.length === 1 ? changeLine(planned[0]) : `${planned.length} files`,
@@ -115,6 +116,15 @@ async function commit(planned: readonly PlannedSection[]): Promise<Map<string, F
       `The patch could not be applied: ${errorMessage(error)}. Every file is as it was.`,
       error,
     )
+  }
+}
+
+/** What stands at every path that the patch changes, before and after. */
+function contents(planned: readonly PlannedSection[]) {
+  const opened = planned.flatMap(({ file, target }) => (target ? [file, target] : [file]))
+  return {
+    before: opened.map(({ before }) => ({ path: before.real, bytes: bytesOf(before) })),
+    after: planned.flatMap(({ steps }) => steps),
   }
 }
 

@@ -102,7 +102,8 @@ export function createBashTool(options: BashOptions): Info {
       const timeoutMs = args.timeout ?? options.defaultTimeout ?? defaultTimeout
       const stdin = args.stdin === true && ctx.jobs !== undefined
       const shell = { text: command, argv, env, cwd: workdir, outside, stdin }
-      return run({ shell, description, timeoutMs, limits, record: options.record }, ctx)
+      const work = () => run({ shell, description, timeoutMs, limits, record: options.record }, ctx)
+      return ctx.changes ? ctx.changes.command(command, ctx.abort, work) : work()
     },
   })
 }

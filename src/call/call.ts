@@ -6,6 +6,7 @@ import type { CallReference } from "../schema/permission.ts"
 import type { Question, QuestionAnswers, QuestionDocument } from "../schema/question.ts"
 import type { ToolState, ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import type {
+  ChangeCapability,
   FileLedger,
   JobCapability,
   LanguageCapability,
@@ -72,6 +73,7 @@ export interface CallHost {
   permission: Permission
   scope: Scope
   files: FileLedger
+  changes?: ChangeCapability
   todo?: TodoCapability
   jobs?: JobCapability
   sandbox?: SandboxCapability

@@ -220,6 +220,7 @@ function createContext(
     },
   }
   if (host.model) ctx.model = host.model
+  if (host.changes) ctx.changes = host.changes
   if (host.todo) ctx.todo = host.todo
   if (host.jobs) ctx.jobs = host.jobs
   if (host.sandbox) ctx.sandbox = host.sandbox

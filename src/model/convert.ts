@@ -184,6 +184,7 @@ function convertResults(calls: readonly ToolPart[], model: ModelInfo): LanguageM
 function resultOf({ state }: ToolPart, model: ModelInfo): { text: string; files: LanguageModelV4FilePart[] } {
   switch (state.status) {
     case "completed": {
+      if (state.pruned !== undefined) return { text: prunedText(state.pruned), files: [] }
       const converted = (state.attachments ?? []).map((file) => convertFile(file, model))
       const notes = converted.flatMap((part) => (part?.type === "text" ? [part.text] : []))
       return {
@@ -201,6 +202,11 @@ function resultOf({ state }: ToolPart, model: ModelInfo): { text: string; files:
     case "pending":
       return { text: "Error: The call was interrupted before it started; it had no effect.", files: [] }
   }
+}
+
+/** What the model reads in place of an output that was taken out to save room. */
+export function prunedText(path: string): string {
+  return `[This output was removed to save room. All of it is in ${path}]`
 }
 
 /** Half a surrogate pair is legal in JavaScript and JSON escapes, and refused by many servers. */

@@ -87,12 +87,29 @@ export const RetryPart = z.object({
 })
 export type RetryPart = z.infer<typeof RetryPart>
 
-/** Files that a turn changed, by the snapshot that undoes it. */
+/** A regular file at some moment: the sha256 of its bytes in hex, and its permission bits where they are known. */
+export const FileVersion = z.object({ hash: z.string(), mode: z.number().optional() })
+export type FileVersion = z.infer<typeof FileVersion>
+
+/** One file that a turn changed. No version: there was no file. `path` is absolute, with every link followed. */
+export const FileChange = z.object({
+  path: z.string(),
+  before: FileVersion.optional(),
+  after: FileVersion.optional(),
+  /** Why the change cannot be undone. `mixed`: somebody else changed the file between two changes of the turn. */
+  fixed: z.enum(["too-large", "mixed"]).optional(),
+})
+export type FileChange = z.infer<typeof FileChange>
+
+/** The files that a turn changed, as part of the message that began it. */
 export const PatchPart = z.object({
   ...base,
   type: z.literal("patch"),
-  hash: z.string(),
-  files: z.array(z.string()),
+  files: z.array(FileChange),
+  /** What else the turn may have changed, in words: commands of which not all could be seen. */
+  unseen: z.array(z.string()).optional(),
+  /** The files were put back to what they were before the turn. */
+  undone: z.boolean().optional(),
 })
 export type PatchPart = z.infer<typeof PatchPart>
 
@@ -100,8 +117,18 @@ export type PatchPart = z.infer<typeof PatchPart>
 export const SnapshotPart = z.object({ ...base, type: z.literal("snapshot"), snapshot: z.string() })
 export type SnapshotPart = z.infer<typeof SnapshotPart>
 
-/** Earlier history was replaced by a summary at this point. */
-export const CompactionPart = z.object({ ...base, type: z.literal("compaction"), auto: z.boolean() })
+/**
+ * From here on the model is given this message in place of all before it, but for the messages from `from` on. `auto`:
+ * nobody asked for it. `tokens` and `cost` are those of the summary.
+ */
+export const CompactionPart = z.object({
+  ...base,
+  type: z.literal("compaction"),
+  auto: z.boolean(),
+  from: z.string().optional(),
+  tokens: Tokens.optional(),
+  cost: z.number().optional(),
+})
 export type CompactionPart = z.infer<typeof CompactionPart>
 
 /** A subagent is to do this. */

@@ -13,6 +13,8 @@ export const Session = z.object({
   model: ModelRef.optional(),
   /** The session whose `task` call started this one. */
   parentID: z.string().optional(),
+  /** Messages whose turns were undone since the last prompt, the last one undone at the end. */
+  undone: z.array(z.string()).optional(),
   time: z.object({ created: z.number(), updated: z.number() }),
 })
 export type Session = z.infer<typeof Session>

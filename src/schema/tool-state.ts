@@ -36,6 +36,8 @@ export const ToolStateCompleted = z.object({
   metadata: Metadata,
   time: z.object({ start: z.number(), end: z.number() }),
   attachments: z.array(Attachment).optional(),
+  /** The file that holds the output. The model is no longer given that itself, but told where it is. */
+  pruned: z.string().optional(),
 })
 export type ToolStateCompleted = z.infer<typeof ToolStateCompleted>
 

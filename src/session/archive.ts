@@ -42,20 +42,21 @@ export async function exportSession(store: Store, id: string): Promise<Archive |
 
 /**
  * Stores an archive as a session of the given place, all of it or nothing. With `copy` everything gets ids of its own,
- * also where a text names one; else they stay as they are and must be free. Throws {@link ArchiveError}.
+ * also where a text names one; else they stay as they are and must be free. Unless it is our `own`, nothing that it says of
+ * files can be undone: whoever made it would decide what is written where. Throws {@link ArchiveError}.
  */
 export async function importSession(
   store: Store,
   value: unknown,
-  place: { directory: string; worktree: string; copy?: boolean },
+  place: { directory: string; worktree: string; copy?: boolean; own?: boolean },
 ): Promise<Session> {
   const given = checkArchive(value)
   const archive = place.copy ? withNewIds(given) : given
-  const { directory, worktree } = place
-  const placed = (record: SessionRecord): SessionRecord => ({
-    ...record,
-    session: { ...record.session, directory, worktree },
-  })
+  const { directory, worktree, own = false } = place
+  const placed = (record: SessionRecord): SessionRecord => {
+    const { session, ...rest } = own ? record : withoutChanges(record)
+    return { ...rest, session: { ...session, directory, worktree } }
+  }
   const main = placed(archive)
   // What bound it as a subagent's is not here.
   delete main.session.parentID
@@ -90,8 +91,18 @@ export async function forkSession(store: Store, id: string, at?: string): Promis
   return importSession(
     store,
     { ...archive, session: own, messages: kept, children: [] },
-    { directory, worktree, copy: true },
+    { directory, worktree, copy: true, own: true },
   )
+}
+
+function withoutChanges({ session, messages, todos }: SessionRecord): SessionRecord {
+  const rest = { ...session }
+  delete rest.undone
+  const kept = messages.map(({ message, parts }) => ({
+    message,
+    parts: parts.filter(({ type }) => type !== "patch"),
+  }))
+  return { session: rest, messages: kept, todos }
 }
 
 /** The archive that a value is. Throws {@link ArchiveError} that names the first thing that does not fit. */

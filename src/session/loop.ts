@@ -11,6 +11,7 @@ import type { Handover } from "../tool/result.ts"
 import { sleep, TimeoutError } from "../util/abort.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
+import type { ContextRoom } from "./context-room.ts"
 import { noTokens, sumUsage } from "./cost.ts"
 import { type Processor, startStep } from "./processor.ts"
 import type { Recorder } from "./recorder.ts"
@@ -34,6 +35,7 @@ export interface LoopInput {
   limits: StreamLimits
   retry: RetryLimits
   recorder: Recorder
+  room: ContextRoom
   /** Makes the session another agent's. Appends the message that says so to the history, and returns it. */
   handOver(handover: Handover): Promise<UserMessage>
   /** The agent of that name, ready to work. */
@@ -65,6 +67,7 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
   })
 
   for (let step = 1; step <= input.maxSteps; step += 1) {
+    await input.room.beforeStep()
     const limit = limitReached(input, step, messages)
     const last = limit !== undefined
     const processor = startStep(newMessage(input, worker, user), {
@@ -77,7 +80,9 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
     input.history.push({ message: processor.message, parts: processor.parts })
     if (failure) {
       await processor.end(failure)
-      return input.signal.aborted ? result(...stopped(input.signal)) : result("failed", failure)
+      if (input.signal.aborted) return result(...stopped(input.signal))
+      if (failure.name === "context-overflow" && !last && (await input.room.afterOverflow())) continue
+      return result("failed", failure)
     }
 
     const calls = processor.calls()

@@ -10,19 +10,31 @@ import type { Permission, Scope } from "../permission/engine.ts"
 import type { Policy } from "../permission/policy.ts"
 import type { Registry } from "../registry/registry.ts"
 import type { MessageWithParts, UserMessage } from "../schema/message.ts"
-import type { Part } from "../schema/part.ts"
+import type { Part, ToolPart } from "../schema/part.ts"
 import type { CallReference } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
+import type { ContentStore } from "../snapshot/content-store.ts"
+import type { TurnRecord } from "../snapshot/turn-changes.ts"
+import type { Direction } from "../snapshot/undo.ts"
 import type { LeaseHolder, Store } from "../store/store.ts"
-import type { JobCapability, LanguageCapability, SandboxCapability } from "../tool/context.ts"
+import type {
+  ChangeCapability,
+  JobCapability,
+  JobInfo,
+  LanguageCapability,
+  SandboxCapability,
+} from "../tool/context.ts"
 import { createFileLedger } from "../tool/ledger.ts"
 import type { Handover } from "../tool/result.ts"
 import type { SecretMask } from "../tool/secrets.ts"
+import { createSpillOpener } from "../tool/spill.ts"
 import type { OutputLimits } from "../tool/tool.ts"
 import { AbortedError, TimeoutError } from "../util/abort.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { attachMentions, type MentionedFiles } from "./attach-mentions.ts"
+import { type CompactionInput, type CompactionResult, compact } from "./compact.ts"
+import { createContextRoom } from "./context-room.ts"
 import { addUsage, sumUsage } from "./cost.ts"
 import { eventStream } from "./event-stream.ts"
 import { withLease } from "./lease.ts"
@@ -33,6 +45,8 @@ import { createRecorder } from "./recorder.ts"
 import { restoreLedger, settleInterrupted } from "./restore.ts"
 import { createSpawner, type SubagentServices } from "./subagent.ts"
 import { createTodoCapability } from "./todo.ts"
+import { createTurnPatch } from "./turn-patch.ts"
+import { describeUndone, type UndoResult, undoTurn } from "./undo.ts"
 import { createWorker, type RunContext, type Worker } from "./worker.ts"
 
 /** The session works on another prompt. */
@@ -85,6 +99,18 @@ export interface SessionHandle {
   /** Interrupts the run under way, if there is one; resolves when it has ended. */
   abort(): Promise<void>
   messages(): Promise<MessageWithParts[]>
+  /**
+   * Replaces what is old by a summary, for the model alone: nothing is deleted. Asks the session's model. Throws
+   * `CompactionError` where that does not make it smaller, {@link SessionBusyError}, and what asking throws.
+   */
+  compact(options?: { signal?: AbortSignal }): Promise<CompactionResult>
+  /**
+   * Puts the files of the last turn that changed any back to what they were before it; `redo` takes that back, until the
+   * next prompt. All or none, and none that somebody else changed since: throws `UndoRefusedError`, which names them.
+   * With `others` those are left alone. Throws `UsageError` where there is nothing to do, and {@link SessionBusyError}.
+   */
+  undo(options?: { others?: boolean }): Promise<UndoResult>
+  redo(options?: { others?: boolean }): Promise<UndoResult>
 }
 
 /** What sessions are built on. Bound once, by the runtime. */
@@ -117,6 +143,12 @@ export interface SessionServices {
   instructions: readonly string[]
   /** `PATH` of the commands that run. */
   searchPath?: string
+  /** What files were before they were changed. */
+  contents: ContentStore
+  /** Notes what a turn does to files, and gives each state of the record to `save`. */
+  watchChanges(save: (record: TurnRecord) => Promise<void>): ChangeCapability
+  /** The turns under way, by the session at the top: what subagents change is part of them. */
+  turns: Map<string, ChangeCapability>
   /** `<data>/truncate`: spill files lie below it, by session. */
   spillRoot: string
   spillBytes?: number
@@ -135,7 +167,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
   const { store, bus } = services
   const recorder = createRecorder({ sessionID: initial.id, store, bus, mask: services.mask })
   const files = createFileLedger()
-  const toPrompt = createPromptBuilder()
+  let toPrompt = createPromptBuilder()
   let session = initial
   let history: MessageWithParts[] | undefined
   let running: { controller: AbortController; ended: Promise<unknown> } | undefined
@@ -166,6 +198,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     const named = options.model === undefined ? {} : { model: parseModelName(options.model) }
     const model = await services.model({ ...session, ...named }, agent)
     await services.loadPolicy(session)
+    const user = await begin(past, { text, files: options.files ?? [], agent, model })
     const ends: EventOf<"run.completed">[] = []
     const spawn = createSpawner({
       parent: () => session,
@@ -177,17 +210,22 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     const context: RunContext = {
       session: () => session,
       model,
-      toPrompt,
+      toPrompt: (input) => toPrompt(input),
       files,
+      changes: changesOf(past),
       todo: createTodoCapability(session.id, store, recorder),
       spawn,
       signal,
       ...(options.caller === undefined ? {} : { caller: options.caller }),
     }
     const workAs = (name: string) => createWorker(services.agent(name), context, services)
-    const user = await begin(past, { text, files: options.files ?? [], agent, model })
     const worker = await workAs(agent.name)
     const mentioned = await attachMentionsTo(user, text, worker, past)
+    const room = createContextRoom({
+      history: past,
+      info: model.info,
+      compact: () => compactHistory({ history: past, agent, model, auto: true, signal }),
+    })
     const result = await runLoop({
       session,
       worker,
@@ -201,9 +239,75 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       limits: services.streamLimits,
       retry: services.retry,
       recorder,
+      room,
       signal,
     })
-    return withOthers(conclude(result, past, started), ends, mentioned.refused)
+    return withOthers(conclude(result, past, started, room.spent), ends, mentioned.refused)
+  }
+
+  /** A subagent's changes are part of the turn that it works for. The message that began the turn is the last. */
+  function changesOf(past: readonly MessageWithParts[]): ChangeCapability | undefined {
+    const root = services.lineage.rootOf(session.id)
+    const [turn, begun] = [services.turns.get(root), past.at(-1)]
+    if (turn || !begun) return turn
+    const changes = services.watchChanges(createTurnPatch(begun, recorder))
+    services.turns.set(root, changes)
+    return changes
+  }
+
+  async function compactHistory(
+    choice: Pick<CompactionInput, "history" | "agent" | "model" | "auto" | "signal">,
+  ): Promise<CompactionResult> {
+    const { spillRoot: root, spillBytes: maxBytes, mask, jobs, streamLimits: limits } = services
+    const isOpen = (job: JobInfo) => job.sessionID === session.id && job.status === "running"
+    const spill = (part: ToolPart, output: string) => {
+      const place = { directory: `${root}/${session.id}`, name: part.id }
+      const file = createSpillOpener({
+        ...place,
+        ...(maxBytes === undefined ? {} : { maxBytes }),
+        ...(mask === undefined ? {} : { mask }),
+      })()
+      file.write(output)
+      file.close()
+      return file.path
+    }
+    const todos = await store.todos(session.id)
+    try {
+      return await compact({
+        session,
+        recorder,
+        todos,
+        jobs: jobs.list().filter(isOpen),
+        spill,
+        limits,
+        ...choice,
+      })
+    } finally {
+      // Messages that were converted before may hold outputs which are pruned now.
+      toPrompt = createPromptBuilder()
+    }
+  }
+
+  function goBack(direction: Direction, { others = false }: { others?: boolean } = {}): Promise<UndoResult> {
+    return alone(async () => {
+      await catchUp()
+      const { contents } = services
+      const undone = await undoTurn(session, { direction, others, history: await load(), contents, recorder })
+      session = undone.session
+      return undone.result
+    })
+  }
+
+  /** Runs work that writes the session, while nobody else does. */
+  async function alone<T>(work: () => Promise<T>): Promise<T> {
+    if (running) throw new SessionBusyError(session.id)
+    const ended = withLease({ store, sessionID: session.id, holder: services.holder }, work)
+    running = { controller: new AbortController(), ended: ended.catch(() => {}) }
+    try {
+      return await ended
+    } finally {
+      running = undefined
+    }
   }
 
   /** What a prompt of the person's names with `@` becomes parts of their message. A model's words name nothing. */
@@ -244,8 +348,11 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       { ...base(), type: "text", text },
       ...given.map((file) => ({ ...base(), type: "file" as const, ...file })),
     ]
+    const putBack = describeUndone(session.undone, past)
+    if (putBack !== undefined) parts.push({ ...base(), type: "text", text: putBack, synthetic: true })
     const time = { ...session.time, updated: message.time.created }
     session = { ...session, model: model.info.ref, time }
+    delete session.undone
     if (session.title === "") session.title = titleOf(text)
     await recorder.session(session)
     await recorder.write({ messages: [message], created: true, parts })
@@ -271,7 +378,12 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     return message
   }
 
-  function conclude(result: LoopResult, past: readonly MessageWithParts[], started: number): Ending {
+  function conclude(
+    result: LoopResult,
+    past: readonly MessageWithParts[],
+    started: number,
+    spent: CompactionResult["spent"],
+  ): Ending {
     const { status, error, turn, messages } = result
     if (error && status !== "interrupted") {
       const { name, message, status: httpStatus } = error
@@ -287,7 +399,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       status,
       exitCode: exitCodeOf(result),
       text: lastText(past, messages.at(-1)?.id),
-      usage: sumUsage(messages),
+      usage: sumUsage([...messages, ...spent]),
       refused: turn.refused,
       durationMs: Date.now() - started,
     }
@@ -328,6 +440,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
         .catch((error: unknown) => concludeBroken(error, started))
         .then((event) => {
           running = undefined
+          if (services.lineage.rootOf(session.id) === session.id) services.turns.delete(session.id)
           // A subagent's work is seldom taken up again: what it read need not stay in memory till then.
           if (session.parentID !== undefined) history = undefined
           return bus.publish(event)
@@ -340,6 +453,19 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       await running?.ended
     },
     messages: () => store.messages(initial.id),
+    compact: ({ signal = new AbortController().signal } = {}) =>
+      alone(async () => {
+        await catchUp()
+        const history = await load()
+        const agent = services.agent(session.agent)
+        const model = await services.model(session, agent)
+        const result = await compactHistory({ history, agent, model, auto: false, signal })
+        session = { ...session, time: { ...session.time, updated: Date.now() } }
+        await recorder.session(session)
+        return result
+      }),
+    undo: (options) => goBack("undo", options),
+    redo: (options) => goBack("redo", options),
   }
 }
 

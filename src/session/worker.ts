@@ -7,6 +7,7 @@ import type { OfferedTool } from "../registry/registry.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
 import { orAbort } from "../util/abort.ts"
+import { promptHistory } from "./prompt-history.ts"
 import type { SessionServices } from "./session.ts"
 import { systemPrompt } from "./system.ts"
 
@@ -33,6 +34,7 @@ export interface RunContext {
     model: Model["info"]
   }): ModelPrompt
   files: CallHost["files"]
+  changes: CallHost["changes"]
   todo: NonNullable<CallHost["todo"]>
   spawn: NonNullable<CallHost["spawn"]>
   /** The `task` call that the run works for. */
@@ -46,7 +48,7 @@ export async function createWorker(
   run: RunContext,
   services: SessionServices,
 ): Promise<Worker> {
-  const { model, files, todo, spawn, caller, signal } = run
+  const { model, files, changes, todo, spawn, caller, signal } = run
   const session = run.session()
   const { id: sessionID, directory, worktree } = session
   const policy = () => services.policy(run.session(), agent)
@@ -83,6 +85,7 @@ export async function createWorker(
     spillDirectory,
     signal,
     onEscape: services.onEscape,
+    ...(changes === undefined ? {} : { changes }),
     ...(lacking.task === undefined ? { spawn } : {}),
     ...(lacking.question === undefined ? { question } : {}),
     ...(planFile === undefined ? {} : { plan: { file: planFile } }),
@@ -95,7 +98,7 @@ export async function createWorker(
   return {
     agent,
     tools,
-    toPrompt: (messages) => run.toPrompt({ system, messages, model: model.info }),
+    toPrompt: (messages) => run.toPrompt({ system, messages: promptHistory(messages), model: model.info }),
     host: (step) => ({ ...shared, ...step }),
   }
 }

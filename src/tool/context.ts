@@ -55,6 +55,26 @@ export interface FileLedger {
   lock<T>(path: string, work: () => Promise<T>): Promise<T>
 }
 
+/** What stands at a resolved path before or after a change. No bytes: no file. */
+export interface FileContent {
+  path: string
+  bytes: Uint8Array | undefined
+}
+
+/** Keeps what files were before a call changed them, so that the person can undo the turn. */
+export interface ChangeCapability {
+  /**
+   * Runs a change whose bytes are known, under the locks of its files. What was there before is safe when `work`
+   * starts. Rejects as `work` does.
+   */
+  files<T>(
+    change: { before: readonly FileContent[]; after: readonly FileContent[] },
+    work: () => Promise<T>,
+  ): Promise<T>
+  /** Runs a command that may change any file of the worktree, and looks for what it changed. Rejects as `work` does. */
+  command<T>(text: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>
+}
+
 /** A process that outlived the shell which started it. Times in milliseconds since the epoch. */
 export interface JobInfo {
   id: string
@@ -208,6 +228,8 @@ export interface ToolContext {
   /** Opens a place on disk for output that is too long to keep. */
   spill: SpillOpener
   files: FileLedger
+  /** Absent without a session: there is no turn to undo. */
+  changes?: ChangeCapability
   /** Capabilities that only some hosts provide. */
   todo?: TodoCapability
   jobs?: JobCapability

@@ -6,11 +6,13 @@ import { writeAtomic } from "./atomic-write.ts"
 import {
   assertSeen,
   assertUnchanged,
+  bytesOf,
   type FileBefore,
   ioError,
   readBefore,
   resolveTarget,
 } from "./freshness.ts"
+import { keepingFiles } from "./keeping-files.ts"
 import { pinnedPatterns } from "./pinned-patterns.ts"
 import { showName } from "./show-name.ts"
 import { isWholeDiff } from "./unified-diff.ts"
@@ -61,7 +63,9 @@ export async function changeFile<C extends FileChange>(
     await ctx.ask({ permission: "edit", patterns: pinnedPatterns(path, real), always, metadata: about })
     throwIfAborted(ctx.abort)
     await assertUnchanged(before)
-    const stamp = await write(path, real, change.bytes)
+    const { bytes } = change
+    const known = { before: [{ path: real, bytes: bytesOf(before) }], after: [{ path: real, bytes }] }
+    const stamp = await keepingFiles(ctx, known, () => write(path, real, bytes))
     ctx.files.record(real, stamp)
     return { change, title, metadata: { ...about, file: { path: real, stamp } } }
   })

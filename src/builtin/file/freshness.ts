@@ -15,6 +15,11 @@ export type FileBefore =
   | { exists: false; path: string; real: string }
   | { exists: true; path: string; real: string; bytes: Uint8Array; stamp: FileStamp }
 
+/** Undefined where there is no file. */
+export function bytesOf(before: FileBefore): Uint8Array | undefined {
+  return before.exists ? before.bytes : undefined
+}
+
 /** A file that must not or cannot be changed as it is. The text says why and what to do. */
 export class FileChangeError extends TackleError {
   /**

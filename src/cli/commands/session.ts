@@ -94,7 +94,8 @@ export async function deleteSessions(ids: readonly string[], flags: PlaceFlags):
   })
 }
 
-async function withTackle(flags: PlaceFlags, work: (tackle: Tackle) => Promise<void>): Promise<void> {
+/** Opens the engine of a place for a piece of work, and closes it. */
+export async function withTackle(flags: PlaceFlags, work: (tackle: Tackle) => Promise<void>): Promise<void> {
   const tackle = await openTackle(await openPlace(flags), {})
   try {
     await work(tackle)
@@ -112,7 +113,8 @@ async function readArchive(file: string): Promise<unknown> {
   }
 }
 
-function noSession(id: string): UsageError {
+/** For an id that no session has. */
+export function noSession(id: string): UsageError {
   return new UsageError(`There is no session ${id}. \`tackle session list --all\` shows them.`)
 }
 

@@ -5,6 +5,7 @@ import type {
   SessionImportFlags,
   SessionListFlags,
 } from "../commands/session.ts"
+import type { SessionUndoFlags } from "../commands/session-undo.ts"
 import type { FormatFlags, PlaceFlags } from "../setup.ts"
 import { format, place } from "./flags.ts"
 
@@ -46,6 +47,25 @@ export function defineSession(program: Command): void {
     .action(async (id: string | undefined, flags: SessionForkFlags) =>
       (await import("../commands/index.ts")).session.forkSession(id, flags),
     )
+  place(session.command("compact"))
+    .description("replace what is old by a summary, for the model")
+    .argument("[id]", "the session (default: the last of this project)")
+    .addOption(format())
+    .action(async (id: string | undefined, flags: FormatFlags) =>
+      (await import("../commands/index.ts")).sessionCompact.compactSession(id, flags),
+    )
+  for (const way of ["undo", "redo"] as const) {
+    place(session.command(way))
+      .description(
+        way === "undo" ? "put back the files that the last turn changed" : "take the last undo back",
+      )
+      .argument("[id]", "the session (default: the last of this project)")
+      .option("--others", "leave files alone that were changed since")
+      .addOption(format())
+      .action(async (id: string | undefined, flags: SessionUndoFlags) =>
+        (await import("../commands/index.ts")).sessionUndo.undoSession(way, id, flags),
+      )
+  }
   place(session.command("delete"))
     .description("remove sessions with everything in them")
     .argument("<id...>", "the sessions")

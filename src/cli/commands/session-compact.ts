@@ -1,0 +1,18 @@
+import { UsageError } from "../../util/errors.ts"
+import { printJson, printLine } from "../print.ts"
+import type { FormatFlags } from "../setup.ts"
+import { noSession, withTackle } from "./session.ts"
+
+/** `tackle session compact [id]`. */
+export async function compactSession(id: string | undefined, flags: FormatFlags): Promise<void> {
+  await withTackle(flags, async (tackle) => {
+    const sessionID = id ?? (await tackle.sessions.latest())?.id
+    if (sessionID === undefined) throw new UsageError("There is no session of this project yet.")
+    const result = await tackle.sessions.compact(sessionID)
+    if (!result) throw noSession(sessionID)
+    if (flags.format === "json") return printJson({ sessionID, ...result })
+    const { before, after, pruned } = result
+    const outputs = pruned === 0 ? "" : `, with ${pruned} old ${pruned === 1 ? "output" : "outputs"} in files`
+    printLine(`Compacted ${sessionID}: the model reads ${after} in place of ${before} characters${outputs}.`)
+  })
+}

@@ -1,0 +1,33 @@
+import { UsageError } from "../../util/errors.ts"
+import { displayPath } from "../../util/paths.ts"
+import { printJson, printLine } from "../print.ts"
+import type { FormatFlags } from "../setup.ts"
+import { oneLine, visible } from "../view/visible.ts"
+import { noSession, withTackle } from "./session.ts"
+
+export interface SessionUndoFlags extends FormatFlags {
+  others?: boolean
+}
+
+/** `tackle session undo [id]` and `tackle session redo [id]`. */
+export async function undoSession(
+  way: "undo" | "redo",
+  id: string | undefined,
+  flags: SessionUndoFlags,
+): Promise<void> {
+  await withTackle(flags, async (tackle) => {
+    const sessionID = id ?? (await tackle.sessions.latest())?.id
+    if (sessionID === undefined) throw new UsageError("There is no session of this project yet.")
+    const result = await tackle.sessions[way](sessionID, { others: flags.others ?? false })
+    if (!result) throw noSession(sessionID)
+    if (flags.format === "json") return printJson({ sessionID, ...result })
+
+    const done = way === "undo" ? "Undid" : "Did again"
+    printLine(`${done} what this changed: ${oneLine(result.prompt, 60)}`)
+    const show = (path: string) => visible(displayPath(path, tackle.worktree))
+    for (const { path, kind } of result.files) printLine(`  ${kind} ${show(path)}`)
+    if (result.files.length === 0) printLine("  Every file was so already.")
+    for (const { path } of result.refused) printLine(`  left as it is: ${show(path)}`)
+    for (const note of result.unseen) printLine(`  not seen whole: ${visible(note)}`)
+  })
+}

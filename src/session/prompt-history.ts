@@ -1,0 +1,51 @@
+import { prunedText } from "../model/convert.ts"
+import type { MessageWithParts } from "../schema/message.ts"
+import type { CompactionPart, Part } from "../schema/part.ts"
+
+/** What the model is given of a history: after a compaction its summary, and the messages from its `from` on. */
+export function promptHistory(history: readonly MessageWithParts[]): readonly MessageWithParts[] {
+  const place = history.findLastIndex((entry) => compactionOf(entry) !== undefined)
+  const summary = history[place]
+  if (!summary) return history
+  const from = compactionOf(summary)?.from
+  const kept = history.findIndex(({ message }) => message.id === from)
+  const rest = history.slice(from === undefined || kept < 0 ? place : kept)
+  return [summary, ...rest.filter((entry) => compactionOf(entry) === undefined)]
+}
+
+/** The part that makes a message the summary of those before it. */
+export function compactionOf({ parts }: MessageWithParts): CompactionPart | undefined {
+  return parts.find((part) => part.type === "compaction")
+}
+
+/** Characters that an image or another file stands for: providers count some 1,500 tokens, at 4 characters each. */
+const fileCharacters = 6_000
+
+/** How much of the model's context messages take, in characters. An estimate to compare with others. */
+export function sizeOf(messages: readonly MessageWithParts[]): number {
+  return messages.reduce(
+    (sum, { parts }) => sum + parts.reduce((size, part) => size + sizeOfPart(part), 0),
+    0,
+  )
+}
+
+function sizeOfPart(part: Part): number {
+  switch (part.type) {
+    case "text":
+    case "reasoning":
+      return part.text.length
+    case "file":
+      return fileCharacters
+    case "tool": {
+      if (part.parentCallID !== undefined) return 0
+      const { state } = part
+      const input = JSON.stringify(state.input).length
+      if (state.status === "error") return input + state.error.length
+      if (state.status !== "completed") return input
+      if (state.pruned !== undefined) return input + prunedText(state.pruned).length
+      return input + state.output.length + (state.attachments?.length ?? 0) * fileCharacters
+    }
+    default:
+      return 0
+  }
+}

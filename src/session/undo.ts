@@ -1,0 +1,94 @@
+import type { MessageWithParts } from "../schema/message.ts"
+import type { PatchPart } from "../schema/part.ts"
+import type { Session } from "../schema/session.ts"
+import type { ContentStore } from "../snapshot/content-store.ts"
+import { type Direction, putBack, type RefusedFile, type RestoredFile } from "../snapshot/undo.ts"
+import { UsageError } from "../util/errors.ts"
+import type { Recorder } from "./recorder.ts"
+
+/** What became of the files of one turn. */
+export interface UndoResult {
+  /** The message that began the turn, and its text. */
+  messageID: string
+  prompt: string
+  files: RestoredFile[]
+  /** Left as they are; empty unless that was asked for. */
+  refused: RefusedFile[]
+  /** What else the turn may have changed, in words. */
+  unseen: string[]
+}
+
+/**
+ * Undoes the last turn that changed files and is not undone, or does again the one that was undone last. The session is
+ * returned as it is stored. Throws `UsageError` where there is none, and `UndoRefusedError`.
+ */
+export async function undoTurn(
+  session: Session,
+  options: {
+    direction: Direction
+    others: boolean
+    history: readonly MessageWithParts[]
+    contents: ContentStore
+    recorder: Recorder
+  },
+): Promise<{ session: Session; result: UndoResult }> {
+  const { direction, others, history, contents, recorder } = options
+  const undone = session.undone ?? []
+  const found =
+    direction === "undo" ? lastDone(history) : history.find(({ message }) => message.id === undone.at(-1))
+  const patch = found?.parts.find(isPatch)
+  if (!found || !patch) throw new UsageError(nothing[direction])
+
+  const { files, refused, changes } = await putBack(patch.files, { direction, contents, others })
+  patch.files = changes
+  patch.undone = direction === "undo"
+  const { id } = found.message
+  const next: Session = {
+    ...session,
+    undone: direction === "undo" ? [...undone, id] : undone.slice(0, -1),
+    time: { ...session.time, updated: Date.now() },
+  }
+  await recorder.write({ parts: [{ ...patch }] })
+  await recorder.session(next)
+  const prompt = found.parts.flatMap((part) => (part.type === "text" && !part.synthetic ? [part.text] : []))
+  return {
+    session: next,
+    result: { messageID: id, prompt: prompt.join("\n"), files, refused, unseen: patch.unseen ?? [] },
+  }
+}
+
+/** What the model is told with the next prompt: it still believes in what it did. Undefined where nothing was undone. */
+export function describeUndone(
+  undone: readonly string[] | undefined,
+  history: readonly MessageWithParts[],
+): string | undefined {
+  const turns = history.filter(({ message }) => undone?.includes(message.id))
+  const changes = turns.flatMap(({ parts }) => parts.filter(isPatch).flatMap(({ files }) => files))
+  if (changes.length === 0) return undefined
+  const paths = [...new Set(changes.map(({ path }) => path))]
+  const more = paths.length > maxTold ? `\n- and ${paths.length - maxTold} more` : ""
+  return `The person has undone your changes to these files, which are again as they were before:\n${paths
+    .slice(0, maxTold)
+    .map((path) => `- ${path}`)
+    .join(
+      "\n",
+    )}${more}\nRead a file again before you change it, and do not repeat what was undone unless asked to.`
+}
+
+/** So many files are named to the model. */
+const maxTold = 50
+
+const nothing: Record<Direction, string> = {
+  undo: "There is nothing to undo: no turn of this session changed a file, or all are undone.",
+  redo: "There is nothing to redo: no turn was undone since the last prompt.",
+}
+
+function lastDone(history: readonly MessageWithParts[]): MessageWithParts | undefined {
+  return history.findLast(({ parts }) =>
+    parts.some((part) => isPatch(part) && !part.undone && part.files.length > 0),
+  )
+}
+
+function isPatch(part: { type: string }): part is PatchPart {
+  return part.type === "patch"
+}

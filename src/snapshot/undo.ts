@@ -1,0 +1,154 @@
+import { chmod, lstat, readFile } from "node:fs/promises"
+import { commitFiles, type FileStep } from "../builtin/patch/commit-files.ts"
+import type { FileChange, FileVersion } from "../schema/part.ts"
+import { systemCode, TackleError } from "../util/errors.ts"
+import { realPath } from "../util/paths.ts"
+import { type ContentStore, hashOf } from "./content-store.ts"
+
+/** What was done to one file. */
+export interface RestoredFile {
+  path: string
+  /** `removed`: there is no file now. */
+  kind: "restored" | "removed"
+}
+
+/** A file that was left as it is, and why. */
+export interface RefusedFile {
+  path: string
+  why: "changed" | "mixed" | "too-large" | "not-kept"
+}
+
+/** Some files cannot be put back, so none was touched. */
+export class UndoRefusedError extends TackleError {
+  readonly refused: readonly RefusedFile[]
+
+  constructor(direction: Direction, refused: readonly RefusedFile[]) {
+    const lines = refused.map(({ path, why }) => `  ${path}: ${reasons[why]}`)
+    super(
+      `Cannot ${direction} the turn; no file was touched. In the way:\n${lines.join("\n")}\nLook at them first, or put back the others alone (--others).`,
+      { code: "session.undo", recoverable: false },
+    )
+    this.refused = refused
+  }
+}
+
+export type Direction = "undo" | "redo"
+
+const reasons: Record<RefusedFile["why"], string> = {
+  changed: "it was changed since",
+  mixed: "somebody else changed it in the middle of the turn",
+  "too-large": "it was too large to be kept",
+  "not-kept": "what it was is no longer kept",
+}
+
+/** What became of the files of a turn. */
+export interface UndoOutcome {
+  files: RestoredFile[]
+  /** Left as they are, where that was asked for. */
+  refused: RefusedFile[]
+  /** The changes, to go the other way with. */
+  changes: FileChange[]
+}
+
+/**
+ * Puts the files of a turn back to what they were before it, or with `redo` to what it had made of them: all of them
+ * or none. A file whose bytes are neither is somebody else's by now: throws {@link UndoRefusedError}, or leaves those
+ * alone with `others`. Throws what the system throws, with everything as it was.
+ */
+export async function putBack(
+  changes: readonly FileChange[],
+  { direction, contents, others = false }: { direction: Direction; contents: ContentStore; others?: boolean },
+): Promise<UndoOutcome> {
+  const planned = await Promise.all(changes.map((change) => plan(change, direction, contents)))
+  const refused = planned.flatMap((entry) =>
+    "why" in entry ? [{ path: entry.change.path, why: entry.why }] : [],
+  )
+  if (refused.length > 0 && !others) throw new UndoRefusedError(direction, refused)
+  const moves = planned.flatMap((entry) => ("why" in entry || entry.done ? [] : [entry]))
+  for (const { now, change } of moves) await keepForTheWayBack(now, change.path, contents)
+  for (const { change, now } of moves)
+    if ((await lookAt(change.path))?.hash !== now?.hash)
+      throw new UndoRefusedError(direction, [{ path: change.path, why: "changed" }])
+  await commitFiles(moves.flatMap(({ step }) => step ?? []))
+  for (const { mode, change } of moves) if (mode !== undefined) await chmod(change.path, mode)
+  return {
+    files: moves.map(({ change, wanted }) => ({ path: change.path, kind: wanted ? "restored" : "removed" })),
+    refused,
+    changes: planned.map((entry) => ("why" in entry ? entry.change : withMode(entry, direction))),
+  }
+}
+
+type Planned = Move | { change: FileChange; why: RefusedFile["why"] }
+
+interface Move {
+  change: FileChange
+  now: FileNow | undefined
+  wanted: FileVersion | undefined
+  /** Absent where only the mode changes. */
+  step?: FileStep
+  mode?: number
+  /** Nothing is left to do. */
+  done: boolean
+}
+
+interface FileNow {
+  hash: string
+  mode: number
+  bytes: Uint8Array
+}
+
+async function plan(change: FileChange, direction: Direction, contents: ContentStore): Promise<Planned> {
+  const { path, before, after, fixed } = change
+  const [wanted, expected] = direction === "undo" ? [before, after] : [after, before]
+  if (fixed !== undefined) return { change, why: fixed }
+  const now = await lookAt(path)
+  if (now === null) return { change, why: "changed" }
+  // The person's mode stays: only the one that the turn gave is taken back.
+  const ours = now !== undefined && expected?.mode === now.mode
+  const mode =
+    wanted?.mode !== undefined && (ours || !now) && wanted.mode !== now?.mode ? { mode: wanted.mode } : {}
+  if (now?.hash === wanted?.hash) {
+    const onlyMode = expected?.hash === wanted?.hash && "mode" in mode
+    return onlyMode ? { change, now, wanted, ...mode, done: false } : { change, now, wanted, done: true }
+  }
+  if (now?.hash !== expected?.hash) return { change, why: "changed" }
+  const bytes = wanted && (await contents.get(wanted.hash))
+  if (wanted && !bytes) return { change, why: "not-kept" }
+  return { change, now, wanted, step: { path, exists: now !== undefined, bytes }, ...mode, done: false }
+}
+
+/** The regular file at the path; undefined where there is nothing, null where there is something else. */
+async function lookAt(path: string): Promise<FileNow | undefined | null> {
+  if (realPath(path) !== path) return null
+  try {
+    const stats = await lstat(path)
+    if (!stats.isFile()) return null
+    const bytes = await readFile(path)
+    return { hash: hashOf(bytes), mode: stats.mode & 0o7777, bytes }
+  } catch (error) {
+    const code = systemCode(error)
+    if (code === "ENOENT") return undefined
+    if (code === "ENOTDIR") return null
+    throw error
+  }
+}
+
+async function keepForTheWayBack(
+  now: FileNow | undefined,
+  path: string,
+  contents: ContentStore,
+): Promise<void> {
+  if (!now || (await contents.put(now.bytes)) !== undefined) return
+  throw new TackleError(`${path} is too large to be kept. Nothing was changed.`, {
+    code: "session.undo",
+    recoverable: false,
+  })
+}
+
+/** A file that goes away comes back with the mode it had. */
+function withMode({ change, now, wanted }: Move, direction: Direction): FileChange {
+  if (!now || wanted) return change
+  const version = { hash: now.hash, mode: now.mode }
+  if (direction === "undo") return change.after?.hash === now.hash ? { ...change, after: version } : change
+  return change.before?.hash === now.hash ? { ...change, before: version } : change
+}

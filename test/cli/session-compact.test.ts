@@ -1,0 +1,22 @@
+import { expect, test } from "vitest"
+import { createMachine } from "./run-tackle.ts"
+
+test("a session of an earlier process is compacted, and says by how much", async () => {
+  const machine = await createMachine({
+    script: [
+      { text: "x ".repeat(2_000) },
+      { text: "SUMMARY" },
+      { text: "y ".repeat(10) },
+      { text: "" },
+      { text: "" },
+    ],
+  })
+  expect((await machine.run(["session", "compact"])).code).toBe(2)
+  await machine.run(["run", "say much"])
+  const compacted = await machine.run(["session", "compact"])
+  expect(compacted).toMatchObject({ code: 0, stderr: "" })
+  expect(compacted.stdout).toMatch(/^Compacted ses_\w+: the model reads \d+ in place of 4008 characters\.\n$/)
+  await machine.run(["run", "-c", "and now?"])
+  const told = JSON.stringify(machine.server.requests.at(-1)?.body.messages)
+  expect([told.includes("SUMMARY"), told.includes("x x x")]).toEqual([true, false])
+})

@@ -1,0 +1,35 @@
+import { readFile, writeFile } from "node:fs/promises"
+import { expect, test } from "vitest"
+import { createMachine } from "./run-tackle.ts"
+
+test("a turn of an earlier process is undone, refused and done again", async () => {
+  const machine = await createMachine({
+    files: { "a.txt": "A" },
+    script: [
+      { calls: [{ name: "bash", arguments: { command: "printf B > a.txt; printf N > new.txt" } }] },
+      { text: "Done." },
+    ],
+  })
+  await machine.run(["run", "change it", "--allow", "*"])
+  const path = machine.project.path("a.txt")
+  expect(await readFile(path, "utf8")).toBe("B")
+
+  const undone = await machine.run(["session", "undo"])
+  expect(undone).toMatchObject({ code: 0 })
+  expect(undone.stdout).toBe("Undid what this changed: change it\n  restored a.txt\n  removed new.txt\n")
+  expect(await readFile(path, "utf8")).toBe("A")
+  expect(await machine.run(["session", "undo"])).toMatchObject({ code: 2 })
+
+  await writeFile(path, "mine")
+  const refused = await machine.run(["session", "redo"])
+  expect(refused.code).toBe(1)
+  expect(refused.stderr).toContain(`${path}: it was changed since`)
+  expect(await readFile(path, "utf8")).toBe("mine")
+  await writeFile(path, "A")
+  const redone = await machine.run(["session", "redo", "--format", "json"])
+  expect(JSON.parse(redone.stdout)).toMatchObject({
+    prompt: "change it",
+    files: [{ path, kind: "restored" }, {}],
+  })
+  expect(await readFile(path, "utf8")).toBe("B")
+})

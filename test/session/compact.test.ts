@@ -1,0 +1,135 @@
+import { readFile } from "node:fs/promises"
+import { expect, test } from "vitest"
+import { CompactionError } from "../../src/session/compact.ts"
+import type { ChatMessage, RecordedRequest } from "../../src/testing/model-server.ts"
+import type { Reply } from "../../src/testing/reply.ts"
+import { startEngine } from "./engine.ts"
+import { run, toolParts } from "./run.ts"
+
+const allowed = { permission: { "*": "allow" }, sandbox: "off" } as const
+const tooLong: Reply = { status: 400, text: "This model's maximum context length is 100 tokens." }
+const read: Reply = { calls: [{ name: "read", arguments: { filePath: "long.txt" } }] }
+const long = `${"line of text\n".repeat(400)}`
+
+const isSummary = ({ body }: RecordedRequest) => textOf(body.messages[0]).startsWith("You sum up")
+
+function textOf(message: ChatMessage | undefined): string {
+  const { content } = message ?? {}
+  if (typeof content === "string") return content
+  return (content ?? []).map(({ text = "" }) => text).join("\n")
+}
+
+/** Answers in order, refuses what is longer than the model takes, and sums up with `summary`. */
+function narrow(maxCharacters: number, replies: Reply[], summary: Reply = { text: "SUMMARY" }) {
+  let next = 0
+  return (request: RecordedRequest): Reply => {
+    if (isSummary(request)) return summary
+    const size = JSON.stringify(request.body.messages).length
+    return size > maxCharacters ? tooLong : (replies[next++] ?? { text: "done" })
+  }
+}
+
+/** Every call of a request has its result, and every result its call. */
+function pairs({ body }: RecordedRequest) {
+  const calls = body.messages.flatMap((message) => (message.tool_calls ?? []).map(({ id }) => id))
+  const results = body.messages.flatMap(({ tool_call_id: id }) => (id === undefined ? [] : [id]))
+  return { calls, results }
+}
+
+test("a history that is too long is made shorter and the run goes on: old outputs first, by a pointer", async () => {
+  const files = { "long.txt": long }
+  const script = narrow(16_000, [read, read, read, read, { text: "all read" }])
+  await using engine = await startEngine(script, { ...allowed, files })
+  const { session, end } = await run(engine, { text: "read it four times" })
+  expect(end).toMatchObject({ status: "completed", text: "all read" })
+  const pruned = (await toolParts(session)).flatMap(({ state }) =>
+    state.status === "completed" && state.pruned !== undefined
+      ? [{ path: state.pruned, output: state.output }]
+      : [],
+  )
+  expect(pruned.length).toBeGreaterThan(0)
+  for (const { path, output } of pruned) expect(await readFile(path, "utf8")).toBe(output)
+  const last = engine.server.requests.at(-1)
+  expect(JSON.stringify(last?.body)).toContain(pruned[0]?.path)
+  for (const request of engine.server.requests) expect(pairs(request).results).toEqual(pairs(request).calls)
+})
+
+test("what pruning cannot help is summed up, with the request, the open to-dos and what is newest", async () => {
+  const todos = [
+    { content: "first thing", status: "completed" },
+    { content: "second thing", status: "in_progress" },
+  ]
+  const words = "tell ".repeat(900)
+  const script = narrow(17_000, [
+    { text: words, calls: [{ name: "todowrite", arguments: { todos } }] },
+    { text: words, calls: [{ name: "todoread", arguments: {} }] },
+    { text: words, calls: [{ name: "todoread", arguments: {} }] },
+    { text: words, calls: [{ name: "todoread", arguments: {} }] },
+    { text: "the end" },
+  ])
+  await using engine = await startEngine(script, allowed)
+  const { session, end } = await run(engine, { text: "say much" })
+  expect(end).toMatchObject({ status: "completed", text: "the end" })
+  const last = engine.server.requests.at(-1)
+  const told = JSON.stringify(last?.body.messages)
+  expect(told.includes("SUMMARY")).toBe(true)
+  expect(told).toContain("word for word:\\nsay much")
+  expect(told).toContain("- second thing (in_progress)")
+  expect(told).not.toContain("- first thing")
+  if (last) expect(pairs(last).results).toEqual(pairs(last).calls)
+  const parts = (await session.messages()).flatMap((entry) => entry.parts)
+  expect(parts.filter(({ type }) => type === "compaction")).toMatchObject([{ auto: true }])
+  // Nothing is lost: the store has all of it.
+  expect(parts.filter((part) => part.type === "text" && part.text === words)).toHaveLength(4)
+})
+
+test("the last step's tokens beyond the limit of the model compact before the next one", async () => {
+  const words = "tell ".repeat(400)
+  const usage = { input: 900, output: 10 }
+  const script = narrow(1_000_000, [
+    { text: words, calls: [{ name: "todoread", arguments: {} }], usage: { input: 100, output: 10 } },
+    { text: words, calls: [{ name: "todoread", arguments: {} }], usage },
+  ])
+  const limits = { limit: { context: 1_000, output: 100 } }
+  await using engine = await startEngine(script, allowed)
+  const { url } = engine.server
+  const providers = { test: { options: { baseURL: url, apiKey: "k" }, models: { m: limits } } }
+  await using narrowEngine = await startEngine(script, { ...allowed, providers })
+  const { end } = await run(narrowEngine, { text: "go" })
+  expect(end.status).toBe("completed")
+  const kinds = engine.server.requests.map((request) => (isSummary(request) ? "summary" : "step"))
+  expect(kinds).toEqual(["step", "step", "summary", "step"])
+})
+
+test("a model that refuses whatever it is given ends the run", async () => {
+  const script = (request: RecordedRequest): Reply => (isSummary(request) ? { text: "S" } : tooLong)
+  await using engine = await startEngine(script, allowed)
+  const { end } = await run(engine, { text: "much ".repeat(1_000) })
+  expect(end.status).toBe("failed")
+  expect(engine.server.requests.length).toBeLessThan(8)
+})
+
+test("a summary that is no shorter is tried twice and then refused; nothing is replaced", async () => {
+  const script = narrow(1_000_000, [{ text: "x ".repeat(500) }], { text: "long ".repeat(2_000) })
+  await using engine = await startEngine(script, allowed)
+  const { session } = await run(engine)
+  await expect(session.compact()).rejects.toThrow(CompactionError)
+  expect(engine.server.requests.filter(isSummary)).toHaveLength(2)
+  await run(engine, { session, text: "and now?" })
+  expect(JSON.stringify(engine.server.requests.at(-1)?.body)).toContain("x x x")
+})
+
+test("a session is compacted on demand, and another engine goes on from the summary", async () => {
+  const script = narrow(1_000_000, [{ text: "x ".repeat(2_000) }, { text: "y ".repeat(2_000) }])
+  await using engine = await startEngine(script, allowed)
+  const { session } = await run(engine)
+  await run(engine, { session, text: "more" })
+  const { before, after, summarized } = await session.compact()
+  expect(summarized).toBe(true)
+  expect(after).toBeLessThan(before)
+  const copy = await engine.tackle.sessions.fork(session.id)
+  await run(engine, { ...(copy ? { session: copy } : {}), text: "and now?" })
+  const told = JSON.stringify(engine.server.requests.at(-1)?.body.messages)
+  expect(told).toContain("SUMMARY")
+  expect(told).not.toContain("x x x")
+})

@@ -1,0 +1,186 @@
+import { writeFileSync } from "node:fs"
+import { chmod, readdir, rm, stat } from "node:fs/promises"
+import { setTimeout as sleep } from "node:timers/promises"
+import { expect, test } from "vitest"
+import { UndoRefusedError } from "../../src/snapshot/undo.ts"
+import type { Script } from "../../src/testing/model-server.ts"
+import { startEngine } from "./engine.ts"
+import { scriptFor, task } from "./family.ts"
+import { run } from "./run.ts"
+
+/** One turn a list of calls, each followed by words. */
+function turns(...calls: [string, Record<string, unknown>][]): Script {
+  return calls.flatMap(([name, args]) => [{ calls: [{ name, arguments: args }] }, { text: "done" }]) as Script
+}
+
+const allowed = { permission: { "*": "allow" } } as const
+const write = (filePath: string, content: string): [string, Record<string, unknown>] => [
+  "write",
+  { filePath, content },
+]
+const bash = (command: string): [string, Record<string, unknown>] => ["bash", { command }]
+
+test("a turn is undone and done again, and the next prompt says which files were put back", async () => {
+  await using engine = await startEngine(
+    turns(write("new.txt", "new\n"), write("next.txt", "next\n")),
+    allowed,
+  )
+  const { session } = await run(engine)
+  const path = engine.project.path("new.txt")
+  expect(await session.undo()).toMatchObject({ prompt: "go", files: [{ path, kind: "removed" }] })
+  await expect(stat(path)).rejects.toThrow("ENOENT")
+  expect(await session.redo()).toMatchObject({ files: [{ path, kind: "restored" }] })
+  expect(await engine.project.read("new.txt")).toBe("new\n")
+  await session.undo()
+  await run(engine, { session, text: "go on" })
+  const told = JSON.stringify(engine.server.requests.at(-1)?.body)
+  expect(told).toContain("The person has undone your changes")
+  expect(told).toContain(path)
+  await expect(session.redo()).rejects.toThrow("nothing to redo")
+})
+
+test("a command's changes are undone: changed, made, removed, its mode", async () => {
+  const command =
+    "printf B > a.txt; printf N > made.txt; rm gone.txt; chmod 755 run.sh; cat a.txt > ignored.log"
+  await using engine = await startEngine(turns(bash(command)), {
+    ...allowed,
+    sandbox: "off",
+    files: { "a.txt": "A", "gone.txt": "G", "run.sh": "#!", ".gitignore": "*.log\n", "ignored.log": "mine" },
+  })
+  await chmod(engine.project.path("run.sh"), 0o644)
+  const { session } = await run(engine)
+  expect(await engine.project.read("a.txt")).toBe("B")
+  await session.undo()
+  expect(await engine.project.read("a.txt")).toBe("A")
+  expect(await engine.project.read("gone.txt")).toBe("G")
+  expect((await stat(engine.project.path("run.sh"))).mode & 0o777).toBe(0o644)
+  await expect(stat(engine.project.path("made.txt"))).rejects.toThrow("ENOENT")
+  await session.redo()
+  expect(await engine.project.read("a.txt")).toBe("B")
+  expect(await engine.project.read("made.txt")).toBe("N")
+  expect((await stat(engine.project.path("run.sh"))).mode & 0o777).toBe(0o755)
+  await expect(stat(engine.project.path("gone.txt"))).rejects.toThrow("ENOENT")
+})
+
+test("what the person changed since is not overwritten, and named; the others can be put back alone", async () => {
+  await using engine = await startEngine(turns(bash("printf B > a.txt; printf B > b.txt")), {
+    ...allowed,
+    sandbox: "off",
+    files: { "a.txt": "A", "b.txt": "A" },
+  })
+  const { session } = await run(engine)
+  await engine.project.write("a.txt", "mine")
+  const refusal = await session.undo().catch((error: unknown) => error)
+  expect(refusal).toBeInstanceOf(UndoRefusedError)
+  expect((refusal as UndoRefusedError).refused).toEqual([
+    { path: engine.project.path("a.txt"), why: "changed" },
+  ])
+  expect(await engine.project.read("b.txt")).toBe("B")
+  const { refused } = await session.undo({ others: true })
+  expect(refused).toHaveLength(1)
+  expect(await engine.project.read("a.txt")).toBe("mine")
+  expect(await engine.project.read("b.txt")).toBe("A")
+})
+
+test("a turn that changes nothing stores nothing", async () => {
+  await using engine = await startEngine(turns(bash("ls"), bash("true; exit 3")), {
+    ...allowed,
+    sandbox: "off",
+    files: { "a.txt": "A" },
+  })
+  const { session } = await run(engine)
+  await run(engine, { session })
+  const parts = (await session.messages()).flatMap((entry) => entry.parts)
+  expect(parts.filter(({ type }) => type === "patch")).toEqual([])
+  await expect(readdir(engine.project.path(".data/snapshot"))).rejects.toThrow("ENOENT")
+  await expect(session.undo()).rejects.toThrow("nothing to undo")
+})
+
+test("an ignored file that a command brings into sight is not taken for a new one", async () => {
+  await using engine = await startEngine(turns(bash("rm .gitignore")), {
+    ...allowed,
+    sandbox: "off",
+    files: { ".gitignore": "secret.txt\n", "secret.txt": "mine" },
+  })
+  // Times of files are too coarse to tell what was made within a tick of their clock.
+  await sleep(50)
+  const { session } = await run(engine)
+  const { unseen } = await session.undo()
+  expect(await engine.project.read("secret.txt")).toBe("mine")
+  expect(await engine.project.read(".gitignore")).toBe("secret.txt\n")
+  expect(unseen.join()).toContain("secret.txt")
+})
+
+test("a file that somebody else changed in the middle of a turn is not put back", async () => {
+  const script = [
+    { calls: [{ name: "write", arguments: { filePath: "a.txt", content: "1" } }] },
+    { calls: [{ name: "bash", arguments: { command: "true" } }] },
+    { calls: [{ name: "read", arguments: { filePath: "a.txt" } }] },
+    { calls: [{ name: "write", arguments: { filePath: "a.txt", content: "2" } }] },
+    { text: "done" },
+  ] as Script
+  await using engine = await startEngine(script, { ...allowed, sandbox: "off" })
+  const unsubscribe = engine.tackle.on("part.updated", ({ part }) => {
+    if (part.type !== "tool" || part.tool !== "bash" || part.state.status !== "completed") return
+    unsubscribe()
+    writeFileSync(engine.project.path("a.txt"), "mine")
+  })
+  const { session } = await run(engine)
+  expect(await engine.project.read("a.txt")).toBe("2")
+  await expect(session.undo()).rejects.toThrow("in the middle of the turn")
+  expect(await engine.project.read("a.txt")).toBe("2")
+})
+
+test("what is no longer kept is said, and nothing is touched", async () => {
+  await using engine = await startEngine(turns(bash("printf B > a.txt; printf C > c.txt")), {
+    ...allowed,
+    sandbox: "off",
+    files: { "a.txt": "A" },
+  })
+  const { session } = await run(engine)
+  await rm(engine.project.path(".data/snapshot"), { recursive: true })
+  await expect(session.undo()).rejects.toThrow("no longer kept")
+  expect(await engine.project.read("c.txt")).toBe("C")
+})
+
+test("an imported session undoes nothing", async () => {
+  await using engine = await startEngine(turns(write("new.txt", "new\n")), allowed)
+  const { session } = await run(engine)
+  const archive = await engine.tackle.sessions.export(session.id)
+  const imported = await engine.tackle.sessions.import(archive, { copy: true })
+  await expect(imported.undo()).rejects.toThrow("nothing to undo")
+  const fork = await engine.tackle.sessions.fork(session.id)
+  expect((await fork?.undo())?.files).toHaveLength(1)
+})
+
+test("what a subagent changed belongs to the turn that started it", async () => {
+  const script = scriptFor({
+    go: [{ calls: [task("part")] }, { text: "done" }],
+    part: [
+      { calls: [{ name: "write", arguments: { filePath: "sub.txt", content: "S" } }] },
+      { text: "done" },
+    ],
+  })
+  await using engine = await startEngine(script, { ...allowed, sandbox: "off" })
+  const { session } = await run(engine)
+  expect(await engine.project.read("sub.txt")).toBe("S")
+  expect(await session.undo()).toMatchObject({ prompt: "go", files: [{ kind: "removed" }] })
+  await expect(stat(engine.project.path("sub.txt"))).rejects.toThrow("ENOENT")
+})
+
+test("turns are undone one after the other, the last one first", async () => {
+  await using engine = await startEngine(turns(bash("printf 1 > a.txt"), bash("printf 2 > a.txt")), {
+    ...allowed,
+    sandbox: "off",
+    files: { "a.txt": "0" },
+  })
+  const { session } = await run(engine, { text: "one" })
+  await run(engine, { session, text: "two" })
+  expect((await session.undo()).prompt).toBe("two")
+  expect((await session.undo()).prompt).toBe("one")
+  expect(await engine.project.read("a.txt")).toBe("0")
+  await session.redo()
+  expect(await engine.project.read("a.txt")).toBe("1")
+  await session.redo()
+  expect(await engine.project.read("a.txt")).toBe("2")
+})
