@@ -26,14 +26,14 @@ export type { Todo } from "./schema/todo.ts"
 export type { Attachment, ToolState } from "./schema/tool-state.ts"
 export { type Archive, ArchiveError } from "./session/archive.ts"
 export { CompactionError, type CompactionResult } from "./session/compact.ts"
-export { SessionHeldError } from "./session/lease.ts"
 export {
   type PromptFile,
   type PromptOptions,
   type PromptRun,
   SessionBusyError,
   type SessionHandle,
-} from "./session/session.ts"
+} from "./session/handle.ts"
+export { SessionHeldError } from "./session/lease.ts"
 export type { UndoResult } from "./session/undo.ts"
 export { type RefusedFile, type RestoredFile, UndoRefusedError } from "./snapshot/undo.ts"
 export { StoreError } from "./store/errors.ts"

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs"
 import type { Tackle } from "../runtime.ts"
 import { type Attached, showCall, shownFiles } from "../session/attach.ts"
-import type { PromptFile } from "../session/session.ts"
+import type { PromptFile } from "../session/handle.ts"
 import { UsageError } from "../util/errors.ts"
 import { resolvePath } from "../util/paths.ts"
 

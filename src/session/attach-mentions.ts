@@ -3,8 +3,8 @@ import { runCalls } from "../call/schedule.ts"
 import type { Refusal } from "../event/events.ts"
 import { newId } from "../util/id.ts"
 import { type Attached, showCall, shownFiles } from "./attach.ts"
+import type { PromptFile } from "./handle.ts"
 import { findMentions } from "./mentions.ts"
-import type { PromptFile } from "./session.ts"
 
 /** What the mentions of a prompt add to it. */
 export interface MentionedFiles {

@@ -1,5 +1,5 @@
 import type { ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
-import type { PromptFile } from "./session.ts"
+import type { PromptFile } from "./handle.ts"
 
 /** A file or directory that a prompt brings along. `name` is how the person wrote it. */
 export interface Attached {

@@ -1,166 +1,34 @@
 import type { Agent } from "../agent/agent.ts"
 import { newTurn } from "../call/call.ts"
-import type { Bus } from "../event/bus.ts"
-import type { EventInput, EventOf, Refusal, RunStatus, TackleEvent } from "../event/events.ts"
+import type { EventOf } from "../event/events.ts"
 import { createPromptBuilder } from "../model/convert.ts"
 import { type Model, parseModelName } from "../model/model.ts"
-import type { RetryLimits } from "../model/retry.ts"
-import type { StreamLimits } from "../model/stream.ts"
-import type { Permission, Scope } from "../permission/engine.ts"
-import type { Policy } from "../permission/policy.ts"
-import type { Registry } from "../registry/registry.ts"
 import type { MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { Part, ToolPart } from "../schema/part.ts"
-import type { CallReference } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
-import type { ContentStore } from "../snapshot/content-store.ts"
-import type { TurnRecord } from "../snapshot/turn-changes.ts"
 import type { Direction } from "../snapshot/undo.ts"
-import type { LeaseHolder, Store } from "../store/store.ts"
-import type {
-  ChangeCapability,
-  JobCapability,
-  JobInfo,
-  LanguageCapability,
-  SandboxCapability,
-} from "../tool/context.ts"
+import type { ChangeCapability, JobInfo } from "../tool/context.ts"
 import { createFileLedger } from "../tool/ledger.ts"
 import type { Handover } from "../tool/result.ts"
-import type { SecretMask } from "../tool/secrets.ts"
 import { createSpillOpener } from "../tool/spill.ts"
-import type { OutputLimits } from "../tool/tool.ts"
-import { AbortedError, TimeoutError } from "../util/abort.ts"
-import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { attachMentions, type MentionedFiles } from "./attach-mentions.ts"
 import { type CompactionInput, type CompactionResult, compact } from "./compact.ts"
 import { createContextRoom } from "./context-room.ts"
-import { addUsage, sumUsage } from "./cost.ts"
+import { conclude, concludeBroken, type Ending, withOthers } from "./ending.ts"
 import { eventStream } from "./event-stream.ts"
+import { type PromptFile, type PromptOptions, SessionBusyError, type SessionHandle } from "./handle.ts"
 import { withLease } from "./lease.ts"
-import type { Lineage } from "./lineage.ts"
-import { type LoopResult, runLoop } from "./loop.ts"
-import type { Questions } from "./questions.ts"
+import { runLoop } from "./loop.ts"
 import { createRecorder } from "./recorder.ts"
 import { restoreLedger, settleInterrupted } from "./restore.ts"
-import { createSpawner, type SubagentServices } from "./subagent.ts"
+import type { SessionServices } from "./services.ts"
+import { createSpawner } from "./subagent.ts"
 import { createTodoCapability } from "./todo.ts"
 import { createTurnPatch } from "./turn-patch.ts"
 import { describeUndone, type UndoResult, undoTurn } from "./undo.ts"
+import { newUserMessage, titleOf } from "./user-message.ts"
 import { createWorker, type RunContext, type Worker } from "./worker.ts"
-
-/** The session works on another prompt. */
-export class SessionBusyError extends TackleError {
-  constructor(id: string) {
-    super(`Session ${id} is still working on a prompt. Wait for its run.completed, or abort it first.`, {
-      code: "session.busy",
-      recoverable: false,
-    })
-  }
-}
-
-/** What a person gives a prompt beside its text. */
-export interface PromptFile {
-  mime: string
-  /** A data URL, or an absolute path. */
-  url: string
-  filename?: string
-}
-
-export interface PromptOptions {
-  files?: readonly PromptFile[]
-  /** Fires to interrupt the run; every part is finished before it ends. */
-  signal?: AbortSignal
-  /** Replaces the step limit of the agent. At least 1. */
-  maxSteps?: number
-  /** Ends the run after the step that reaches so many tokens and a last one without calls. What came from a cache is free. */
-  maxTokens?: number
-  /** `provider/model`: from now on the session's model. */
-  model?: string
-  /** The `task` call that this prompt works for: what is asked of a person names it. */
-  caller?: NonNullable<CallReference["parent"]>
-}
-
-/** A run under way: its events in order, and its end. Leaving the loop early interrupts the run. */
-export interface PromptRun extends AsyncIterable<TackleEvent> {
-  /** Resolves with the last event; never rejects: a run that could not begin ends as `failed`. */
-  readonly completed: Promise<EventOf<"run.completed">>
-}
-
-/** A conversation that can be prompted. */
-export interface SessionHandle {
-  readonly id: string
-  info(): Session
-  /**
-   * Starts at once, whether anybody reads the events or not. `@path` in the text attaches that file or directory of
-   * the worktree, by the rules of the session. Throws {@link SessionBusyError}.
-   */
-  prompt(text: string, options?: PromptOptions): PromptRun
-  /** Interrupts the run under way, if there is one; resolves when it has ended. */
-  abort(): Promise<void>
-  messages(): Promise<MessageWithParts[]>
-  /**
-   * Replaces what is old by a summary, for the model alone: nothing is deleted. Asks the session's model. Throws
-   * `CompactionError` where that does not make it smaller, {@link SessionBusyError}, and what asking throws.
-   */
-  compact(options?: { signal?: AbortSignal }): Promise<CompactionResult>
-  /**
-   * Puts the files of the last turn that changed any back to what they were before it; `redo` takes that back, until the
-   * next prompt. All or none, and none that somebody else changed since: throws `UndoRefusedError`, which names them.
-   * With `others` those are left alone. Throws `UsageError` where there is nothing to do, and {@link SessionBusyError}.
-   */
-  undo(options?: { others?: boolean }): Promise<UndoResult>
-  redo(options?: { others?: boolean }): Promise<UndoResult>
-}
-
-/** What sessions are built on. Bound once, by the runtime. */
-export interface SessionServices {
-  store: Store
-  bus: Bus
-  /** Under this name the engine works on sessions. */
-  holder: LeaseHolder
-  registry: Registry
-  permission: Permission
-  jobs: JobCapability
-  /** Absent where language servers are switched off. */
-  lsp?: LanguageCapability
-  /** The sandbox for the commands of an agent. */
-  sandbox(agent: Agent, scope: Scope): SandboxCapability
-  policy(session: Session, agent: Agent): Policy
-  /** Brings the grants and sessions that the policy reads up to date with the store. */
-  loadPolicy(session: Session): Promise<void>
-  lineage: Lineage
-  subagents: SubagentServices
-  questions: Questions
-  /** Tools that the agent cannot have in this session whatever the rules say, with the reason. */
-  lacking(agent: Agent, session: Session): Readonly<Record<string, string>>
-  /** Where the session keeps its plan. Undefined where there is no plan mode for it. */
-  planFile(session: Session): string | undefined
-  /** Directories of the skills that the agent may load. */
-  skillDirectories(agent: Agent): string[]
-  agent(name: string): Agent
-  model(session: Session, agent: Agent): Promise<Model>
-  instructions: readonly string[]
-  /** `PATH` of the commands that run. */
-  searchPath?: string
-  /** What files were before they were changed. */
-  contents: ContentStore
-  /** Notes what a turn does to files, and gives each state of the record to `save`. */
-  watchChanges(save: (record: TurnRecord) => Promise<void>): ChangeCapability
-  /** The turns under way, by the session at the top: what subagents change is part of them. */
-  turns: Map<string, ChangeCapability>
-  /** `<data>/truncate`: spill files lie below it, by session. */
-  spillRoot: string
-  spillBytes?: number
-  mask?: SecretMask
-  outputLimits?: Partial<OutputLimits>
-  streamLimits: StreamLimits
-  retry: RetryLimits
-  onEscape(tool: string, error: unknown): void
-}
-
-/** The last event of a run, before the bus puts its time on it. */
-type Ending = Extract<EventInput, { type: "run.completed" }>
 
 /** A handle on a session that is in the store. */
 export function openSession(initial: Session, services: SessionServices): SessionHandle {
@@ -242,7 +110,8 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       room,
       signal,
     })
-    return withOthers(conclude(result, past, started, room.spent), ends, mentioned.refused)
+    const end = conclude({ bus, sessionID: session.id, started }, result, { past, spent: room.spent })
+    return withOthers(end, ends, mentioned.refused)
   }
 
   /** A subagent's changes are part of the turn that it works for. The message that began the turn is the last. */
@@ -378,54 +247,6 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     return message
   }
 
-  function conclude(
-    result: LoopResult,
-    past: readonly MessageWithParts[],
-    started: number,
-    spent: CompactionResult["spent"],
-  ): Ending {
-    const { status, error, turn, messages } = result
-    if (error && status !== "interrupted") {
-      const { name, message, status: httpStatus } = error
-      bus.publish({
-        type: "session.error",
-        sessionID: session.id,
-        error: { name, message, ...(httpStatus === undefined ? {} : { status: httpStatus }) },
-      })
-    }
-    return {
-      type: "run.completed",
-      sessionID: session.id,
-      status,
-      exitCode: exitCodeOf(result),
-      text: lastText(past, messages.at(-1)?.id),
-      usage: sumUsage([...messages, ...spent]),
-      refused: turn.refused,
-      durationMs: Date.now() - started,
-    }
-  }
-
-  /** A run that could not even begin ends like any other: with its error and a `run.completed`. */
-  function concludeBroken(error: unknown, started: number): Ending {
-    // What could not be stored did not happen: the next prompt goes on from the store, and settles what is open there.
-    history = undefined
-    const status = brokenStatus(error)
-    if (status !== "interrupted") {
-      const message = errorMessage(error)
-      bus.publish({ type: "session.error", sessionID: session.id, error: { name: "unknown", message } })
-    }
-    return {
-      type: "run.completed",
-      sessionID: session.id,
-      status,
-      exitCode: error instanceof UsageError ? 2 : exitCodes[status],
-      text: "",
-      usage: sumUsage([]),
-      refused: [],
-      durationMs: Date.now() - started,
-    }
-  }
-
   return {
     id: initial.id,
     info: () => session,
@@ -437,7 +258,11 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       const started = Date.now()
       const lease = { store, sessionID: session.id, holder: services.holder }
       const completed = withLease(lease, () => run(text, options, signal))
-        .catch((error: unknown) => concludeBroken(error, started))
+        .catch((error: unknown) => {
+          // What could not be stored did not happen: the next prompt goes on from the store, and settles what is open there.
+          history = undefined
+          return concludeBroken({ bus, sessionID: session.id, started }, error)
+        })
         .then((event) => {
           running = undefined
           if (services.lineage.rootOf(session.id) === session.id) services.turns.delete(session.id)
@@ -467,65 +292,4 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     undo: (options) => goBack("undo", options),
     redo: (options) => goBack("redo", options),
   }
-}
-
-/** What subagents used and were refused is the run's that started them, and so is what was refused before it began. */
-function withOthers(end: Ending, children: readonly Ending[], before: readonly Refusal[]): Ending {
-  if (children.length + before.length === 0) return end
-  const refused = [...before, ...end.refused, ...children.flatMap((child) => child.refused)]
-  return {
-    ...end,
-    usage: addUsage([end, ...children].map(({ usage }) => usage)),
-    refused,
-    exitCode: end.status === "completed" && refused.length > 0 ? refusedCode : end.exitCode,
-  }
-}
-
-function newUserMessage({
-  session,
-  agent,
-  model,
-}: {
-  session: Session
-  agent: Agent
-  model: Model
-}): UserMessage {
-  return {
-    id: newId("msg"),
-    sessionID: session.id,
-    role: "user",
-    time: { created: Date.now() },
-    agent: agent.name,
-    model: model.info.ref,
-  }
-}
-
-const titleLength = 60
-
-/** The first line of what the person asked, cut at a word. */
-function titleOf(text: string): string {
-  const line = text.trim().split("\n", 1)[0] ?? ""
-  if (line.length <= titleLength) return line
-  const cut = line.slice(0, titleLength)
-  return `${cut.slice(0, Math.max(cut.lastIndexOf(" "), titleLength / 2))}…`
-}
-
-/** 130 interrupted, 1 failed, 4 a limit, 3 finished with something refused, 0 finished. */
-function exitCodeOf({ status, turn }: LoopResult): number {
-  return status === "completed" && turn.refused.length > 0 ? refusedCode : exitCodes[status]
-}
-
-const refusedCode = 3
-
-const exitCodes: Record<RunStatus, number> = { completed: 0, failed: 1, limit: 4, interrupted: 130 }
-
-/** How a run ends that stopped before its first step. */
-function brokenStatus(error: unknown): RunStatus {
-  if (error instanceof AbortedError) return "interrupted"
-  return error instanceof TimeoutError ? "limit" : "failed"
-}
-
-function lastText(history: readonly MessageWithParts[], messageID: string | undefined): string {
-  const last = history.findLast(({ message }) => message.id === messageID)
-  return (last?.parts ?? []).flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")
 }

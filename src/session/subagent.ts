@@ -8,7 +8,7 @@ import type { ToolPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { SpawnRequest, SubagentProgress, SubagentResult } from "../tool/context.ts"
 import { TackleError } from "../util/errors.ts"
-import type { PromptOptions, SessionHandle } from "./session.ts"
+import type { PromptOptions, SessionHandle } from "./handle.ts"
 import { watchFamily } from "./watch-family.ts"
 
 /** What one task may use. */

@@ -8,7 +8,7 @@ import type { MessageWithParts } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
 import { orAbort } from "../util/abort.ts"
 import { promptHistory } from "./prompt-history.ts"
-import type { SessionServices } from "./session.ts"
+import type { SessionServices } from "./services.ts"
 import { systemPrompt } from "./system.ts"
 
 /** What the calls of a step get, apart from what the loop itself knows. */

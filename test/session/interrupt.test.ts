@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import type { TackleEvent } from "../../src/event/events.ts"
-import type { SessionHandle } from "../../src/session/session.ts"
+import type { SessionHandle } from "../../src/session/handle.ts"
 import type { Reply } from "../../src/testing/reply.ts"
 import { startEngine } from "./engine.ts"
 import { run, tool, toolParts } from "./run.ts"

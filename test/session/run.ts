@@ -1,7 +1,7 @@
 import * as z from "zod"
 import type { EventOf, TackleEvent } from "../../src/event/events.ts"
 import type { ToolPart } from "../../src/schema/part.ts"
-import type { PromptOptions, SessionHandle } from "../../src/session/session.ts"
+import type { PromptOptions, SessionHandle } from "../../src/session/handle.ts"
 import type { ToolContext } from "../../src/tool/context.ts"
 import { define, type Info } from "../../src/tool/tool.ts"
 import type { Engine } from "./engine.ts"

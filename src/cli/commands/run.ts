@@ -1,7 +1,7 @@
 import { text as readAll } from "node:stream/consumers"
 import { useNetworkSettings } from "../../model/proxy.ts"
 import type { Tackle } from "../../runtime.ts"
-import type { SessionHandle } from "../../session/session.ts"
+import type { SessionHandle } from "../../session/handle.ts"
 import { TimeoutError } from "../../util/abort.ts"
 import { UsageError } from "../../util/errors.ts"
 import { answerRequests } from "../answer.ts"

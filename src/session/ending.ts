@@ -1,0 +1,99 @@
+import type { Bus } from "../event/bus.ts"
+import type { EventInput, Refusal, RunStatus } from "../event/events.ts"
+import type { MessageWithParts } from "../schema/message.ts"
+import { AbortedError, TimeoutError } from "../util/abort.ts"
+import { errorMessage, UsageError } from "../util/errors.ts"
+import type { CompactionResult } from "./compact.ts"
+import { addUsage, sumUsage } from "./cost.ts"
+import type { LoopResult } from "./loop.ts"
+
+/** The last event of a run, before the bus puts its time on it. */
+export type Ending = Extract<EventInput, { type: "run.completed" }>
+
+/** The end of a run that had its steps. Tells the bus of its error first. `spent`: on compaction. */
+export function conclude(
+  { bus, sessionID, started }: EndingContext,
+  result: LoopResult,
+  { past, spent }: { past: readonly MessageWithParts[]; spent: CompactionResult["spent"] },
+): Ending {
+  const { status, error, turn, messages } = result
+  if (error && status !== "interrupted") {
+    const { name, message, status: httpStatus } = error
+    bus.publish({
+      type: "session.error",
+      sessionID,
+      error: { name, message, ...(httpStatus === undefined ? {} : { status: httpStatus }) },
+    })
+  }
+  return {
+    type: "run.completed",
+    sessionID,
+    status,
+    exitCode: exitCodeOf(result),
+    text: lastText(past, messages.at(-1)?.id),
+    usage: sumUsage([...messages, ...spent]),
+    refused: turn.refused,
+    durationMs: Date.now() - started,
+  }
+}
+
+/** A run that could not even begin ends like any other: with its error and a `run.completed`. */
+export function concludeBroken({ bus, sessionID, started }: EndingContext, error: unknown): Ending {
+  const status = brokenStatus(error)
+  if (status !== "interrupted") {
+    bus.publish({
+      type: "session.error",
+      sessionID,
+      error: { name: "unknown", message: errorMessage(error) },
+    })
+  }
+  return {
+    type: "run.completed",
+    sessionID,
+    status,
+    exitCode: error instanceof UsageError ? 2 : exitCodes[status],
+    text: "",
+    usage: sumUsage([]),
+    refused: [],
+    durationMs: Date.now() - started,
+  }
+}
+
+/** Whose end it is. `started` in milliseconds since 1970. */
+export interface EndingContext {
+  bus: Bus
+  sessionID: string
+  started: number
+}
+
+/** What subagents used and were refused is the run's that started them, and so is what was refused before it began. */
+export function withOthers(end: Ending, children: readonly Ending[], before: readonly Refusal[]): Ending {
+  if (children.length + before.length === 0) return end
+  const refused = [...before, ...end.refused, ...children.flatMap((child) => child.refused)]
+  return {
+    ...end,
+    usage: addUsage([end, ...children].map(({ usage }) => usage)),
+    refused,
+    exitCode: end.status === "completed" && refused.length > 0 ? refusedCode : end.exitCode,
+  }
+}
+
+/** 130 interrupted, 1 failed, 4 a limit, 3 finished with something refused, 0 finished. */
+function exitCodeOf({ status, turn }: LoopResult): number {
+  return status === "completed" && turn.refused.length > 0 ? refusedCode : exitCodes[status]
+}
+
+const refusedCode = 3
+
+const exitCodes: Record<RunStatus, number> = { completed: 0, failed: 1, limit: 4, interrupted: 130 }
+
+/** How a run ends that stopped before its first step. */
+function brokenStatus(error: unknown): RunStatus {
+  if (error instanceof AbortedError) return "interrupted"
+  return error instanceof TimeoutError ? "limit" : "failed"
+}
+
+function lastText(history: readonly MessageWithParts[], messageID: string | undefined): string {
+  const last = history.findLast(({ message }) => message.id === messageID)
+  return (last?.parts ?? []).flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")
+}

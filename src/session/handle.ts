@@ -1,0 +1,71 @@
+import type { EventOf, TackleEvent } from "../event/events.ts"
+import type { MessageWithParts } from "../schema/message.ts"
+import type { CallReference } from "../schema/permission.ts"
+import type { Session } from "../schema/session.ts"
+import { TackleError } from "../util/errors.ts"
+import type { CompactionResult } from "./compact.ts"
+import type { UndoResult } from "./undo.ts"
+
+/** The session works on another prompt. */
+export class SessionBusyError extends TackleError {
+  constructor(id: string) {
+    super(`Session ${id} is still working on a prompt. Wait for its run.completed, or abort it first.`, {
+      code: "session.busy",
+      recoverable: false,
+    })
+  }
+}
+
+/** What a person gives a prompt beside its text. */
+export interface PromptFile {
+  mime: string
+  /** A data URL, or an absolute path. */
+  url: string
+  filename?: string
+}
+
+export interface PromptOptions {
+  files?: readonly PromptFile[]
+  /** Fires to interrupt the run; every part is finished before it ends. */
+  signal?: AbortSignal
+  /** Replaces the step limit of the agent. At least 1. */
+  maxSteps?: number
+  /** Ends the run after the step that reaches so many tokens and a last one without calls. What came from a cache is free. */
+  maxTokens?: number
+  /** `provider/model`: from now on the session's model. */
+  model?: string
+  /** The `task` call that this prompt works for: what is asked of a person names it. */
+  caller?: NonNullable<CallReference["parent"]>
+}
+
+/** A run under way: its events in order, and its end. Leaving the loop early interrupts the run. */
+export interface PromptRun extends AsyncIterable<TackleEvent> {
+  /** Resolves with the last event; never rejects: a run that could not begin ends as `failed`. */
+  readonly completed: Promise<EventOf<"run.completed">>
+}
+
+/** A conversation that can be prompted. */
+export interface SessionHandle {
+  readonly id: string
+  info(): Session
+  /**
+   * Starts at once, whether anybody reads the events or not. `@path` in the text attaches that file or directory of
+   * the worktree, by the rules of the session. Throws {@link SessionBusyError}.
+   */
+  prompt(text: string, options?: PromptOptions): PromptRun
+  /** Interrupts the run under way, if there is one; resolves when it has ended. */
+  abort(): Promise<void>
+  messages(): Promise<MessageWithParts[]>
+  /**
+   * Replaces what is old by a summary, for the model alone: nothing is deleted. Asks the session's model. Throws
+   * `CompactionError` where that does not make it smaller, {@link SessionBusyError}, and what asking throws.
+   */
+  compact(options?: { signal?: AbortSignal }): Promise<CompactionResult>
+  /**
+   * Puts the files of the last turn that changed any back to what they were before it; `redo` takes that back, until the
+   * next prompt. All or none, and none that somebody else changed since: throws `UndoRefusedError`, which names them.
+   * With `others` those are left alone. Throws `UsageError` where there is nothing to do, and {@link SessionBusyError}.
+   */
+  undo(options?: { others?: boolean }): Promise<UndoResult>
+  redo(options?: { others?: boolean }): Promise<UndoResult>
+}

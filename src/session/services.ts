@@ -1,0 +1,69 @@
+import type { Agent } from "../agent/agent.ts"
+import type { Bus } from "../event/bus.ts"
+import type { Model } from "../model/model.ts"
+import type { RetryLimits } from "../model/retry.ts"
+import type { StreamLimits } from "../model/stream.ts"
+import type { Permission, Scope } from "../permission/engine.ts"
+import type { Policy } from "../permission/policy.ts"
+import type { Registry } from "../registry/registry.ts"
+import type { Session } from "../schema/session.ts"
+import type { ContentStore } from "../snapshot/content-store.ts"
+import type { TurnRecord } from "../snapshot/turn-changes.ts"
+import type { LeaseHolder, Store } from "../store/store.ts"
+import type {
+  ChangeCapability,
+  JobCapability,
+  LanguageCapability,
+  SandboxCapability,
+} from "../tool/context.ts"
+import type { SecretMask } from "../tool/secrets.ts"
+import type { OutputLimits } from "../tool/tool.ts"
+import type { Lineage } from "./lineage.ts"
+import type { Questions } from "./questions.ts"
+import type { SubagentServices } from "./subagent.ts"
+
+/** What sessions are built on. Bound once, by the runtime. */
+export interface SessionServices {
+  store: Store
+  bus: Bus
+  /** Under this name the engine works on sessions. */
+  holder: LeaseHolder
+  registry: Registry
+  permission: Permission
+  jobs: JobCapability
+  /** Absent where language servers are switched off. */
+  lsp?: LanguageCapability
+  /** The sandbox for the commands of an agent. */
+  sandbox(agent: Agent, scope: Scope): SandboxCapability
+  policy(session: Session, agent: Agent): Policy
+  /** Brings the grants and sessions that the policy reads up to date with the store. */
+  loadPolicy(session: Session): Promise<void>
+  lineage: Lineage
+  subagents: SubagentServices
+  questions: Questions
+  /** Tools that the agent cannot have in this session whatever the rules say, with the reason. */
+  lacking(agent: Agent, session: Session): Readonly<Record<string, string>>
+  /** Where the session keeps its plan. Undefined where there is no plan mode for it. */
+  planFile(session: Session): string | undefined
+  /** Directories of the skills that the agent may load. */
+  skillDirectories(agent: Agent): string[]
+  agent(name: string): Agent
+  model(session: Session, agent: Agent): Promise<Model>
+  instructions: readonly string[]
+  /** `PATH` of the commands that run. */
+  searchPath?: string
+  /** What files were before they were changed. */
+  contents: ContentStore
+  /** Notes what a turn does to files, and gives each state of the record to `save`. */
+  watchChanges(save: (record: TurnRecord) => Promise<void>): ChangeCapability
+  /** The turns under way, by the session at the top: what subagents change is part of them. */
+  turns: Map<string, ChangeCapability>
+  /** `<data>/truncate`: spill files lie below it, by session. */
+  spillRoot: string
+  spillBytes?: number
+  mask?: SecretMask
+  outputLimits?: Partial<OutputLimits>
+  streamLimits: StreamLimits
+  retry: RetryLimits
+  onEscape(tool: string, error: unknown): void
+}
