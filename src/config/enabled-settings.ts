@@ -61,6 +61,10 @@ const notes: readonly (readonly [key: RegExp, note: string])[] = [
   [/^provider\..*\.(?:baseURL|api)$/, "all that is said to the model, and the key, goes there"],
   [/^provider\..*\.npm$/, "a package whose code talks to the provider"],
   [/^provider\..*\.headers\./, "is sent with every request"],
+  [/^mcp\..*\.command$/, "a program that is started, outside the sandbox"],
+  [/^mcp\..*\.environment\./, "a variable of that program"],
+  [/^mcp\..*\.url$/, "a server whose tools are offered; what they are called with goes there"],
+  [/^mcp\..*\.headers\./, "is sent to that server"],
   [/^search\.url$/, "searches go there"],
 ]
 

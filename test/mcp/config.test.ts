@@ -1,0 +1,69 @@
+import { afterEach, beforeEach, expect, test } from "vitest"
+import { enabledSettings } from "../../src/config/enabled-settings.ts"
+import { enabledServers } from "../../src/mcp/config.ts"
+import { createPlace, type TestPlace } from "../config/place.ts"
+
+let place: TestPlace
+
+beforeEach(() => {
+  place = createPlace()
+})
+afterEach(() => place.remove())
+
+const local = { type: "local", command: ["mcp-server", "--stdio"] }
+
+test("servers of the person and of a trusted project, in OpenCode's shape", async () => {
+  place.write("home/.config/tackle/config.json", {
+    mcp: { mine: { ...local, environment: { TOKEN: "{env:SECRET}" } } },
+  })
+  place.write("project/opencode.json", {
+    mcp: { theirs: { type: "remote", url: "https://example.test/mcp", headers: { A: "b" }, enabled: true } },
+  })
+  place.write("project/tackle.json", { mcp: { mine: { enabled: false } } })
+  const { config, warnings } = await place.load({ environment: { SECRET: "x" } })
+  expect(warnings).toEqual([])
+  expect(config.mcp).toMatchObject({
+    mine: { ...local, environment: { TOKEN: "x" }, enabled: false },
+  })
+  expect(enabledServers(config.mcp).map(({ id }) => id)).toEqual(["theirs"])
+})
+
+test("those of a project that is not trusted do not count, and are named", async () => {
+  place.write("project/tackle.json", { mcp: { evil: local } })
+  const { config, ignored } = await place.load({ trusted: false })
+  expect(config.mcp).toBeUndefined()
+  expect(ignored).toEqual(["tackle.json: mcp"])
+})
+
+test("what a person is asked to trust names the program and the address", async () => {
+  const text = JSON.stringify({ mcp: { a: local, b: { type: "remote", url: "http://example.test/" } } })
+  const settings = await enabledSettings("tackle.json", text)
+  const noted = settings.filter(({ note }) => note !== undefined)
+  expect(noted).toEqual([
+    {
+      key: "mcp.a.command",
+      value: ["mcp-server", "--stdio"],
+      note: expect.stringContaining("program that is started"),
+    },
+    { key: "mcp.b.url", value: "http://example.test/", note: expect.stringContaining("goes there") },
+  ])
+})
+
+test.each([
+  [{ type: "local", command: [] }, /command/],
+  [{ type: "local", command: "npx server" }, /command/],
+  [{ type: "remote", url: "file:///etc/passwd" }, /url/],
+  [{ type: "pigeon" }, /type|mcp\.a/],
+])("%j is refused with its place", async (server, words) => {
+  place.write("project/tackle.json", { mcp: { a: server } })
+  await expect(place.load()).rejects.toThrow(words)
+})
+
+test("what OpenCode has beyond it costs no server", async () => {
+  place.write("project/opencode.json", {
+    mcp: { a: { type: "remote", url: "https://example.test/", oauth: { clientId: "x" } } },
+  })
+  const { config, warnings } = await place.load()
+  expect(config.mcp).toEqual({ a: { type: "remote", url: "https://example.test/" } })
+  expect(warnings).toEqual([expect.stringContaining("oauth")])
+})
