@@ -1,12 +1,9 @@
-import {
-  type JSONRPCMessage,
-  ReadBuffer,
-  serializeMessage,
-  type Transport,
-} from "@modelcontextprotocol/client"
+import { type JSONRPCMessage, ReadBuffer, serializeMessage } from "@modelcontextprotocol/client"
 import { within } from "../util/abort.ts"
+import { errorMessage } from "../util/errors.ts"
 import { type RunningProcess, startProcess } from "../util/process.ts"
 import type { TreeIdentity } from "../util/process-tree.ts"
+import type { ServerTransport } from "./transport.ts"
 
 /** A program that speaks the protocol on its standard input and output. */
 export interface ProgramOptions {
@@ -15,12 +12,6 @@ export interface ProgramOptions {
   env: Readonly<Record<string, string | undefined>>
   /** Notes what runs, for a later start that has to end it. The function it gives strikes it out. */
   record(identity: TreeIdentity | undefined): () => void
-}
-
-/** A transport over a program of our own. */
-export interface ProcessTransport extends Transport {
-  /** Why it does not answer: how it ended, where it has, else what is given; and its last words. */
-  explain(fault: string): string
 }
 
 /** A well-behaved server ends when its input does; one that does not is ended all the same. In milliseconds. */
@@ -33,7 +24,7 @@ const shownErrors = 1_000
  * The program in a process group of its own, which ends with all that it started. What it writes that is no message is
  * passed over: many servers greet on standard output. `start` throws `SpawnError` or `PipeError`.
  */
-export function createProcessTransport(options: ProgramOptions): ProcessTransport {
+export function createProcessTransport(options: ProgramOptions): ServerTransport {
   const buffer = new ReadBuffer()
   let child: RunningProcess | undefined
   let errors = ""
@@ -77,7 +68,7 @@ export function createProcessTransport(options: ProgramOptions): ProcessTranspor
     stop("it was told to end")
   }
 
-  const transport: ProcessTransport = {
+  const transport: ServerTransport = {
     async start() {
       const running = await startProcess({
         argv: options.argv,
@@ -108,7 +99,10 @@ export function createProcessTransport(options: ProgramOptions): ProcessTranspor
       ending ??= end(child)
       await ending
     },
-    explain: (fault) => [ended ?? fault, errors.trim()].filter(Boolean).join(". Its last words:\n"),
+    explain: (error) =>
+      [ended ?? errorMessage(error), errors.trim()].filter(Boolean).join(". Its last words:\n"),
+    isLost: () => ended !== undefined,
+    isForeign: () => false,
   }
   return transport
 }

@@ -1,16 +1,11 @@
-import {
-  type CallToolResult,
-  Client,
-  type Progress,
-  type Tool,
-  type Transport,
-} from "@modelcontextprotocol/client"
+import { type CallToolResult, Client, type Progress, type Tool } from "@modelcontextprotocol/client"
 import { abortedError } from "../util/abort.ts"
-import { errorMessage, TackleError } from "../util/errors.ts"
 import type { TreeIdentity } from "../util/process-tree.ts"
 import type { LocalServer, McpServer } from "./config.ts"
 import { McpCallError, McpServerError } from "./errors.ts"
+import { createHttpTransport, createSseTransport } from "./http-transport.ts"
 import { createProcessTransport } from "./process-transport.ts"
+import type { ServerTransport } from "./transport.ts"
 
 /** Where a server works, and who hears of it. */
 export interface ConnectOptions {
@@ -61,24 +56,10 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
   const { server, signal } = options
   const { id, settings } = server
   const timeout = settings.timeout ?? defaultStartMs
-  const transport = openTransport(options)
-  const client = new Client({ name: "tackle", version: clientVersion })
-  let alive = true
+  const { client, transport } = await greetFirst(waysTo(options), options, timeout)
+  let lost = false
   client.onclose = () => {
-    alive = false
-  }
-  // Every request hears of its own fault; what is left are lines that are no messages.
-  client.onerror = () => {}
-  client.setNotificationHandler("notifications/tools/list_changed", () => options.onToolsChanged())
-
-  const why = (error: unknown) => transport.explain?.(errorMessage(error)) ?? errorMessage(error)
-  try {
-    await client.connect(transport, { timeout, signal })
-  } catch (error) {
-    const problem = why(error)
-    await transport.close()
-    if (signal.aborted) throw abortedError(signal)
-    throw new McpServerError(id, problem, error)
+    lost = true
   }
 
   return {
@@ -87,8 +68,9 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
       try {
         return (await client.listTools(undefined, { timeout, signal })).tools
       } catch (error) {
+        lost ||= transport.isLost(error)
         if (signal.aborted) throw abortedError(signal)
-        throw new McpServerError(id, `it did not name its tools: ${why(error)}`, error)
+        throw new McpServerError(id, `it did not name its tools: ${transport.explain(error)}`, error)
       }
     },
     async call({ name, args, signal: stopped, onProgress }) {
@@ -99,27 +81,20 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
         )
       } catch (error) {
         if (stopped.aborted) throw abortedError(stopped)
-        if (TackleError.isInstance(error)) throw error
-        throw new McpCallError(callFailure(id, name, alive ? undefined : why(error), error), error)
+        lost ||= transport.isLost(error)
+        throw new McpCallError(callFailure({ id, name, lost, why: transport.explain(error) }), error)
       }
     },
-    alive: () => alive,
+    alive: () => !lost,
     end: () => client.close(),
   }
 }
 
-/** The protocol wants one; servers at most note it, and a name by which they could tell us apart helps nobody. */
-const clientVersion = "0"
-
-interface ServerTransport extends Transport {
-  explain?(fault: string): string
-}
-
-function openTransport({ server, cwd, environment, record }: ConnectOptions): ServerTransport {
-  const { settings, id } = server
-  if (settings.type === "remote") throw new McpServerError(id, "servers at an address are not supported yet.")
+/** The ways to the server, in the order in which they are tried. */
+function waysTo({ server: { settings }, cwd, environment, record }: ConnectOptions) {
+  if (settings.type === "remote") return [createHttpTransport(settings), createSseTransport(settings)]
   const env = { ...environment, ...settings.environment }
-  return createProcessTransport({ argv: argvOf(settings), cwd, env, record })
+  return [createProcessTransport({ argv: argvOf(settings), cwd, env, record })]
 }
 
 function argvOf({ command }: LocalServer): [string, ...string[]] {
@@ -127,7 +102,35 @@ function argvOf({ command }: LocalServer): [string, ...string[]] {
   return [program, ...args]
 }
 
-function callFailure(server: string, tool: string, ended: string | undefined, error: unknown): string {
-  if (ended === undefined) return `The MCP server ${server} could not run ${tool}: ${errorMessage(error)}`
-  return `The MCP server ${server} ended while it ran ${tool}: ${ended}\nIt is not known what was done. The next call starts it again.`
+/** By the first way that the server speaks. Where it speaks none, the fault is that of the first. */
+async function greetFirst(
+  ways: readonly ServerTransport[],
+  { server, signal, onToolsChanged }: ConnectOptions,
+  timeout: number,
+): Promise<{ client: Client; transport: ServerTransport }> {
+  let problem: McpServerError | undefined
+  for (const transport of ways) {
+    const client = new Client({ name: "tackle", version: clientVersion })
+    // Every request hears of its own fault; what is left are lines that are no messages.
+    client.onerror = () => {}
+    client.setNotificationHandler("notifications/tools/list_changed", () => onToolsChanged())
+    try {
+      await client.connect(transport, { timeout, signal })
+      return { client, transport }
+    } catch (error) {
+      problem ??= new McpServerError(server.id, transport.explain(error), error)
+      await transport.close()
+      if (signal.aborted) throw abortedError(signal)
+      if (!transport.isForeign(error)) throw problem
+    }
+  }
+  throw problem
+}
+
+/** The protocol wants one; servers at most note it. */
+const clientVersion = "0"
+
+function callFailure({ id, name, lost, why }: { id: string; name: string; lost: boolean; why: string }) {
+  if (!lost) return `The MCP server ${id} could not run ${name}: ${why}`
+  return `The MCP server ${id} was lost while it ran ${name}: ${why}\nIt is not known what was done. The next call connects again.`
 }
