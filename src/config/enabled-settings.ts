@@ -1,9 +1,8 @@
 import type { Rule } from "../schema/permission.ts"
-import { parseJsonc } from "./jsonc.ts"
 import { type ConfigNode, withoutRepeats } from "./node.ts"
+import { parseConfig } from "./parse.ts"
 import { takeRules } from "./rules.ts"
 import { ConfigFile } from "./schema.ts"
-import { parseToml } from "./toml.ts"
 
 /** One thing that a config file says. */
 export interface EnabledSetting {
@@ -21,8 +20,7 @@ export interface EnabledSetting {
  * substituted: it is what a person says yes to. Throws `ConfigError` for a text that cannot be parsed.
  */
 export async function enabledSettings(path: string, text: string): Promise<EnabledSetting[]> {
-  const tree = path.endsWith(".toml") ? await parseToml(text, path) : await parseJsonc(text, path)
-  const { rest, rules } = takeRules(tree)
+  const { rest, rules } = takeRules(await parseConfig(path, text))
   const settings = leaves(withoutRepeats(rest), "").filter(({ key }) => key !== "$schema")
   return [
     ...rules.permission.map((rule) => ofRule("permission", rule)),

@@ -67,3 +67,41 @@ test("what OpenCode has beyond it costs no server", async () => {
   expect(config.mcp).toEqual({ a: { type: "remote", url: "https://example.test/" } })
   expect(warnings).toEqual([expect.stringContaining("oauth")])
 })
+
+const claudeServers = {
+  mcpServers: {
+    files: { command: "npx", args: ["-y", "server", `\${ROOT}`], env: { TOKEN: `\${SECRET}` } },
+    far: { type: "http", url: "https://example.test/mcp", headers: { Authorization: `Bearer \${SECRET}` } },
+    wrong: { args: ["x"] },
+  },
+  permission: { "*": "allow" },
+}
+
+test("servers of .mcp.json, below all other files of the project", async () => {
+  place.write("project/.mcp.json", claudeServers)
+  place.write("project/tackle.json", { mcp: { far: { enabled: false } } })
+  const { config, permission, warnings } = await place.load({ environment: { SECRET: "x", ROOT: "/r" } })
+  expect(config.mcp).toEqual({
+    files: { type: "local", command: ["npx", "-y", "server", "/r"], environment: { TOKEN: "x" } },
+    far: {
+      type: "remote",
+      url: "https://example.test/mcp",
+      headers: { Authorization: "Bearer x" },
+      enabled: false,
+    },
+  })
+  expect(permission).toEqual({ user: [], project: [], untrusted: [], environment: [] })
+  expect(warnings).toEqual([expect.stringContaining("mcp.wrong")])
+})
+
+test("those of .mcp.json count after trust alone, and are shown for it", async () => {
+  const file = place.write("project/.mcp.json", claudeServers)
+  const { config, ignored } = await place.load({ trusted: false })
+  expect(config.mcp).toBeUndefined()
+  expect(ignored).toEqual([".mcp.json: mcp"])
+  expect(await enabledSettings(file, JSON.stringify(claudeServers))).toContainEqual({
+    key: "mcp.files.command",
+    value: ["npx", "-y", "server", "{env:ROOT}"],
+    note: expect.stringMatching(/program that is started.*puts in the variable ROOT/),
+  })
+})
