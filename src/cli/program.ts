@@ -103,6 +103,12 @@ function createProgram(): Command {
       (await import("./commands/tool.ts")).callTool(id, input, flags),
     )
 
+  const mcp = program.command("mcp").description("MCP servers, whose tools are offered like others")
+  place(mcp.command("list"))
+    .description("start every MCP server, and show its tools or why it is not there")
+    .addOption(format())
+    .action(async (flags: FormatFlags) => (await import("./commands/mcp.ts")).listMcpServers(flags))
+
   const permission = program.command("permission").description("explain, test and revoke permissions")
   place(permission.command("check"))
     .description("what the rules say, and why; exit code 0 allow, 10 ask, 11 deny")
