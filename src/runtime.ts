@@ -18,6 +18,8 @@ import { createBus } from "./event/bus.ts"
 import type { EventOf, EventType, TackleEvent } from "./event/events.ts"
 import type { LspConfig } from "./lsp/config.ts"
 import { createLanguageService } from "./lsp/service.ts"
+import { enabledServers, type McpConfig } from "./mcp/config.ts"
+import type { McpPool, McpPoolOptions, McpServerStatus, PooledTool } from "./mcp/pool.ts"
 import { createCredentials } from "./model/credentials.ts"
 import {
   type LanguageModel,
@@ -130,6 +132,8 @@ export interface TackleOptions {
    * Language servers by their id: changes to the known ones, and own; false: none. They need the feature `lsp_tool`.
    */
   lsp?: LspConfig
+  /** MCP servers by their id, in the shape of the config. Each is a program that runs, or an address that is asked. */
+  mcp?: McpConfig
   /** True: the person trusts the project, so that language servers of its own `node_modules` may run. Default: false. */
   trusted?: boolean
   /** Features that may change, by their names in the config: true switches one on. */
@@ -222,6 +226,8 @@ export interface Tackle {
   models(): ModelInfo[]
   /** Every tool, with the reason where the agent and model are not offered it. */
   tools(scope?: { agent?: string; model?: string }): Promise<ToolListing[]>
+  /** Every MCP server in use, started where it was not yet. */
+  mcpServers(): Promise<McpServerStatus[]>
   /** What kept tools out. */
   problems(): readonly RegistryProblem[]
   /** One call through the whole pipeline, without a model or a stored session. */
@@ -231,7 +237,7 @@ export interface Tackle {
     agent?: string
     signal?: AbortSignal
   }): Promise<CallOutcome & { turn: Turn }>
-  /** Ends jobs, language servers and runs, waits for them, closes the store. */
+  /** Ends jobs, language and MCP servers and runs, waits for them, closes the store. */
   close(): Promise<void>
 }
 
@@ -319,9 +325,15 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       })
     : undefined
   const { skills } = await loadSkills(options.skillFiles ?? [])
+  const mcp = await openMcp(options, {
+    cwd: directory,
+    environment: commandVariables(options, environment),
+    record: (identity) => processes.add(identity),
+    onProblem: (error) => onFault("tools are missing", error),
+  })
   const registry = await contain(
     () =>
-      openRegistry(options, {
+      openRegistry(options, mcp, {
         bash: {
           ...commandOptions(options, environment),
           sandboxed: sandbox.present,
@@ -749,12 +761,14 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       const policy = policyOf({ id: "", worktree }, agent)
       return registry.list({ model: ref, agent: agent.name, policy, lacking: lackingIn(agent) })
     },
+    mcpServers: async () => (await mcp?.status()) ?? [],
     problems: () => registry.problems(),
     callTool,
     async close() {
       closing.abort()
       await Promise.all([...[...handles.values()].map((handle) => handle.abort()), Promise.allSettled(calls)])
       await jobs.killAll()
+      await mcp?.close()
       processes.clear()
       await orphansEnded
       await languages?.close()
@@ -829,7 +843,18 @@ async function openDefaultStore(dataDirectory: string): Promise<Store> {
   return openSqliteStore(join(dataDirectory, "tackle.db"))
 }
 
-async function openRegistry(options: TackleOptions, surroundings: BuiltinOptions) {
+/** Nothing of it is loaded where the options name no server. */
+async function openMcp(
+  { mcp }: TackleOptions,
+  surroundings: Omit<McpPoolOptions, "servers">,
+): Promise<McpPool | undefined> {
+  const servers = enabledServers(mcp)
+  if (servers.length === 0) return undefined
+  const { createMcpPool } = await import("./mcp/pool.ts")
+  return createMcpPool({ ...surroundings, servers })
+}
+
+async function openRegistry(options: TackleOptions, mcp: McpPool | undefined, surroundings: BuiltinOptions) {
   const files = options.toolFiles ?? []
   // Looking for what the files may import takes longer than all else here.
   const custom = await loadToolFiles(files, files.length > 0 ? toolAliases() : {})
@@ -841,6 +866,7 @@ async function openRegistry(options: TackleOptions, surroundings: BuiltinOptions
       ...custom.tools,
     ],
     problems: custom.problems,
+    ...(mcp ? { living: async () => (await mcp.tools()).map(fromMcp) } : {}),
     override: options.override ?? [],
     disabled: new Set(options.disabledTools),
   })
@@ -848,6 +874,10 @@ async function openRegistry(options: TackleOptions, surroundings: BuiltinOptions
 
 function fromBuiltin({ tool, unavailable }: BuiltinTool): RegisteredTool {
   return { tool, source: { kind: "builtin" }, unavailable: ({ model }) => unavailable(model) }
+}
+
+function fromMcp({ tool, server }: PooledTool): RegisteredTool {
+  return { tool, source: { kind: "mcp", server } }
 }
 
 function commandOptions(options: TackleOptions, environment: Readonly<Record<string, string | undefined>>) {

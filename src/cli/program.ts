@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander"
 import { exitCode, reportError } from "./exit.ts"
 import { defineConfig } from "./grammar/config.ts"
 import { defineDoctor } from "./grammar/doctor.ts"
+import { defineMcp } from "./grammar/mcp.ts"
 import { defineModels } from "./grammar/models.ts"
 import { definePermission } from "./grammar/permission.ts"
 import { defineRun } from "./grammar/run.ts"
@@ -35,6 +36,7 @@ const helpWidth = 80
 const grammars: Readonly<Record<string, (program: Command) => void>> = {
   run: defineRun,
   tool: defineTool,
+  mcp: defineMcp,
   permission: definePermission,
   session: defineSession,
   config: defineConfig,

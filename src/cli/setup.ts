@@ -143,6 +143,7 @@ export async function openTackle(
     ...pick("search", config.search),
     ...pick("experimental", config.experimental),
     ...pick("lsp", config.lsp),
+    ...pick("mcp", config.mcp),
     trusted: place.trusted,
     ...overrides,
   })

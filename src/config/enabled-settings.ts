@@ -1,9 +1,8 @@
 import type { Rule } from "../schema/permission.ts"
-import { parseJsonc } from "./jsonc.ts"
 import { type ConfigNode, withoutRepeats } from "./node.ts"
+import { parseConfig } from "./parse.ts"
 import { takeRules } from "./rules.ts"
 import { ConfigFile } from "./schema.ts"
-import { parseToml } from "./toml.ts"
 
 /** One thing that a config file says. */
 export interface EnabledSetting {
@@ -21,8 +20,7 @@ export interface EnabledSetting {
  * substituted: it is what a person says yes to. Throws `ConfigError` for a text that cannot be parsed.
  */
 export async function enabledSettings(path: string, text: string): Promise<EnabledSetting[]> {
-  const tree = path.endsWith(".toml") ? await parseToml(text, path) : await parseJsonc(text, path)
-  const { rest, rules } = takeRules(tree)
+  const { rest, rules } = takeRules(await parseConfig(path, text))
   const settings = leaves(withoutRepeats(rest), "").filter(({ key }) => key !== "$schema")
   return [
     ...rules.permission.map((rule) => ofRule("permission", rule)),
@@ -61,6 +59,10 @@ const notes: readonly (readonly [key: RegExp, note: string])[] = [
   [/^provider\..*\.(?:baseURL|api)$/, "all that is said to the model, and the key, goes there"],
   [/^provider\..*\.npm$/, "a package whose code talks to the provider"],
   [/^provider\..*\.headers\./, "is sent with every request"],
+  [/^mcp\..*\.command$/, "a program that is started, outside the sandbox"],
+  [/^mcp\..*\.environment\./, "a variable of that program"],
+  [/^mcp\..*\.url$/, "a server whose tools are offered; what they are called with goes there"],
+  [/^mcp\..*\.headers\./, "is sent to that server"],
   [/^search\.url$/, "searches go there"],
 ]
 

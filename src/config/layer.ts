@@ -3,13 +3,12 @@ import { displayPath } from "../util/paths.ts"
 import { checkTree, pruneTree } from "./check.ts"
 import { ConfigError, describeProblem, type Problem } from "./errors.ts"
 import { instructionsDirectory, keepOwnInstructions, resolveInstructions } from "./instructions.ts"
-import { parseJsonc } from "./jsonc.ts"
 import type { ConfigFile, Location } from "./locate.ts"
 import { filterEntries, type ObjectNode, withoutRepeats } from "./node.ts"
+import { parseConfig } from "./parse.ts"
 import { brokenExamples } from "./rule-examples.ts"
 import { type FileRules, takeRules } from "./rules.ts"
 import { substitute } from "./substitute.ts"
-import { parseToml } from "./toml.ts"
 
 /** A config text that was found, before anyone looked into it. */
 export interface ConfigSource extends Pick<ConfigFile, "path" | "kind" | "scope"> {
@@ -34,7 +33,7 @@ export interface ConfigLayer {
 /** Parses, substitutes and checks one source. Throws {@link ConfigError}. */
 export async function readLayer(source: ConfigSource, location: Location): Promise<ConfigLayer> {
   const { path, text, trusted, kind } = source
-  const parsed = path.endsWith(".toml") ? await parseToml(text, path) : await parseJsonc(text, path)
+  const parsed = await parseConfig(path, text)
   const written = filterEntries(parsed, (entry) => (entry.key === "$schema" ? undefined : entry))
   const directory = resolve(location.directory, instructionsDirectory(path))
   const warnings: string[] = []

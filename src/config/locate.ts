@@ -15,7 +15,7 @@ export interface Location {
 /** A file that may hold config. `required`: it was named by the person, so that it has to exist. */
 export interface ConfigFile {
   path: string
-  kind: "tackle" | "opencode"
+  kind: "tackle" | "opencode" | "claude"
   scope: "user" | "project" | "env"
   required?: true
 }
@@ -33,6 +33,9 @@ const opencodeProjectNames = [
   ".opencode/opencode.jsonc",
   ".opencode/config.toml",
 ]
+
+/** The file in which a project names MCP servers for Claude Code. */
+export const claudeServersName = ".mcp.json"
 
 /** The nearest directory upwards that has `.git` (a directory, or the file of a linked work tree), else `directory`. */
 export function findWorktree(directory: string): string {
@@ -104,6 +107,7 @@ function namedFile(name: string, { directory, home }: Location): ConfigFile {
 function projectFiles(location: Location): ConfigFile[] {
   const levels = projectLevels(location)
   return [
+    ...levels.flatMap((level) => within(level, [claudeServersName], "claude", "project")),
     ...levels.flatMap((level) => within(level, opencodeProjectNames, "opencode", "project")),
     ...levels.flatMap((level) => within(level, tackleProjectNames, "tackle", "project")),
   ]

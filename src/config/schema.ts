@@ -1,6 +1,7 @@
 import * as z from "zod"
 import { SearchConfig } from "../builtin/web/search-backend.ts"
 import { LspConfig } from "../lsp/config.ts"
+import { McpConfig } from "../mcp/config.ts"
 import { ProviderConfig } from "../model/model.ts"
 import { PermissionConfig } from "../permission/rules.ts"
 
@@ -103,6 +104,7 @@ export const ConfigFile = z.strictObject({
   lsp: LspConfig.optional().describe(
     "Language servers by their id: changes to known ones, and own; false: none. For experimental.lsp_tool",
   ),
+  mcp: McpConfig.optional().describe("MCP servers by their id: their tools are offered as <id>_<tool>"),
   retry: z
     .strictObject({
       maxAttempts: count.optional().describe("Attempts at one request to a provider"),

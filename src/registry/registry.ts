@@ -7,8 +7,12 @@ import { within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 
-/** Where a tool comes from: `path` of a custom file, `package` name of a plugin. */
-export type ToolSource = { kind: "builtin" } | { kind: "library" } | { kind: "file"; path: string }
+/** Where a tool comes from: `path` of a custom file, `server` of the config. */
+export type ToolSource =
+  | { kind: "builtin" }
+  | { kind: "library" }
+  | { kind: "file"; path: string }
+  | { kind: "mcp"; server: string }
 
 /** A tool with its origin, before it is prepared for anybody. */
 export interface RegisteredTool {
@@ -82,6 +86,8 @@ const internal: ReadonlySet<string> = new Set(["invalid"])
  */
 export function createRegistry(options: {
   tools: readonly RegisteredTool[]
+  /** Tools that come and go. Asked whenever tools are listed; they stand behind all others. Does not reject. */
+  living?: () => Promise<readonly RegisteredTool[]>
   problems?: readonly RegistryProblem[]
   override?: readonly string[]
   disabled?: ReadonlySet<string>
@@ -89,16 +95,19 @@ export function createRegistry(options: {
   initLimitMs?: number
 }): Registry {
   const problems = [...(options.problems ?? [])]
-  const byId = merge(options.tools, new Set(options.override), problems)
-  const prepared = new Map<string, Promise<OfferedTool>>()
+  const override = new Set(options.override)
+  let byId = merge(options.tools, override, problems)
+  const prepared = new WeakMap<Info, Map<string, Promise<OfferedTool>>>()
+
+  async function refresh(): Promise<void> {
+    if (options.living) byId = merge([...options.tools, ...(await options.living())], override, problems)
+  }
 
   function prepare(entry: RegisteredTool, agent: string): Promise<OfferedTool> {
-    const key = `${agent}\n${entry.tool.id}`
-    let tool = prepared.get(key)
-    if (!tool) {
-      tool = initialise(entry, agent, options.initLimitMs ?? defaultInitLimitMs)
-      prepared.set(key, tool)
-    }
+    const forAgents = prepared.get(entry.tool) ?? new Map<string, Promise<OfferedTool>>()
+    prepared.set(entry.tool, forAgents)
+    const tool = forAgents.get(agent) ?? initialise(entry, agent, options.initLimitMs ?? defaultInitLimitMs)
+    forAgents.set(agent, tool)
     return tool
   }
 
@@ -140,6 +149,7 @@ export function createRegistry(options: {
     ids: () => [...byId.keys()],
     get: (id) => byId.get(id),
     async tools(scope) {
+      await refresh()
       // What is not offered need not be made ready: that costs a schema each at every start.
       const possible = [...byId.values()].filter((entry) => reasonAgainst(entry, scope) === undefined)
       const considered = await Promise.all(possible.map((entry) => consider(entry, scope, undefined)))
@@ -150,6 +160,7 @@ export function createRegistry(options: {
       return entry && !internal.has(id) ? ruledOut(id, scope) : undefined
     },
     async list(scope) {
+      await refresh()
       return Promise.all(
         [...byId.values()].map(async (entry): Promise<ToolListing> => {
           const { tool, reason } = await consider(entry, scope, reasonAgainst(entry, scope))
@@ -185,7 +196,8 @@ const serves: Readonly<Record<string, string>> = Object.assign(Object.create(nul
 
 /** A source in words, for lists and messages. */
 export function describeSource(source: ToolSource): string {
-  return source.kind === "file" ? source.path : source.kind
+  if (source.kind === "file") return source.path
+  return source.kind === "mcp" ? `mcp ${source.server}` : source.kind
 }
 
 const defaultInitLimitMs = 10_000
@@ -200,7 +212,8 @@ async function initialise(
   if (!inTime) throw new TypeError(`it was not ready within ${limitMs} ms`)
   const { definition } = inTime
   checkDefinition(definition)
-  return { id: tool.id, definition, schema: toJsonSchema(definition.parameters), source }
+  const schema = definition.jsonSchema ?? toJsonSchema(definition.parameters)
+  return { id: tool.id, definition, schema, source }
 }
 
 /** Custom tools are code of other people: their word on types is checked. */

@@ -109,6 +109,7 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
       unseen.add(
         `${shortened(text)}: ${appeared.slice(0, 3).join(", ")} came into sight, but not as new files`,
       )
+    return changes.length > 0
   }
 
   /** Undefined where the worktree cannot be read: that is no reason to run no command. */

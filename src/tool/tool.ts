@@ -23,6 +23,8 @@ export interface Definition<P extends z.ZodType = z.ZodType> {
   /** For the model: what it does, when to use it, when not. */
   description: string
   parameters: P
+  /** Sent to the model in place of what `parameters` come to, for tools whose JSON Schema is given from outside. */
+  jsonSchema?: Readonly<Record<string, unknown>>
   /** Gets the parsed arguments. Throws with a text that tells the model what to do next. */
   execute(args: z.output<P>, ctx: ToolContext): Promise<ToolResult>
   /** Replaces the whole message that the model reads when its arguments do not fit. */

@@ -25,6 +25,7 @@ test("the JSON Schema for editors names and describes every key", () => {
     "sandbox",
     "search",
     "lsp",
+    "mcp",
     "retry",
     "timeout",
   ])

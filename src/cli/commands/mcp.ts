@@ -1,0 +1,23 @@
+import { printJson, printLine } from "../print.ts"
+import { type FormatFlags, openPlace, openTackle } from "../setup.ts"
+import { oneLine } from "../view/visible.ts"
+
+/** `tackle mcp list`: starts every MCP server, and shows what it offers or why it does not. */
+export async function listMcpServers(flags: FormatFlags): Promise<void> {
+  const tackle = await openTackle(await openPlace(flags), {}, { onFault: () => {} })
+  try {
+    const servers = await tackle.mcpServers()
+    if (flags.format === "json") return printJson({ servers })
+    if (servers.length === 0)
+      return printLine('No MCP servers are in use: "mcp" in the configuration names them.')
+    const room = process.stdout.isTTY ? process.stdout.columns - 2 : Number.POSITIVE_INFINITY
+    for (const { id, status, tools, problem } of servers) {
+      const count = `${tools.length} ${tools.length === 1 ? "tool" : "tools"}`
+      printLine(oneLine(`${id}  ${status}${status === "connected" ? `, ${count}` : ""}`, room))
+      if (problem !== undefined) printLine(`  ${oneLine(problem, room)}`)
+      for (const tool of tools) printLine(`  ${oneLine(`${tool.id}  ${tool.description}`, room)}`)
+    }
+  } finally {
+    await tackle.close()
+  }
+}

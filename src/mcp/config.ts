@@ -1,0 +1,52 @@
+import * as z from "zod"
+
+const common = {
+  enabled: z.boolean().optional().describe("False: the server is not used"),
+  timeout: z
+    .number()
+    .int()
+    .positive()
+    .optional()
+    .describe("Milliseconds until the server has to be up and has named its tools (default 30000)"),
+}
+
+/** A server that is a program on this machine. */
+const LocalServer = z.strictObject({
+  type: z.literal("local"),
+  command: z
+    .array(z.string().min(1))
+    .min(1)
+    .describe("Program and arguments that start the server on standard input and output"),
+  environment: z.record(z.string(), z.string()).optional().describe("Environment variables that are added"),
+  ...common,
+})
+export type LocalServer = z.infer<typeof LocalServer>
+
+/** A server at an address. */
+const RemoteServer = z.strictObject({
+  type: z.literal("remote"),
+  url: z.url({ protocol: /^https?$/ }).describe("Where the server is asked"),
+  headers: z.record(z.string(), z.string()).optional().describe("Headers of every request to it"),
+  ...common,
+})
+export type RemoteServer = z.infer<typeof RemoteServer>
+
+/** Switches a server off or on that another config file describes. */
+const Switch = z.strictObject({ enabled: z.boolean() })
+
+/** `mcp` of the config: servers by their id, in OpenCode's shape. */
+export const McpConfig = z.record(z.string(), z.union([LocalServer, RemoteServer, Switch]))
+export type McpConfig = z.infer<typeof McpConfig>
+
+/** A server that may be used, by its id in the config. */
+export interface McpServer {
+  id: string
+  settings: LocalServer | RemoteServer
+}
+
+/** Those of the config that are described and not switched off, in its order. */
+export function enabledServers(config: McpConfig | undefined): McpServer[] {
+  return Object.entries(config ?? {}).flatMap(([id, settings]) =>
+    "type" in settings && settings.enabled !== false ? [{ id, settings }] : [],
+  )
+}

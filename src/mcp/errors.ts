@@ -1,0 +1,19 @@
+import { TackleError } from "../util/errors.ts"
+
+/** The server cannot be used: it did not start, is not reached, or ended too often. */
+export class McpServerError extends TackleError {
+  constructor(server: string, why: string, cause?: unknown) {
+    super(`The MCP server ${server} cannot be used: ${why}`, {
+      code: "mcp.unavailable",
+      recoverable: true,
+      cause,
+    })
+  }
+}
+
+/** The server was called and answered with an error, or not at all. */
+export class McpCallError extends TackleError {
+  constructor(message: string, cause?: unknown) {
+    super(message, { code: "mcp.call", recoverable: true, cause })
+  }
+}

@@ -1,0 +1,136 @@
+import { type CallToolResult, Client, type Progress, type Tool } from "@modelcontextprotocol/client"
+import { abortedError } from "../util/abort.ts"
+import type { TreeIdentity } from "../util/process-tree.ts"
+import type { LocalServer, McpServer } from "./config.ts"
+import { McpCallError, McpServerError } from "./errors.ts"
+import { createHttpTransport, createSseTransport } from "./http-transport.ts"
+import { createProcessTransport } from "./process-transport.ts"
+import type { ServerTransport } from "./transport.ts"
+
+/** Where a server works, and who hears of it. */
+export interface ConnectOptions {
+  server: McpServer
+  /** Where programs start. Absolute. */
+  cwd: string
+  /** What programs get, before their own variables. */
+  environment: Readonly<Record<string, string | undefined>>
+  /** See `ProgramOptions`. */
+  record(identity: TreeIdentity | undefined): () => void
+  /** The server says that its tools are others now. */
+  onToolsChanged(): void
+  /** Fires to give up the start. */
+  signal: AbortSignal
+}
+
+/** One call of a tool. */
+export interface McpCall {
+  name: string
+  args: Record<string, unknown>
+  signal: AbortSignal
+  onProgress(progress: Progress): void
+}
+
+/** A server that is up. */
+export interface McpConnection {
+  /** Every tool that it has now. Throws `McpServerError`. */
+  tools(): Promise<Tool[]>
+  /**
+   * Rejects with `McpCallError` where there is no answer, and with the signal's reason, of which the server is told. An
+   * error that the tool itself reports is a result.
+   */
+  call(call: McpCall): Promise<CallToolResult>
+  /** False once it ended. */
+  alive(): boolean
+  /** Asks it to end, then ends it with all that it started. May be called again. */
+  end(): Promise<void>
+}
+
+/** What the largest `npx` takes to load its package. In milliseconds. */
+const defaultStartMs = 30_000
+
+/** A call that shows no progress for so long is given up. In milliseconds. */
+const silenceMs = 10 * 60_000
+
+/** Starts or reaches the server and greets it. Throws `McpServerError`, and the signal's reason. */
+export async function connectServer(options: ConnectOptions): Promise<McpConnection> {
+  const { server, signal } = options
+  const { id, settings } = server
+  const timeout = settings.timeout ?? defaultStartMs
+  const { client, transport } = await greetFirst(waysTo(options), options, timeout)
+  let lost = false
+  client.onclose = () => {
+    lost = true
+  }
+
+  return {
+    async tools() {
+      if (!client.getServerCapabilities()?.tools) return []
+      try {
+        return (await client.listTools(undefined, { timeout, signal })).tools
+      } catch (error) {
+        lost ||= transport.isLost(error)
+        if (signal.aborted) throw abortedError(signal)
+        throw new McpServerError(id, `it did not name its tools: ${transport.explain(error)}`, error)
+      }
+    },
+    async call({ name, args, signal: stopped, onProgress }) {
+      try {
+        return await client.callTool(
+          { name, arguments: args },
+          { signal: stopped, onprogress: onProgress, timeout: silenceMs, resetTimeoutOnProgress: true },
+        )
+      } catch (error) {
+        if (stopped.aborted) throw abortedError(stopped)
+        lost ||= transport.isLost(error)
+        throw new McpCallError(callFailure({ id, name, lost, why: transport.explain(error) }), error)
+      }
+    },
+    alive: () => !lost,
+    end: () => client.close(),
+  }
+}
+
+/** The ways to the server, in the order in which they are tried. */
+function waysTo({ server: { settings }, cwd, environment, record }: ConnectOptions) {
+  if (settings.type === "remote") return [createHttpTransport(settings), createSseTransport(settings)]
+  const env = { ...environment, ...settings.environment }
+  return [createProcessTransport({ argv: argvOf(settings), cwd, env, record })]
+}
+
+function argvOf({ command }: LocalServer): [string, ...string[]] {
+  const [program = "", ...args] = command
+  return [program, ...args]
+}
+
+/** By the first way that the server speaks. Where it speaks none, the fault is that of the first. */
+async function greetFirst(
+  ways: readonly ServerTransport[],
+  { server, signal, onToolsChanged }: ConnectOptions,
+  timeout: number,
+): Promise<{ client: Client; transport: ServerTransport }> {
+  let problem: McpServerError | undefined
+  for (const transport of ways) {
+    const client = new Client({ name: "tackle", version: clientVersion })
+    // Every request hears of its own fault; what is left are lines that are no messages.
+    client.onerror = () => {}
+    client.setNotificationHandler("notifications/tools/list_changed", () => onToolsChanged())
+    try {
+      await client.connect(transport, { timeout, signal })
+      return { client, transport }
+    } catch (error) {
+      problem ??= new McpServerError(server.id, transport.explain(error), error)
+      await transport.close()
+      if (signal.aborted) throw abortedError(signal)
+      if (!transport.isForeign(error)) throw problem
+    }
+  }
+  throw problem
+}
+
+/** The protocol wants one; servers at most note it. */
+const clientVersion = "0"
+
+function callFailure({ id, name, lost, why }: { id: string; name: string; lost: boolean; why: string }) {
+  if (!lost) return `The MCP server ${id} could not run ${name}: ${why}`
+  return `The MCP server ${id} was lost while it ran ${name}: ${why}\nIt is not known what was done. The next call connects again.`
+}

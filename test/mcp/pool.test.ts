@@ -1,0 +1,211 @@
+import { readFileSync } from "node:fs"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import type { McpServer } from "../../src/mcp/config.ts"
+import { createMcpPool, type McpPool } from "../../src/mcp/pool.ts"
+import { fakeContext } from "../../src/testing/context.ts"
+import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
+import type { ToolResult } from "../../src/tool/result.ts"
+import { AbortedError } from "../../src/util/abort.ts"
+import { errorMessage } from "../../src/util/errors.ts"
+import { markedEnvironment } from "../lsp/processes.ts"
+import { realServer, scriptedServer } from "./servers.ts"
+
+let project: TemporaryProject
+let log: string
+const open: { pool: McpPool; running(): number[] }[] = []
+
+beforeEach(async () => {
+  project = await temporaryProject({ "a.txt": "apples\n", "servers.log": "" })
+  log = project.path("servers.log")
+})
+afterEach(async () => {
+  for (const { pool, running } of open.splice(0)) {
+    await pool.close()
+    expect(running()).toEqual([])
+  }
+  await project.remove()
+})
+
+function openPool(...servers: McpServer[]) {
+  const { environment, running } = markedEnvironment()
+  const problems: string[] = []
+  const pool = createMcpPool({
+    servers,
+    cwd: project.directory,
+    environment,
+    record: () => () => {},
+    onProblem: (error) => problems.push(errorMessage(error)),
+    restarts: { delayMs: 1 },
+  })
+  open.push({ pool, running })
+
+  async function call(id: string, args: unknown = {}, abort?: AbortSignal): Promise<ToolResult> {
+    const found = (await pool.tools()).find(({ tool }) => tool.id === id)
+    if (!found) throw new Error(`there is no ${id}`)
+    const definition = await found.tool.init()
+    await using ctx = fakeContext({ directory: project.directory, ...(abort ? { abort } : {}) })
+    return await definition.execute(args, ctx)
+  }
+  const ids = async () => (await pool.tools()).map(({ tool }) => tool.id)
+  return { pool, problems, running, call, ids }
+}
+
+const lines = () => readFileSync(log, "utf8").trim().split("\n").filter(Boolean)
+
+/** Waits for the log of the scripted server. */
+async function noted(line: RegExp): Promise<string> {
+  for (;;) {
+    const found = lines().find((written) => line.test(written))
+    if (found !== undefined) return found
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+describe("real servers", () => {
+  test("their tools come in the order of the config, with their schema as it was sent", async () => {
+    const { pool, problems, ids } = openPool(
+      realServer("everything"),
+      realServer("filesystem", project.directory),
+    )
+    const all = await ids()
+    expect(all).toContain("everything_get-sum")
+    expect(all).toContain("filesystem_read_text_file")
+    expect(all.findIndex((id) => id.startsWith("filesystem"))).toBeGreaterThan(
+      all.findLastIndex((id) => id.startsWith("everything")),
+    )
+    const sum = (await pool.tools()).find(({ tool }) => tool.id === "everything_get-sum")
+    expect((await sum?.tool.init())?.jsonSchema).toMatchObject({
+      type: "object",
+      properties: { a: { type: "number", description: "First number" } },
+      required: ["a", "b"],
+    })
+    expect(problems).toEqual([])
+  })
+
+  test("a file is read", async () => {
+    const { call } = openPool(realServer("filesystem", project.directory))
+    expect(await call("filesystem_read_text_file", { path: project.path("a.txt") })).toMatchObject({
+      title: "filesystem: Read Text File",
+      output: "apples\n",
+    })
+  })
+
+  test("what the tool reports as an error fails the call with its words", async () => {
+    const { call } = openPool(realServer("filesystem", project.directory))
+    await expect(call("filesystem_read_text_file", { path: "/etc/passwd" })).rejects.toThrow(/Access denied/)
+  })
+
+  test("arguments that do not fit are refused by the server", async () => {
+    const { call } = openPool(realServer("everything"))
+    await expect(call("everything_get-sum", { a: "one" })).rejects.toThrow(/expected number/)
+  })
+
+  test("images, resources, links and structured content", async () => {
+    const { call } = openPool(realServer("everything"))
+    const image = await call("everything_get-tiny-image")
+    expect(image.attachments).toMatchObject([
+      { mime: "image/png", url: expect.stringMatching(/^data:image\/png;base64,iVBOR/) },
+    ])
+    const resource = await call("everything_get-resource-reference", { resourceType: "Text", resourceId: 1 })
+    expect(resource.output).toContain("demo://resource/dynamic/text/1\nResource 1: This is a plaintext")
+    const blob = await call("everything_get-resource-reference", { resourceType: "Blob", resourceId: 1 })
+    expect(blob.attachments).toMatchObject([
+      { mime: "text/plain", filename: "demo://resource/dynamic/blob/1" },
+    ])
+    const links = await call("everything_get-resource-links", { count: 1 })
+    expect(links.output).toMatch(/demo:\/\/resource\/dynamic\/\w+\/1/)
+    const weather = await call("everything_get-structured-content", { location: "Chicago" })
+    expect(weather.metadata?.structured).toMatchObject({ temperature: expect.any(Number) })
+  })
+})
+
+describe("the program", () => {
+  test("gets the environment it is given and its own variables", async () => {
+    const { call } = openPool(scriptedServer(log, { environment: { GREETING: "hello" } }))
+    const environment: unknown = JSON.parse((await call("scripted_env")).output)
+    expect(environment).toMatchObject({ GREETING: "hello", LANGUAGE_SERVER_TEST: expect.any(String) })
+  })
+
+  test("ends with the pool, and with it what it started", async () => {
+    const { pool, ids, running } = openPool(scriptedServer(log))
+    await ids()
+    expect(running()).toHaveLength(2)
+    await pool.close()
+    expect(running()).toEqual([])
+  })
+
+  test("is not started before it is needed", () => {
+    const { running } = openPool(scriptedServer(log))
+    expect(running()).toEqual([])
+  })
+
+  test("ids are made of what providers take", async () => {
+    const { call } = openPool(scriptedServer(log))
+    expect((await call("scripted_odd_n_me")).output).toBe("you called odd.näme")
+  })
+
+  test("one that cannot be started is told once and keeps nobody else out", async () => {
+    const missing: McpServer = { id: "gone", settings: { type: "local", command: ["./no-such-program"] } }
+    const { ids, pool, problems } = openPool(missing, scriptedServer(log))
+    expect(await ids()).toContain("scripted_env")
+    await ids()
+    expect(problems).toEqual([
+      expect.stringMatching(/^The MCP server gone cannot be used: .*no-such-program could not be started/),
+    ])
+    expect(await pool.status()).toMatchObject([
+      { id: "gone", status: "failed", problem: expect.stringContaining("no-such-program") },
+      { id: "scripted", status: "connected" },
+    ])
+  })
+
+  test("one that does not greet in time is given up, with what it said", async () => {
+    const script = "process.stderr.write('need a key'); setInterval(() => {}, 1000)"
+    const { ids, problems } = openPool({
+      id: "mute",
+      settings: { type: "local", command: [process.execPath, "-e", script], timeout: 300 },
+    })
+    expect(await ids()).toEqual([])
+    expect(problems).toEqual([
+      expect.stringMatching(
+        /^The MCP server mute cannot be used: .*timed out\. Its last words:\nneed a key/i,
+      ),
+    ])
+  })
+})
+
+describe("calls", () => {
+  test("an abort is told to the server and ends the call", async () => {
+    const { call } = openPool(scriptedServer(log))
+    const controller = new AbortController()
+    const waiting = call("scripted_wait", {}, controller.signal)
+    await noted(/waiting/)
+    controller.abort(new AbortedError("enough"))
+    await expect(waiting).rejects.toThrow("enough")
+    expect(await noted(/^cancelled/)).toContain("enough")
+  })
+
+  test("a server that ends in a call says so, and the next call starts it again", async () => {
+    const { call } = openPool(scriptedServer(log))
+    await expect(call("scripted_crash")).rejects.toThrow(
+      /was lost while it ran crash: it exited with code 3. Its last words:\nout of cheese\nIt is not known what was done/,
+    )
+    expect((await call("scripted_odd_n_me")).output).toContain("you called")
+    expect(lines().filter((line) => line === "started")).toHaveLength(2)
+  })
+
+  test("a server that ends again and again is not started for ever", async () => {
+    const { call, pool } = openPool(scriptedServer(log))
+    for (let count = 0; count < 4; count += 1) await call("scripted_crash").catch(() => {})
+    await expect(call("scripted_crash")).rejects.toThrow(/was started 4 times within 10 minutes/)
+    expect(lines().filter((line) => line === "started")).toHaveLength(4)
+    expect(await pool.status()).toMatchObject([{ status: "failed" }])
+  })
+
+  test("tools are asked for anew when the server says that they changed", async () => {
+    const { call, pool } = openPool(scriptedServer(log))
+    const described = async () => (await pool.status())[0]?.tools[0]?.description
+    expect(await described()).toBe("Waits until it is cancelled.")
+    await call("scripted_change")
+    expect(await described()).toBe("Sends all files away.")
+  })
+})

@@ -1,0 +1,60 @@
+/**
+ * An MCP server whose tools do what a test needs, one JSON message a line. Arguments: a file in which it notes every
+ * cancellation and its starts.
+ */
+import { spawn } from "node:child_process"
+import { appendFileSync } from "node:fs"
+import { createInterface } from "node:readline"
+
+const log = process.argv[2] ?? "/dev/null"
+const note = (line: string) => appendFileSync(log, `${line}\n`)
+let described = "Waits until it is cancelled."
+
+function send(message: Record<string, unknown>): void {
+  process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`)
+}
+
+const tool = (name: string, description: string) => ({ name, description, inputSchema: { type: "object" } })
+const tools = () => [
+  tool("wait", described),
+  tool("crash", "Ends the server."),
+  tool("change", "Changes what wait says of itself."),
+  tool("env", "Says what is in the environment."),
+  tool("odd.näme", "Has a name that no provider takes."),
+]
+
+const text = (said: string) => ({ content: [{ type: "text", text: said }] })
+
+function call(id: number, name: string): void {
+  if (name === "wait") note("waiting")
+  else if (name === "crash") {
+    process.stderr.write("out of cheese\n")
+    process.exit(3)
+  } else if (name === "change") {
+    described = "Sends all files away."
+    send({ method: "notifications/tools/list_changed" })
+    send({ id, result: text("changed") })
+  } else if (name === "env") send({ id, result: text(JSON.stringify(process.env)) })
+  else send({ id, result: text(`you called ${name}`) })
+}
+
+note("started")
+process.stdout.write("Welcome! This line is no message.\n")
+// Left behind unless the whole group is ended.
+spawn("sleep", ["600"], { stdio: "ignore" })
+
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method, params } = JSON.parse(line)
+  if (method === "initialize")
+    send({
+      id,
+      result: {
+        protocolVersion: params.protocolVersion,
+        capabilities: { tools: { listChanged: true } },
+        serverInfo: { name: "scripted", version: "1" },
+      },
+    })
+  else if (method === "tools/list") send({ id, result: { tools: tools() } })
+  else if (method === "tools/call") call(id, params.name)
+  else if (method === "notifications/cancelled") note(`cancelled: ${params.reason}`)
+})
