@@ -299,10 +299,12 @@ export function openSession(initial: Session, services: SessionServices): Sessio
   }
 
   /** Runs work that writes the session, while nobody else does. */
-  async function alone<T>(work: () => Promise<T>): Promise<T> {
+  async function alone<T>(work: (stopped: AbortSignal) => Promise<T>): Promise<T> {
     if (running) throw new SessionBusyError(session.id)
-    const ended = withLease({ store, sessionID: session.id, holder: services.holder }, work)
-    running = { controller: new AbortController(), ended: ended.catch(() => {}) }
+    const controller = new AbortController()
+    const lease = { store, sessionID: session.id, holder: services.holder }
+    const ended = withLease(lease, () => work(controller.signal))
+    running = { controller, ended: ended.catch(() => {}) }
     try {
       return await ended
     } finally {
@@ -453,8 +455,9 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       await running?.ended
     },
     messages: () => store.messages(initial.id),
-    compact: ({ signal = new AbortController().signal } = {}) =>
-      alone(async () => {
+    compact: ({ signal: given } = {}) =>
+      alone(async (stopped) => {
+        const signal = given ? AbortSignal.any([stopped, given]) : stopped
         await catchUp()
         const history = await load()
         const agent = services.agent(session.agent)

@@ -43,24 +43,20 @@ export interface Scan {
 /**
  * Looks at every file below `root` that is not ignored, by the rules of the search tools. Files that are as they were in
  * `known` are not read again. Links, empty directories and all below
- * `leaveOut` are left out. Throws `AbortedError`, and what the system
- * throws for the root itself.
+ * `leaveOut` are left out. Throws what the system throws for the root
+ * itself.
  */
 export async function scanTree(
   root: string,
-  {
-    limits,
-    known,
-    leaveOut,
-    signal,
-  }: { limits: ScanLimits; known?: Scan | undefined; leaveOut: string; signal: AbortSignal },
+  { limits, known, leaveOut }: { limits: ScanLimits; known?: Scan | undefined; leaveOut: string },
 ): Promise<Scan> {
   const files = new Map<string, ScannedFile>()
   let complete = true
   let entries = 0
   let room = limits.totalBytes
   const entriesBelow = walk(root, {
-    signal,
+    // It is short, and others may wait for it too.
+    signal: new AbortController().signal,
     skips: (path, directory) =>
       directory && (heavyDirectories.has(basename(path)) || join(root, path) === leaveOut),
     onUnreadable() {

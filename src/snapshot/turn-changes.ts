@@ -1,7 +1,7 @@
 import { lstatSync } from "node:fs"
 import type { FileChange, FileVersion } from "../schema/part.ts"
 import type { ChangeCapability, FileContent } from "../tool/context.ts"
-import { AbortedError } from "../util/abort.ts"
+import { throwIfAborted } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
 import { compareScans } from "./compare-scans.ts"
 import { type ContentStore, hashOf } from "./content-store.ts"
@@ -56,10 +56,10 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
   }
 
   /** The first of the commands that run side by side looks at the tree for all of them. */
-  async function enter(signal: AbortSignal): Promise<Window> {
+  async function enter(): Promise<Window> {
     window ??= {
       since: Date.now(),
-      base: scan(signal, latest),
+      base: scan(latest),
       running: 0,
       byTools: new Set(),
     }
@@ -73,24 +73,26 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     const since = left.since
     const before = await left.base
     const now = Date.now()
-    // What is left of it has to be told whole, whatever stopped the command.
-    const after = before && (await scan(new AbortController().signal, before))
+    const after = before && (await scan(before))
     // Commands that go on answer only for what changes from here.
     left.base = Promise.resolve(after)
     left.since = now
     latest = after
     left.running -= 1
     if (left.running === 0) window = undefined
-    if (before && after) await note(before, after, { since, text, byTools: left.byTools })
+    const told = unseen.size
+    let changed = false
+    if (before && after) changed = await note(before, after, { since, text, byTools: left.byTools })
     else if (unseen.size < maxUnseen) unseen.add(`${shortened(text)}: the worktree could not be read`)
-    if (entries.size + unseen.size > 0) await store()
+    if (changed || unseen.size > told) await store()
   }
 
+  /** True where it changed any file. */
   async function note(
     before: Scan,
     after: Scan,
     { since, text, byTools }: { since: number; text: string; byTools: ReadonlySet<string> },
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { changes, appeared } = compareScans(before, after, since)
     for (const { change, bytes } of changes) {
       const known = entries.get(change.path)
@@ -98,7 +100,7 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
       if (bytes && (await contents.put(bytes)) === undefined) change.fixed = "too-large"
       add(change)
     }
-    if (unseen.size >= maxUnseen) return
+    if (unseen.size >= maxUnseen) return changes.length > 0
     if (!before.complete || !after.complete)
       unseen.add(
         `${shortened(text)}: only ${options.limits.entries} files and directories of the worktree were looked at`,
@@ -107,15 +109,15 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
       unseen.add(
         `${shortened(text)}: ${appeared.slice(0, 3).join(", ")} came into sight, but not as new files`,
       )
+    return changes.length > 0
   }
 
   /** Undefined where the worktree cannot be read: that is no reason to run no command. */
-  async function scan(signal: AbortSignal, known: Scan | undefined): Promise<Scan | undefined> {
+  async function scan(known: Scan | undefined): Promise<Scan | undefined> {
     const { worktree, leaveOut, limits } = options
     try {
-      return await scanTree(worktree, { limits, known, leaveOut, signal })
+      return await scanTree(worktree, { limits, known, leaveOut })
     } catch (error) {
-      if (error instanceof AbortedError || signal.aborted) throw error
       unseen.add(`The worktree could not be read: ${errorMessage(error)}`)
       return undefined
     }
@@ -143,8 +145,9 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     },
     async command(text, signal, work) {
       if (await onlyReads(text)) return work()
-      const entered = await enter(signal)
+      const entered = await enter()
       try {
+        throwIfAborted(signal)
         return await work()
       } finally {
         await leave(entered, text)

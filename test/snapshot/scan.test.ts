@@ -4,8 +4,6 @@ import { expect, test } from "vitest"
 import { defaultScanLimits, scanTree } from "../../src/snapshot/scan.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 
-const signal = new AbortController().signal
-
 test("looks at regular files that are not ignored, and holds small ones", async () => {
   const project = await temporaryProject({
     ".gitignore": "*.log\n",
@@ -18,7 +16,7 @@ test("looks at regular files that are not ignored, and holds small ones", async 
   await symlink("a.txt", project.path("link"))
   await mkdir(project.path("empty"))
   const limits = { ...defaultScanLimits, fileBytes: 4 }
-  const scan = await scanTree(project.directory, { limits, leaveOut: project.path("own"), signal })
+  const scan = await scanTree(project.directory, { limits, leaveOut: project.path("own") })
   const seen = [...scan.files].map(([path, file]) => [
     relative(project.directory, path),
     file.bytes?.toString(),
@@ -35,7 +33,7 @@ test("looks at regular files that are not ignored, and holds small ones", async 
 test("says where there was more than it looks at", async () => {
   const project = await temporaryProject({ a: "", b: "", c: "" })
   const limits = { ...defaultScanLimits, entries: 2 }
-  const scan = await scanTree(project.directory, { limits, leaveOut: "", signal })
+  const scan = await scanTree(project.directory, { limits, leaveOut: "" })
   expect(scan.complete).toBe(false)
   expect(scan.files.size).toBe(2)
   await project.remove()
@@ -43,7 +41,7 @@ test("says where there was more than it looks at", async () => {
 
 test("reads again what was so new that it may have changed within a tick", async () => {
   const project = await temporaryProject({ a: "1" })
-  const options = { limits: defaultScanLimits, leaveOut: "", signal }
+  const options = { limits: defaultScanLimits, leaveOut: "" }
   const known = await scanTree(project.directory, options)
   await writeFile(project.path("a"), "2")
   const scan = await scanTree(project.directory, { ...options, known })

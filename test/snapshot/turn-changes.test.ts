@@ -1,0 +1,98 @@
+import { rmSync, writeFileSync } from "node:fs"
+import { expect, test } from "vitest"
+import { createContentStore } from "../../src/snapshot/content-store.ts"
+import { defaultScanLimits, type ScanLimits } from "../../src/snapshot/scan.ts"
+import { createTurnChanges, type TurnRecord } from "../../src/snapshot/turn-changes.ts"
+import { putBack } from "../../src/snapshot/undo.ts"
+import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
+
+const signal = new AbortController().signal
+
+/** A turn in a project of files that each hold `0`, with the records that it stored. */
+async function startTurn(names: string[], limits: Partial<ScanLimits> = {}) {
+  const project: TemporaryProject = await temporaryProject(
+    Object.fromEntries(names.map((name) => [name, "0"])),
+  )
+  const records: TurnRecord[] = []
+  const contents = createContentStore(project.path(".data"))
+  const changes = createTurnChanges({
+    contents,
+    worktree: project.directory,
+    leaveOut: project.path(".data"),
+    limits: { ...defaultScanLimits, ...limits },
+    save: async (record) => void records.push(record),
+  })
+  return { project, records, contents, changes }
+}
+
+test("commands side by side: each change is told once, and undone to what was before the first", async () => {
+  const { project, records, contents, changes } = await startTurn(["a", "b"])
+  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const one = changes.command("make one", signal, async () => {
+    await first.promise
+    writeFileSync(project.path("a"), "1")
+  })
+  const two = changes.command("make two", signal, async () => {
+    await second.promise
+    writeFileSync(project.path("a"), "2")
+    writeFileSync(project.path("b"), "2")
+  })
+  first.resolve()
+  await one
+  second.resolve()
+  await two
+  const { files } = records.at(-1) ?? { files: [] }
+  expect(files.map(({ path, fixed }) => [path, fixed])).toEqual([
+    [project.path("a"), undefined],
+    [project.path("b"), undefined],
+  ])
+  await putBack(files, { direction: "undo", contents })
+  expect([await project.read("a"), await project.read("b")]).toEqual(["0", "0"])
+  await project.remove()
+})
+
+test("what a command does is told however it ends", async () => {
+  const { project, records, changes } = await startTurn(["a"])
+  const work = async () => {
+    rmSync(project.path("a"))
+    throw new Error("killed")
+  }
+  await expect(changes.command("make", signal, work)).rejects.toThrow("killed")
+  expect(records.at(-1)?.files).toMatchObject([{ path: project.path("a"), before: {} }])
+  const aborted = AbortSignal.abort()
+  await expect(changes.command("make", aborted, async () => "never")).rejects.toThrow()
+  expect(await changes.command("make", signal, async () => "goes on")).toBe("goes on")
+  await project.remove()
+})
+
+test("beyond the limits it is said what was not seen, and a file that was not held is not put back", async () => {
+  const many = await startTurn(["a", "b", "c"], { entries: 2 })
+  await many.changes.command("make many", signal, async () => writeFileSync(many.project.path("c"), "1"))
+  expect(many.records.at(-1)).toMatchObject({
+    files: [],
+    unseen: [expect.stringContaining("make many: only 2")],
+  })
+  await many.project.remove()
+
+  const large = await startTurn(["a"], { fileBytes: 0 })
+  await large.changes.command("make", signal, async () => writeFileSync(large.project.path("a"), "11"))
+  const { files } = large.records.at(-1) ?? { files: [] }
+  await expect(putBack(files, { direction: "undo", contents: large.contents })).rejects.toThrow("too large")
+  await large.project.remove()
+})
+
+test("a tool's change is on record before it is made", async () => {
+  const { project, records, contents, changes } = await startTurn(["a"])
+  const path = project.path("a")
+  const change = {
+    before: [{ path, bytes: Buffer.from("0") }],
+    after: [{ path, bytes: Buffer.from("1") }],
+  }
+  await changes.files(change, async () => {
+    expect(records.at(-1)?.files).toMatchObject([{ path }])
+    // Should the process end here, there is nothing to put back, and nothing in the way.
+    const { files } = await putBack(records.at(-1)?.files ?? [], { direction: "undo", contents })
+    expect(files).toEqual([])
+  })
+  await project.remove()
+})
