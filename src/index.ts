@@ -9,14 +9,9 @@ export { PermissionError } from "./permission/errors.ts"
 export type { Layer } from "./permission/policy.ts"
 export type { PermissionConfig } from "./permission/rules.ts"
 export type { RegistryProblem, ToolListing } from "./registry/registry.ts"
-export {
-  type AskedQuestion,
-  type AskedRequest,
-  createTackle,
-  type Sessions,
-  type Tackle,
-  type TackleOptions,
-} from "./runtime.ts"
+export type { TackleOptions } from "./runtime/options.ts"
+export { createTackle } from "./runtime/runtime.ts"
+export type { AskedQuestion, AskedRequest, Sessions, Tackle } from "./runtime/tackle.ts"
 export type { AssistantMessage, Message, MessageWithParts, UserMessage } from "./schema/message.ts"
 export type { Part, ToolPart } from "./schema/part.ts"
 export type { Grant, PermissionReply, PermissionRequest, Rule } from "./schema/permission.ts"

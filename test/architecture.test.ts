@@ -24,7 +24,7 @@ const ranks: Record<string, number> = {
   call: 7,
   session: 8,
   config: 9,
-  "runtime.ts": 10,
+  runtime: 10,
   testing: 11,
   cli: 14,
   "index.ts": 14,

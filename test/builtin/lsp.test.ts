@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest"
-import { createTackle, type Tackle, type TackleOptions } from "../../src/runtime.ts"
+import type { TackleOptions } from "../../src/runtime/options.ts"
+import { createTackle } from "../../src/runtime/runtime.ts"
+import type { Tackle } from "../../src/runtime/tackle.ts"
 import type { PermissionRequest } from "../../src/schema/permission.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"

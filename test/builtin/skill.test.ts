@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest"
 import { listSkills } from "../../src/builtin/skill/list-skills.ts"
-import type { TackleOptions } from "../../src/runtime.ts"
+import type { TackleOptions } from "../../src/runtime/options.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 import { startEngine } from "../session/engine.ts"
 import { resultsOf, run } from "../session/run.ts"

@@ -1,4 +1,6 @@
-import { createTackle, type Tackle, type TackleOptions } from "../../src/runtime.ts"
+import type { TackleOptions } from "../../src/runtime/options.ts"
+import { createTackle } from "../../src/runtime/runtime.ts"
+import type { Tackle } from "../../src/runtime/tackle.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import { type ModelServer, type Script, startModelServer } from "../../src/testing/model-server.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"

@@ -1,6 +1,6 @@
 import { text as readAll } from "node:stream/consumers"
 import { useNetworkSettings } from "../../model/proxy.ts"
-import type { Tackle } from "../../runtime.ts"
+import type { Tackle } from "../../runtime/tackle.ts"
 import type { SessionHandle } from "../../session/handle.ts"
 import { TimeoutError } from "../../util/abort.ts"
 import { UsageError } from "../../util/errors.ts"

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises"
 import { text as readStdin } from "node:stream/consumers"
-import type { Tackle } from "../../runtime.ts"
+import type { Tackle } from "../../runtime/tackle.ts"
 import type { MessageWithParts } from "../../schema/message.ts"
 import type { Session } from "../../schema/session.ts"
 import { errorMessage, UsageError } from "../../util/errors.ts"

@@ -2,256 +2,64 @@ import { readFileSync, statSync } from "node:fs"
 import { rm } from "node:fs/promises"
 import { homedir, tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
-import { type Agent, type AgentConfig, mergeAgents } from "./agent/agent.ts"
-import { builtinAgents } from "./agent/builtin.ts"
-import { readFeatures } from "./builtin/availability.ts"
-import { createJobTable } from "./builtin/command/job-table.ts"
-import { type BuiltinOptions, type BuiltinTool, builtinTools } from "./builtin/index.ts"
-import { chooseSearch, type SearchConfig } from "./builtin/web/search-backend.ts"
-import { type Call, type CallHost, type CallOutcome, newTurn, type Turn } from "./call/call.ts"
-import { contain, holdProcess } from "./call/containment.ts"
-import { keyVariables, knownSecrets } from "./call/known-secrets.ts"
-import { createSandboxFor } from "./call/sandbox.ts"
-import { runCalls } from "./call/schedule.ts"
-import { findWorktree } from "./config/locate.ts"
-import { createBus } from "./event/bus.ts"
-import type { EventOf, EventType, TackleEvent } from "./event/events.ts"
-import type { LspConfig } from "./lsp/config.ts"
-import { createLanguageService } from "./lsp/service.ts"
-import { enabledServers, type McpConfig } from "./mcp/config.ts"
-import type { McpPool, McpPoolOptions, McpServerStatus, PooledTool } from "./mcp/pool.ts"
-import { createCredentials } from "./model/credentials.ts"
-import {
-  type LanguageModel,
-  type Model,
-  type ModelInfo,
-  type ProviderConfig,
-  parseModelName,
-} from "./model/model.ts"
-import { createModels } from "./model/providers.ts"
-import { defaultRetryLimits, type RetryLimits } from "./model/retry.ts"
-import { defaultStreamLimits, type StreamLimits } from "./model/stream.ts"
-import { openToolMemory } from "./model/tool-memory.ts"
-import { defaultRules } from "./permission/defaults.ts"
-import { createPermission, type PermissionAsk, type ReplyOutcome, type Scope } from "./permission/engine.ts"
-import type { Explanation } from "./permission/explain.ts"
-import { judge, type Layer, type Policy } from "./permission/policy.ts"
-import { type PermissionConfig, rulesFromObject } from "./permission/rules.ts"
-import { commandEnvironment } from "./permission/shell/command-environment.ts"
-import { loadToolFiles, type ToolFile } from "./registry/files.ts"
-import {
-  createRegistry,
-  type RegisteredTool,
-  type RegistryProblem,
-  type ToolListing,
-} from "./registry/registry.ts"
-import { openSandbox, type SandboxMode } from "./sandbox/wrap.ts"
-import type { ModelRef } from "./schema/message.ts"
-import type { Grant, PermissionReply, PermissionRequest, ReplySource, Ruleset } from "./schema/permission.ts"
-import type { QuestionAnswers, QuestionRequest } from "./schema/question.ts"
-import type { Session } from "./schema/session.ts"
-import { type Archive, exportSession, forkSession, importSession } from "./session/archive.ts"
-import type { CompactionResult } from "./session/compact.ts"
-import type { SessionHandle } from "./session/handle.ts"
-import { assertNotHeld } from "./session/lease.ts"
-import { createLineage } from "./session/lineage.ts"
-import { maskStore } from "./session/masked-store.ts"
-import { createQuestions, type QuestionOutcome, type Questions } from "./session/questions.ts"
-import { sanitizeArchive } from "./session/sanitize.ts"
-import type { SessionServices } from "./session/services.ts"
-import { openSession } from "./session/session.ts"
-import { defaultSubagentLimits, type SubagentLimits } from "./session/subagent.ts"
-import type { UndoResult } from "./session/undo.ts"
-import { loadSkills } from "./skill/load-skills.ts"
-import type { Skill } from "./skill/skill.ts"
-import { createContentStore } from "./snapshot/content-store.ts"
-import { defaultScanLimits } from "./snapshot/scan.ts"
-import { createTurnChanges } from "./snapshot/turn-changes.ts"
-import { createGrantBook } from "./store/grant-book.ts"
-import type { Store } from "./store/store.ts"
-import type { FileLedger, FileStamp, SandboxCapability } from "./tool/context.ts"
-import { createFileLedger, stampBytes } from "./tool/ledger.ts"
-import { createSecretMask } from "./tool/secrets.ts"
-import { defaultRetentionDays, removeOldSpills } from "./tool/spill-retention.ts"
-import type { Info, OutputLimits } from "./tool/tool.ts"
-import { errorMessage, UsageError } from "./util/errors.ts"
-import { newId } from "./util/id.ts"
-import { type ModuleAliases, resolveFrom } from "./util/load-module.ts"
-import { realPath } from "./util/paths.ts"
-import { createProcessBook } from "./util/process-book.ts"
-import { identifyProcess } from "./util/process-identity.ts"
-
-/** What an engine is made of. Only `directory` is needed; nothing is read from files but what is named here. */
-export interface TackleOptions {
-  /** Where the agent works. */
-  directory: string
-  /** The project's root. Default: the nearest parent with `.git`, else the directory. */
-  worktree?: string
-  /** `provider/model`, a model of the AI SDK, or one of ours. Without it an agent or session has to name one. */
-  model?: string | LanguageModel | Model
-  /** Providers in the shape of the config. */
-  providers?: Readonly<Record<string, ProviderConfig>>
-  /** Own tools beside the built-in ones. */
-  tools?: readonly Info[]
-  /** Files with custom tools. Without `pinned` they are run as they are: name only what is trusted. */
-  toolFiles?: readonly (string | ToolFile)[]
-  /**
-   * `SKILL.md` files in rising precedence: name only what is trusted, since models follow them. One that cannot be used
-   * is left out.
-   */
-  skillFiles?: readonly string[]
-  /** Ids that a later tool may take from an earlier one. */
-  override?: readonly string[]
-  /** Ids that are not to be there at all. */
-  disabledTools?: readonly string[]
-  /** Rules in the shape of the config. They come over the defaults. */
-  permission?: PermissionConfig
-  /** Further layers of rules, in rising order, in place of `permission`. */
-  layers?: readonly Layer[]
-  agents?: Readonly<Record<string, AgentConfig>>
-  agentRules?: Readonly<Record<string, Ruleset>>
-  defaultAgent?: string
-  /** The shell that runs commands. Default: bash where there is one, else sh. */
-  shell?: string
-  /** Names of environment variables whose values are hidden in what tools leave behind, beside the providers' keys. */
-  secrets?: readonly string[]
-  /** Names of environment variables that commands get all the same: keys of providers are otherwise kept from them. */
-  passEnvironment?: readonly string[]
-  /** Commands in a sandbox: where one works, always or not at all, never. Default: `auto`. */
-  sandbox?: SandboxMode
-  /** Files that the configuration came from: no command in a sandbox changes them. */
-  configFiles?: readonly string[]
-  /**
-   * True: somebody answers the questions of the model. Default: as long as somebody listens to `question.asked`.
-   * Without it the `question` tool is not offered.
-   */
-  questions?: boolean
-  /** Who searches the web. Default: what the environment has a key for. */
-  search?: SearchConfig
-  /**
-   * Language servers by their id: changes to the known ones, and own; false: none. They need the feature `lsp_tool`.
-   */
-  lsp?: LspConfig
-  /** MCP servers by their id, in the shape of the config. Each is a program that runs, or an address that is asked. */
-  mcp?: McpConfig
-  /** True: the person trusts the project, so that language servers of its own `node_modules` may run. Default: false. */
-  trusted?: boolean
-  /** Features that may change, by their names in the config: true switches one on. */
-  experimental?: Readonly<Record<string, boolean | undefined>>
-  /** Texts that are added to every system prompt. */
-  instructions?: readonly string[]
-  /** Default: SQLite in the data directory. The engine closes only what it opened itself. */
-  store?: Store
-  /** Default: `$TACKLE_DATA_DIR`, else `$XDG_DATA_HOME/tackle`, else `~/.local/share/tackle`. */
-  dataDirectory?: string
-  /** Default: that of the process. */
-  environment?: Readonly<Record<string, string | undefined>>
-  limits?: {
-    output?: Partial<OutputLimits>
-    spillBytes?: number
-    /** Days that full outputs are kept. Default: 7. */
-    retentionDays?: number
-    stream?: Partial<StreamLimits>
-    retry?: Partial<RetryLimits>
-    /** What one `task` may use, and how deep subagents may go. */
-    subagent?: Partial<SubagentLimits>
-  }
-  /** Faults that stop nothing: an error that escaped a tool, a subscriber that threw. Default: stderr. */
-  onFault?: (message: string, error: unknown) => void
-}
-
-/** The sessions of one engine. */
-export interface Sessions {
-  /** Throws `UsageError` for an unknown agent or model, and for a model that has no key or package. */
-  create(options?: {
-    agent?: string
-    model?: string
-    title?: string
-    parentID?: string
-  }): Promise<SessionHandle>
-  /** Undefined where there is none. */
-  get(id: string): Promise<SessionHandle | undefined>
-  /** The session of this worktree that was used last. */
-  latest(): Promise<SessionHandle | undefined>
-  /**
-   * Of this worktree, newest first; `everywhere` lists those of all. Sessions of subagents are left out, unless
-   * `parentID` names the session that started them.
-   */
-  list(options?: { everywhere?: boolean; limit?: number; parentID?: string }): Promise<Session[]>
-  /** With everything in it. False: there was none. */
-  delete(id: string): Promise<boolean>
-  /** `SessionHandle.compact` by id. Undefined where there is no such session. */
-  compact(id: string, options?: { signal?: AbortSignal }): Promise<CompactionResult | undefined>
-  /** `SessionHandle.undo` by id. Undefined where there is no such session. */
-  undo(id: string, options?: { others?: boolean }): Promise<UndoResult | undefined>
-  redo(id: string, options?: { others?: boolean }): Promise<UndoResult | undefined>
-  /** All that is stored of a session and its subagents'; `sanitize` leaves out whatever was said, read, written or run. */
-  export(id: string, options?: { sanitize?: boolean }): Promise<Archive | undefined>
-  /** Stores an archive as a session of this worktree; `copy` gives everything new ids. Throws `ArchiveError`. */
-  import(archive: unknown, options?: { copy?: boolean }): Promise<SessionHandle>
-  /**
-   * A new session with the history of another, whole or up to the end of the turn of the message `at`. Undefined where
-   * there is none. Throws `ArchiveError` for a message that is not there.
-   */
-  fork(id: string, options?: { at?: string }): Promise<SessionHandle | undefined>
-}
-
-/** A tool-calling engine. */
-export interface Tackle {
-  readonly directory: string
-  readonly worktree: string
-  readonly dataDirectory: string
-  readonly sessions: Sessions
-  readonly agents: ReadonlyMap<string, Agent>
-  readonly store: Store
-  /** Calls the listener for every event of the type; requests come with their `reply`. Returns the function that ends it. */
-  on(type: "permission.asked", listener: (request: AskedRequest) => void): () => void
-  on(type: "question.asked", listener: (request: AskedQuestion) => void): () => void
-  on<T extends Exclude<EventType, "permission.asked" | "question.asked">>(
-    type: T,
-    listener: (event: EventOf<T>) => void,
-  ): () => void
-  subscribe(listener: (event: TackleEvent) => void): () => void
-  /** Answers a request once; a second, late or unknown answer changes nothing and says so. */
-  reply(requestID: string, reply: PermissionReply, source?: ReplySource): Promise<ReplyOutcome>
-  pendingRequests(sessionID?: string): PermissionRequest[]
-  /** What the rules say to a request, and why. Nothing is run and nobody asked. */
-  explain(request: PermissionAsk & { agent?: string }): Promise<Explanation>
-  /** What was granted with "always" in this worktree, to the project and to its sessions, oldest first. */
-  grants(): Promise<Grant[]>
-  /** Takes grants of this worktree back. Throws `UsageError` for an id that none of them has, and then takes none. */
-  revoke(ids: readonly string[]): Promise<void>
-  /** The questions of the `question` tool: what waits, and the ways to answer. */
-  readonly questions: Pick<Questions, "reply" | "reject" | "pending">
-  models(): ModelInfo[]
-  /** Every tool, with the reason where the agent and model are not offered it. */
-  tools(scope?: { agent?: string; model?: string }): Promise<ToolListing[]>
-  /** Every MCP server in use, started where it was not yet. */
-  mcpServers(): Promise<McpServerStatus[]>
-  /** What kept tools out. */
-  problems(): readonly RegistryProblem[]
-  /** One call through the whole pipeline, without a model or a stored session. */
-  callTool(call: {
-    tool: string
-    input: string
-    agent?: string
-    signal?: AbortSignal
-  }): Promise<CallOutcome & { turn: Turn }>
-  /** Ends jobs, language and MCP servers and runs, waits for them, closes the store. */
-  close(): Promise<void>
-}
-
-/** A request that can be answered where it is heard of. `always` without more is for the session. */
-export interface AskedRequest extends PermissionRequest {
-  reply(reply: PermissionReply["reply"] | PermissionReply): Promise<ReplyOutcome>
-}
-
-/** Questions that can be answered where they are heard of. */
-export interface AskedQuestion extends QuestionRequest {
-  /** One list for each question, an empty one to leave it open. */
-  reply(answers: QuestionAnswers): QuestionOutcome
-  reject(): QuestionOutcome
-}
+import { type Agent, mergeAgents } from "../agent/agent.ts"
+import { builtinAgents } from "../agent/builtin.ts"
+import { readFeatures } from "../builtin/availability.ts"
+import { createJobTable } from "../builtin/command/job-table.ts"
+import { chooseSearch } from "../builtin/web/search-backend.ts"
+import { type Call, type CallHost, newTurn } from "../call/call.ts"
+import { contain, holdProcess } from "../call/containment.ts"
+import { knownSecrets } from "../call/known-secrets.ts"
+import { createSandboxFor } from "../call/sandbox.ts"
+import { runCalls } from "../call/schedule.ts"
+import { findWorktree } from "../config/locate.ts"
+import { createBus } from "../event/bus.ts"
+import type { EventOf, EventType } from "../event/events.ts"
+import { createLanguageService } from "../lsp/service.ts"
+import { createCredentials } from "../model/credentials.ts"
+import { type LanguageModel, type Model, parseModelName } from "../model/model.ts"
+import { createModels } from "../model/providers.ts"
+import { defaultRetryLimits } from "../model/retry.ts"
+import { defaultStreamLimits } from "../model/stream.ts"
+import { openToolMemory } from "../model/tool-memory.ts"
+import { defaultRules } from "../permission/defaults.ts"
+import { createPermission, type Scope } from "../permission/engine.ts"
+import { judge, type Layer, type Policy } from "../permission/policy.ts"
+import { rulesFromObject } from "../permission/rules.ts"
+import { openSandbox } from "../sandbox/wrap.ts"
+import type { ModelRef } from "../schema/message.ts"
+import type { Grant, PermissionReply, PermissionRequest, Ruleset } from "../schema/permission.ts"
+import type { QuestionRequest } from "../schema/question.ts"
+import type { Session } from "../schema/session.ts"
+import { exportSession, forkSession, importSession } from "../session/archive.ts"
+import type { SessionHandle } from "../session/handle.ts"
+import { assertNotHeld } from "../session/lease.ts"
+import { createLineage } from "../session/lineage.ts"
+import { maskStore } from "../session/masked-store.ts"
+import { createQuestions } from "../session/questions.ts"
+import { sanitizeArchive } from "../session/sanitize.ts"
+import type { SessionServices } from "../session/services.ts"
+import { openSession } from "../session/session.ts"
+import { defaultSubagentLimits, type SubagentLimits } from "../session/subagent.ts"
+import { loadSkills } from "../skill/load-skills.ts"
+import type { Skill } from "../skill/skill.ts"
+import { createContentStore } from "../snapshot/content-store.ts"
+import { defaultScanLimits } from "../snapshot/scan.ts"
+import { createTurnChanges } from "../snapshot/turn-changes.ts"
+import { createGrantBook } from "../store/grant-book.ts"
+import type { Store } from "../store/store.ts"
+import type { FileLedger, FileStamp, SandboxCapability } from "../tool/context.ts"
+import { createFileLedger, stampBytes } from "../tool/ledger.ts"
+import { createSecretMask } from "../tool/secrets.ts"
+import { defaultRetentionDays, removeOldSpills } from "../tool/spill-retention.ts"
+import { errorMessage, UsageError } from "../util/errors.ts"
+import { newId } from "../util/id.ts"
+import { realPath } from "../util/paths.ts"
+import { createProcessBook } from "../util/process-book.ts"
+import { identifyProcess } from "../util/process-identity.ts"
+import type { TackleOptions } from "./options.ts"
+import type { AskedQuestion, AskedRequest, Sessions, Tackle } from "./tackle.ts"
+import { commandOptions, commandVariables, openMcp, openRegistry } from "./tools.ts"
 
 /** Opens an engine. Whoever opens one closes it: until then it holds the store and watches for escaped errors. */
 export async function createTackle(options: TackleOptions): Promise<Tackle> {
@@ -839,76 +647,6 @@ export function defaultDataDirectory(environment: Readonly<Record<string, string
 }
 
 async function openDefaultStore(dataDirectory: string): Promise<Store> {
-  const { openSqliteStore } = await import("./store/sqlite.ts")
+  const { openSqliteStore } = await import("../store/sqlite.ts")
   return openSqliteStore(join(dataDirectory, "tackle.db"))
-}
-
-/** Nothing of it is loaded where the options name no server. */
-async function openMcp(
-  { mcp }: TackleOptions,
-  surroundings: Omit<McpPoolOptions, "servers">,
-): Promise<McpPool | undefined> {
-  const servers = enabledServers(mcp)
-  if (servers.length === 0) return undefined
-  const { createMcpPool } = await import("./mcp/pool.ts")
-  return createMcpPool({ ...surroundings, servers })
-}
-
-async function openRegistry(options: TackleOptions, mcp: McpPool | undefined, surroundings: BuiltinOptions) {
-  const files = options.toolFiles ?? []
-  // Looking for what the files may import takes longer than all else here.
-  const custom = await loadToolFiles(files, files.length > 0 ? toolAliases() : {})
-  const builtin = builtinTools(surroundings)
-  return createRegistry({
-    tools: [
-      ...builtin.map(fromBuiltin),
-      ...(options.tools ?? []).map((tool) => ({ tool, source: { kind: "library" } as const })),
-      ...custom.tools,
-    ],
-    problems: custom.problems,
-    ...(mcp ? { living: async () => (await mcp.tools()).map(fromMcp) } : {}),
-    override: options.override ?? [],
-    disabled: new Set(options.disabledTools),
-  })
-}
-
-function fromBuiltin({ tool, unavailable }: BuiltinTool): RegisteredTool {
-  return { tool, source: { kind: "builtin" }, unavailable: ({ model }) => unavailable(model) }
-}
-
-function fromMcp({ tool, server }: PooledTool): RegisteredTool {
-  return { tool, source: { kind: "mcp", server } }
-}
-
-function commandOptions(options: TackleOptions, environment: Readonly<Record<string, string | undefined>>) {
-  const given = commandVariables(options, environment)
-  return {
-    environment: async (command: string) => ({ ...given, ...(await commandEnvironment(command)) }),
-    ...(options.shell === undefined ? {} : { shell: options.shell }),
-  }
-}
-
-/** What programs get of the process's variables: not our own settings nor, unless they are named, the keys of providers and searches. */
-function commandVariables(
-  options: TackleOptions,
-  environment: Readonly<Record<string, string | undefined>>,
-): Record<string, string | undefined> {
-  const keys = new Set(keyVariables(options.providers))
-  for (const name of options.passEnvironment ?? []) keys.delete(name)
-  return Object.fromEntries(
-    Object.entries(environment).filter(([name]) => !name.startsWith("TACKLE_") && !keys.has(name)),
-  )
-}
-
-/** What the file of a custom tool may import without having it installed. */
-function toolAliases(): ModuleAliases {
-  const own =
-    resolveFrom(import.meta.url, "./tool/index.ts") ??
-    resolveFrom(import.meta.url, "./tool/index.js") ??
-    resolveFrom(import.meta.url, "../lib/tool/index.js")
-  const zod = resolveFrom(import.meta.url, "zod")
-  return {
-    ...(own === undefined ? {} : { "tackle/tool": own, tackle: own }),
-    ...(zod === undefined ? {} : { zod }),
-  }
 }

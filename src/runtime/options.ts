@@ -1,0 +1,94 @@
+import type { AgentConfig } from "../agent/agent.ts"
+import type { SearchConfig } from "../builtin/web/search-backend.ts"
+import type { LspConfig } from "../lsp/config.ts"
+import type { McpConfig } from "../mcp/config.ts"
+import type { LanguageModel, Model, ProviderConfig } from "../model/model.ts"
+import type { RetryLimits } from "../model/retry.ts"
+import type { StreamLimits } from "../model/stream.ts"
+import type { Layer } from "../permission/policy.ts"
+import type { PermissionConfig } from "../permission/rules.ts"
+import type { ToolFile } from "../registry/files.ts"
+import type { SandboxMode } from "../sandbox/wrap.ts"
+import type { Ruleset } from "../schema/permission.ts"
+import type { SubagentLimits } from "../session/subagent.ts"
+import type { Store } from "../store/store.ts"
+import type { Info, OutputLimits } from "../tool/tool.ts"
+
+/** What an engine is made of. Only `directory` is needed; nothing is read from files but what is named here. */
+export interface TackleOptions {
+  /** Where the agent works. */
+  directory: string
+  /** The project's root. Default: the nearest parent with `.git`, else the directory. */
+  worktree?: string
+  /** `provider/model`, a model of the AI SDK, or one of ours. Without it an agent or session has to name one. */
+  model?: string | LanguageModel | Model
+  /** Providers in the shape of the config. */
+  providers?: Readonly<Record<string, ProviderConfig>>
+  /** Own tools beside the built-in ones. */
+  tools?: readonly Info[]
+  /** Files with custom tools. Without `pinned` they are run as they are: name only what is trusted. */
+  toolFiles?: readonly (string | ToolFile)[]
+  /**
+   * `SKILL.md` files in rising precedence: name only what is trusted, since models follow them. One that cannot be used
+   * is left out.
+   */
+  skillFiles?: readonly string[]
+  /** Ids that a later tool may take from an earlier one. */
+  override?: readonly string[]
+  /** Ids that are not to be there at all. */
+  disabledTools?: readonly string[]
+  /** Rules in the shape of the config. They come over the defaults. */
+  permission?: PermissionConfig
+  /** Further layers of rules, in rising order, in place of `permission`. */
+  layers?: readonly Layer[]
+  agents?: Readonly<Record<string, AgentConfig>>
+  agentRules?: Readonly<Record<string, Ruleset>>
+  defaultAgent?: string
+  /** The shell that runs commands. Default: bash where there is one, else sh. */
+  shell?: string
+  /** Names of environment variables whose values are hidden in what tools leave behind, beside the providers' keys. */
+  secrets?: readonly string[]
+  /** Names of environment variables that commands get all the same: keys of providers are otherwise kept from them. */
+  passEnvironment?: readonly string[]
+  /** Commands in a sandbox: where one works, always or not at all, never. Default: `auto`. */
+  sandbox?: SandboxMode
+  /** Files that the configuration came from: no command in a sandbox changes them. */
+  configFiles?: readonly string[]
+  /**
+   * True: somebody answers the questions of the model. Default: as long as somebody listens to `question.asked`.
+   * Without it the `question` tool is not offered.
+   */
+  questions?: boolean
+  /** Who searches the web. Default: what the environment has a key for. */
+  search?: SearchConfig
+  /**
+   * Language servers by their id: changes to the known ones, and own; false: none. They need the feature `lsp_tool`.
+   */
+  lsp?: LspConfig
+  /** MCP servers by their id, in the shape of the config. Each is a program that runs, or an address that is asked. */
+  mcp?: McpConfig
+  /** True: the person trusts the project, so that language servers of its own `node_modules` may run. Default: false. */
+  trusted?: boolean
+  /** Features that may change, by their names in the config: true switches one on. */
+  experimental?: Readonly<Record<string, boolean | undefined>>
+  /** Texts that are added to every system prompt. */
+  instructions?: readonly string[]
+  /** Default: SQLite in the data directory. The engine closes only what it opened itself. */
+  store?: Store
+  /** Default: `$TACKLE_DATA_DIR`, else `$XDG_DATA_HOME/tackle`, else `~/.local/share/tackle`. */
+  dataDirectory?: string
+  /** Default: that of the process. */
+  environment?: Readonly<Record<string, string | undefined>>
+  limits?: {
+    output?: Partial<OutputLimits>
+    spillBytes?: number
+    /** Days that full outputs are kept. Default: 7. */
+    retentionDays?: number
+    stream?: Partial<StreamLimits>
+    retry?: Partial<RetryLimits>
+    /** What one `task` may use, and how deep subagents may go. */
+    subagent?: Partial<SubagentLimits>
+  }
+  /** Faults that stop nothing: an error that escaped a tool, a subscriber that threw. Default: stderr. */
+  onFault?: (message: string, error: unknown) => void
+}

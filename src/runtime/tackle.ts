@@ -1,0 +1,110 @@
+import type { Agent } from "../agent/agent.ts"
+import type { CallOutcome, Turn } from "../call/call.ts"
+import type { EventOf, EventType, TackleEvent } from "../event/events.ts"
+import type { McpServerStatus } from "../mcp/pool.ts"
+import type { ModelInfo } from "../model/model.ts"
+import type { PermissionAsk, ReplyOutcome } from "../permission/engine.ts"
+import type { Explanation } from "../permission/explain.ts"
+import type { RegistryProblem, ToolListing } from "../registry/registry.ts"
+import type { Grant, PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
+import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
+import type { Session } from "../schema/session.ts"
+import type { Archive } from "../session/archive.ts"
+import type { CompactionResult } from "../session/compact.ts"
+import type { SessionHandle } from "../session/handle.ts"
+import type { QuestionOutcome, Questions } from "../session/questions.ts"
+import type { UndoResult } from "../session/undo.ts"
+import type { Store } from "../store/store.ts"
+
+/** The sessions of one engine. */
+export interface Sessions {
+  /** Throws `UsageError` for an unknown agent or model, and for a model that has no key or package. */
+  create(options?: {
+    agent?: string
+    model?: string
+    title?: string
+    parentID?: string
+  }): Promise<SessionHandle>
+  /** Undefined where there is none. */
+  get(id: string): Promise<SessionHandle | undefined>
+  /** The session of this worktree that was used last. */
+  latest(): Promise<SessionHandle | undefined>
+  /**
+   * Of this worktree, newest first; `everywhere` lists those of all. Sessions of subagents are left out, unless
+   * `parentID` names the session that started them.
+   */
+  list(options?: { everywhere?: boolean; limit?: number; parentID?: string }): Promise<Session[]>
+  /** With everything in it. False: there was none. */
+  delete(id: string): Promise<boolean>
+  /** `SessionHandle.compact` by id. Undefined where there is no such session. */
+  compact(id: string, options?: { signal?: AbortSignal }): Promise<CompactionResult | undefined>
+  /** `SessionHandle.undo` by id. Undefined where there is no such session. */
+  undo(id: string, options?: { others?: boolean }): Promise<UndoResult | undefined>
+  redo(id: string, options?: { others?: boolean }): Promise<UndoResult | undefined>
+  /** All that is stored of a session and its subagents'; `sanitize` leaves out whatever was said, read, written or run. */
+  export(id: string, options?: { sanitize?: boolean }): Promise<Archive | undefined>
+  /** Stores an archive as a session of this worktree; `copy` gives everything new ids. Throws `ArchiveError`. */
+  import(archive: unknown, options?: { copy?: boolean }): Promise<SessionHandle>
+  /**
+   * A new session with the history of another, whole or up to the end of the turn of the message `at`. Undefined where
+   * there is none. Throws `ArchiveError` for a message that is not there.
+   */
+  fork(id: string, options?: { at?: string }): Promise<SessionHandle | undefined>
+}
+
+/** A tool-calling engine. */
+export interface Tackle {
+  readonly directory: string
+  readonly worktree: string
+  readonly dataDirectory: string
+  readonly sessions: Sessions
+  readonly agents: ReadonlyMap<string, Agent>
+  readonly store: Store
+  /** Calls the listener for every event of the type; requests come with their `reply`. Returns the function that ends it. */
+  on(type: "permission.asked", listener: (request: AskedRequest) => void): () => void
+  on(type: "question.asked", listener: (request: AskedQuestion) => void): () => void
+  on<T extends Exclude<EventType, "permission.asked" | "question.asked">>(
+    type: T,
+    listener: (event: EventOf<T>) => void,
+  ): () => void
+  subscribe(listener: (event: TackleEvent) => void): () => void
+  /** Answers a request once; a second, late or unknown answer changes nothing and says so. */
+  reply(requestID: string, reply: PermissionReply, source?: ReplySource): Promise<ReplyOutcome>
+  pendingRequests(sessionID?: string): PermissionRequest[]
+  /** What the rules say to a request, and why. Nothing is run and nobody asked. */
+  explain(request: PermissionAsk & { agent?: string }): Promise<Explanation>
+  /** What was granted with "always" in this worktree, to the project and to its sessions, oldest first. */
+  grants(): Promise<Grant[]>
+  /** Takes grants of this worktree back. Throws `UsageError` for an id that none of them has, and then takes none. */
+  revoke(ids: readonly string[]): Promise<void>
+  /** The questions of the `question` tool: what waits, and the ways to answer. */
+  readonly questions: Pick<Questions, "reply" | "reject" | "pending">
+  models(): ModelInfo[]
+  /** Every tool, with the reason where the agent and model are not offered it. */
+  tools(scope?: { agent?: string; model?: string }): Promise<ToolListing[]>
+  /** Every MCP server in use, started where it was not yet. */
+  mcpServers(): Promise<McpServerStatus[]>
+  /** What kept tools out. */
+  problems(): readonly RegistryProblem[]
+  /** One call through the whole pipeline, without a model or a stored session. */
+  callTool(call: {
+    tool: string
+    input: string
+    agent?: string
+    signal?: AbortSignal
+  }): Promise<CallOutcome & { turn: Turn }>
+  /** Ends jobs, language and MCP servers and runs, waits for them, closes the store. */
+  close(): Promise<void>
+}
+
+/** A request that can be answered where it is heard of. `always` without more is for the session. */
+export interface AskedRequest extends PermissionRequest {
+  reply(reply: PermissionReply["reply"] | PermissionReply): Promise<ReplyOutcome>
+}
+
+/** Questions that can be answered where they are heard of. */
+export interface AskedQuestion extends QuestionRequest {
+  /** One list for each question, an empty one to leave it open. */
+  reply(answers: QuestionAnswers): QuestionOutcome
+  reject(): QuestionOutcome
+}

@@ -1,0 +1,86 @@
+import { type BuiltinOptions, type BuiltinTool, builtinTools } from "../builtin/index.ts"
+import { keyVariables } from "../call/known-secrets.ts"
+import { enabledServers } from "../mcp/config.ts"
+import type { McpPool, McpPoolOptions, PooledTool } from "../mcp/pool.ts"
+import { commandEnvironment } from "../permission/shell/command-environment.ts"
+import { loadToolFiles } from "../registry/files.ts"
+import { createRegistry, type RegisteredTool } from "../registry/registry.ts"
+import { type ModuleAliases, resolveFrom } from "../util/load-module.ts"
+import type { TackleOptions } from "./options.ts"
+
+/** Nothing of it is loaded where the options name no server. */
+export async function openMcp(
+  { mcp }: TackleOptions,
+  surroundings: Omit<McpPoolOptions, "servers">,
+): Promise<McpPool | undefined> {
+  const servers = enabledServers(mcp)
+  if (servers.length === 0) return undefined
+  const { createMcpPool } = await import("../mcp/pool.ts")
+  return createMcpPool({ ...surroundings, servers })
+}
+
+export async function openRegistry(
+  options: TackleOptions,
+  mcp: McpPool | undefined,
+  surroundings: BuiltinOptions,
+) {
+  const files = options.toolFiles ?? []
+  // Looking for what the files may import takes longer than all else here.
+  const custom = await loadToolFiles(files, files.length > 0 ? toolAliases() : {})
+  const builtin = builtinTools(surroundings)
+  return createRegistry({
+    tools: [
+      ...builtin.map(fromBuiltin),
+      ...(options.tools ?? []).map((tool) => ({ tool, source: { kind: "library" } as const })),
+      ...custom.tools,
+    ],
+    problems: custom.problems,
+    ...(mcp ? { living: async () => (await mcp.tools()).map(fromMcp) } : {}),
+    override: options.override ?? [],
+    disabled: new Set(options.disabledTools),
+  })
+}
+
+function fromBuiltin({ tool, unavailable }: BuiltinTool): RegisteredTool {
+  return { tool, source: { kind: "builtin" }, unavailable: ({ model }) => unavailable(model) }
+}
+
+function fromMcp({ tool, server }: PooledTool): RegisteredTool {
+  return { tool, source: { kind: "mcp", server } }
+}
+
+export function commandOptions(
+  options: TackleOptions,
+  environment: Readonly<Record<string, string | undefined>>,
+) {
+  const given = commandVariables(options, environment)
+  return {
+    environment: async (command: string) => ({ ...given, ...(await commandEnvironment(command)) }),
+    ...(options.shell === undefined ? {} : { shell: options.shell }),
+  }
+}
+
+/** What programs get of the process's variables: not our own settings nor, unless they are named, the keys of providers and searches. */
+export function commandVariables(
+  options: TackleOptions,
+  environment: Readonly<Record<string, string | undefined>>,
+): Record<string, string | undefined> {
+  const keys = new Set(keyVariables(options.providers))
+  for (const name of options.passEnvironment ?? []) keys.delete(name)
+  return Object.fromEntries(
+    Object.entries(environment).filter(([name]) => !name.startsWith("TACKLE_") && !keys.has(name)),
+  )
+}
+
+/** What the file of a custom tool may import without having it installed. */
+function toolAliases(): ModuleAliases {
+  const own =
+    resolveFrom(import.meta.url, "../tool/index.ts") ??
+    resolveFrom(import.meta.url, "../tool/index.js") ??
+    resolveFrom(import.meta.url, "../lib/tool/index.js")
+  const zod = resolveFrom(import.meta.url, "zod")
+  return {
+    ...(own === undefined ? {} : { "tackle/tool": own, tackle: own }),
+    ...(zod === undefined ? {} : { zod }),
+  }
+}
