@@ -1,5 +1,4 @@
 import { readFileSync, statSync } from "node:fs"
-import { rm } from "node:fs/promises"
 import { homedir, tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { type Agent, mergeAgents } from "../agent/agent.ts"
@@ -31,13 +30,10 @@ import type { ModelRef } from "../schema/message.ts"
 import type { Grant, PermissionReply, PermissionRequest, Ruleset } from "../schema/permission.ts"
 import type { QuestionRequest } from "../schema/question.ts"
 import type { Session } from "../schema/session.ts"
-import { exportSession, forkSession, importSession } from "../session/archive.ts"
 import type { SessionHandle } from "../session/handle.ts"
-import { assertNotHeld } from "../session/lease.ts"
 import { createLineage } from "../session/lineage.ts"
 import { maskStore } from "../session/masked-store.ts"
 import { createQuestions } from "../session/questions.ts"
-import { sanitizeArchive } from "../session/sanitize.ts"
 import type { SessionServices } from "../session/services.ts"
 import { openSession } from "../session/session.ts"
 import { defaultSubagentLimits, type SubagentLimits } from "../session/subagent.ts"
@@ -58,7 +54,8 @@ import { realPath } from "../util/paths.ts"
 import { createProcessBook } from "../util/process-book.ts"
 import { identifyProcess } from "../util/process-identity.ts"
 import type { TackleOptions } from "./options.ts"
-import type { AskedQuestion, AskedRequest, Sessions, Tackle } from "./tackle.ts"
+import { createSessions } from "./sessions.ts"
+import type { AskedQuestion, AskedRequest, Tackle } from "./tackle.ts"
 import { commandOptions, commandVariables, openMcp, openRegistry } from "./tools.ts"
 
 /** Opens an engine. Whoever opens one closes it: until then it holds the store and watches for escaped errors. */
@@ -381,59 +378,24 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     return parent ? isOfFamily(parent, id) : handle.info().parentID === id
   }
 
-  const sessions: Sessions = {
-    async create({ agent = options.defaultAgent ?? "build", model, title = "", parentID } = {}) {
+  const sessions = createSessions({
+    store,
+    directory,
+    worktree,
+    holder: services.holder,
+    kept: [services.spillRoot, planRoot],
+    defaultAgent: options.defaultAgent ?? "build",
+    async checkModel(agent, model) {
       const chosen = agentNamed(agent)
       const named = model !== undefined || chosen.model !== undefined || options.model !== undefined
       if (named) await (await (model === undefined ? modelFor({}, chosen) : modelNamed(model))).language()
-      return begin({
-        title,
-        directory,
-        worktree,
-        agent,
-        ...(model === undefined ? {} : { model: parseModelName(model) }),
-        ...(parentID === undefined ? {} : { parentID }),
-      })
     },
-    async get(id) {
-      const session = await store.session(id)
-      return session && handleOf(session)
-    },
-    async latest() {
-      const [session] = await store.sessions({ worktree, parentID: null, limit: 1 })
-      return session && handleOf(session)
-    },
-    list: ({ everywhere = false, limit, parentID = null } = {}) =>
-      store.sessions({
-        parentID,
-        ...(everywhere ? {} : { worktree }),
-        ...(limit === undefined ? {} : { limit }),
-      }),
-    async delete(id) {
-      const family = [...handles.values()].filter((handle) => isOfFamily(handle, id))
-      await Promise.all(family.map((handle) => handle.abort()))
-      await assertNotHeld(store, id, services.holder)
-      for (const handle of family) handles.delete(handle.id)
-      const deleted = await store.deleteSession(id)
-      const kept = deleted ? [services.spillRoot, planRoot] : []
-      for (const root of kept) await rm(join(root, id), { recursive: true, force: true })
-      return deleted
-    },
-    compact: async (id, choice) => (await sessions.get(id))?.compact(choice),
-    undo: async (id, choice) => (await sessions.get(id))?.undo(choice),
-    redo: async (id, choice) => (await sessions.get(id))?.redo(choice),
-    async export(id, { sanitize = false } = {}) {
-      const archive = await exportSession(store, id)
-      return archive && sanitize ? sanitizeArchive(archive) : archive
-    },
-    async import(archive, { copy = false } = {}) {
-      return made(await importSession(store, archive, { directory, worktree, copy }))
-    },
-    async fork(id, { at } = {}) {
-      const session = await forkSession(store, id, at)
-      return session && made(session)
-    },
-  }
+    begin,
+    made,
+    handleOf,
+    family: (id) => [...handles.values()].filter((handle) => isOfFamily(handle, id)),
+    forget: (id) => handles.delete(id),
+  })
 
   function listen(type: "permission.asked", listener: (request: AskedRequest) => void): () => void
   function listen(type: "question.asked", listener: (request: AskedQuestion) => void): () => void

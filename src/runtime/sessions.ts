@@ -1,0 +1,91 @@
+import { rm } from "node:fs/promises"
+import { join } from "node:path"
+import { parseModelName } from "../model/model.ts"
+import type { Session } from "../schema/session.ts"
+import { exportSession, forkSession, importSession } from "../session/archive.ts"
+import type { SessionHandle } from "../session/handle.ts"
+import { assertNotHeld } from "../session/lease.ts"
+import { sanitizeArchive } from "../session/sanitize.ts"
+import type { LeaseHolder, Store } from "../store/store.ts"
+import type { Sessions } from "./tackle.ts"
+
+/** What the sessions of an engine are made of. */
+export interface SessionsOptions {
+  store: Store
+  directory: string
+  worktree: string
+  /** Under this name the engine works on sessions. */
+  holder: LeaseHolder
+  /** Directories with a folder for each session, which goes with it. */
+  kept: readonly string[]
+  defaultAgent: string
+  /** Throws where the agent, or the model that it would ask, cannot be used. */
+  checkModel(agent: string, model: string | undefined): Promise<void>
+  /** Stores a new session. */
+  begin(fields: Omit<Session, "id" | "time">): Promise<SessionHandle>
+  /** For a session that was just stored. */
+  made(session: Session): SessionHandle
+  /** One handle a session, so that two callers cannot run it at once. */
+  handleOf(session: Session): SessionHandle
+  /** The open handles of the session and of those that its subagents work in. */
+  family(id: string): SessionHandle[]
+  /** Lets go of a handle. */
+  forget(id: string): void
+}
+
+/** The sessions in the store, as the library gives them. */
+export function createSessions(options: SessionsOptions): Sessions {
+  const { store, directory, worktree, begin, made, handleOf } = options
+  const sessions: Sessions = {
+    async create({ agent = options.defaultAgent, model, title = "", parentID } = {}) {
+      await options.checkModel(agent, model)
+      return begin({
+        title,
+        directory,
+        worktree,
+        agent,
+        ...(model === undefined ? {} : { model: parseModelName(model) }),
+        ...(parentID === undefined ? {} : { parentID }),
+      })
+    },
+    async get(id) {
+      const session = await store.session(id)
+      return session && handleOf(session)
+    },
+    async latest() {
+      const [session] = await store.sessions({ worktree, parentID: null, limit: 1 })
+      return session && handleOf(session)
+    },
+    list: ({ everywhere = false, limit, parentID = null } = {}) =>
+      store.sessions({
+        parentID,
+        ...(everywhere ? {} : { worktree }),
+        ...(limit === undefined ? {} : { limit }),
+      }),
+    async delete(id) {
+      const family = options.family(id)
+      await Promise.all(family.map((handle) => handle.abort()))
+      await assertNotHeld(store, id, options.holder)
+      for (const handle of family) options.forget(handle.id)
+      const deleted = await store.deleteSession(id)
+      for (const root of deleted ? options.kept : [])
+        await rm(join(root, id), { recursive: true, force: true })
+      return deleted
+    },
+    compact: async (id, choice) => (await sessions.get(id))?.compact(choice),
+    undo: async (id, choice) => (await sessions.get(id))?.undo(choice),
+    redo: async (id, choice) => (await sessions.get(id))?.redo(choice),
+    async export(id, { sanitize = false } = {}) {
+      const archive = await exportSession(store, id)
+      return archive && sanitize ? sanitizeArchive(archive) : archive
+    },
+    async import(archive, { copy = false } = {}) {
+      return made(await importSession(store, archive, { directory, worktree, copy }))
+    },
+    async fork(id, { at } = {}) {
+      const session = await forkSession(store, id, at)
+      return session && made(session)
+    },
+  }
+  return sessions
+}
