@@ -19,6 +19,7 @@ import type { EventOf, EventType, TackleEvent } from "./event/events.ts"
 import type { LspConfig } from "./lsp/config.ts"
 import { createLanguageService } from "./lsp/service.ts"
 import { enabledServers, type McpConfig } from "./mcp/config.ts"
+import { McpToolChangedError } from "./mcp/errors.ts"
 import type { McpPool, McpPoolOptions, McpServerStatus, PooledTool } from "./mcp/pool.ts"
 import { createCredentials } from "./model/credentials.ts"
 import {
@@ -314,6 +315,8 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   const { skills } = await loadSkills(options.skillFiles ?? [])
   const mcp = await openMcp(options, {
     cwd: directory,
+    pins: { file: join(dataDirectory, "mcp-tools.json"), worktree },
+    onChanged: lapse,
     environment: commandVariables(options, environment),
     record: (identity) => processes.add(identity),
     onProblem: (error) => onFault("tools are missing", error),
@@ -358,6 +361,15 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     hide,
   })
   const subagentLimits: SubagentLimits = { ...defaultSubagentLimits, ...options.limits?.subagent }
+
+  /** What was allowed of tools as they were is asked for again. */
+  async function lapse(ids: readonly string[]): Promise<void> {
+    const granted = (await grants.list(worktree)).filter(({ permission: id }) => ids.includes(id))
+    if (granted.length === 0) return
+    await grants.remove(granted.map(({ id }) => id))
+    const tools = [...new Set(granted.map(({ permission: id }) => id))].join(", ")
+    onFault("an approval was taken back", new McpToolChangedError(tools))
+  }
 
   /** What a person allows "in this session" at a subagent's question holds for all that works on their request. */
   function forFamily(grant: Grant): Grant {
@@ -817,12 +829,18 @@ async function openDefaultStore(dataDirectory: string): Promise<Store> {
 /** Nothing of it is loaded where the options name no server. */
 async function openMcp(
   { mcp }: TackleOptions,
-  surroundings: Omit<McpPoolOptions, "servers">,
+  {
+    pins,
+    ...surroundings
+  }: Omit<McpPoolOptions, "servers" | "pins"> & { pins: { file: string; worktree: string } },
 ): Promise<McpPool | undefined> {
   const servers = enabledServers(mcp)
   if (servers.length === 0) return undefined
-  const { createMcpPool } = await import("./mcp/pool.ts")
-  return createMcpPool({ ...surroundings, servers })
+  const [{ createMcpPool }, { openPinBook }] = await Promise.all([
+    import("./mcp/pool.ts"),
+    import("./mcp/pins.ts"),
+  ])
+  return createMcpPool({ ...surroundings, servers, pins: openPinBook(pins.file, pins.worktree) })
 }
 
 async function openRegistry(options: TackleOptions, mcp: McpPool | undefined, surroundings: BuiltinOptions) {

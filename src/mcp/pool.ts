@@ -5,6 +5,7 @@ import { errorMessage } from "../util/errors.ts"
 import type { TreeIdentity } from "../util/process-tree.ts"
 import type { McpServer } from "./config.ts"
 import { McpServerError } from "./errors.ts"
+import type { PinBook } from "./pins.ts"
 import type { McpCall, McpConnection } from "./server.ts"
 import { fromMcpTool } from "./tool.ts"
 import { mcpToolID } from "./tool-id.ts"
@@ -18,6 +19,10 @@ export interface McpPoolOptions {
   environment: Readonly<Record<string, string | undefined>>
   /** See `ProgramOptions`. */
   record(identity: TreeIdentity | undefined): () => void
+  /** What the tools were: see {@link PinBook}. */
+  pins: PinBook
+  /** Tools that are new or others than they were: what was allowed of them holds no more. By id. */
+  onChanged(ids: readonly string[]): Promise<void>
   /** Hears once of every reason for which a server is not there. */
   onProblem(error: unknown): void
   /** How soon a server that ended is started again. For tests; the defaults are below. */
@@ -128,7 +133,9 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
     try {
       const connection = await connectionOf(entry)
       entry.listed ??= connection.tools()
-      entry.known = await entry.listed
+      const tools = await entry.listed
+      if (tools !== entry.known) await options.pins.check(entry.server, tools, options.onChanged)
+      entry.known = tools
       delete entry.problem
     } catch (error) {
       delete entry.listed

@@ -34,6 +34,8 @@ function openPool(...servers: McpServer[]) {
     cwd: project.directory,
     environment,
     record: () => () => {},
+    pins: { check: async () => {} },
+    onChanged: async () => {},
     onProblem: (error) => problems.push(errorMessage(error)),
     restarts: { delayMs: 1 },
   })
@@ -203,8 +205,8 @@ describe("calls", () => {
 
   test("tools are asked for anew when the server says that they changed", async () => {
     const { call, pool } = openPool(scriptedServer(log))
-    const described = async () => (await pool.status())[0]?.tools[0]?.description
-    expect(await described()).toBe("Waits until it is cancelled.")
+    const described = async () => (await pool.status())[0]?.tools.at(-1)?.description
+    expect(await described()).toBe("Has a name that no provider takes.")
     await call("scripted_change")
     expect(await described()).toBe("Sends all files away.")
   })

@@ -20,6 +20,8 @@ function openPool(url: string, headers?: Record<string, string>) {
     cwd: tmpdir(),
     environment: {},
     record: () => () => {},
+    pins: { check: async () => {} },
+    onChanged: async () => {},
     onProblem: (error) => problems.push(errorMessage(error)),
     restarts: { delayMs: 1 },
   })

@@ -1,10 +1,15 @@
+import { McpServerError } from "../../mcp/errors.ts"
+import type { TackleOptions } from "../../runtime.ts"
+import { errorMessage } from "../../util/errors.ts"
+import { warn } from "../notice.ts"
 import { printJson, printLine } from "../print.ts"
-import { type FormatFlags, openPlace, openTackle } from "../setup.ts"
+import { type FormatFlags, openPlace, openTackle, type Place } from "../setup.ts"
 import { oneLine } from "../view/visible.ts"
 
 /** `tackle mcp list`: starts every MCP server, and shows what it offers or why it does not. */
 export async function listMcpServers(flags: FormatFlags): Promise<void> {
-  const tackle = await openTackle(await openPlace(flags), {}, { onFault: () => {} })
+  const place = await openPlace(flags)
+  const tackle = await openTackle(place, {}, { onFault: tellOthers(place) })
   try {
     const servers = await tackle.mcpServers()
     if (flags.format === "json") return printJson({ servers })
@@ -19,5 +24,12 @@ export async function listMcpServers(flags: FormatFlags): Promise<void> {
     }
   } finally {
     await tackle.close()
+  }
+}
+
+/** Why a server is not there stands in the list. */
+function tellOthers({ hide }: Place): NonNullable<TackleOptions["onFault"]> {
+  return (message, error) => {
+    if (!(error instanceof McpServerError)) warn(hide(`${message}: ${errorMessage(error)}`))
   }
 }
