@@ -18,14 +18,20 @@ export async function listMcpServers(flags: FormatFlags): Promise<void> {
     const room = process.stdout.isTTY ? process.stdout.columns - 2 : Number.POSITIVE_INFINITY
     for (const { id, status, tools, problem } of servers) {
       const count = `${tools.length} ${tools.length === 1 ? "tool" : "tools"}`
-      printLine(oneLine(`${id}  ${status}${status === "connected" ? `, ${count}` : ""}`, room))
+      printLine(`${oneLine(id, room)}  ${status}${status === "connected" ? `, ${count}` : ""}`)
       if (problem !== undefined) printLine(`  ${oneLine(problem, room)}`)
-      for (const tool of tools) printLine(`  ${oneLine(`${tool.id}  ${tool.description}`, room)}`)
+      for (const tool of tools) {
+        const left = room - tool.id.length - 2
+        printLine(`  ${tool.id}  ${oneLine(tool.description, Math.max(left, shortest))}`)
+      }
     }
   } finally {
     await tackle.close()
   }
 }
+
+/** So much of a description is shown however long the id is, in columns. */
+const shortest = 20
 
 /** Why a server is not there stands in the list. */
 function tellOthers({ hide }: Place): NonNullable<TackleOptions["onFault"]> {
