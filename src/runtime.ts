@@ -314,8 +314,9 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     : undefined
   const { skills } = await loadSkills(options.skillFiles ?? [])
   const mcp = await openMcp(options, {
-    cwd: directory,
-    pins: { file: join(dataDirectory, "mcp-tools.json"), worktree },
+    worktree: realPath(worktree),
+    trusted: options.trusted ?? false,
+    pins: join(dataDirectory, "mcp-tools.json"),
     onChanged: lapse,
     environment: commandVariables(options, environment),
     record: (identity) => processes.add(identity),
@@ -829,10 +830,7 @@ async function openDefaultStore(dataDirectory: string): Promise<Store> {
 /** Nothing of it is loaded where the options name no server. */
 async function openMcp(
   { mcp }: TackleOptions,
-  {
-    pins,
-    ...surroundings
-  }: Omit<McpPoolOptions, "servers" | "pins"> & { pins: { file: string; worktree: string } },
+  { pins, ...surroundings }: Omit<McpPoolOptions, "servers" | "pins"> & { pins: string },
 ): Promise<McpPool | undefined> {
   const servers = enabledServers(mcp)
   if (servers.length === 0) return undefined
@@ -840,7 +838,7 @@ async function openMcp(
     import("./mcp/pool.ts"),
     import("./mcp/pins.ts"),
   ])
-  return createMcpPool({ ...surroundings, servers, pins: openPinBook(pins.file, pins.worktree) })
+  return createMcpPool({ ...surroundings, servers, pins: openPinBook(pins, surroundings.worktree) })
 }
 
 async function openRegistry(options: TackleOptions, mcp: McpPool | undefined, surroundings: BuiltinOptions) {

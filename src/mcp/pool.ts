@@ -13,8 +13,10 @@ import { mcpToolID } from "./tool-id.ts"
 /** What the servers of an engine share. */
 export interface McpPoolOptions {
   servers: readonly McpServer[]
-  /** Where programs start. Absolute. */
-  cwd: string
+  /** Where programs start. Absolute, links followed. */
+  worktree: string
+  /** False: no program that lies in the work tree is run. */
+  trusted: boolean
   /** What programs get, before their own variables. */
   environment: Readonly<Record<string, string | undefined>>
   /** See `ProgramOptions`. */
@@ -120,7 +122,8 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
     const { connectServer } = await import("./server.ts")
     return connectServer({
       server,
-      cwd: options.cwd,
+      worktree: options.worktree,
+      trusted: options.trusted,
       environment: options.environment,
       record: options.record,
       onToolsChanged: () => delete entry.listed,

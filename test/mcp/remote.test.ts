@@ -17,7 +17,8 @@ function openPool(url: string, headers?: Record<string, string>) {
   const problems: string[] = []
   const pool = createMcpPool({
     servers: [{ id: "far", settings: { type: "remote", url, ...(headers ? { headers } : {}) } }],
-    cwd: tmpdir(),
+    worktree: tmpdir(),
+    trusted: false,
     environment: {},
     record: () => () => {},
     pins: { check: async () => {} },
