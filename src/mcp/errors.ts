@@ -17,3 +17,13 @@ export class McpCallError extends TackleError {
     super(message, { code: "mcp.call", recoverable: true, cause })
   }
 }
+
+/** Tools are not any more what a person allowed. */
+export class McpToolChangedError extends TackleError {
+  constructor(tools: string) {
+    super(
+      `${tools}: the MCP server describes it otherwise than when it was allowed, or is another one. It is asked for again; \`tackle mcp list\` shows what it says now.`,
+      { code: "mcp.tool-changed", recoverable: true },
+    )
+  }
+}

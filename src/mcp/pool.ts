@@ -5,6 +5,7 @@ import { errorMessage } from "../util/errors.ts"
 import type { TreeIdentity } from "../util/process-tree.ts"
 import type { McpServer } from "./config.ts"
 import { McpServerError } from "./errors.ts"
+import type { PinBook } from "./pins.ts"
 import type { McpCall, McpConnection } from "./server.ts"
 import { fromMcpTool } from "./tool.ts"
 import { mcpToolID } from "./tool-id.ts"
@@ -12,12 +13,18 @@ import { mcpToolID } from "./tool-id.ts"
 /** What the servers of an engine share. */
 export interface McpPoolOptions {
   servers: readonly McpServer[]
-  /** Where programs start. Absolute. */
-  cwd: string
+  /** Where programs start. Absolute, links followed. */
+  worktree: string
+  /** False: no program that lies in the work tree is run. */
+  trusted: boolean
   /** What programs get, before their own variables. */
   environment: Readonly<Record<string, string | undefined>>
   /** See `ProgramOptions`. */
   record(identity: TreeIdentity | undefined): () => void
+  /** What the tools were: see {@link PinBook}. */
+  pins: PinBook
+  /** Tools that are new or others than they were: what was allowed of them holds no more. By id. */
+  onChanged(ids: readonly string[]): Promise<void>
   /** Hears once of every reason for which a server is not there. */
   onProblem(error: unknown): void
   /** How soon a server that ended is started again. For tests; the defaults are below. */
@@ -115,7 +122,8 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
     const { connectServer } = await import("./server.ts")
     return connectServer({
       server,
-      cwd: options.cwd,
+      worktree: options.worktree,
+      trusted: options.trusted,
       environment: options.environment,
       record: options.record,
       onToolsChanged: () => delete entry.listed,
@@ -128,7 +136,9 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
     try {
       const connection = await connectionOf(entry)
       entry.listed ??= connection.tools()
-      entry.known = await entry.listed
+      const tools = await entry.listed
+      if (tools !== entry.known) await options.pins.check(entry.server, tools, options.onChanged)
+      entry.known = tools
       delete entry.problem
     } catch (error) {
       delete entry.listed

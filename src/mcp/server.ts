@@ -1,7 +1,9 @@
+import { delimiter } from "node:path"
 import { type CallToolResult, Client, type Progress, type Tool } from "@modelcontextprotocol/client"
+import { findProgram, type ProgramPlaces, programDirectories } from "../lsp/find-program.ts"
 import { abortedError } from "../util/abort.ts"
 import type { TreeIdentity } from "../util/process-tree.ts"
-import type { LocalServer, McpServer } from "./config.ts"
+import type { McpServer } from "./config.ts"
 import { McpCallError, McpServerError } from "./errors.ts"
 import { createHttpTransport, createSseTransport } from "./http-transport.ts"
 import { createProcessTransport } from "./process-transport.ts"
@@ -10,8 +12,10 @@ import type { ServerTransport } from "./transport.ts"
 /** Where a server works, and who hears of it. */
 export interface ConnectOptions {
   server: McpServer
-  /** Where programs start. Absolute. */
-  cwd: string
+  /** Where programs start. Absolute, links followed. */
+  worktree: string
+  /** False: no program that lies in the work tree is run. */
+  trusted: boolean
   /** What programs get, before their own variables. */
   environment: Readonly<Record<string, string | undefined>>
   /** See `ProgramOptions`. */
@@ -90,16 +94,21 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
   }
 }
 
-/** The ways to the server, in the order in which they are tried. */
-function waysTo({ server: { settings }, cwd, environment, record }: ConnectOptions) {
+/** The ways to the server, in the order in which they are tried. Throws `McpServerError` for a program that is not there. */
+function waysTo({ server: { id, settings }, ...options }: ConnectOptions): ServerTransport[] {
   if (settings.type === "remote") return [createHttpTransport(settings), createSseTransport(settings)]
-  const env = { ...environment, ...settings.environment }
-  return [createProcessTransport({ argv: argvOf(settings), cwd, env, record })]
-}
-
-function argvOf({ command }: LocalServer): [string, ...string[]] {
-  const [program = "", ...args] = command
-  return [program, ...args]
+  const { worktree, trusted, environment, record } = options
+  const given = { ...environment, ...settings.environment }
+  const places: ProgramPlaces = { worktree, trusted, searchPath: given.PATH ?? "" }
+  const [name = "", ...args] = settings.command
+  const program = findProgram(name, places)
+  if (program === undefined) {
+    const where = name.includes("/") ? `in ${worktree}` : "on PATH"
+    const hint = trusted ? "" : " What lies in a project that is not trusted is not run (`tackle trust`)."
+    throw new McpServerError(id, `there is no program ${name} ${where} that may be run.${hint}`)
+  }
+  const env = { ...given, PATH: programDirectories(places).join(delimiter) }
+  return [createProcessTransport({ argv: [program, ...args], cwd: worktree, env, record })]
 }
 
 /** By the first way that the server speaks. Where it speaks none, the fault is that of the first. */

@@ -1,6 +1,7 @@
 import type { CallToolResult, Progress, Tool } from "@modelcontextprotocol/client"
 import * as z from "zod"
 import { define, type Info } from "../tool/tool.ts"
+import { canonicalJson } from "../util/json.ts"
 import { McpCallError } from "./errors.ts"
 import { toToolResult } from "./result.ts"
 import type { McpCall } from "./server.ts"
@@ -20,6 +21,7 @@ export function fromMcpTool(
     description: tool.description?.trim() || `The tool ${tool.name} of the MCP server ${server}.`,
     parameters: anyArguments,
     jsonSchema: tool.inputSchema,
+    ask: (args) => ({ patterns: [canonicalJson(args)], always: ["*"] }),
     async execute(args, ctx) {
       const result = await call({
         name: tool.name,

@@ -15,6 +15,7 @@ import { findWorktree } from "../config/locate.ts"
 import { createBus } from "../event/bus.ts"
 import type { EventOf, EventType } from "../event/events.ts"
 import { createLanguageService } from "../lsp/service.ts"
+import { McpToolChangedError } from "../mcp/errors.ts"
 import { createCredentials } from "../model/credentials.ts"
 import { type LanguageModel, type Model, parseModelName } from "../model/model.ts"
 import { createModels } from "../model/providers.ts"
@@ -131,7 +132,10 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     : undefined
   const { skills } = await loadSkills(options.skillFiles ?? [])
   const mcp = await openMcp(options, {
-    cwd: directory,
+    worktree: realPath(worktree),
+    trusted: options.trusted ?? false,
+    pins: join(dataDirectory, "mcp-tools.json"),
+    onChanged: lapse,
     environment: commandVariables(options, environment),
     record: (identity) => processes.add(identity),
     onProblem: (error) => onFault("tools are missing", error),
@@ -176,6 +180,15 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     hide,
   })
   const subagentLimits: SubagentLimits = { ...defaultSubagentLimits, ...options.limits?.subagent }
+
+  /** What was allowed of tools as they were is asked for again. */
+  async function lapse(ids: readonly string[]): Promise<void> {
+    const granted = (await grants.list(worktree)).filter(({ permission: id }) => ids.includes(id))
+    if (granted.length === 0) return
+    await grants.remove(granted.map(({ id }) => id))
+    const tools = [...new Set(granted.map(({ permission: id }) => id))].join(", ")
+    onFault("an approval was taken back", new McpToolChangedError(tools))
+  }
 
   /** What a person allows "in this session" at a subagent's question holds for all that works on their request. */
   function forFamily(grant: Grant): Grant {

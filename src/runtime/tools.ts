@@ -11,12 +11,15 @@ import type { TackleOptions } from "./options.ts"
 /** Nothing of it is loaded where the options name no server. */
 export async function openMcp(
   { mcp }: TackleOptions,
-  surroundings: Omit<McpPoolOptions, "servers">,
+  { pins, ...surroundings }: Omit<McpPoolOptions, "servers" | "pins"> & { pins: string },
 ): Promise<McpPool | undefined> {
   const servers = enabledServers(mcp)
   if (servers.length === 0) return undefined
-  const { createMcpPool } = await import("../mcp/pool.ts")
-  return createMcpPool({ ...surroundings, servers })
+  const [{ createMcpPool }, { openPinBook }] = await Promise.all([
+    import("../mcp/pool.ts"),
+    import("../mcp/pins.ts"),
+  ])
+  return createMcpPool({ ...surroundings, servers, pins: openPinBook(pins, surroundings.worktree) })
 }
 
 export async function openRegistry(

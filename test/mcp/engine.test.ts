@@ -1,5 +1,6 @@
 import { expect, test } from "vitest"
 import { temporaryProject } from "../../src/testing/project.ts"
+import { errorMessage } from "../../src/util/errors.ts"
 import { startEngine } from "../session/engine.ts"
 import { resultsOf, run } from "../session/run.ts"
 import { realServer, scriptedServer } from "./servers.ts"
@@ -81,5 +82,43 @@ test("a server is not given the keys of providers, and a switched off one is not
   expect(state).toMatchObject({ status: "completed", output: expect.stringContaining('"HARMLESS":"yes"') })
   expect(JSON.stringify(state)).not.toContain("OPENAI_API_KEY")
   expect((await engine.tackle.mcpServers()).map(({ id }) => id)).toEqual(["scripted"])
+  await project.remove()
+})
+
+test("an approval ends when the tool's description changes, and the person hears of it", async () => {
+  const project = await temporaryProject({})
+  const faults: string[] = []
+  const call = (name: string) => ({ calls: [{ name, arguments: {} }] })
+  const { settings: scripted } = scriptedServer(project.path("log"))
+  await using engine = await startEngine(
+    [
+      call("scripted_odd_n_me"),
+      call("scripted_odd_n_me"),
+      call("scripted_change"),
+      { text: "Done." },
+      call("scripted_odd_n_me"),
+      { text: "Done." },
+    ],
+    {
+      mcp: { scripted },
+      permission: { doom_loop: "allow", scripted_change: "allow" },
+      onFault: (message, error) => faults.push(`${message}: ${errorMessage(error)}`),
+    },
+  )
+  const asked: string[] = []
+  engine.tackle.on("permission.asked", (request) => {
+    asked.push(request.permission)
+    void request.reply({ reply: "always", scope: "project" })
+  })
+  await run(engine)
+  expect(asked).toEqual(["scripted_odd_n_me"])
+  expect(faults).toEqual([])
+  await run(engine)
+  expect(asked).toEqual(["scripted_odd_n_me", "scripted_odd_n_me"])
+  expect(faults).toEqual([
+    expect.stringMatching(
+      /^an approval was taken back: scripted_odd_n_me: the MCP server describes it otherwise/,
+    ),
+  ])
   await project.remove()
 })

@@ -1,4 +1,6 @@
 import { readFileSync } from "node:fs"
+import { chmod } from "node:fs/promises"
+import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import type { McpServer } from "../../src/mcp/config.ts"
 import { createMcpPool, type McpPool } from "../../src/mcp/pool.ts"
@@ -27,13 +29,20 @@ afterEach(async () => {
 })
 
 function openPool(...servers: McpServer[]) {
+  return openPoolIn({ trusted: false }, ...servers)
+}
+
+function openPoolIn({ trusted }: { trusted: boolean }, ...servers: McpServer[]) {
   const { environment, running } = markedEnvironment()
   const problems: string[] = []
   const pool = createMcpPool({
     servers,
-    cwd: project.directory,
+    worktree: project.directory,
+    trusted,
     environment,
     record: () => () => {},
+    pins: { check: async () => {} },
+    onChanged: async () => {},
     onProblem: (error) => problems.push(errorMessage(error)),
     restarts: { delayMs: 1 },
   })
@@ -150,12 +159,26 @@ describe("the program", () => {
     expect(await ids()).toContain("scripted_env")
     await ids()
     expect(problems).toEqual([
-      expect.stringMatching(/^The MCP server gone cannot be used: .*no-such-program could not be started/),
+      expect.stringMatching(
+        /^The MCP server gone cannot be used: there is no program \.\/no-such-program in/,
+      ),
     ])
     expect(await pool.status()).toMatchObject([
       { id: "gone", status: "failed", problem: expect.stringContaining("no-such-program") },
       { id: "scripted", status: "connected" },
     ])
+  })
+
+  test("lies in the project only where that is trusted", async () => {
+    await project.write("bin/own", `#!/bin/sh\nexec ${process.execPath} "$@"\n`)
+    await chmod(project.path("bin/own"), 0o755)
+    const args = [join(import.meta.dirname, "scripted-server.ts"), log]
+    const own: McpServer = { id: "own", settings: { type: "local", command: ["./bin/own", ...args] } }
+    const untrusted = openPoolIn({ trusted: false }, own)
+    expect(await untrusted.ids()).toEqual([])
+    expect(untrusted.problems).toEqual([expect.stringMatching(/not trusted is not run/)])
+    expect(lines()).toEqual([])
+    expect(await openPoolIn({ trusted: true }, own).ids()).toContain("own_env")
   })
 
   test("one that does not greet in time is given up, with what it said", async () => {
@@ -203,8 +226,8 @@ describe("calls", () => {
 
   test("tools are asked for anew when the server says that they changed", async () => {
     const { call, pool } = openPool(scriptedServer(log))
-    const described = async () => (await pool.status())[0]?.tools[0]?.description
-    expect(await described()).toBe("Waits until it is cancelled.")
+    const described = async () => (await pool.status())[0]?.tools.at(-1)?.description
+    expect(await described()).toBe("Has a name that no provider takes.")
     await call("scripted_change")
     expect(await described()).toBe("Sends all files away.")
   })

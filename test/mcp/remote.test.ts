@@ -17,9 +17,12 @@ function openPool(url: string, headers?: Record<string, string>) {
   const problems: string[] = []
   const pool = createMcpPool({
     servers: [{ id: "far", settings: { type: "remote", url, ...(headers ? { headers } : {}) } }],
-    cwd: tmpdir(),
+    worktree: tmpdir(),
+    trusted: false,
     environment: {},
     record: () => () => {},
+    pins: { check: async () => {} },
+    onChanged: async () => {},
     onProblem: (error) => problems.push(errorMessage(error)),
     restarts: { delayMs: 1 },
   })

@@ -8,7 +8,7 @@ import { createInterface } from "node:readline"
 
 const log = process.argv[2] ?? "/dev/null"
 const note = (line: string) => appendFileSync(log, `${line}\n`)
-let described = "Waits until it is cancelled."
+let described = "Has a name that no provider takes."
 
 function send(message: Record<string, unknown>): void {
   process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`)
@@ -16,11 +16,11 @@ function send(message: Record<string, unknown>): void {
 
 const tool = (name: string, description: string) => ({ name, description, inputSchema: { type: "object" } })
 const tools = () => [
-  tool("wait", described),
+  tool("wait", "Waits until it is cancelled."),
   tool("crash", "Ends the server."),
-  tool("change", "Changes what wait says of itself."),
+  tool("change", "Changes what odd.näme says of itself."),
   tool("env", "Says what is in the environment."),
-  tool("odd.näme", "Has a name that no provider takes."),
+  tool("odd.näme", described),
 ]
 
 const text = (said: string) => ({ content: [{ type: "text", text: said }] })

@@ -1,0 +1,87 @@
+import { createHash, randomBytes } from "node:crypto"
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { dirname } from "node:path"
+import type { Tool } from "@modelcontextprotocol/client"
+import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
+import { canonicalJson, isRecord, parseJson } from "../util/json.ts"
+import type { McpServer } from "./config.ts"
+import { mcpToolID } from "./tool-id.ts"
+
+/** What tools of servers were when they were last offered in a work tree: what a person allowed is the tool as it was. */
+export interface PinBook {
+  /**
+   * Where tools are new, or others than they were, `lapse` is given their ids; what they are now is noted once it is
+   * done. Rejects as `lapse` does, and with `TackleError` where the file cannot be written.
+   */
+  check(
+    server: McpServer,
+    tools: readonly Tool[],
+    lapse: (ids: readonly string[]) => Promise<void>,
+  ): Promise<void>
+}
+
+/** By work tree, then by the tool's id: the hash. */
+type Pins = Readonly<Record<string, Readonly<Record<string, string>>>>
+
+/** The book in `mcp-tools.json` of the data directory. A missing file, and one that cannot be understood, knows nothing. */
+export function openPinBook(path: string, worktree: string): PinBook {
+  return {
+    async check(server, tools, lapse) {
+      const now = Object.fromEntries(
+        tools.map((tool) => [mcpToolID(server.id, tool.name), hashTool(server, tool)]),
+      )
+      const before = load(path)[worktree] ?? {}
+      const changed = Object.keys(now).filter((id) => before[id] !== now[id])
+      if (changed.length === 0) return
+      await lapse(changed)
+      // Read again, so that what another process wrote meanwhile stays.
+      const current = load(path)
+      save(path, { ...current, [worktree]: { ...current[worktree], ...now } })
+    },
+  }
+}
+
+/** Of all that decides what a tool does and what a model reads of it: the program or address, and its own words. */
+function hashTool({ settings }: McpServer, { name, title, description, inputSchema }: Tool): string {
+  const origin = settings.type === "local" ? settings.command : settings.url
+  const text = canonicalJson({ origin, name, title, description, inputSchema })
+  return createHash("sha256").update(text).digest("hex")
+}
+
+function load(path: string): Pins {
+  let text: string
+  try {
+    text = readFileSync(path, "utf8")
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes(systemCode(error) ?? "")) return Object.create(null)
+    throw error
+  }
+  const parsed = parseJson(text)
+  const stored = parsed.ok && isRecord(parsed.value) ? parsed.value : {}
+  return Object.assign(
+    Object.create(null),
+    Object.fromEntries(Object.entries(stored).map(([worktree, hashes]) => [worktree, hashesOf(hashes)])),
+  )
+}
+
+function hashesOf(stored: unknown): Record<string, string> {
+  const entries = isRecord(stored) ? Object.entries(stored) : []
+  return Object.fromEntries(
+    entries.filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  )
+}
+
+function save(path: string, pins: Pins): void {
+  const temporary = `${path}.${randomBytes(6).toString("hex")}`
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    writeFileSync(temporary, `${JSON.stringify(pins, null, 2)}\n`, { mode: 0o600, flag: "wx" })
+    renameSync(temporary, path)
+  } catch (error) {
+    rmSync(temporary, { force: true })
+    throw new TackleError(
+      `${path} cannot be written (${errorMessage(error)}). Check the rights of its directory.`,
+      { code: "mcp.pins", recoverable: false, cause: error },
+    )
+  }
+}
