@@ -6,6 +6,7 @@ import { type LoadedConfig, loadConfig } from "../config/load.ts"
 import {
   configDirectories,
   findWorktree,
+  instructionFiles,
   type Location,
   projectTrustItems,
   skillFiles,
@@ -111,7 +112,7 @@ export async function openTackle(
     agents: agentsOf(config),
     agentRules: place.config.agentPermission,
     instructions: await readInstructions(
-      config.instructions ?? [],
+      { found: instructionFiles(place), named: config.instructions ?? [] },
       { worktree: place.worktree, trusted: place.config.projectTrusted },
       warn,
     ),

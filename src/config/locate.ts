@@ -80,7 +80,23 @@ export function configDirectories(location: Location): { path: string; scope: "u
  * each of both those of Claude, of `.agents`, of OpenCode, of Tackle.
  */
 export function skillFiles(location: Location): string[] {
-  return findSkillFiles([...userSkillPlaces(location), ...projectSkillPlaces(location)])
+  return findSkillFiles([...userPlaces(location, skills), ...projectPlaces(location, skills)])
+}
+
+/**
+ * The texts that count without being named: of the person, then of each directory from the work tree's root down. Of one
+ * directory only the first of `AGENTS.md` and its kin counts. Absolute paths, the nearest last.
+ */
+export function instructionFiles(location: Location): string[] {
+  const user = userDirectory(location)
+  const own = [join(location.home, ".claude"), join(location.home, ".agents")].concat(
+    ["opencode", "tackle"].map((name) => join(user, name)),
+  )
+  const files = [
+    ...own.flatMap((directory) => firstFile(directory, ["AGENTS.md", "CLAUDE.md"])),
+    ...projectLevels(location).flatMap((level) => firstFile(level, instructionNames)),
+  ]
+  return [...new Set(files)]
 }
 
 /** What a project brings that has to be trusted before it counts: its config, its tools and its skills. */
@@ -90,7 +106,7 @@ export function projectTrustItems(location: Location): FoundItem[] {
       .filter(({ scope }) => scope === "project")
       .map(({ path }) => path),
     toolFolders: projectDirectories(location).flatMap((path) => [join(path, "tool"), join(path, "tools")]),
-    skillFiles: findSkillFiles(projectSkillPlaces(location)),
+    skillFiles: findSkillFiles(projectPlaces(location, skills)),
   })
 }
 
@@ -118,24 +134,52 @@ function projectDirectories(location: Location): string[] {
   return [".opencode", ".tackle"].flatMap((name) => levels.map((level) => join(level, name)))
 }
 
-const skillFolders = ["skill", "skills"]
-const foreignSkills = [".claude/skills", ".agents/skills"]
+/** Where files of one kind lie: in folders of config directories, and where other agents keep them. */
+interface Kind {
+  folders: readonly string[]
+  foreign: readonly string[]
+}
 
-function userSkillPlaces(location: Location): string[] {
+const skills: Kind = { folders: ["skill", "skills"], foreign: [".claude/skills", ".agents/skills"] }
+
+function userPlaces(location: Location, { folders, foreign }: Kind): string[] {
   const user = userDirectory(location)
-  const own = ["opencode", "tackle"].flatMap((name) => skillFolders.map((folder) => join(user, name, folder)))
-  return [...foreignSkills.map((folder) => join(location.home, folder)), ...own]
+  const own = ["opencode", "tackle"].flatMap((name) => folders.map((folder) => join(user, name, folder)))
+  return [...foreign.map((folder) => join(location.home, folder)), ...own]
 }
 
 /** Without those that are the person's own, where their home is the work tree. */
-function projectSkillPlaces(location: Location): string[] {
+function projectPlaces(location: Location, kind: Kind): string[] {
   const names = [
-    ...foreignSkills,
-    ...[".opencode", ".tackle"].flatMap((name) => skillFolders.map((folder) => join(name, folder))),
+    ...kind.foreign,
+    ...[".opencode", ".tackle"].flatMap((name) => kind.folders.map((folder) => join(name, folder))),
   ]
-  const user = new Set(userSkillPlaces(location))
+  const user = new Set(userPlaces(location, kind))
   const levels = projectLevels(location)
   return names.flatMap((name) => levels.map((level) => join(level, name))).filter((place) => !user.has(place))
+}
+
+/** The first that is there is what a directory of the project says. */
+const instructionNames = [
+  "AGENTS.md",
+  ".tackle/AGENTS.md",
+  ".agents/AGENTS.md",
+  "CLAUDE.md",
+  ".claude/CLAUDE.md",
+]
+
+function firstFile(directory: string, names: readonly string[]): string[] {
+  const found = names.map((name) => join(directory, name)).find(isFile)
+  return found === undefined ? [] : [found]
+}
+
+function isFile(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isFile() === true
+  } catch {
+    // Such as a loop of links: there is nothing to read.
+    return false
+  }
 }
 
 /** From the work tree's root down to the directory. */

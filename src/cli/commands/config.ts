@@ -1,3 +1,4 @@
+import { instructionFiles } from "../../config/locate.ts"
 import { configJsonSchema } from "../../config/schema.ts"
 import { wholeName } from "../../config/shown-name.ts"
 import { defaultRules } from "../../permission/defaults.ts"
@@ -16,12 +17,15 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
   const untrusted = permission.untrusted.map((rule) => ({ ...rule, ...standing(rule) }))
   const rules = { defaults: defaultRules(), ...permission, untrusted, agents: agentPermission }
   const shadowed = shadowedConfigRules(place)
+  const instructions = instructionFiles(place)
   if (flags.format === "json")
-    return printJson({ files, projectTrusted, ignored, config, permission: rules, shadowed })
+    return printJson({ files, projectTrusted, ignored, instructions, config, permission: rules, shadowed })
 
   printLine(files.length === 0 ? "No config files." : "Files, the later ones over the earlier:")
   for (const { path, kind, scope } of files) printLine(`  ${wholeName(path)} (${kind}, ${scope})`)
   if (ignored.length > 0) printLine(`Not counted, since this project is not trusted: ${ignored.join("; ")}`)
+  if (instructions.length > 0) printLine("Instructions for the model, the nearest last:")
+  for (const path of instructions) printLine(`  ${wholeName(path)}`)
   if (isRecord(config) && Object.keys(config).length > 0) printLine(`\n${JSON.stringify(config, null, 2)}`)
   printLine("\nRules, the last that matches decides:")
   const agents = Object.values(agentPermission).flat()

@@ -1,0 +1,81 @@
+import { mkdir, symlink, writeFile } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { expect, test } from "vitest"
+import { createMachine, type Machine } from "./run-tackle.ts"
+
+/** The system prompt of the last request. */
+function systemPrompt(machine: Machine): string {
+  const messages = machine.server.requests.at(-1)?.body.messages ?? []
+  return String(messages.find(({ role }) => role === "system")?.content)
+}
+
+test("AGENTS.md, else CLAUDE.md, of the person and down to the directory is in the system prompt, nearest last", async () => {
+  const machine = await createMachine({
+    git: true,
+    files: {
+      "AGENTS.md": "root agents",
+      "CLAUDE.md": "root claude",
+      "a/CLAUDE.md": "claude of a",
+      "a/b/.tackle/AGENTS.md": "tackle of b",
+      "other/AGENTS.md": "of other",
+    },
+    script: [{ text: "Done." }],
+  })
+  for (const [path, text] of [
+    [".claude/CLAUDE.md", "my claude"],
+    ["config/opencode/AGENTS.md", "my opencode"],
+    ["config/tackle/AGENTS.md", "my tackle"],
+  ] as const) {
+    await mkdir(dirname(join(machine.home, path)), { recursive: true })
+    await writeFile(join(machine.home, path), text)
+  }
+  const ended = await machine.run(["run", "--dir", "a/b", "go"])
+  expect(ended).toMatchObject({ code: 0, stderr: expect.not.stringContaining("trust") })
+  const prompt = systemPrompt(machine)
+  const inOrder = ["my claude", "my opencode", "my tackle", "root agents", "claude of a", "tackle of b"]
+  const places = inOrder.map((text) => prompt.indexOf(`:\n${text}`))
+  expect(places).not.toContain(-1)
+  expect(places).toEqual([...places].sort((a, b) => a - b))
+  expect(prompt).not.toMatch(/root claude|of other/)
+
+  const { stdout } = await machine.run(["config", "show", "--format", "json", "--dir", "a/b"])
+  expect(JSON.parse(stdout).instructions).toEqual([
+    join(machine.home, ".claude/CLAUDE.md"),
+    join(machine.home, "config/opencode/AGENTS.md"),
+    join(machine.home, "config/tackle/AGENTS.md"),
+    ...["AGENTS.md", "a/CLAUDE.md", "a/b/.tackle/AGENTS.md"].map((name) =>
+      join(machine.project.directory, name),
+    ),
+  ])
+  expect((await machine.run(["config", "show"])).stdout).toMatch(
+    /Instructions for the model.*\n(.*\n)*.*AGENTS\.md/,
+  )
+})
+
+test("a long text is cut at 64 KB with a note, and a text is not said twice", async () => {
+  const machine = await createMachine({
+    files: { "AGENTS.md": `start ${"x".repeat(70_000)} end` },
+    config: { instructions: ["AGENTS.md"] },
+    script: [{ text: "Done." }],
+  })
+  await machine.run(["run", "go"])
+  const prompt = systemPrompt(machine)
+  expect(prompt).toContain("these are the first 65536 of 70010 bytes")
+  expect(prompt.split("start x")).toHaveLength(2)
+  expect(prompt).not.toContain("x end")
+})
+
+test("before trust no link brings a text from outside or what is no text of instructions", async () => {
+  const machine = await createMachine({
+    git: true,
+    files: { ".env": "KEY=inside", "a/b/file.txt": "" },
+    script: [{ text: "Done." }],
+  })
+  await writeFile(join(machine.home, "diary.md"), "dear diary")
+  await symlink(join(machine.home, "diary.md"), join(machine.project.directory, "AGENTS.md"))
+  await symlink("../.env", join(machine.project.directory, "a/AGENTS.md"))
+  const { stderr } = await machine.run(["run", "--dir", "a/b", "go"])
+  expect(stderr).toMatch(/AGENTS\.md leads out of this project/)
+  expect(stderr).toMatch(/a\/AGENTS\.md leads to \.env/)
+  expect(systemPrompt(machine)).not.toMatch(/dear diary|KEY=inside/)
+})
