@@ -38,7 +38,7 @@ export async function readInstructions(
       if (texts.has(real)) continue
       const fault = trusted ? undefined : faultOfLink({ path, real, worktree })
       if (fault !== undefined) {
-        warn(`instructions: ${wholeName(path)} ${fault}, and this project is not trusted; it is left out.`)
+        warn(`instructions: ${wholeName(path)} ${fault}, which is not trusted; it is left out.`)
         continue
       }
       const text = await readStart(real)
@@ -54,7 +54,9 @@ export async function readInstructions(
 function faultOfLink({ path, real, worktree }: { path: string; real: string; worktree: string }) {
   if (!isInside(path, worktree)) return undefined
   if (!isInside(real, realPath(worktree))) return "leads out of this project"
-  return /\.(md|mdc|markdown|txt)$/i.test(real) ? undefined : `leads to ${wholeName(basename(real))}`
+  return /\.(md|mdc|markdown|txt)$/i.test(real)
+    ? undefined
+    : `leads to ${wholeName(basename(real))} of this project`
 }
 
 /** The text, or its first {@link maxBytes} with a note. */

@@ -113,7 +113,7 @@ export async function openTackle(
     agentRules: place.config.agentPermission,
     instructions: await readInstructions(
       { found: instructionFiles(place), named: config.instructions ?? [] },
-      { worktree: place.worktree, trusted: place.config.projectTrusted },
+      { worktree: place.worktree, trusted: place.trusted },
       warn,
     ),
     limits: {

@@ -6,7 +6,7 @@ import { createMachine, type Machine } from "./run-tackle.ts"
 /** The system prompt of the last request. */
 function systemPrompt(machine: Machine): string {
   const messages = machine.server.requests.at(-1)?.body.messages ?? []
-  return String(messages.find(({ role }) => role === "system")?.content)
+  return messages.flatMap(({ role, content }) => (role === "system" ? [String(content)] : [])).join("\n")
 }
 
 test("AGENTS.md, else CLAUDE.md, of the person and down to the directory is in the system prompt, nearest last", async () => {
