@@ -35,15 +35,9 @@ export function createHttpTransport({ url, headers = {} }: RemoteServer): Server
   })
 }
 
-/** The transport of the protocol's first version: one stream of events, and a POST for each message. */
+/** The transport of the protocol's first version: one stream of events, and a POST for each message. Headers as above. */
 export function createSseTransport({ url, headers = {} }: RemoteServer): ServerTransport {
-  return withFaults(
-    new SSEClientTransport(new URL(url), {
-      requestInit: { headers },
-      // Otherwise the headers would go wherever the server sends us.
-      fetch: (address, init) => fetch(address, { ...init, redirect: "error" }),
-    }),
-  )
+  return withFaults(new SSEClientTransport(new URL(url), { requestInit: { headers } }))
 }
 
 function withFaults<T extends Transport>(transport: T): T & ServerTransport {
