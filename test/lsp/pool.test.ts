@@ -236,7 +236,7 @@ describe("the TypeScript of a project", patience, () => {
   }
   const { command, initialization } = realServers.typescript.typescript
   const opened = async (config: LspConfig, trusted: boolean) => {
-    const { pool, project } = await setup(config, files, { diagnoseMs: 5_000 }, trusted)
+    const { pool, project } = await setup(config, files, { diagnoseMs: 20_000 }, trusted)
     const [result] = await Promise.allSettled([pool.diagnose(project.path("b.ts"), signal)])
     return { result, ran: existsSync(project.path("node_modules/typescript/lib/ran")) }
   }

@@ -105,10 +105,10 @@ await describeSandboxed("a command under the sandbox", () => {
     )
     const child = await startConfined(confined, () => {})
     await child.exited
-    expect(child.running()).toBe(true)
+    await expect.poll(() => child.running()).toBe(true)
     if (!child.identity) throw new Error("the system tells no identity")
     expect(await killOrphans(child.identity)).toBe(true)
-    expect(child.running()).toBe(false)
+    await expect.poll(() => child.running()).toBe(false)
     confined.ended()
   })
 
