@@ -1,7 +1,8 @@
-import { readFileSync, statSync } from "node:fs"
+import { existsSync, readFileSync, statSync } from "node:fs"
 import { rm } from "node:fs/promises"
 import { homedir, tmpdir } from "node:os"
-import { dirname, join, resolve } from "node:path"
+import { delimiter, dirname, join, resolve } from "node:path"
+import { fileURLToPath } from "node:url"
 import { type Agent, type AgentConfig, mergeAgents } from "./agent/agent.ts"
 import { builtinAgents } from "./agent/builtin.ts"
 import { readFeatures } from "./builtin/availability.ts"
@@ -16,6 +17,7 @@ import { runCalls } from "./call/schedule.ts"
 import { findWorktree } from "./config/locate.ts"
 import { createBus } from "./event/bus.ts"
 import type { EventOf, EventType, TackleEvent } from "./event/events.ts"
+import type { ProgramHost } from "./external-tool/program.ts"
 import type { LspConfig } from "./lsp/config.ts"
 import { createLanguageService } from "./lsp/service.ts"
 import { createCredentials } from "./model/credentials.ts"
@@ -306,19 +308,25 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       })
     : undefined
   const { skills } = await loadSkills(options.skillFiles ?? [])
+  const programs: ProgramHost = {
+    directory,
+    copies: join(dataDirectory, "external-tool"),
+    environment: programVariables(commandVariables(options, environment)),
+    record: (identity) => processes.add(identity),
+  }
+  const surroundings: BuiltinOptions = {
+    bash: {
+      ...commandOptions(options, environment),
+      sandboxed: sandbox.present,
+      record: ({ identity }) => processes.add(identity),
+    },
+    task: { subagents: subagentsOf },
+    skills: { offered: skillsOf, find: (name) => skills.get(name) },
+    features,
+    search: search.backend,
+  }
   const registry = await contain(
-    () =>
-      openRegistry(options, {
-        bash: {
-          ...commandOptions(options, environment),
-          sandboxed: sandbox.present,
-          record: ({ identity }) => processes.add(identity),
-        },
-        task: { subagents: subagentsOf },
-        skills: { offered: skillsOf, find: (name) => skills.get(name) },
-        features,
-        search: search.backend,
-      }),
+    () => openRegistry(options, surroundings, programs),
     (error) => onFault("an error escaped the file of a tool", error),
   )
   // The last thing that can fail, so that nothing is left open.
@@ -800,10 +808,10 @@ async function openDefaultStore(dataDirectory: string): Promise<Store> {
   return openSqliteStore(join(dataDirectory, "tackle.db"))
 }
 
-async function openRegistry(options: TackleOptions, surroundings: BuiltinOptions) {
+async function openRegistry(options: TackleOptions, surroundings: BuiltinOptions, programs: ProgramHost) {
   const files = options.toolFiles ?? []
   // Looking for what the files may import takes longer than all else here.
-  const custom = await loadToolFiles(files, files.length > 0 ? toolAliases() : {})
+  const custom = await loadToolFiles(files, { aliases: files.length > 0 ? toolAliases() : {}, programs })
   const builtin = builtinTools(surroundings)
   return createRegistry({
     tools: [
@@ -839,6 +847,15 @@ function commandVariables(
   return Object.fromEntries(
     Object.entries(environment).filter(([name]) => !name.startsWith("TACKLE_") && !keys.has(name)),
   )
+}
+
+/** For external tools: Python finds our helper, and leaves nothing behind in the private copy of a tool. */
+function programVariables(variables: Readonly<Record<string, string | undefined>>) {
+  const found = ["../python", "../../python"].map((path) => fileURLToPath(new URL(path, import.meta.url)))
+  const helpers = found.find((path) => existsSync(join(path, "tackle_tool.py")))
+  const { PYTHONPATH: own } = variables
+  const path = [...(helpers === undefined ? [] : [helpers]), ...(own ? [own] : [])].join(delimiter)
+  return { ...variables, ...(path === "" ? {} : { PYTHONPATH: path }), PYTHONDONTWRITEBYTECODE: "1" }
 }
 
 /** What the file of a custom tool may import without having it installed. */
