@@ -71,6 +71,9 @@ function write(copy: string, files: CopiedFiles, from: string, pinned: PinnedFil
     }
     rmSync(copy, { recursive: true, force: true })
     renameSync(temporary, copy)
+  } catch (error) {
+    // Another process may have been first with the same bytes.
+    if (!isWhole(copy, files)) throw error
   } finally {
     rmSync(temporary, { recursive: true, force: true })
   }
