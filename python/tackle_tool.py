@@ -14,6 +14,7 @@ Python 3.9 or later; nothing else is needed.
 import asyncio
 import inspect
 import json
+import os
 import sys
 import threading
 import typing
@@ -136,13 +137,14 @@ def main(tool):
 
 
 async def _work(tool, write):
-    call = json.loads(sys.stdin.readline())
+    lines = _read_lines()
+    call = json.loads(next(lines))
     ctx = ToolContext(call, write)
     work = asyncio.ensure_future(tool(call["arguments"], ctx))
     loop = asyncio.get_running_loop()
 
     def read():
-        for text in sys.stdin:
+        for text in lines:
             try:
                 loop.call_soon_threadsafe(ctx._take, json.loads(text), work)
             except RuntimeError:
@@ -168,6 +170,17 @@ async def _work(tool, write):
             traceback.print_exc()
         line = {"type": "error", "id": call["id"], "message": str(error) or type(error).__name__}
     write(line)
+
+
+def _read_lines():
+    """Without `sys.stdin`: a thread that waits in it while Python ends makes Python crash."""
+    rest = b""
+    while True:
+        piece = os.read(0, 65536)
+        if not piece:
+            return
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from (line for line in lines if line.strip())
 
 
 def _present(**fields):

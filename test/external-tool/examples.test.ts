@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process"
-import { chmodSync, cpSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
+import { setTimeout as delay } from "node:timers/promises"
 import { expect, onTestFinished, test } from "vitest"
 import { collectTrustItems } from "../../src/permission/trust-items.ts"
 import { findToolFiles, type ToolFile } from "../../src/registry/files.ts"
@@ -78,6 +79,29 @@ withPython(
     expect(state).toMatchObject({ output: "warm: ['Ada'] None", metadata: { stderr: "stray" } })
   },
 )
+
+withPython(python("an abort cancels the function, which may clean up"), async () => {
+  const project = temporaryDirectory()
+  writeTool(project, "wait.py", [
+    "import asyncio, pathlib",
+    "from tackle_tool import define_tool, main",
+    '@define_tool("wait", "Waits.")',
+    "async def wait(ctx):",
+    "    try:",
+    '        pathlib.Path("started").touch()',
+    "        await asyncio.sleep(1000)",
+    "    finally:",
+    '        pathlib.Path("cleaned").write_text(str(ctx.abort.is_set()))',
+    "main(wait)",
+  ])
+  const tackle = await openProject(project)
+  const stop = new AbortController()
+  const call = tackle.callTool({ tool: "wait", input: "{}", signal: stop.signal })
+  while (!existsSync(join(project, "started"))) await delay(5)
+  stop.abort()
+  expect((await call).state.status).toBe("error")
+  expect(readFileSync(join(project, "cleaned"), "utf8")).toBe("True")
+})
 
 const withPydantic = hasPydantic ? test : test.skip
 withPydantic(
