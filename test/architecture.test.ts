@@ -16,6 +16,7 @@ const ranks: Record<string, number> = {
   store: 4,
   tool: 4,
   builtin: 5,
+  "external-tool": 5,
   mcp: 5,
   model: 5,
   agent: 6,

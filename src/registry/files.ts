@@ -1,8 +1,10 @@
 import { execFile } from "node:child_process"
-import { readdirSync, statSync } from "node:fs"
+import { accessSync, constants, readdirSync, statSync } from "node:fs"
 import { basename, extname, join } from "node:path"
 import { promisify } from "node:util"
 import * as z from "zod"
+import type { ProgramHost } from "../external-tool/program.ts"
+import { externalTool } from "../external-tool/tool.ts"
 import type { ToolContext } from "../tool/context.ts"
 import type { ToolResult } from "../tool/result.ts"
 import { type Definition, define, type Info, isTool } from "../tool/tool.ts"
@@ -16,10 +18,10 @@ import type { RegisteredTool, RegistryProblem } from "./registry.ts"
 /** The folders of a config directory that hold custom tools. */
 export const toolFolders = ["tool", "tools"] as const
 
-/** Paths of the tool files below the config directories, in order; a directory that is not there has none. */
+/** Paths of the tool files, modules and executables, below the config directories, in order; a directory that is not there has none. */
 export function findToolFiles(configDirectories: readonly string[]): string[] {
   return configDirectories.flatMap((directory) =>
-    toolFolders.flatMap((folder) => moduleFiles(join(directory, folder))),
+    toolFolders.flatMap((folder) => toolFilesIn(join(directory, folder))),
   )
 }
 
@@ -30,18 +32,38 @@ export interface ToolFile {
   pinned?: PinnedFiles
 }
 
+/** What tool files are loaded with. */
+export interface ToolFileHost {
+  aliases: ModuleAliases
+  /** Absent: executables are left out. */
+  programs?: ProgramHost
+  /** How long a file may take. Default: 10 s. */
+  limitMs?: number
+}
+
 /**
- * Loads custom tools. The default export gets the file's name as its id, a named export `file_export`. A file that
- * cannot be loaded or is not done with it within `limitMs`, and an export that is no tool in a file without any, is a problem; the others go on.
+ * Loads custom tools. The default export gets the file's name as its id, a named export `file_export`; an executable is
+ * one tool with the file's name. A file that cannot be loaded or is not done with it within the limit, and an export
+ * that is no tool in a file without any, is a problem; the others go on.
  */
 export async function loadToolFiles(
   files: readonly (string | ToolFile)[],
-  aliases: ModuleAliases,
-  limitMs = 10_000,
+  { aliases, programs, limitMs = 10_000 }: ToolFileHost,
 ): Promise<{ tools: RegisteredTool[]; problems: RegistryProblem[] }> {
   const tools: RegisteredTool[] = []
   const problems: RegistryProblem[] = []
+  // Side by side: each is a process of its own that is waited for.
+  const described = new Map(
+    files.map(toToolFile).flatMap((file) => {
+      if (isModuleFile(file.path) || !programs) return []
+      return [[file.path, describe(file, programs, limitMs)] as const]
+    }),
+  )
   for (const { path, ...content } of files.map(toToolFile)) {
+    const program = await described.get(path)
+    if (program?.tool) tools.push(program.tool)
+    if (program?.problem) problems.push(program.problem)
+    if (!isModuleFile(path)) continue
     try {
       const version = String(statSync(path).mtimeMs)
       const module = await within(loadModule(path, { aliases, version, ...content }), limitMs)
@@ -59,19 +81,50 @@ export async function loadToolFiles(
 const noToolMessage =
   'it exports no tool. Export one with `export default Tool.define("name", { description, parameters, execute })` from "tackle/tool".'
 
+/** Never rejects. */
+async function describe(
+  { path, ...content }: ToolFile,
+  host: ProgramHost,
+  limitMs: number,
+): Promise<{ tool?: RegisteredTool; problem?: RegistryProblem }> {
+  try {
+    const tool = await externalTool({ name: basename(path, extname(path)), path, ...content, host }, limitMs)
+    return { tool: { tool, source: { kind: "file", path } } }
+  } catch (error) {
+    return { problem: { file: path, message: errorMessage(error) } }
+  }
+}
+
 function toToolFile(file: string | ToolFile): ToolFile {
   return typeof file === "string" ? { path: file } : file
 }
 
-function moduleFiles(directory: string): string[] {
+function toolFilesIn(directory: string): string[] {
   try {
     return readdirSync(directory)
-      .filter(isModuleFile)
       .sort()
       .map((name) => join(directory, name))
+      .filter(isToolFile)
   } catch (error) {
     if (systemCode(error) === "ENOENT" || systemCode(error) === "ENOTDIR") return []
     throw error
+  }
+}
+
+/** True for a file in a tool folder that is loaded as a tool: a module, or an executable. Path absolute. */
+export function isToolFile(path: string): boolean {
+  return isModuleFile(path) || isProgram(path)
+}
+
+/** An executable that is a tool: see `docs/tools-in-any-language.md`. Hidden files and declarations are none. */
+function isProgram(path: string): boolean {
+  if (/(?:^\.|\.d\.m?ts$)/.test(basename(path))) return false
+  try {
+    accessSync(path, constants.X_OK)
+    return statSync(path).isFile()
+  } catch {
+    // Not executable for us, or gone: no tool.
+    return false
   }
 }
 

@@ -5,6 +5,7 @@ import { type Agent, mergeAgents } from "../agent/agent.ts"
 import { builtinAgents } from "../agent/builtin.ts"
 import { readFeatures } from "../builtin/availability.ts"
 import { createJobTable } from "../builtin/command/job-table.ts"
+import type { BuiltinOptions } from "../builtin/index.ts"
 import { chooseSearch } from "../builtin/web/search-backend.ts"
 import { type Call, type CallHost, newTurn } from "../call/call.ts"
 import { contain, holdProcess } from "../call/containment.ts"
@@ -14,6 +15,7 @@ import { runCalls } from "../call/schedule.ts"
 import { findWorktree } from "../config/locate.ts"
 import { createBus } from "../event/bus.ts"
 import type { EventOf, EventType } from "../event/events.ts"
+import type { ProgramHost } from "../external-tool/program.ts"
 import { createLanguageService } from "../lsp/service.ts"
 import { McpToolChangedError } from "../mcp/errors.ts"
 import { createCredentials } from "../model/credentials.ts"
@@ -57,7 +59,7 @@ import { identifyProcess } from "../util/process-identity.ts"
 import type { TackleOptions } from "./options.ts"
 import { createSessions } from "./sessions.ts"
 import type { AskedQuestion, AskedRequest, Tackle } from "./tackle.ts"
-import { commandOptions, commandVariables, openMcp, openRegistry } from "./tools.ts"
+import { commandOptions, commandVariables, openMcp, openRegistry, programVariables } from "./tools.ts"
 
 /** Opens an engine. Whoever opens one closes it: until then it holds the store and watches for escaped errors. */
 export async function createTackle(options: TackleOptions): Promise<Tackle> {
@@ -140,19 +142,25 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     record: (identity) => processes.add(identity),
     onProblem: (error) => onFault("tools are missing", error),
   })
+  const programs: ProgramHost = {
+    directory,
+    copies: join(dataDirectory, "external-tool"),
+    environment: programVariables(commandVariables(options, environment)),
+    record: (identity) => processes.add(identity),
+  }
+  const surroundings: BuiltinOptions = {
+    bash: {
+      ...commandOptions(options, environment),
+      sandboxed: sandbox.present,
+      record: ({ identity }) => processes.add(identity),
+    },
+    task: { subagents: subagentsOf },
+    skills: { offered: skillsOf, find: (name) => skills.get(name) },
+    features,
+    search: search.backend,
+  }
   const registry = await contain(
-    () =>
-      openRegistry(options, mcp, {
-        bash: {
-          ...commandOptions(options, environment),
-          sandboxed: sandbox.present,
-          record: ({ identity }) => processes.add(identity),
-        },
-        task: { subagents: subagentsOf },
-        skills: { offered: skillsOf, find: (name) => skills.get(name) },
-        features,
-        search: search.backend,
-      }),
+    () => openRegistry(options, mcp, surroundings, programs),
     (error) => onFault("an error escaped the file of a tool", error),
   )
   // The last thing that can fail, so that nothing is left open.

@@ -1,5 +1,9 @@
+import { existsSync } from "node:fs"
+import { delimiter, join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { type BuiltinOptions, type BuiltinTool, builtinTools } from "../builtin/index.ts"
 import { keyVariables } from "../call/known-secrets.ts"
+import type { ProgramHost } from "../external-tool/program.ts"
 import { enabledServers } from "../mcp/config.ts"
 import type { McpPool, McpPoolOptions, PooledTool } from "../mcp/pool.ts"
 import { commandEnvironment } from "../permission/shell/command-environment.ts"
@@ -26,10 +30,11 @@ export async function openRegistry(
   options: TackleOptions,
   mcp: McpPool | undefined,
   surroundings: BuiltinOptions,
+  programs: ProgramHost,
 ) {
   const files = options.toolFiles ?? []
   // Looking for what the files may import takes longer than all else here.
-  const custom = await loadToolFiles(files, files.length > 0 ? toolAliases() : {})
+  const custom = await loadToolFiles(files, { aliases: files.length > 0 ? toolAliases() : {}, programs })
   const builtin = builtinTools(surroundings)
   return createRegistry({
     tools: [
@@ -73,6 +78,17 @@ export function commandVariables(
   return Object.fromEntries(
     Object.entries(environment).filter(([name]) => !name.startsWith("TACKLE_") && !keys.has(name)),
   )
+}
+
+/** For external tools: Python finds our helper, and leaves nothing behind in the private copy of a tool. */
+export function programVariables(variables: Readonly<Record<string, string | undefined>>) {
+  const found = ["../python", "../../python", "../../../python"].map((path) =>
+    fileURLToPath(new URL(path, import.meta.url)),
+  )
+  const helpers = found.find((path) => existsSync(join(path, "tackle_tool.py")))
+  const { PYTHONPATH: own } = variables
+  const path = [...(helpers === undefined ? [] : [helpers]), ...(own ? [own] : [])].join(delimiter)
+  return { ...variables, ...(path === "" ? {} : { PYTHONPATH: path }), PYTHONDONTWRITEBYTECODE: "1" }
 }
 
 /** What the file of a custom tool may import without having it installed. */

@@ -3,8 +3,8 @@ import { enabledSettings } from "../../config/enabled-settings.ts"
 import { readSmallFile } from "../../config/read.ts"
 import { wholeName } from "../../config/shown-name.ts"
 import { type FoundItem, trustPath } from "../../permission/trust-items.ts"
+import { isToolFile } from "../../registry/files.ts"
 import { UsageError } from "../../util/errors.ts"
-import { isModuleFile } from "../../util/load-module.ts"
 import { atTerminal } from "../client.ts"
 import { printJson, printLine } from "../print.ts"
 import { type FormatFlags, openPlace, type Place } from "../setup.ts"
@@ -102,7 +102,7 @@ async function describe(
     return { kind, path, hash, settings: await enabledSettings(file, read.text) }
   }
   const files = Object.fromEntries([...contents].map(([real, each]) => [trustPath(worktree, real), each]))
-  const id = isModuleFile(path) ? { tool: basename(path, extname(path)) } : {}
+  const id = kind === "tool" && isToolFile(file) ? { tool: basename(path, extname(path)) } : {}
   return { kind, path, hash, ...id, files }
 }
 

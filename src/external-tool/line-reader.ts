@@ -1,0 +1,80 @@
+/** Takes bytes as they come, and gives whole lines. Limits in bytes, the line's end left out. */
+export interface LineReader {
+  /** False once reading has ended at a problem: the rest is not looked at. */
+  push(bytes: Uint8Array): boolean
+  /** The output has ended: what stands after the last line end is a line too. */
+  end(): void
+}
+
+/** Standard output of one call, attachments among it: several pictures as data URLs have room. */
+export const defaultLineLimits = { lineBytes: 16 * 1024 * 1024, totalBytes: 64 * 1024 * 1024 }
+
+/**
+ * Numbers lines from 1; blank ones are counted and not told of. A line that is too long or no UTF-8, and too much in all,
+ * is a problem, which is told once and ends the reading, as does a false answer of `onLine`.
+ */
+export function createLineReader(options: {
+  lineBytes: number
+  totalBytes: number
+  onLine(text: string, number: number): boolean
+  onProblem(problem: string, number: number): void
+}): LineReader {
+  const { lineBytes, totalBytes, onLine, onProblem } = options
+  let parts: Uint8Array[] = []
+  let held = 0
+  let total = 0
+  let number = 1
+  let stopped = false
+
+  function fail(problem: string): void {
+    stopped = true
+    parts = []
+    onProblem(problem, number)
+  }
+
+  function keep(bytes: Uint8Array): void {
+    held += bytes.length
+    // A copy: the caller overwrites its bytes.
+    if (held <= lineBytes) parts.push(Buffer.from(bytes))
+    else fail(`it is longer than ${lineBytes} bytes`)
+  }
+
+  function finishLine(): void {
+    const text = decode(Buffer.concat(parts))
+    parts = []
+    held = 0
+    if (text === undefined) fail("it is no UTF-8")
+    else if (text.trim() !== "" && !onLine(text, number)) stopped = true
+    number += 1
+  }
+
+  return {
+    push(bytes) {
+      total += bytes.length
+      if (!stopped && total > totalBytes) fail(`the output is longer than ${totalBytes} bytes`)
+      let start = 0
+      while (!stopped && start < bytes.length) {
+        const end = bytes.indexOf(lineEnd, start)
+        keep(bytes.subarray(start, end === -1 ? bytes.length : end))
+        if (end === -1) break
+        if (!stopped) finishLine()
+        start = end + 1
+      }
+      return !stopped
+    },
+    end() {
+      if (!stopped && held > 0) finishLine()
+      stopped = true
+    },
+  }
+}
+
+const lineEnd = 0x0a
+
+function decode(bytes: Buffer): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,98 @@
+import { createHash, randomBytes } from "node:crypto"
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { dirname, isAbsolute, join, relative, sep } from "node:path"
+import type { PinnedFiles } from "../util/module-graph.ts"
+import { realPath } from "../util/paths.ts"
+import { ExternalToolError } from "./errors.ts"
+
+/**
+ * Copies a program with what is pinned beside and below it, and gives the path of the copy: its bytes were held against
+ * their hashes after they were read, so nothing that is written to the original counts. A copy that is there already is
+ * checked, and made anew where it is not exactly that. Throws {@link ExternalToolError} where a file is not what was
+ * trusted, and where the program asks for an interpreter that was not.
+ */
+export function privateCopy(path: string, pinned: PinnedFiles, copies: string): string {
+  const program = realPath(path)
+  const files = filesOf(program, pinned)
+  const copy = join(copies, nameOf(files))
+  if (!isWhole(copy, files)) write(copy, files, dirname(program), pinned)
+  const copied = join(copy, relative(dirname(program), program))
+  assertKnownInterpreter(readFileSync(copied), path)
+  return copied
+}
+
+/** By their path in the copy: the hash. */
+type CopiedFiles = ReadonlyMap<string, string>
+
+function filesOf(program: string, pinned: PinnedFiles): CopiedFiles {
+  if (!pinned.has(program)) throw new ExternalToolError(`${program} is not what was trusted.`, "copy")
+  const below = [...pinned].map(([file, hash]) => [relative(dirname(program), file), hash] as const)
+  return new Map(below.filter(([file]) => !isAbsolute(file) && file.split(sep)[0] !== "..").sort())
+}
+
+function nameOf(files: CopiedFiles): string {
+  return createHash("sha256")
+    .update(JSON.stringify([...files]))
+    .digest("hex")
+}
+
+/** True where the directory holds these files, with these bytes, and nothing else. */
+function isWhole(copy: string, files: CopiedFiles): boolean {
+  try {
+    const found = readdirSync(copy, { recursive: true, withFileTypes: true })
+    const others = found.filter((entry) => !entry.isDirectory())
+    return (
+      others.length === files.size &&
+      others.every((entry) => {
+        const file = join(entry.parentPath, entry.name)
+        return entry.isFile() && files.get(relative(copy, file)) === hash(readFileSync(file))
+      })
+    )
+  } catch {
+    // Not there, or not readable: it is made anew.
+    return false
+  }
+}
+
+/** Whole or not at all: written beside, then renamed. */
+function write(copy: string, files: CopiedFiles, from: string, pinned: PinnedFiles): void {
+  const temporary = `${copy}.${randomBytes(6).toString("hex")}`
+  try {
+    for (const file of files.keys()) {
+      const source = join(from, file)
+      const bytes = readFileSync(source)
+      if (hash(bytes) !== pinned.get(source))
+        throw new ExternalToolError(
+          `${source} is not what was trusted: it has changed since. It was not run.`,
+          "copy",
+        )
+      mkdirSync(dirname(join(temporary, file)), { recursive: true, mode: 0o700 })
+      writeFileSync(join(temporary, file), bytes, { mode: isExecutable(source) ? 0o500 : 0o400, flag: "wx" })
+    }
+    rmSync(copy, { recursive: true, force: true })
+    renameSync(temporary, copy)
+  } catch (error) {
+    // Another process may have been first with the same bytes.
+    if (!isWhole(copy, files)) throw error
+  } finally {
+    rmSync(temporary, { recursive: true, force: true })
+  }
+}
+
+/** A path after `#!` that is relative starts at the directory the program is run in: no trust covers what lies there. */
+function assertKnownInterpreter(bytes: Buffer, path: string): void {
+  const [, interpreter] = /^#![ \t]*(\S*)/.exec(bytes.subarray(0, 256).toString("latin1")) ?? []
+  if (interpreter === undefined || isAbsolute(interpreter)) return
+  throw new ExternalToolError(
+    `${path}:1 names the interpreter "${interpreter}" by a relative path, and trust does not cover what lies there. Write an absolute path, such as #!/usr/bin/env python3.`,
+    "copy",
+  )
+}
+
+function isExecutable(path: string): boolean {
+  return (statSync(path).mode & 0o111) !== 0
+}
+
+function hash(bytes: Buffer): string {
+  return createHash("sha256").update(bytes).digest("hex")
+}

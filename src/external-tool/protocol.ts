@@ -1,0 +1,109 @@
+import * as z from "zod"
+import { Attachment } from "../schema/tool-state.ts"
+import { describeIssues } from "../tool/validate.ts"
+import { isRecord, parseJson } from "../util/json.ts"
+
+/** What a program prints on `--describe`: one JSON object. Keys that are not known are left out. */
+export const Manifest = z.object({
+  name: z.string(),
+  description: z.string().trim().min(1),
+  /** JSON Schema of the arguments, an object. */
+  parameters: z.record(z.string(), z.unknown()),
+  /** Milliseconds that a call may take, questions left out. */
+  timeout: z.int().min(1).max(3_600_000).optional(),
+})
+export type Manifest = z.infer<typeof Manifest>
+
+const Metadata = z.record(z.string(), z.unknown())
+
+/** A line that the program writes. `id` is that of the call. */
+const ToolLine = z.discriminatedUnion("type", [
+  z.object({
+    type: z.literal("metadata"),
+    id: z.string(),
+    title: z.string().optional(),
+    metadata: Metadata.optional(),
+  }),
+  z.object({
+    type: z.literal("ask"),
+    id: z.string(),
+    /** The program's own name for the question; the reply carries it. */
+    ask: z.string(),
+    permission: z.string().min(1),
+    patterns: z.array(z.string()).min(1),
+    always: z.array(z.string()).optional(),
+    paths: z.array(z.string()).optional(),
+    metadata: Metadata.optional(),
+  }),
+  z.object({
+    type: z.literal("result"),
+    id: z.string(),
+    title: z.string().optional(),
+    output: z.string(),
+    metadata: Metadata.optional(),
+    attachments: z.array(Attachment).optional(),
+  }),
+  z.object({ type: z.literal("error"), id: z.string(), message: z.string().min(1) }),
+])
+export type ToolLine = z.infer<typeof ToolLine>
+
+/** A line that the program reads. The first is the call, and there is one call for each process. */
+const HostLine = z.discriminatedUnion("type", [
+  z.object({
+    type: z.literal("call"),
+    id: z.string(),
+    arguments: z.record(z.string(), z.unknown()),
+    context: z.object({
+      sessionID: z.string(),
+      messageID: z.string(),
+      callID: z.string().optional(),
+      agent: z.string(),
+      /** Where relative paths start, and where the program was started. */
+      directory: z.string(),
+      worktree: z.string(),
+    }),
+  }),
+  z.object({
+    type: z.literal("reply"),
+    id: z.string(),
+    ask: z.string(),
+    allowed: z.boolean(),
+    /** Why not, in words for the model. */
+    message: z.string().optional(),
+  }),
+  z.object({ type: z.literal("abort"), id: z.string(), reason: z.string() }),
+])
+export type HostLine = z.infer<typeof HostLine>
+
+/** The line with its end. Throws `ZodError` for what is no line of the protocol, such as arguments that are no object. */
+export function encodeLine(line: HostLine): string {
+  return `${JSON.stringify(HostLine.parse(line))}\n`
+}
+
+/** A line of the program, or in words what is wrong with it. */
+export function readToolLine(
+  text: string,
+  callID: string,
+): { ok: true; line: ToolLine } | { ok: false; problem: string } {
+  const parsed = parseJson(text)
+  if (!parsed.ok) return { ok: false, problem: `it is no JSON (${shown(text)})` }
+  if (!isRecord(parsed.value)) return { ok: false, problem: `it is no JSON object (${shown(text)})` }
+  const read = ToolLine.safeParse(parsed.value, { reportInput: true })
+  if (!read.success) return { ok: false, problem: unfit(parsed.value, read.error) }
+  if (read.data.id === callID) return { ok: true, line: read.data }
+  return { ok: false, problem: `its id is ${shown(read.data.id)}, but the call's is "${callID}"` }
+}
+
+const types: readonly unknown[] = ToolLine.options.map((option) => option.shape.type.value)
+
+function unfit(value: Record<string, unknown>, error: z.ZodError): string {
+  if (types.includes(value.type)) return describeIssues(error)
+  return `its type is ${shown(JSON.stringify(value.type) ?? "missing")}, and may be ${types.join(", ")}`
+}
+
+/** So much of a bad line is repeated, in characters. */
+const shownLength = 120
+
+function shown(text: string): string {
+  return JSON.stringify(text.length > shownLength ? `${text.slice(0, shownLength)}…` : text)
+}

@@ -1,0 +1,55 @@
+import { chmodSync, cpSync, existsSync } from "node:fs"
+import { resolve } from "node:path"
+import { expect, test } from "vitest"
+import { createMachine, type Machine } from "../cli/run-tackle.ts"
+
+const example = resolve(import.meta.dirname, "../../examples/any-language")
+
+test("nothing of an executable runs before it is trusted, not even --describe", async () => {
+  const machine = await openExample()
+  await machine.project.write(".tackle/tool/spy", "#!/bin/sh\ntouch ran\n")
+  chmodSync(machine.project.path(".tackle/tool/spy"), 0o755)
+  const before = await machine.run(["tool", "list"])
+  expect(before.stdout).not.toContain("disk_free")
+  expect(before.stderr).toContain(".tackle/tool/spy")
+  const listed = await machine.run(["trust", "--list"])
+  expect(listed.stdout).toContain("code that runs with your rights, as the tool disk_free")
+  expect(existsSync(machine.project.path("ran"))).toBe(false)
+
+  await machine.run(["trust", "--yes"])
+  const after = await machine.run(["tool", "list"])
+  expect(after.stdout).toMatch(/^disk_free /m)
+  expect(after.stderr).toContain("spy: --describe printed no JSON object")
+  expect(existsSync(machine.project.path("ran"))).toBe(true)
+})
+
+test("the tool is asked for before it starts, and does what the project's page says", async () => {
+  const machine = await openExample()
+  await machine.run(["trust", "--yes"])
+  const call = (...flags: string[]) => machine.run(["tool", "call", "disk_free", "{}", ...flags])
+  expect(await call()).toMatchObject({ code: 3, stdout: "" })
+  expect(await call("--allow", "disk_free")).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^\d+ KB are free\.\n$/),
+  })
+})
+
+test("a tool that hangs is stopped after the time of its manifest", async () => {
+  const machine = await openExample()
+  const manifest = '{"name":"hang","description":"d","parameters":{"type":"object"},"timeout":300}'
+  await machine.project.write(
+    ".tackle/tool/hang",
+    `#!/bin/sh\n[ "$1" = --describe ] && echo '${manifest}' && exit\nexec sleep 1000\n`,
+  )
+  chmodSync(machine.project.path(".tackle/tool/hang"), 0o755)
+  await machine.run(["trust", "--yes"])
+  const hung = await machine.run(["tool", "call", "hang", "{}", "--allow", "hang"])
+  expect(hung.code).not.toBe(0)
+  expect(hung.stderr).toContain("it did not finish within 300 ms")
+})
+
+async function openExample(): Promise<Machine> {
+  const machine = await createMachine({ config: null })
+  cpSync(example, machine.project.directory, { recursive: true })
+  return machine
+}

@@ -1,0 +1,243 @@
+import { spawnSync } from "node:child_process"
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join, resolve } from "node:path"
+import { setTimeout as delay } from "node:timers/promises"
+import { expect, onTestFinished, test } from "vitest"
+import { collectTrustItems } from "../../src/permission/trust-items.ts"
+import { findToolFiles, type ToolFile } from "../../src/registry/files.ts"
+import type { TackleOptions } from "../../src/runtime/options.ts"
+import { createTackle } from "../../src/runtime/runtime.ts"
+import { createMemoryStore } from "../../src/store/memory.ts"
+import { realPath } from "../../src/util/paths.ts"
+import { temporaryDirectory } from "./make-program.ts"
+
+const example = resolve(import.meta.dirname, "../../examples/any-language")
+
+const hasPython = spawnSync("python3", ["-c", "import sys; sys.exit(sys.version_info < (3, 9))"]).status === 0
+const hasPydantic =
+  spawnSync("python3", ["-c", "import pydantic; pydantic.BaseModel.model_validate"]).status === 0
+const withPython = hasPython ? test : test.skip
+/** The name says why where it is skipped. */
+const python = (name: string) => (hasPython ? name : `${name} (skipped: no python3 of 3.9 or later here)`)
+
+test("the shell example is described and called", async () => {
+  const tackle = await openProject(copyExample())
+  const { state } = await tackle.callTool({ tool: "disk_free", input: "{}" })
+  expect(state).toMatchObject({ status: "completed", output: expect.stringMatching(/^\d+ KB are free\.$/) })
+})
+
+withPython(python("the Python example asks, reports and answers"), async () => {
+  const tackle = await openProject(copyExample())
+  expect(tackle.problems()).toEqual([])
+  const input = JSON.stringify({ file_path: "notes.txt", longest: 1 })
+  const { state } = await tackle.callTool({ tool: "word_count", input })
+  expect(state).toMatchObject({
+    status: "completed",
+    output: "9 words\nbrown",
+    title: "notes.txt",
+    metadata: { words: 9 },
+  })
+})
+
+withPython(python("what a tool asks for is judged as any request is"), async () => {
+  const tackle = await openProject(copyExample(), { permission: { "*": "allow", read: "deny" } })
+  const input = JSON.stringify({ file_path: "notes.txt" })
+  const { state } = await tackle.callTool({ tool: "word_count", input })
+  expect(state).toMatchObject({ status: "error", error: expect.stringContaining("denied by a rule") })
+})
+
+withPython(python("arguments are checked by the manifest's schema, which models are sent"), async () => {
+  const tackle = await openProject(copyExample())
+  const { state } = await tackle.callTool({ tool: "word_count", input: '{"longest":"two","x":1}' })
+  const error = state.status === "error" ? state.error : ""
+  expect(error).toContain("file_path: expected string, got nothing")
+  expect(error).toContain('longest: expected number, got "two"')
+  expect(error).toContain('unknown key "x"')
+  const listed = (await tackle.tools()).find(({ id }) => id === "word_count")
+  expect(listed?.parameters).toEqual({
+    type: "object",
+    properties: { file_path: { type: "string" }, longest: { type: "integer", default: 0 } },
+    required: ["file_path"],
+    additionalProperties: false,
+  })
+})
+
+withPython(
+  python("plain type hints of the function are its parameters, and print does no harm"),
+  async () => {
+    const project = temporaryDirectory()
+    writeTool(project, "greet.py", [
+      "from typing import List, Literal, Optional",
+      "from tackle_tool import define_tool, main",
+      '@define_tool("greet", "Greets.")',
+      'def greet(names: List[str], tone: Literal["warm", "cold"] = "warm", note: Optional[str] = None):',
+      '    print("stray")',
+      '    return f"{tone}: {names} {note}"',
+      "main(greet)",
+    ])
+    const tackle = await openProject(project)
+    const { state } = await tackle.callTool({ tool: "greet", input: '{"names":["Ada"]}' })
+    expect(state).toMatchObject({ output: "warm: ['Ada'] None", metadata: { stderr: "stray" } })
+  },
+)
+
+withPython(python("an abort cancels the function, which may clean up"), async () => {
+  const project = temporaryDirectory()
+  writeTool(project, "wait.py", [
+    "import asyncio, pathlib",
+    "from tackle_tool import define_tool, main",
+    '@define_tool("wait", "Waits.")',
+    "async def wait(ctx):",
+    "    try:",
+    '        pathlib.Path("started").touch()',
+    "        await asyncio.sleep(1000)",
+    "    finally:",
+    '        pathlib.Path("cleaned").write_text(str(ctx.abort.is_set()))',
+    "main(wait)",
+  ])
+  const tackle = await openProject(project)
+  const stop = new AbortController()
+  const call = tackle.callTool({ tool: "wait", input: "{}", signal: stop.signal })
+  while (!existsSync(join(project, "started"))) await delay(5)
+  stop.abort()
+  expect((await call).state.status).toBe("error")
+  expect(readFileSync(join(project, "cleaned"), "utf8")).toBe("True")
+})
+
+const withPydantic = hasPydantic ? test : test.skip
+withPydantic(
+  hasPydantic ? "Pydantic models are parameters" : "Pydantic (skipped: not installed)",
+  async () => {
+    const project = temporaryDirectory()
+    writeTool(project, "add.py", [
+      "from pydantic import BaseModel, Field",
+      "from tackle_tool import ToolResult, define_tool, main",
+      "class Params(BaseModel):",
+      '    a: int = Field(ge=0, description="the first")',
+      "    b: int | None = None",
+      '@define_tool(tool_id="add", description="Adds.", parameters=Params)',
+      "async def add(args: Params, ctx) -> ToolResult:",
+      '    return ToolResult("sum", str(args.a + (args.b or 0)))',
+      "main(add)",
+    ])
+    const tackle = await openProject(project)
+    expect(await tackle.callTool({ tool: "add", input: '{"a":2,"b":3}' })).toMatchObject({
+      state: { output: "5" },
+    })
+    const { state } = await tackle.callTool({ tool: "add", input: '{"a":-1}' })
+    expect(state).toMatchObject({ status: "error", error: expect.stringContaining("a: ") })
+  },
+)
+
+test("what was trusted runs from a private copy, and nothing that changed since", async () => {
+  const project = temporaryDirectory()
+  writeTool(
+    project,
+    "where.sh",
+    [
+      '[ "$1" = --describe ] && echo \'{"name":"where","description":"d","parameters":{"type":"object"}}\' && exit',
+      "read -r call",
+      `id=$(printf '%s' "$call" | sed 's/^{"type":"call","id":"\\([A-Za-z0-9_]*\\)".*/\\1/')`,
+      `printf '{"type":"result","id":"%s","output":"%s"}\\n' "$id" "$0"`,
+    ],
+    "#!/bin/sh",
+  )
+  const file = join(project, ".tackle/tool/where.sh")
+  const toolFiles = trusted(project)
+  const tackle = await openProject(project, { toolFiles })
+  const call = () => tackle.callTool({ tool: "where", input: "{}" })
+  const copies = realPath(join(project, ".data/external-tool"))
+  expect(await call()).toMatchObject({ state: { output: expect.stringContaining(copies) } })
+
+  // The copy holds what was trusted: what is written to the original changes nothing, and nothing is put beside it.
+  writeFileSync(file, "#!/bin/sh\necho other\n")
+  const [copy = ""] = readdirSync(copies)
+  writeFileSync(join(copies, copy, "planted"), "x")
+  expect(await call()).toMatchObject({
+    state: { status: "error", error: expect.stringContaining("not what was trusted") },
+  })
+  const again = await openProject(project, { toolFiles, dataDirectory: join(project, ".fresh") })
+  expect(again.problems()).toEqual([
+    { file, message: expect.stringContaining("is not what was trusted: it has changed since") },
+  ])
+})
+
+test("an interpreter named by a relative path is not run", async () => {
+  const project = temporaryDirectory()
+  writeTool(project, "probe", ["touch ran"], "#!./interpreter")
+  const tackle = await openProject(project, { toolFiles: trusted(project) })
+  expect(tackle.problems()).toEqual([
+    {
+      file: join(project, ".tackle/tool/probe"),
+      message: expect.stringContaining('interpreter "./interpreter"'),
+    },
+  ])
+})
+
+test("a manifest that does not fit, takes too long or names another tool is a problem of that file alone", async () => {
+  const project = temporaryDirectory()
+  writeTool(project, "a_text", ["echo hello"], "#!/bin/sh")
+  writeTool(
+    project,
+    "b_name",
+    [`echo '{"name":"x","description":"d","parameters":{"type":"object"}}'`],
+    "#!/bin/sh",
+  )
+  writeTool(project, "c_fails", ["echo broken >&2; exit 4"], "#!/bin/sh")
+  writeTool(project, "d_long", ["yes"], "#!/bin/sh")
+  writeTool(
+    project,
+    "e_schema",
+    [`echo '{"name":"e_schema","description":"d","parameters":{"type":"object","not":{"type":"null"}}}'`],
+    "#!/bin/sh",
+  )
+  const tackle = await openProject(project)
+  expect(tackle.problems().map(({ message }) => message)).toEqual([
+    expect.stringContaining("printed no JSON object"),
+    expect.stringContaining('printed the name "x"'),
+    expect.stringMatching(/ended with exit code 4[\s\S]*broken/),
+    expect.stringContaining("printed more than 262144 bytes"),
+    expect.stringContaining("cannot check: not is not supported"),
+  ])
+  expect((await tackle.tools()).length).toBeGreaterThan(5)
+})
+
+test("what is not executable is no tool", () => {
+  const project = temporaryDirectory()
+  writeTool(project, "probe", [], "#!/bin/sh")
+  chmodSync(join(project, ".tackle/tool/probe"), 0o644)
+  expect(findToolFiles([join(project, ".tackle")])).toEqual([])
+})
+
+function copyExample(): string {
+  const project = temporaryDirectory()
+  cpSync(example, project, { recursive: true })
+  return project
+}
+
+function writeTool(project: string, name: string, lines: string[], first = "#!/usr/bin/env python3"): void {
+  const folder = join(project, ".tackle/tool")
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, name), `${[first, ...lines].join("\n")}\n`)
+  chmodSync(join(folder, name), 0o755)
+}
+
+/** The tools of a project as they are now, as `tackle trust` would pin them. */
+function trusted(project: string): ToolFile[] {
+  const items = collectTrustItems(project, { config: [], toolFolders: [join(project, ".tackle/tool")] })
+  const pinned = new Map(items.flatMap(({ contents }) => [...contents]))
+  return items.map(({ file }) => ({ path: file, pinned }))
+}
+
+async function openProject(directory: string, options: Partial<TackleOptions> = {}) {
+  const tackle = await createTackle({
+    directory,
+    dataDirectory: join(directory, ".data"),
+    store: createMemoryStore(),
+    toolFiles: findToolFiles([join(directory, ".tackle")]),
+    permission: { "*": "allow" },
+    ...options,
+  })
+  onTestFinished(() => tackle.close())
+  return tackle
+}
