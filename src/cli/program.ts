@@ -1,5 +1,6 @@
 import { writeSync } from "node:fs"
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander"
+import type { GatewayFlags } from "./commands/gateway.ts"
 import type { ModelsFlags } from "./commands/models.ts"
 import type { CheckFlags } from "./commands/permission.ts"
 import type { RunFlags } from "./commands/run.ts"
@@ -202,6 +203,32 @@ function createProgram(): Command {
       (await import("./commands/trust.ts")).trustProject(items, flags),
     )
 
+  program
+    .command("gateway")
+    .description("serve a chat completions API and give it tool calling")
+    .requiredOption("--upstream <url>", "its base URL, such as http://127.0.0.1:8000/v1")
+    .addOption(
+      new Option("--policy <name>", "what is done with tools")
+        .choices(["auto", "native", "synthetic", "reject", "ignore"])
+        .default("auto"),
+    )
+    .addOption(
+      new Option("--dialect <name>", "how the model is told to write calls (default: by its name)").choices([
+        "hermes",
+        "json-fence",
+        "llama",
+        "mistral",
+        "pythonic",
+        "xml",
+      ]),
+    )
+    .option("--port <n>", "0: any free one", port, 8484)
+    .option("--host <address>", "any other than this machine's own needs a key", "127.0.0.1")
+    .option("--key <key>", "what clients have to send (better: TACKLE_GATEWAY_KEY)")
+    .option("--timeout <seconds>", "how long the upstream may be silent (default 600)", positive)
+    .option("--verbose", "tell of each request that fails, on stderr")
+    .action(async (flags: GatewayFlags) => (await import("./commands/gateway.ts")).runGateway(flags))
+
   place(program.command("doctor"))
     .description("check that everything Tackle needs is there")
     .addOption(format())
@@ -234,6 +261,13 @@ function positive(value: string): number {
   const number = Number(value)
   if (!Number.isSafeInteger(number) || number < 1)
     throw new InvalidArgumentError("It must be a whole number from 1.")
+  return number
+}
+
+function port(value: string): number {
+  const number = Number(value)
+  if (value.trim() === "" || !Number.isInteger(number) || number < 0 || number > 65_535)
+    throw new InvalidArgumentError("It must be a whole number from 0 to 65535.")
   return number
 }
 
