@@ -185,11 +185,19 @@ function createProgram(): Command {
     .description("the JSON Schema of a config file, for editors")
     .action(async () => (await import("./commands/config.ts")).showSchema())
 
-  place(program.command("models"))
+  const models = place(program.command("models"))
     .description("the models that are configured, and servers on this machine")
     .addOption(format())
     .option("--forget-tools <model>", "offer tools again to a model whose server refused them (or: all)")
     .action(async (flags: ModelsFlags) => (await import("./commands/models.ts")).listModels(flags))
+
+  models
+    .command("check")
+    .description("what a live server does with tools; takes the flags of `tackle models`")
+    .argument("<model>", "as provider/model")
+    .action(async (name: string, _flags: object, command: Command) =>
+      (await import("./commands/models-check.ts")).checkModel(name, command.optsWithGlobals()),
+    )
 
   place(program.command("trust"))
     .description("let this project's own config and tools count")
