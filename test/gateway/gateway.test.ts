@@ -322,6 +322,19 @@ describe("an upstream that fails", () => {
   })
 })
 
+test("a call of which part was sent and that cannot be read after all ends the stream with an error", async () => {
+  const broken = '<tool_call>\n{"name": "read", "arguments": {"path": "a", "b": [}'
+  const { client } = await setUp([{ text: broken, pieceSize: 5 }, { text: called("a") }])
+  expect(await failure(collect(client, {}))).toMatchObject({ code: "malformed_call" })
+})
+
+test("an answer that is passed on and breaks off breaks off for the client too", async () => {
+  const { client } = await setUp([{ text: "Some words.", pieceSize: 2, pieceDelayMs: 1, fault: "cut" }], {
+    policy: "native",
+  })
+  await expect(collect(client, {})).rejects.toThrow()
+})
+
 test("requests side by side get their own answers", async () => {
   const { client } = await setUp(({ body }) => ({
     text: called(JSON.stringify(body.messages).match(/file-\d+/)?.[0] ?? ""),
