@@ -43,7 +43,9 @@ export function assertAllowed({ headers, method }: IncomingMessage, { key }: Gua
 export async function readBody(incoming: IncomingMessage, { maxBodyBytes }: GuardOptions): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0
-  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+  // Not destroyed where it is left early: the answer goes out on the same connection.
+  const arriving: AsyncIterable<Buffer> = incoming.iterator({ destroyOnReturn: false })
+  for await (const chunk of arriving) {
     bytes += chunk.length
     if (bytes > maxBodyBytes) {
       throw new GatewayError(`The body is longer than ${maxBodyBytes} bytes.`, {

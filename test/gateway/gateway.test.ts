@@ -398,6 +398,7 @@ describe("who may ask", () => {
   test("no body without an end", async () => {
     const { gateway } = await setUp([], { maxBodyBytes: 100 })
     expect(await statusOf(gateway.url, json, " ".repeat(101))).toBe(413)
+    expect(await statusOf(gateway.url, json, " ".repeat(400_000))).toBe(413)
   })
 
   test("nobody from elsewhere without a key", async () => {

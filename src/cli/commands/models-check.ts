@@ -17,7 +17,7 @@ const limitMs = 300_000
 
 /**
  * `tackle models check`: what a live server does with tools, and how Tackle gives it tools. Exit code 1 where something
- * does not hold. Asks the server up to four times, which may cost money.
+ * does not hold. Asks the server four times at most, which may cost money.
  */
 export async function checkModel(name: string, flags: FormatFlags): Promise<void> {
   const ref = parseModelName(name)
