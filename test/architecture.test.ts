@@ -27,6 +27,7 @@ const ranks: Record<string, number> = {
   config: 9,
   runtime: 10,
   testing: 11,
+  gateway: 12,
   cli: 14,
   "index.ts": 14,
 }

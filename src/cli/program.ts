@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander"
 import { exitCode, reportError } from "./exit.ts"
 import { defineConfig } from "./grammar/config.ts"
 import { defineDoctor } from "./grammar/doctor.ts"
+import { defineGateway } from "./grammar/gateway.ts"
 import { defineMcp } from "./grammar/mcp.ts"
 import { defineModels } from "./grammar/models.ts"
 import { definePermission } from "./grammar/permission.ts"
@@ -41,6 +42,7 @@ const grammars: Readonly<Record<string, (program: Command) => void>> = {
   session: defineSession,
   config: defineConfig,
   models: defineModels,
+  gateway: defineGateway,
   trust: defineTrust,
   doctor: defineDoctor,
 }

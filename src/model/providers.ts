@@ -145,7 +145,7 @@ function describe(provider: Provider | undefined, modelID: string): ModelInfo | 
 }
 
 /** The nearest of the config's words on tools: the model's own, then the provider's. */
-function toolPolicyOf({ id, config }: Provider, modelID: string) {
+export function toolPolicyOf({ id, config }: Pick<Provider, "id" | "config">, modelID: string) {
   const model = own(config.models ?? {}, modelID)
   const inherited = config.toolCalling ?? "auto"
   const takesNone = model?.tool_call === false && (inherited === "native" || inherited === "auto")

@@ -1,18 +1,24 @@
 import { isRecord, parseJson } from "../util/json.ts"
 
 /**
- * A `fetch` whose answers are streams: a server of the chat completions format that answers with one JSON body, though
- * a stream was asked for, reads as a stream of one event. Everything else is left as it is.
+ * A `fetch` that gets a stream where it asks for one: a server of the chat completions format that answers with one JSON
+ * body all the same reads as a stream of one event. Everything else is left as it is.
  */
 export function alwaysStreamed(ask: typeof fetch): typeof fetch {
   return async (input, init) => {
     const response = await ask(input, init)
     const type = response.headers.get("content-type") ?? ""
-    if (!response.ok || !/^application\/json\b/i.test(type)) return response
+    if (!response.ok || !/^application\/json\b/i.test(type) || !asksForStream(init)) return response
     const { ok, status, statusText, headers, url } = response
     const body = new Blob([asEvents(await response.text())]).stream()
     return { ok, status, statusText, headers, url, body } as Response
   }
+}
+
+function asksForStream(init: RequestInit | undefined): boolean {
+  if (typeof init?.body !== "string") return false
+  const { value } = { value: undefined, ...parseJson(init.body) }
+  return isRecord(value) && value.stream === true
 }
 
 /** What is no completion stays what it is: the package then says that it cannot read it. */

@@ -7,7 +7,8 @@ async function streamOf(
   init: ResponseInit = { headers: { "content-type": "application/json" } },
 ) {
   return await new Response(
-    (await alwaysStreamed(async () => new Response(body, init))("http://x")).body,
+    (await alwaysStreamed(async () => new Response(body, init))("http://x", { body: '{"stream":true}' }))
+      .body,
   ).text()
 }
 
@@ -71,4 +72,11 @@ test.each([
   ["a stream", "data: {}\n\n", { headers: { "content-type": "text/event-stream" } }],
 ])("%s is left as it is", async (_, body, init) => {
   expect(await streamOf(body, init)).toBe(body)
+})
+
+test("an answer to a request that asks for no stream is left alone", async () => {
+  const body = JSON.stringify({ choices: [{ index: 0, message: { content: "hi" } }] })
+  const answer = new Response(body, { headers: { "content-type": "application/json" } })
+  expect(await alwaysStreamed(async () => answer)("http://x", { body: '{"stream":false}' })).toBe(answer)
+  expect(await alwaysStreamed(async () => answer)("http://x", { body: "{}" })).toBe(answer)
 })

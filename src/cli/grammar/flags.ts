@@ -25,3 +25,11 @@ export function positive(value: string): number {
     throw new InvalidArgumentError("It must be a whole number from 1.")
   return number
 }
+
+/** For a flag that is a port. */
+export function port(value: string): number {
+  const number = Number(value)
+  if (value.trim() === "" || !Number.isInteger(number) || number < 0 || number > 65_535)
+    throw new InvalidArgumentError("It must be a whole number from 0 to 65535.")
+  return number
+}

@@ -1,0 +1,53 @@
+import type { ToolCalling } from "../../model/model.ts"
+import type { DialectName } from "../../model/synthetic/dialect.ts"
+import { warn } from "../notice.ts"
+import { printLine } from "../print.ts"
+
+export interface GatewayFlags {
+  upstream: string
+  policy: ToolCalling
+  dialect?: DialectName
+  host: string
+  port: number
+  key?: string
+  timeout?: number
+  verbose?: boolean
+}
+
+/** Answers that have begun may end within this time after the first Ctrl-C. */
+const graceMs = 10_000
+
+/** `tackle gateway`: serves until SIGINT or SIGTERM. A second one ends it at once. */
+export async function runGateway(flags: GatewayFlags): Promise<void> {
+  const { startGateway } = await import("../../gateway/server.ts")
+  const { httpFetch } = await import("../../model/http-fetch.ts")
+  const { useNetworkSettings } = await import("../../model/proxy.ts")
+  const restoreNetwork = await useNetworkSettings(process.env)
+  const key = flags.key ?? process.env.TACKLE_GATEWAY_KEY
+  const upstreamKey = process.env.TACKLE_UPSTREAM_KEY
+  const gateway = await startGateway({
+    upstream: flags.upstream,
+    policy: flags.policy,
+    host: flags.host,
+    port: flags.port,
+    ...(flags.dialect && { dialect: flags.dialect }),
+    ...(key && { key }),
+    ...(upstreamKey && { upstreamKey }),
+    ...(flags.timeout && { silenceMs: flags.timeout * 1_000 }),
+    fetch: httpFetch,
+    ...(flags.verbose && { onFailure: warn }),
+  })
+  printLine(`${gateway.url} answers for ${flags.upstream}, tools: ${flags.policy}. Ctrl-C ends it.`)
+  await interrupted(() => void gateway.close())
+  await gateway.close(graceMs)
+  restoreNetwork()
+}
+
+/** Resolves at the first signal; `again` is called at the second. */
+async function interrupted(again: () => void): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  let asked = 0
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const
+  for (const name of signals) process.on(name, () => (asked++ === 0 ? resolve() : again()))
+  await promise
+}

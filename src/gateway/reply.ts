@@ -1,0 +1,99 @@
+import { once } from "node:events"
+import type { ServerResponse } from "node:http"
+import { errorBody, type GatewayError } from "./errors.ts"
+
+/** The answer to one request of a client. What is sent after the client went away is dropped. */
+export interface Reply {
+  sendJson(status: number, body: object, headers?: Record<string, string>): void
+  sendError(error: GatewayError): void
+  /** The upstream's answer, whose text was read already. */
+  sendText(from: Response, text: string): void
+  /** The upstream's answer as it comes. Rejects where it breaks off. */
+  pipe(from: Response): Promise<void>
+  /** Server-sent events. The head goes out with the first. */
+  events(): EventReply
+  readonly begun: boolean
+}
+
+export interface EventReply {
+  readonly begun: boolean
+  send(event: object): Promise<void>
+  /** Ends the stream in order. */
+  end(): Promise<void>
+  /** Ends the stream with an error, and without the mark of a whole answer. */
+  fail(error: GatewayError): Promise<void>
+}
+
+/** A reply on this response; `signal` fires when the client goes away. */
+export function createReply(response: ServerResponse, signal: AbortSignal): Reply {
+  async function write(data: string | Uint8Array): Promise<void> {
+    if (response.destroyed || response.write(data)) return
+    await once(response, "drain", { signal })
+  }
+
+  function sendJson(status: number, body: object, headers: Record<string, string> = {}): void {
+    if (response.destroyed) return
+    response.writeHead(status, { "content-type": "application/json", ...headers })
+    response.end(JSON.stringify(body))
+  }
+
+  function writeHead(from: Response): void {
+    const kept = passedBack.flatMap((name) => {
+      const value = from.headers.get(name)
+      return value === null ? [] : [[name, value]]
+    })
+    response.writeHead(from.status, Object.fromEntries(kept))
+  }
+
+  return {
+    get begun() {
+      return response.headersSent
+    },
+    sendJson,
+    sendError: (error) => sendJson(error.status, errorBody(error), error.headers),
+    sendText(from, text) {
+      writeHead(from)
+      response.end(text)
+    },
+    async pipe(from) {
+      writeHead(from)
+      if (from.body) for await (const chunk of from.body) await write(chunk)
+      response.end()
+    },
+    events: () => ({
+      get begun() {
+        return response.headersSent
+      },
+      async send(event) {
+        if (!response.headersSent) response.writeHead(200, eventHeaders)
+        await write(`data: ${JSON.stringify(event)}\n\n`)
+      },
+      async end() {
+        await write("data: [DONE]\n\n")
+        response.end()
+      },
+      async fail(error) {
+        await write(`data: ${JSON.stringify(errorBody(error))}\n\n`)
+        response.end()
+      },
+    }),
+  }
+}
+
+const eventHeaders = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" }
+
+/** Those of the upstream's headers that tell the client something. Length and encoding are those of another connection. */
+const passedBack = [
+  "content-type",
+  "cache-control",
+  "retry-after",
+  "retry-after-ms",
+  "x-request-id",
+  "openai-processing-ms",
+  "x-ratelimit-limit-requests",
+  "x-ratelimit-limit-tokens",
+  "x-ratelimit-remaining-requests",
+  "x-ratelimit-remaining-tokens",
+  "x-ratelimit-reset-requests",
+  "x-ratelimit-reset-tokens",
+]

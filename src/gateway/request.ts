@@ -1,0 +1,96 @@
+import * as z from "zod"
+import { isRecord, parseJson } from "../util/json.ts"
+import { GatewayError } from "./errors.ts"
+
+/** What every policy has to know of a request. Anything else may stand in it. */
+const ChatRequest = z.looseObject({
+  model: z.string().min(1),
+  messages: z.array(z.unknown()).min(1),
+  tools: z.array(z.unknown()).nullish(),
+  stream: z.boolean().nullish(),
+})
+export type ChatRequest = z.infer<typeof ChatRequest>
+
+/** The request of this body. Throws `GatewayError` with status 400. */
+export function parseChatRequest(text: string): ChatRequest {
+  const parsed = parseJson(text)
+  if (!parsed.ok) throw invalid(`The body is no JSON: ${parsed.error}`)
+  return checked(ChatRequest, parsed.value)
+}
+
+export function offersTools({ tools }: ChatRequest): boolean {
+  return (tools ?? []).length > 0
+}
+
+const Text = z.object({ type: z.literal("text"), text: z.string() })
+const Refusal = z.object({ type: z.literal("refusal"), refusal: z.string() })
+const Image = z.object({ type: z.literal("image_url"), image_url: z.object({ url: z.string() }) })
+
+const spoken = z.union([z.string(), z.array(z.discriminatedUnion("type", [Text, Refusal]))])
+const shown = z.union([z.string(), z.array(z.discriminatedUnion("type", [Text, Image]))])
+
+const Call = z.object({
+  id: z.string(),
+  function: z.object({ name: z.string().min(1), arguments: z.string() }),
+})
+
+const Message = z.discriminatedUnion("role", [
+  z.object({ role: z.literal("system"), content: spoken }),
+  z.object({ role: z.literal("developer"), content: spoken }),
+  z.object({ role: z.literal("user"), content: shown }),
+  z.object({ role: z.literal("assistant"), content: spoken.nullish(), tool_calls: z.array(Call).nullish() }),
+  z.object({ role: z.literal("tool"), tool_call_id: z.string(), content: shown }),
+])
+export type ChatMessage = z.infer<typeof Message>
+export type ShownContent = z.infer<typeof shown>
+export type SpokenContent = z.infer<typeof spoken>
+
+const FunctionTool = z.object({
+  type: z.literal("function"),
+  function: z.object({
+    name: z.string().min(1),
+    description: z.string().nullish(),
+    parameters: z.record(z.string(), z.unknown()).nullish(),
+  }),
+})
+
+const NamedTool = z.object({ type: z.literal("function"), function: z.object({ name: z.string() }) })
+
+/** What has to be understood where tools become text. Keys that are not named here go to the upstream as they stand. */
+const TextRequest = z.looseObject({
+  model: z.string(),
+  messages: z.array(Message).min(1),
+  tools: z.array(FunctionTool).nullish(),
+  tool_choice: z.union([z.enum(["auto", "none", "required"]), NamedTool]).nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  stream: z.boolean().nullish(),
+  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+  n: z.literal(1, "Only one answer can be had where calls are read from the text.").nullish(),
+  functions: z.undefined('This is the old form. Send "tools".').optional(),
+})
+export type TextRequest = z.infer<typeof TextRequest>
+
+/** The request in all parts that become text. Throws `GatewayError` with status 400. */
+export function parseTextRequest(request: ChatRequest): TextRequest {
+  const parsed = checked(TextRequest, request)
+  const { tools, tool_choice: choice } = parsed
+  const names = (tools ?? []).map((tool) => tool.function.name)
+  if (isRecord(choice) && !names.includes(choice.function.name))
+    throw invalid(`No tool is named ${choice.function.name}.`, "tool_choice")
+  if (choice === "required" && names.length === 0)
+    throw invalid("A call is required, and there are no tools.", "tool_choice")
+  return parsed
+}
+
+function checked<T>(schema: z.ZodType<T>, value: unknown): T {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  const [issue] = result.error.issues
+  const param = issue?.path.join(".")
+  throw invalid(`${param || "The body"}: ${issue?.message ?? "invalid"}`, param || undefined)
+}
+
+function invalid(message: string, param?: string): GatewayError {
+  const fault = { status: 400, label: "invalid_request" }
+  return new GatewayError(message, param === undefined ? fault : { ...fault, param })
+}

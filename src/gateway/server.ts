@@ -1,0 +1,148 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import type { ToolCalling } from "../model/model.ts"
+import type { DialectName } from "../model/synthetic/dialect.ts"
+import { createToolMemory } from "../model/tool-memory.ts"
+import { AbortedError } from "../util/abort.ts"
+import { errorMessage, systemCode, UsageError } from "../util/errors.ts"
+import { answerChat, type ChatDependencies } from "./chat.ts"
+import { GatewayError, toGatewayError } from "./errors.ts"
+import { assertAllowed, type GuardOptions, readBody } from "./guard.ts"
+import { createReply, type Reply } from "./reply.ts"
+import { createUpstream } from "./upstream.ts"
+
+export interface GatewayOptions {
+  /** The base URL of a chat completions API, with its `/v1`. */
+  upstream: string
+  /** In the place of the clients' own. */
+  upstreamKey?: string
+  policy: ToolCalling
+  dialect?: DialectName
+  /** Default: 127.0.0.1. Any other than this machine's own needs a key. */
+  host?: string
+  /** 0: any free one. */
+  port: number
+  /** What clients have to send. Default: nothing, and their own key goes to the upstream. */
+  key?: string
+  /** How long the upstream may be silent. Default: 10 minutes, as long as OpenAI's clients wait. */
+  silenceMs?: number
+  /** Default: 64 MiB. */
+  maxBodyBytes?: number
+  fetch: typeof fetch
+  /** Told of each request that failed, in one line. */
+  onFailure?: (text: string) => void
+}
+
+export interface Gateway {
+  /** What a client takes as its base URL. */
+  url: string
+  /** Lets answers that have begun end, for `graceMs` (default 0), then ends every connection. May be called twice. */
+  close(graceMs?: number): Promise<void>
+}
+
+/** Starts the gateway. Throws `UsageError` for an option that cannot be, or a port that is taken. */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const { host = "127.0.0.1", key, policy, dialect, silenceMs = 600_000 } = options
+  const guard: GuardOptions = { key, maxBodyBytes: options.maxBodyBytes ?? 64 * 1024 * 1024 }
+  if (key === undefined && !loopback.has(host)) {
+    throw new UsageError(`On ${host} others can reach the gateway, so it needs a key: --key.`)
+  }
+  const baseURL = readBaseURL(options.upstream)
+  const upstream = createUpstream({ baseURL, key: options.upstreamKey, silenceMs, fetch: options.fetch })
+  const dependencies: ChatDependencies = { upstream, policy, dialect, memory: createToolMemory() }
+  const closing = new AbortController()
+
+  async function serve(incoming: IncomingMessage, reply: Reply, signal: AbortSignal): Promise<void> {
+    assertAllowed(incoming, guard)
+    const headers = upstream.headers(incoming.headers, key === undefined)
+    const { method } = incoming
+    const path = incoming.url?.split("?", 1)[0] ?? ""
+    if (method === "POST" && path === "/v1/chat/completions") {
+      const text = await readBody(incoming, guard)
+      return await answerChat({ text, headers, signal, reply }, dependencies)
+    }
+    if (method === "GET" && /^\/v1\/models(\/[^/]+)*$/.test(path)) {
+      const models = `${baseURL}${path.slice("/v1".length)}`
+      return await reply.pipe(await upstream.fetchUntil(signal)(models, { headers }))
+    }
+    throw new GatewayError(
+      `There is no ${method} ${path} here, only POST /v1/chat/completions and GET /v1/models.`,
+      { status: 404, label: "not_found" },
+    )
+  }
+
+  async function handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const gone = new AbortController()
+    const signal = AbortSignal.any([gone.signal, closing.signal])
+    response.once("close", () => gone.abort(new AbortedError("The client went away.")))
+    const reply = createReply(response, signal)
+    try {
+      await serve(incoming, reply, signal)
+    } catch (error) {
+      if (gone.signal.aborted) return
+      const failure = toGatewayError(error)
+      options.onFailure?.(`${incoming.method} ${incoming.url}: ${failure.status} ${failure.message}`)
+      // Of an answer that has begun only its end can tell that it is not whole.
+      if (reply.begun) response.destroy()
+      else reply.sendError(failure)
+    }
+  }
+
+  const server = createServer((incoming, response) => {
+    // A client that goes away is an ordinary end of an exchange.
+    incoming.on("error", () => response.destroy())
+    response.on("error", () => response.destroy())
+    handle(incoming, response).catch((error: unknown) => {
+      options.onFailure?.(errorMessage(error))
+      response.destroy()
+    })
+  })
+  const port = await listen(server, host, options.port)
+  return {
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${port}/v1`,
+    close: (graceMs = 0) =>
+      close(server, graceMs, () => closing.abort(new AbortedError("The gateway ends."))),
+  }
+}
+
+const loopback = new Set(["127.0.0.1", "::1", "localhost"])
+
+function readBaseURL(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.search !== "" || url.username !== "") {
+    throw new UsageError(
+      `--upstream "${text}" is no base URL: write the address of a chat completions API, such as http://127.0.0.1:8000/v1.`,
+    )
+  }
+  return url.href.replace(/\/+$/, "")
+}
+
+async function listen(server: Server, host: string, port: number): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  server.once("error", reject)
+  server.listen(port, host, resolve)
+  try {
+    await promise
+  } catch (error) {
+    const why = systemCode(error) === "EADDRINUSE" ? "the port is taken" : errorMessage(error)
+    throw new UsageError(
+      `The gateway cannot listen on ${host}:${port}: ${why}. Choose another with --port.`,
+      error,
+    )
+  }
+  server.off("error", reject)
+  const address = server.address()
+  return typeof address === "object" && address !== null ? address.port : port
+}
+
+async function close(server: Server, graceMs: number, abort: () => void): Promise<void> {
+  if (!server.listening) return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  server.close(() => resolve())
+  server.closeIdleConnections()
+  const timer = setTimeout(() => {
+    abort()
+    server.closeAllConnections()
+  }, graceMs)
+  await promise
+  clearTimeout(timer)
+}

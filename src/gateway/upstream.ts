@@ -1,0 +1,103 @@
+import type { IncomingHttpHeaders } from "node:http"
+import { text } from "node:stream/consumers"
+import { watchStream } from "../model/stream-watch.ts"
+import { TimeoutError } from "../util/abort.ts"
+
+export interface UpstreamOptions {
+  /** With `/v1`, without a slash at the end. */
+  baseURL: string
+  /** In the place of the client's own. */
+  key: string | undefined
+  /** How long it may stay silent, before its answer and within it. */
+  silenceMs: number
+  fetch: typeof fetch
+}
+
+/** The server behind the gateway. */
+export interface Upstream {
+  readonly baseURL: string
+  /** Of the client's headers those that the upstream is meant to see. `keepKey`: the client's key is for it. */
+  headers(from: IncomingHttpHeaders, keepKey: boolean): Record<string, string>
+  /** A `fetch` that ends at the signal and when the upstream is silent for too long, also within the body. */
+  fetchUntil(signal: AbortSignal): typeof fetch
+}
+
+/** Makes no request by itself. */
+export function createUpstream({ baseURL, key, silenceMs, fetch: ask }: UpstreamOptions): Upstream {
+  return {
+    baseURL,
+    headers(from, keepKey) {
+      const kept = passedOn.flatMap((name) => {
+        const value = from[name]
+        return typeof value === "string" ? [[name, value]] : []
+      })
+      const authorization = key === undefined ? (keepKey ? from.authorization : undefined) : `Bearer ${key}`
+      return { ...Object.fromEntries(kept), ...(authorization !== undefined && { authorization }) }
+    },
+    fetchUntil: (signal) => async (input, init) => {
+      const watch = watchStream(signal, silenceMs, silence)
+      try {
+        const response = await ask(input, { ...init, signal: watch.signal })
+        return withBody(response, watchedBody(response.body, watch))
+      } catch (error) {
+        watch.end()
+        throw watch.stopped ?? error
+      }
+    },
+  }
+}
+
+/** What a client says about itself and its account. Everything else is between it and the gateway. */
+const passedOn = ["user-agent", "openai-organization", "openai-project", "http-referer", "x-title"]
+
+function silence(limitMs: number): TimeoutError {
+  return new TimeoutError(`The upstream was silent for ${limitMs / 1_000} s (--timeout).`, limitMs)
+}
+
+function watchedBody(
+  body: ReadableStream<Uint8Array> | null,
+  watch: ReturnType<typeof watchStream>,
+): ReadableStream<Uint8Array> {
+  const reader = (body ?? new Blob([]).stream()).getReader()
+  watch.answered()
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        watch.wait()
+        try {
+          const { done, value } = await reader.read()
+          watch.answered()
+          if (!done) return controller.enqueue(value)
+          watch.end()
+          controller.close()
+        } catch (error) {
+          watch.end()
+          controller.error(watch.stopped ?? error)
+        }
+      },
+      async cancel(reason) {
+        watch.end()
+        await reader.cancel(reason)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/** The answer with another body, as far as it is read here and by the provider's package. */
+function withBody(
+  { url, ok, status, statusText, headers }: Response,
+  body: ReadableStream<Uint8Array>,
+): Response {
+  const response = {
+    url,
+    ok,
+    status,
+    statusText,
+    headers,
+    body,
+    text: () => text(body),
+    json: async () => JSON.parse(await text(body)) as unknown,
+  }
+  return response as unknown as Response
+}

@@ -1,0 +1,134 @@
+import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider"
+import type { LanguageModel } from "./model.ts"
+import { toolRefusal } from "./tool-refusal.ts"
+
+/** What a server has to do for tools to work natively. */
+export interface ToolFinding {
+  name: string
+  /** Undefined: it could not be tried, since an earlier step failed. */
+  holds: boolean | undefined
+  /** What was seen. */
+  detail: string
+}
+
+/** What became of one step. */
+type Outcome = Omit<ToolFinding, "name">
+
+/**
+ * Tries a live server with four small requests: takes `tools`, returns `tool_calls`, says so in its finish reason, takes
+ * `role: "tool"`, streams arguments in increments, calls several tools at once. `model` has to be without a tool policy.
+ * A model may also fail to call where its server could; the details say what was seen. Rejects where the server
+ * cannot be asked at all: with any error of the first request that is no refusal of tools.
+ */
+export async function checkTools(model: LanguageModel, signal: AbortSignal): Promise<ToolFinding[]> {
+  const ask = (prompt: LanguageModelV4Prompt): LanguageModelV4CallOptions => ({
+    prompt,
+    tools: [weather],
+    abortSignal: signal,
+  })
+  const first = await firstAnswer(model, ask(question("What is the weather in Paris? Call the tool.")))
+  if (typeof first === "string") {
+    const untried = names.slice(1).map((name) => ({ name, holds: undefined, detail: "not tried" }))
+    return [{ name: names[0], holds: false, detail: first }, ...untried]
+  }
+  const call = first.content.find((part) => part.type === "tool-call")
+  const { unified, raw } = first.finishReason
+  const outcomes: Outcome[] = [
+    { holds: true, detail: "no error" },
+    { holds: call !== undefined, detail: call ? `${call.toolName} ${call.input}` : "an answer in words" },
+    call === undefined
+      ? { holds: undefined, detail: "no call to finish with" }
+      : { holds: unified === "tool-calls", detail: raw ?? unified },
+    await settled(signal, () => takesResults(model, ask)),
+    await settled(signal, () => streams(model, ask)),
+    await settled(signal, () => callsSeveral(model, ask)),
+  ]
+  return names.map((name, index) => ({ name, ...(outcomes[index] ?? { holds: undefined, detail: "" }) }))
+}
+
+const names = [
+  "accepts tools",
+  "returns tool_calls",
+  "finish reason tool_calls",
+  "accepts role tool",
+  "streams arguments in increments",
+  "several calls at once",
+] as const
+
+type Ask = (prompt: LanguageModelV4Prompt) => LanguageModelV4CallOptions
+
+const weather = {
+  type: "function" as const,
+  name: "weather",
+  description: "The weather of a city today.",
+  inputSchema: {
+    type: "object" as const,
+    properties: { city: { type: "string" as const }, country: { type: "string" as const } },
+    required: ["city", "country"],
+  },
+}
+
+function question(text: string): LanguageModelV4Prompt {
+  return [{ role: "user", content: [{ type: "text", text }] }]
+}
+
+/** The answer, or what the server said when it refused tools. */
+async function firstAnswer(model: LanguageModel, call: LanguageModelV4CallOptions) {
+  try {
+    return await model.doGenerate(call)
+  } catch (error) {
+    const reason = toolRefusal(error)
+    if (reason === undefined) throw error
+    return reason
+  }
+}
+
+async function takesResults(model: LanguageModel, ask: Ask): Promise<Outcome> {
+  const named = { toolCallId: "call_1", toolName: weather.name }
+  const { content } = await model.doGenerate(
+    ask([
+      ...question("What is the weather in Paris?"),
+      {
+        role: "assistant",
+        content: [{ type: "tool-call", ...named, input: { city: "Paris", country: "France" } }],
+      },
+      {
+        role: "tool",
+        content: [{ type: "tool-result", ...named, output: { type: "text", value: "31 degrees" } }],
+      },
+    ]),
+  )
+  const text = content.map((part) => (part.type === "text" ? part.text : "")).join("")
+  return {
+    holds: true,
+    detail: text.includes("31") ? "and uses the result" : "but does not speak of the result",
+  }
+}
+
+async function streams(model: LanguageModel, ask: Ask): Promise<Outcome> {
+  const { stream } = await model.doStream(ask(question("What is the weather in Rome? Call the tool.")))
+  let pieces = 0
+  for await (const part of stream) {
+    if (part.type === "error") throw part.error
+    if (part.type === "tool-input-delta") pieces += 1
+  }
+  if (pieces === 0) return { holds: false, detail: "no call in the stream" }
+  return { holds: pieces > 1, detail: pieces === 1 ? "in one piece" : `in ${pieces} pieces` }
+}
+
+async function callsSeveral(model: LanguageModel, ask: Ask): Promise<Outcome> {
+  const text = "Call the tool twice in this answer: for the weather in Paris and for that in Rome."
+  const { content } = await model.doGenerate(ask(question(text)))
+  const count = content.filter((part) => part.type === "tool-call").length
+  return { holds: count > 1, detail: `${count} of 2` }
+}
+
+/** An error in a later step is what was found out, unless it is our own end. */
+async function settled(signal: AbortSignal, step: () => Promise<Outcome>): Promise<Outcome> {
+  try {
+    return await step()
+  } catch (error) {
+    signal.throwIfAborted()
+    return { holds: false, detail: error instanceof Error ? error.message : String(error) }
+  }
+}
