@@ -32,13 +32,14 @@ describe("the packed package", () => {
   test("holds the command, the library with its types, and nothing of the workshop", () => {
     const files = filesBelow(installed)
     expect(files).toContain("bin/tackle")
-    expect(files).toContain("dist/cli/main.js")
+    expect(files).toContain("dist/cli/main.mjs")
     expect(files).toContain("dist/lib/index.d.ts")
     expect(files.filter((file) => !/^(bin|dist\/cli|dist\/lib)\//.test(file)).sort()).toEqual([
       "CHANGELOG.md",
       "LICENSE",
       "README.md",
       "package.json",
+      "python/tackle_tool.py",
     ])
     expect(files.filter((file) => /\.test\.|(^|\/)\.|(?<!\.d)\.ts$/.test(file))).toEqual([])
   })
