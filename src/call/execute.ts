@@ -2,14 +2,8 @@ import { createHash } from "node:crypto"
 import { detectLoop } from "../permission/doom-loop.ts"
 import { PermissionError } from "../permission/errors.ts"
 import type { Action, CallReference } from "../schema/permission.ts"
-import {
-  complete,
-  fail,
-  progress,
-  start,
-  type ToolState,
-  type ToolStateRunning,
-} from "../schema/tool-state.ts"
+import { complete, fail, progress, start } from "../schema/tool-moves.ts"
+import type { ToolState, ToolStateRunning } from "../schema/tool-state.ts"
 import type { AskRequest, CallTools, ToolContext } from "../tool/context.ts"
 import { executeValidated, type RunOptions } from "../tool/run.ts"
 import { createSpillOpener } from "../tool/spill.ts"

@@ -1,6 +1,6 @@
 import { detectLoop } from "../permission/doom-loop.ts"
 import { permissionOf } from "../registry/registry.ts"
-import { fail } from "../schema/tool-state.ts"
+import { fail } from "../schema/tool-moves.ts"
 import type { CallTools } from "../tool/context.ts"
 import type { Access } from "../tool/tool.ts"
 import { newId } from "../util/id.ts"

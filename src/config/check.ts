@@ -3,7 +3,7 @@ import { nearNames } from "../model/near-name.ts"
 import { isRecord } from "../util/json.ts"
 import type { Problem } from "./errors.ts"
 import { type ConfigNode, type ObjectNode, type Path, placeOf, toPlain, without } from "./node.ts"
-import { ConfigFile, configJsonSchema } from "./schema.ts"
+import { configJsonSchema, configSchema } from "./schema.ts"
 
 /** A {@link Problem} with the path of what is wrong. `unknown`: a key that the schema does not have. */
 export interface TreeProblem extends Problem {
@@ -14,7 +14,8 @@ export interface TreeProblem extends Problem {
 /** Everything in a file's tree that the schema refuses, in the order of the text. `permission` has been taken out. */
 export function checkTree(tree: ObjectNode): TreeProblem[] {
   // A config is checked once in a process: compiling the schema for it would take longer than the check.
-  const result = ConfigFile.safeParse(toPlain(tree), { jitless: true })
+  const schema = configSchema(tree.entries.map(({ key }) => key))
+  const result = schema.safeParse(toPlain(tree), { jitless: true })
   const issues = result.success ? [] : result.error.issues
   return [...reservedKeys(tree, []), ...issues.flatMap((issue) => toProblems(tree, issue))].sort(
     (a, b) => a.place.line - b.place.line || a.place.column - b.place.column,

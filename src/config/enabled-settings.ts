@@ -2,7 +2,7 @@ import type { Rule } from "../schema/permission.ts"
 import { type ConfigNode, withoutRepeats } from "./node.ts"
 import { parseConfig } from "./parse.ts"
 import { takeRules } from "./rules.ts"
-import { ConfigFile } from "./schema.ts"
+import { sectionNames } from "./schema.ts"
 
 /** One thing that a config file says. */
 export interface EnabledSetting {
@@ -67,7 +67,7 @@ const notes: readonly (readonly [key: RegExp, note: string])[] = [
 ]
 
 function noteOn({ key, value }: { key: string; value: unknown }): { note?: string } {
-  const known = Object.hasOwn(ConfigFile.shape, key.split(/[.[]/, 1)[0] ?? "")
+  const known = sectionNames.includes(key.split(/[.[]/, 1)[0] ?? "")
   const found = notes.find(([pattern]) => pattern.test(key))?.[1]
   const put = JSON.stringify(value).matchAll(/\{(env|file):([^{}"]+)\}/g)
   const substitutions = [...put].map(([, kind, name]) =>

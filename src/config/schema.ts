@@ -7,121 +7,140 @@ import { PermissionConfig } from "../permission/rules.ts"
 
 const count = z.number().int().positive()
 
+/** A section is made when a file has it: all of them would take longer to make than a start has for the config. */
+const section = <T extends z.ZodType>(make: () => T) => z.lazy(make).optional()
+
 /** Permission rules as written. Order counts, so that they are read from the text and not through this schema. */
-const PermissionSection = PermissionConfig.describe(
-  "What may be done without asking: permission to action, or to pattern to action. The last match wins",
+const PermissionSection = section(() =>
+  PermissionConfig.describe(
+    "What may be done without asking: permission to action, or to pattern to action. The last match wins",
+  ),
 )
 
-const AgentSection = z.strictObject({
-  model: z.string().optional().describe("The agent's model, as provider/model"),
-  prompt: z
-    .string()
-    .optional()
-    .describe("System prompt in place of the built-in one; {file:path} reads a file"),
-  mode: z
-    .enum(["primary", "subagent", "all"])
-    .optional()
-    .describe("primary talks with the person, subagent is started by another agent"),
-  temperature: z.number().min(0).max(2).optional().describe("Sampling temperature"),
-  steps: count.optional().describe("Steps of the model in one prompt (default 100)"),
-  permission: PermissionSection.optional(),
-  description: z.string().optional().describe("What the agent is for: the model chooses subagents by it"),
-  disable: z.boolean().optional().describe("True takes the agent away"),
-})
+const AgentSection = z.lazy(() =>
+  z.strictObject({
+    model: z.string().optional().describe("The agent's model, as provider/model"),
+    prompt: z
+      .string()
+      .optional()
+      .describe("System prompt in place of the built-in one; {file:path} reads a file"),
+    mode: z
+      .enum(["primary", "subagent", "all"])
+      .optional()
+      .describe("primary talks with the person, subagent is started by another agent"),
+    temperature: z.number().min(0).max(2).optional().describe("Sampling temperature"),
+    steps: count.optional().describe("Steps of the model in one prompt (default 100)"),
+    permission: PermissionSection,
+    description: z.string().optional().describe("What the agent is for: the model chooses subagents by it"),
+    disable: z.boolean().optional().describe("True takes the agent away"),
+  }),
+)
 
-/** All that a config file may say. Every level is strict, but for options that go to a provider's package. */
-export const ConfigFile = z.strictObject({
-  $schema: z.string().optional().describe("Address of this schema, for editors"),
-  model: z.string().optional().describe("The model to use, as provider/model"),
-  small_model: z.string().optional().describe("A cheaper model for titles and summaries, as provider/model"),
-  default_agent: z.string().optional().describe("The agent of a run that names none (default build)"),
-  provider: z.record(z.string(), ProviderConfig).optional().describe("Model providers by their id"),
-  permission: PermissionSection.optional(),
-  agent: z
-    .record(z.string(), AgentSection)
-    .optional()
-    .describe("Agents by name: changes to built-in ones, and own"),
-  tools: z.record(z.string(), z.boolean()).optional().describe("Tools by id: false takes one away"),
-  override: z.array(z.string()).optional().describe("Ids of tools that a custom tool may replace"),
-  instructions: z
-    .array(z.string())
-    .optional()
-    .describe("Files whose text is added to the system prompt; patterns and addresses are allowed"),
-  truncate: z
-    .strictObject({
-      maxLines: count.optional().describe("Lines of a tool's output that the model gets (default 2000)"),
-      maxBytes: count.optional().describe("Bytes of a tool's output that the model gets (default 51200)"),
-      spillBytes: count
-        .optional()
-        .describe("Bytes at which the file with the full output ends (default 1 GB)"),
-      retentionDays: count.optional().describe("Days that full outputs are kept (default 7)"),
-    })
-    .optional()
-    .describe("Limits of tool output"),
-  subagent: z
-    .strictObject({
-      depth: z
-        .number()
-        .int()
-        .nonnegative()
-        .optional()
-        .describe("Levels of subagents; 1: a subagent starts none itself, 0: there are none (default 1)"),
-      timeoutSeconds: z.number().positive().optional().describe("Longest time for one task (default 1800)"),
-      steps: count.optional().describe("Steps of the model in one task (default: those of its agent)"),
-      tokens: count
-        .optional()
-        .describe("Tokens that one task may use, without cached ones (default: no limit)"),
-    })
-    .optional()
-    .describe("What the task tool may use"),
-  experimental: z
-    .strictObject({
-      lsp_tool: z.boolean().optional().describe("Offers the lsp tool"),
-      batch_tool: z.boolean().optional().describe("Offers the batch tool"),
-      plan_mode: z.boolean().optional().describe("Offers plan_enter and plan_exit"),
-    })
-    .optional()
-    .describe("Features that may change"),
-  secrets: z
-    .array(z.string().min(1))
-    .optional()
-    .describe("Environment variables whose values are hidden in the output of tools"),
-  pass_environment: z
-    .array(z.string().min(1))
-    .optional()
-    .describe("Environment variables that commands get although they hold a key"),
-  shell: z
-    .string()
-    .optional()
-    .describe("The shell that runs commands (default: bash where there is one, else sh)"),
-  sandbox: z
-    .enum(["auto", "require", "off"])
-    .optional()
-    .describe(
-      "Commands in a sandbox: where one works (auto, the default), always or not at all (require), never (off)",
+const TruncateSection = z.lazy(() =>
+  z.strictObject({
+    maxLines: count.optional().describe("Lines of a tool's output that the model gets (default 2000)"),
+    maxBytes: count.optional().describe("Bytes of a tool's output that the model gets (default 51200)"),
+    spillBytes: count.optional().describe("Bytes at which the file with the full output ends (default 1 GB)"),
+    retentionDays: count.optional().describe("Days that full outputs are kept (default 7)"),
+  }),
+)
+
+const SubagentSection = z.lazy(() =>
+  z.strictObject({
+    depth: z
+      .number()
+      .int()
+      .nonnegative()
+      .optional()
+      .describe("Levels of subagents; 1: a subagent starts none itself, 0: there are none (default 1)"),
+    timeoutSeconds: z.number().positive().optional().describe("Longest time for one task (default 1800)"),
+    steps: count.optional().describe("Steps of the model in one task (default: those of its agent)"),
+    tokens: count
+      .optional()
+      .describe("Tokens that one task may use, without cached ones (default: no limit)"),
+  }),
+)
+
+const ExperimentalSection = z.lazy(() =>
+  z.strictObject({
+    lsp_tool: z.boolean().optional().describe("Offers the lsp tool"),
+    batch_tool: z.boolean().optional().describe("Offers the batch tool"),
+    plan_mode: z.boolean().optional().describe("Offers plan_enter and plan_exit"),
+  }),
+)
+
+const RetrySection = z.lazy(() =>
+  z.strictObject({
+    maxAttempts: count.optional().describe("Attempts at one request to a provider"),
+    maxDelaySeconds: z.number().positive().optional().describe("Longest wait between two attempts"),
+  }),
+)
+
+const TimeoutSection = z.lazy(() =>
+  z.strictObject({
+    firstByteSeconds: z.number().positive().optional().describe("Longest wait for an answer to begin"),
+    idleSeconds: z.number().positive().optional().describe("Longest silence within an answer"),
+  }),
+)
+
+/**
+ * All that a config file may say. Every level is strict, but for options that go to a provider's package. Functions,
+ * since to make all of the schema takes longer than to read and check a usual file.
+ */
+const sections = {
+  $schema: () => z.string().describe("Address of this schema, for editors"),
+  model: () => z.string().describe("The model to use, as provider/model"),
+  small_model: () => z.string().describe("A cheaper model for titles and summaries, as provider/model"),
+  default_agent: () => z.string().describe("The agent of a run that names none (default build)"),
+  provider: () => z.record(z.string(), ProviderConfig).describe("Model providers by their id"),
+  permission: () => PermissionSection,
+  agent: () =>
+    z.record(z.string(), AgentSection).describe("Agents by name: changes to built-in ones, and own"),
+  tools: () => z.record(z.string(), z.boolean()).describe("Tools by id: false takes one away"),
+  override: () => z.array(z.string()).describe("Ids of tools that a custom tool may replace"),
+  instructions: () =>
+    z
+      .array(z.string())
+      .describe("Files whose text is added to the system prompt; patterns and addresses are allowed"),
+  truncate: () => TruncateSection.describe("Limits of tool output"),
+  subagent: () => SubagentSection.describe("What the task tool may use"),
+  experimental: () => ExperimentalSection.describe("Features that may change"),
+  secrets: () =>
+    z
+      .array(z.string().min(1))
+      .describe("Environment variables whose values are hidden in the output of tools"),
+  pass_environment: () =>
+    z.array(z.string().min(1)).describe("Environment variables that commands get although they hold a key"),
+  shell: () =>
+    z.string().describe("The shell that runs commands (default: bash where there is one, else sh)"),
+  sandbox: () =>
+    z
+      .enum(["auto", "require", "off"])
+      .describe(
+        "Commands in a sandbox: where one works (auto, the default), always or not at all (require), never (off)",
+      ),
+  search: () => SearchConfig.describe("Who searches the web for websearch and codesearch"),
+  lsp: () =>
+    LspConfig.describe(
+      "Language servers by their id: changes to known ones, and own; false: none. For experimental.lsp_tool",
     ),
-  search: SearchConfig.optional().describe("Who searches the web for websearch and codesearch"),
-  lsp: LspConfig.optional().describe(
-    "Language servers by their id: changes to known ones, and own; false: none. For experimental.lsp_tool",
-  ),
-  mcp: McpConfig.optional().describe("MCP servers by their id: their tools are offered as <id>_<tool>"),
-  retry: z
-    .strictObject({
-      maxAttempts: count.optional().describe("Attempts at one request to a provider"),
-      maxDelaySeconds: z.number().positive().optional().describe("Longest wait between two attempts"),
-    })
-    .optional()
-    .describe("How faults of a provider are met"),
-  timeout: z
-    .strictObject({
-      firstByteSeconds: z.number().positive().optional().describe("Longest wait for an answer to begin"),
-      idleSeconds: z.number().positive().optional().describe("Longest silence within an answer"),
-    })
-    .optional()
-    .describe("Patience with a provider"),
-})
+  mcp: () => McpConfig.describe("MCP servers by their id: their tools are offered as <id>_<tool>"),
+  retry: () => RetrySection.describe("How faults of a provider are met"),
+  timeout: () => TimeoutSection.describe("Patience with a provider"),
+}
 
-type Sections = z.infer<typeof ConfigFile>
+/** The keys that a config file may have. */
+export const sectionNames: readonly string[] = Object.keys(sections)
+
+/** The schema of a config file; with `keys`, of one that has no others. */
+export function configSchema(keys: readonly string[] = sectionNames): z.ZodType {
+  const shape = Object.entries(sections).flatMap(([name, make]) =>
+    keys.includes(name) ? [[name, make().optional()] as const] : [],
+  )
+  return z.strictObject(Object.fromEntries(shape))
+}
+
+type Sections = { [K in keyof typeof sections]?: z.infer<ReturnType<(typeof sections)[K]>> | undefined }
 
 /** The merged config as plain values. Permission rules are apart: see `LoadedConfig`. */
 export type Config = Omit<Sections, "$schema" | "permission" | "agent"> & {
@@ -130,5 +149,5 @@ export type Config = Omit<Sections, "$schema" | "permission" | "agent"> & {
 
 /** JSON Schema (draft 7) of a config file, for editors. */
 export function configJsonSchema(): Record<string, unknown> {
-  return z.toJSONSchema(ConfigFile, { target: "draft-7", io: "input" })
+  return z.toJSONSchema(configSchema(), { target: "draft-7", io: "input" })
 }

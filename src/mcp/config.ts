@@ -1,6 +1,6 @@
 import * as z from "zod"
 
-const common = {
+const common = () => ({
   enabled: z.boolean().optional().describe("False: the server is not used"),
   timeout: z
     .number()
@@ -8,34 +8,38 @@ const common = {
     .positive()
     .optional()
     .describe("Milliseconds until the server has to be up and has named its tools (default 30000)"),
-}
+})
 
 /** A server that is a program on this machine. */
-const LocalServer = z.strictObject({
-  type: z.literal("local"),
-  command: z
-    .array(z.string().min(1))
-    .min(1)
-    .describe("Program and arguments that start the server on standard input and output"),
-  environment: z.record(z.string(), z.string()).optional().describe("Environment variables that are added"),
-  ...common,
-})
+const LocalServer = z.lazy(() =>
+  z.strictObject({
+    type: z.literal("local"),
+    command: z
+      .array(z.string().min(1))
+      .min(1)
+      .describe("Program and arguments that start the server on standard input and output"),
+    environment: z.record(z.string(), z.string()).optional().describe("Environment variables that are added"),
+    ...common(),
+  }),
+)
 export type LocalServer = z.infer<typeof LocalServer>
 
 /** A server at an address. */
-const RemoteServer = z.strictObject({
-  type: z.literal("remote"),
-  url: z.url({ protocol: /^https?$/ }).describe("Where the server is asked"),
-  headers: z.record(z.string(), z.string()).optional().describe("Headers of every request to it"),
-  ...common,
-})
+const RemoteServer = z.lazy(() =>
+  z.strictObject({
+    type: z.literal("remote"),
+    url: z.url({ protocol: /^https?$/ }).describe("Where the server is asked"),
+    headers: z.record(z.string(), z.string()).optional().describe("Headers of every request to it"),
+    ...common(),
+  }),
+)
 export type RemoteServer = z.infer<typeof RemoteServer>
 
 /** Switches a server off or on that another config file describes. */
-const Switch = z.strictObject({ enabled: z.boolean() })
+const Switch = z.lazy(() => z.strictObject({ enabled: z.boolean() }))
 
 /** `mcp` of the config: servers by their id, in OpenCode's shape. */
-export const McpConfig = z.record(z.string(), z.union([LocalServer, RemoteServer, Switch]))
+export const McpConfig = z.lazy(() => z.record(z.string(), z.union([LocalServer, RemoteServer, Switch])))
 export type McpConfig = z.infer<typeof McpConfig>
 
 /** A server that may be used, by its id in the config. */

@@ -14,7 +14,9 @@ export interface Credentials {
   stored(): Promise<Record<string, string>>
 }
 
-const AuthFile = z.record(z.string(), z.looseObject({ type: z.string(), key: z.string().optional() }))
+const AuthFile = z.lazy(() =>
+  z.record(z.string(), z.looseObject({ type: z.string(), key: z.string().optional() })),
+)
 
 /** `authFile` is `<data>/auth.json`: `{ "openai": { "type": "api", "key": "…" } }`. It may be missing. */
 export function createCredentials(options: {

@@ -70,54 +70,58 @@ const toolCalling = ToolCalling.optional()
 const flag = z.boolean().optional()
 
 /** One entry of `provider.<id>.models`. */
-export const ModelConfig = z.strictObject({
-  /** The name on the wire, where it differs from the key. */
-  id: z.string().min(1).optional(),
-  name: text,
-  limit: z.strictObject({ context: size, output: size }).optional(),
-  /** False: the server takes no `tools`. Then `toolCalling` is `synthetic`, unless it says otherwise. */
-  tool_call: flag,
-  /** Before that of the provider. Default: `auto`. */
-  toolCalling,
-  /** How calls are written where they are read from the text. Default: by the model's name. */
-  toolDialect: z.enum(dialectNames).optional(),
-  attachment: flag,
-  /** US dollars per million tokens. */
-  cost: z
-    .strictObject({
-      input: price,
-      output: price,
-      cache_read: price.optional(),
-      cache_write: price.optional(),
-    })
-    .optional(),
-  /** Goes to the provider with every request; for compatible servers into the request's body. */
-  options: z.record(z.string(), z.json()).optional(),
-})
+export const ModelConfig = z.lazy(() =>
+  z.strictObject({
+    /** The name on the wire, where it differs from the key. */
+    id: z.string().min(1).optional(),
+    name: text,
+    limit: z.strictObject({ context: size, output: size }).optional(),
+    /** False: the server takes no `tools`. Then `toolCalling` is `synthetic`, unless it says otherwise. */
+    tool_call: flag,
+    /** Before that of the provider. Default: `auto`. */
+    toolCalling,
+    /** How calls are written where they are read from the text. Default: by the model's name. */
+    toolDialect: z.enum(dialectNames).optional(),
+    attachment: flag,
+    /** US dollars per million tokens. */
+    cost: z
+      .strictObject({
+        input: price,
+        output: price,
+        cache_read: price.optional(),
+        cache_write: price.optional(),
+      })
+      .optional(),
+    /** Goes to the provider with every request; for compatible servers into the request's body. */
+    options: z.record(z.string(), z.json()).optional(),
+  }),
+)
 export type ModelConfig = z.infer<typeof ModelConfig>
 
 /** The config's slice `provider.<id>`. Keys of `options` that are not named here go to the provider's package. */
-export const ProviderConfig = z.strictObject({
-  /** The AI SDK package. Default: that of the known provider, else `@ai-sdk/openai-compatible`. */
-  npm: z.string().min(1).optional(),
-  name: text,
-  /** Environment variables that may hold the key, first found wins. */
-  env: z.array(z.string()).optional(),
-  options: z
-    .looseObject({
-      baseURL: text,
-      apiKey: text,
-      headers: z.record(z.string(), z.string()).optional(),
-      /** Milliseconds for a whole answer; false: no limit. Default: none. */
-      timeout: z.union([milliseconds, z.literal(false)]).optional(),
-      /** Milliseconds until the answer begins. */
-      headerTimeout: patience,
-      /** Milliseconds of silence within an answer. */
-      chunkTimeout: patience,
-    })
-    .optional(),
-  /** For all its models that do not say otherwise. */
-  toolCalling,
-  models: z.record(z.string(), ModelConfig).optional(),
-})
+export const ProviderConfig = z.lazy(() =>
+  z.strictObject({
+    /** The AI SDK package. Default: that of the known provider, else `@ai-sdk/openai-compatible`. */
+    npm: z.string().min(1).optional(),
+    name: text,
+    /** Environment variables that may hold the key, first found wins. */
+    env: z.array(z.string()).optional(),
+    options: z
+      .looseObject({
+        baseURL: text,
+        apiKey: text,
+        headers: z.record(z.string(), z.string()).optional(),
+        /** Milliseconds for a whole answer; false: no limit. Default: none. */
+        timeout: z.union([milliseconds, z.literal(false)]).optional(),
+        /** Milliseconds until the answer begins. */
+        headerTimeout: patience,
+        /** Milliseconds of silence within an answer. */
+        chunkTimeout: patience,
+      })
+      .optional(),
+    /** For all its models that do not say otherwise. */
+    toolCalling,
+    models: z.record(z.string(), ModelConfig).optional(),
+  }),
+)
 export type ProviderConfig = z.infer<typeof ProviderConfig>

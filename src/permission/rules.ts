@@ -5,25 +5,26 @@ import { UsageError } from "../util/errors.ts"
 import { wildcardMatch } from "../util/wildcard.ts"
 
 /** What a pattern may be given: its action, alone or with examples of what that comes to. */
-const PatternConfig = z.union([
-  Action,
-  z.strictObject({
-    action: Action,
-    examples: z
-      .partialRecord(Action, z.array(z.string()))
-      .optional()
-      .describe("Patterns by the verdict they must get; held against the rules when a config file is read"),
-  }),
-])
+const PatternConfig = z.lazy(() =>
+  z.union([
+    Action,
+    z.strictObject({
+      action: Action,
+      examples: z
+        .partialRecord(Action, z.array(z.string()))
+        .optional()
+        .describe("Patterns by the verdict they must get; held against the rules when a config file is read"),
+    }),
+  ]),
+)
 
 /**
  * `permission` of the config: one action for all, or by permission type, or by type and pattern. `examples` are checked
  * where rules are read from a file, and count for nothing else.
  */
-export const PermissionConfig = z.union([
-  Action,
-  z.record(z.string(), z.union([Action, z.record(z.string(), PatternConfig)])),
-])
+export const PermissionConfig = z.lazy(() =>
+  z.union([Action, z.record(z.string(), z.union([Action, z.record(z.string(), PatternConfig)]))]),
+)
 export type PermissionConfig = z.infer<typeof PermissionConfig>
 
 /** The last rule whose permission and pattern both match, or nothing. */

@@ -4,7 +4,6 @@ import { basename, extname, join } from "node:path"
 import { promisify } from "node:util"
 import * as z from "zod"
 import type { ProgramHost } from "../external-tool/program.ts"
-import { externalTool } from "../external-tool/tool.ts"
 import type { ToolContext } from "../tool/context.ts"
 import type { ToolResult } from "../tool/result.ts"
 import { type Definition, define, type Info, isTool } from "../tool/tool.ts"
@@ -88,6 +87,7 @@ async function describe(
   limitMs: number,
 ): Promise<{ tool?: RegisteredTool; problem?: RegistryProblem }> {
   try {
+    const { externalTool } = await import("../external-tool/tool.ts")
     const tool = await externalTool({ name: basename(path, extname(path)), path, ...content, host }, limitMs)
     return { tool: { tool, source: { kind: "file", path } } }
   } catch (error) {

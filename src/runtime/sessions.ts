@@ -2,10 +2,8 @@ import { rm } from "node:fs/promises"
 import { join } from "node:path"
 import { parseModelName } from "../model/model.ts"
 import type { Session } from "../schema/session.ts"
-import { exportSession, forkSession, importSession } from "../session/archive.ts"
 import type { SessionHandle } from "../session/handle.ts"
 import { assertNotHeld } from "../session/lease.ts"
-import { sanitizeArchive } from "../session/sanitize.ts"
 import type { LeaseHolder, Store } from "../store/store.ts"
 import type { Sessions } from "./tackle.ts"
 
@@ -76,16 +74,28 @@ export function createSessions(options: SessionsOptions): Sessions {
     undo: async (id, choice) => (await sessions.get(id))?.undo(choice),
     redo: async (id, choice) => (await sessions.get(id))?.redo(choice),
     async export(id, { sanitize = false } = {}) {
+      const { exportSession, sanitizeArchive } = await archives()
       const archive = await exportSession(store, id)
       return archive && sanitize ? sanitizeArchive(archive) : archive
     },
     async import(archive, { copy = false } = {}) {
+      const { importSession } = await archives()
       return made(await importSession(store, archive, { directory, worktree, copy }))
     },
     async fork(id, { at } = {}) {
+      const { forkSession } = await archives()
       const session = await forkSession(store, id, at)
       return session && made(session)
     },
   }
   return sessions
+}
+
+/** Most runs need none of it, and the schema of a whole archive takes long to make. */
+async function archives() {
+  const [archive, sanitize] = await Promise.all([
+    import("../session/archive.ts"),
+    import("../session/sanitize.ts"),
+  ])
+  return { ...archive, ...sanitize }
 }

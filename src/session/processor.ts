@@ -13,7 +13,8 @@ import type {
   Tokens,
   ToolPart,
 } from "../schema/part.ts"
-import { assertMove, fail, pending, type ToolState } from "../schema/tool-state.ts"
+import { assertMove, fail, pending } from "../schema/tool-moves.ts"
+import type { ToolState } from "../schema/tool-state.ts"
 import { newId } from "../util/id.ts"
 import { isRecord } from "../util/json.ts"
 import { costOf } from "./cost.ts"

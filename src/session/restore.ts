@@ -1,6 +1,6 @@
 import type { AssistantMessage, Message, MessageWithParts } from "../schema/message.ts"
 import type { Part, ToolPart } from "../schema/part.ts"
-import { fail } from "../schema/tool-state.ts"
+import { fail } from "../schema/tool-moves.ts"
 import type { FileLedger, FileStamp } from "../tool/context.ts"
 import { isRecord } from "../util/json.ts"
 

@@ -16,17 +16,19 @@ export interface ProcessBook {
   endOrphans(): Promise<void>
 }
 
-const entrySchema = z.object({
-  /** The process of ours that started the tree. */
-  owner: z.object({ pid: z.int(), startTime: z.number().optional(), bootID: z.string().optional() }),
-  tree: z.object({
-    group: z.int().min(2),
-    // An empty or common line would be found in the environment of strangers.
-    mark: z.string().startsWith(`${markName}=`),
-    startTime: z.number(),
-    bootID: z.string(),
+const entrySchema = z.lazy(() =>
+  z.object({
+    /** The process of ours that started the tree. */
+    owner: z.object({ pid: z.int(), startTime: z.number().optional(), bootID: z.string().optional() }),
+    tree: z.object({
+      group: z.int().min(2),
+      // An empty or common line would be found in the environment of strangers.
+      mark: z.string().startsWith(`${markName}=`),
+      startTime: z.number(),
+      bootID: z.string(),
+    }),
   }),
-})
+)
 type Entry = z.infer<typeof entrySchema>
 
 /**

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest"
 import { createPromptBuilder, toPrompt } from "../../src/model/convert.ts"
 import type { ModelInfo } from "../../src/model/model.ts"
 import type { MessageWithParts } from "../../src/schema/message.ts"
-import { pending, start } from "../../src/schema/tool-state.ts"
+import { pending, start } from "../../src/schema/tool-moves.ts"
 import { assistant, call, completed, failed, ref, user } from "./history.ts"
 
 const model: ModelInfo = { ref, name: "m", toolCall: true, limit: {} }

@@ -48,11 +48,16 @@ export class SearchError extends TackleError {
 const names = ["exa", "brave", "tavily", "searxng"] as const
 
 /** `search` of the config. */
-export const SearchConfig = z.strictObject({
-  backend: z.enum(names).describe("Who searches the web for websearch and codesearch"),
-  key: z.string().optional().describe("Its key. Default: EXA_API_KEY, BRAVE_API_KEY or TAVILY_API_KEY"),
-  url: z.string().optional().describe("Its address in place of the usual one. SearXNG: default SEARXNG_URL"),
-})
+export const SearchConfig = z.lazy(() =>
+  z.strictObject({
+    backend: z.enum(names).describe("Who searches the web for websearch and codesearch"),
+    key: z.string().optional().describe("Its key. Default: EXA_API_KEY, BRAVE_API_KEY or TAVILY_API_KEY"),
+    url: z
+      .string()
+      .optional()
+      .describe("Its address in place of the usual one. SearXNG: default SEARXNG_URL"),
+  }),
+)
 export type SearchConfig = z.infer<typeof SearchConfig>
 
 type Search = (request: SearchRequest, access: SearchAccess, signal: AbortSignal) => Promise<SearchAnswer>

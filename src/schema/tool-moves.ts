@@ -1,0 +1,87 @@
+import { TackleError } from "../util/errors.ts"
+import type {
+  Attachment,
+  ToolState,
+  ToolStateCompleted,
+  ToolStateError,
+  ToolStatePending,
+  ToolStateRunning,
+} from "./tool-state.ts"
+
+/** A move that the life of a call does not have, such as completed → running. A defect of the caller. */
+export class IllegalMoveError extends TackleError {
+  constructor(from: ToolState["status"], to: ToolState["status"]) {
+    super(`A tool call cannot go from ${from} to ${to}.`, {
+      code: "tool-state.illegal-move",
+      recoverable: false,
+    })
+  }
+}
+
+const moves: Record<ToolState["status"], readonly ToolState["status"][]> = {
+  pending: ["pending", "running", "error"],
+  running: ["running", "completed", "error"],
+  completed: [],
+  error: [],
+}
+
+/** Throws {@link IllegalMoveError} unless a call in state `from` may go to state `to`. */
+export function assertMove(from: ToolState, to: ToolState): void {
+  if (!moves[from.status].includes(to.status)) throw new IllegalMoveError(from.status, to.status)
+}
+
+/** The first state of every call, whether its arguments stream in or arrive whole. */
+export function pending(raw = "", input: Record<string, unknown> = {}): ToolStatePending {
+  return { status: "pending", input, raw }
+}
+
+/** pending → running. */
+export function start(from: ToolStatePending, input: Record<string, unknown>, at: number): ToolStateRunning {
+  const to: ToolStateRunning = { status: "running", input, time: { start: at } }
+  assertMove(from, to)
+  return to
+}
+
+/** running → running: a new title, and metadata merged over what was there. */
+export function progress(
+  from: ToolStateRunning,
+  update: { title?: string; metadata?: Record<string, unknown> },
+): ToolStateRunning {
+  const to: ToolStateRunning = { ...from, metadata: { ...from.metadata, ...update.metadata } }
+  if (update.title !== undefined) to.title = update.title
+  assertMove(from, to)
+  return to
+}
+
+/** running → completed. */
+export function complete(
+  from: ToolStateRunning,
+  result: { title: string; output: string; metadata: Record<string, unknown>; attachments?: Attachment[] },
+  at: number,
+): ToolStateCompleted {
+  const { title, output, metadata, attachments } = result
+  const time = { start: from.time.start, end: at }
+  const to: ToolStateCompleted = { status: "completed", input: from.input, output, title, metadata, time }
+  if (attachments && attachments.length > 0) to.attachments = attachments
+  assertMove(from, to)
+  return to
+}
+
+/** pending or running → error. */
+export function fail(
+  from: ToolStatePending | ToolStateRunning,
+  failure: { error: string; metadata?: Record<string, unknown>; input?: Record<string, unknown> },
+  at: number,
+): ToolStateError {
+  const metadata = { ...(from.status === "running" ? from.metadata : undefined), ...failure.metadata }
+  const time = { start: from.status === "running" ? from.time.start : at, end: at }
+  const to: ToolStateError = {
+    status: "error",
+    input: failure.input ?? from.input,
+    error: failure.error,
+    time,
+  }
+  if (Object.keys(metadata).length > 0) to.metadata = metadata
+  assertMove(from, to)
+  return to
+}
