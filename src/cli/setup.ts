@@ -111,6 +111,7 @@ export async function openTackle(
     layers: layersOf(place, flags),
     agents: agentsOf(config),
     agentRules: place.config.agentPermission,
+    projectAgentRules: place.config.projectAgentPermission,
     instructions: await readInstructions(
       { found: instructionFiles(place), named: config.instructions ?? [] },
       { worktree: place.worktree, trusted: place.trusted },

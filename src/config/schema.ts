@@ -12,8 +12,10 @@ const PermissionSection = PermissionConfig.describe(
   "What may be done without asking: permission to action, or to pattern to action. The last match wins",
 )
 
+const ModelName = z.string().regex(/^[^/]+\/./, { error: "expected provider/model" })
+
 const AgentSection = z.strictObject({
-  model: z.string().optional().describe("The agent's model, as provider/model"),
+  model: ModelName.optional().describe("The agent's model, as provider/model"),
   prompt: z
     .string()
     .optional()
@@ -25,8 +27,27 @@ const AgentSection = z.strictObject({
   temperature: z.number().min(0).max(2).optional().describe("Sampling temperature"),
   steps: count.optional().describe("Steps of the model in one prompt (default 100)"),
   permission: PermissionSection.optional(),
+  tools: z
+    .record(z.string(), z.boolean())
+    .optional()
+    .describe(
+      "Tools by id or pattern: false takes one from the agent. True allows nothing that rules do not",
+    ),
   description: z.string().optional().describe("What the agent is for: the model chooses subagents by it"),
+  hidden: z.boolean().optional().describe("True leaves the agent out of lists for people"),
   disable: z.boolean().optional().describe("True takes the agent away"),
+})
+
+const CommandSection = z.strictObject({
+  template: z
+    .string()
+    .min(1)
+    .describe("The prompt: $ARGUMENTS and $1, $2 … are what follows the name, @path a file, !`…` a command"),
+  description: z.string().optional().describe("What the command is for"),
+  agent: z.string().optional().describe("The agent that works on it"),
+  model: ModelName.optional().describe("The model for it, as provider/model"),
+  subtask: z.boolean().optional().describe("True hands it to the agent as a subagent"),
+  argument_hint: z.string().optional().describe("What follows the name, for people"),
 })
 
 /** All that a config file may say. Every level is strict, but for options that go to a provider's package. */
@@ -41,6 +62,10 @@ export const ConfigFile = z.strictObject({
     .record(z.string(), AgentSection)
     .optional()
     .describe("Agents by name: changes to built-in ones, and own"),
+  command: z
+    .record(z.string(), CommandSection)
+    .optional()
+    .describe("Commands by name: prompts that are written as /name"),
   tools: z.record(z.string(), z.boolean()).optional().describe("Tools by id: false takes one away"),
   override: z.array(z.string()).optional().describe("Ids of tools that a custom tool may replace"),
   instructions: z

@@ -43,6 +43,8 @@ export interface TackleOptions {
   layers?: readonly Layer[]
   agents?: Readonly<Record<string, AgentConfig>>
   agentRules?: Readonly<Record<string, Ruleset>>
+  /** Rules of agents that the project brings itself: they may allow what would be asked, but nothing that is denied. */
+  projectAgentRules?: Readonly<Record<string, Ruleset>>
   defaultAgent?: string
   /** The shell that runs commands. Default: bash where there is one, else sh. */
   shell?: string

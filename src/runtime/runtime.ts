@@ -26,7 +26,7 @@ import { defaultStreamLimits } from "../model/stream.ts"
 import { openToolMemory } from "../model/tool-memory.ts"
 import { defaultRules } from "../permission/defaults.ts"
 import { createPermission, type Scope } from "../permission/engine.ts"
-import { judge, type Layer, type Policy } from "../permission/policy.ts"
+import { judge, type Layer, type Policy, withFixedCeiling } from "../permission/policy.ts"
 import { rulesFromObject } from "../permission/rules.ts"
 import { openSandbox } from "../sandbox/wrap.ts"
 import type { ModelRef } from "../schema/message.ts"
@@ -92,7 +92,12 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   const bus = createBus((error) => onFault("a subscriber threw", error), hide)
   const jobs = createJobTable()
   const processes = createProcessBook(join(dataDirectory, "processes"), onFault)
-  const agents = mergeAgents(builtinAgents(), options.agents ?? {}, options.agentRules ?? {})
+  const agents = mergeAgents(
+    builtinAgents(),
+    options.agents ?? {},
+    options.agentRules ?? {},
+    options.projectAgentRules,
+  )
   const models = createModels({
     config: options.providers ?? {},
     credentials,
@@ -207,7 +212,8 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   function policyOf(session: Pick<Session, "id" | "worktree" | "parentID">, agent: Agent): Policy {
     const [parent] = lineage.above(session)
     const own = ownPolicy({ id: lineage.rootOf(session.id), worktree: session.worktree }, agent)
-    return parent ? { ...own, bound: policyOf(parent, agentNamed(parent.agent)) } : own
+    const bounded = parent ? { ...own, bound: policyOf(parent, agentNamed(parent.agent)) } : own
+    return agent.tools ? withFixedCeiling(bounded, agent.tools) : bounded
   }
 
   function ownPolicy(session: { id: string; worktree: string }, agent: Agent): Policy {
@@ -220,6 +226,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       { name: "defaults", rules: [...defaultRules(), ...plan] },
       ...configured.filter((layer) => layer.name !== "flags"),
       { name: "agent", rules: agent.permission },
+      { name: "agent", rules: agent.projectPermission ?? [], keepsDenies: true },
       ...flags,
       { name: "grants", rules: grants.rules(session) },
     ]
