@@ -33,6 +33,7 @@ import type { ModelRef } from "../schema/message.ts"
 import type { Grant, PermissionReply, PermissionRequest, Ruleset } from "../schema/permission.ts"
 import type { QuestionRequest } from "../schema/question.ts"
 import type { Session } from "../schema/session.ts"
+import { listCommands } from "../session/command.ts"
 import type { SessionHandle } from "../session/handle.ts"
 import { createLineage } from "../session/lineage.ts"
 import { maskStore } from "../session/masked-store.ts"
@@ -552,6 +553,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     },
     questions: { reply: questions.reply, reject: questions.reject, pending: questions.pending },
     models: () => models.list(),
+    commands: () => listCommands(options.commands ?? {}),
     async tools({ agent: name = options.defaultAgent ?? "build", model } = {}) {
       const agent = agentNamed(name)
       const chosen = model ?? (typeof options.model === "string" ? options.model : undefined)
