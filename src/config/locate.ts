@@ -125,7 +125,8 @@ export function trustKind(path: string): TrustItem["kind"] {
   return markdownPlace(path)?.holds ?? "config"
 }
 
-function userDirectory({ home, environment }: Location): string {
+/** The directory that holds the directories of programs' own settings, `$XDG_CONFIG_HOME`. */
+export function userDirectory({ home, environment }: Location): string {
   const configured = environment.XDG_CONFIG_HOME
   return configured && isAbsolute(configured) ? configured : join(home, ".config")
 }

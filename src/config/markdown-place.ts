@@ -34,6 +34,11 @@ export function markdownPlace(path: string): MarkdownPlace | undefined {
   }
 }
 
+/** A name is a pattern of rules, the word after a slash and a path: it holds no blanks, no wildcards and no `..`. */
+export function isMarkdownName(name: string): boolean {
+  return name.length <= 128 && /^[A-Za-z0-9][\w.-]*(?:[/:][A-Za-z0-9][\w.-]*)*$/.test(name)
+}
+
 const pattern = /.*\/\.?(tackle|opencode|claude)\/(agents?|commands?)\/(.+)\.md$/
 
 function filesIn(directory: string, depth: number): string[] {

@@ -2,7 +2,7 @@ import { splitFrontMatter } from "../util/front-matter.ts"
 import { claudeAgent, commandFields } from "./claude-markdown.ts"
 import { ConfigError, type Place, type Problem } from "./errors.ts"
 import { looseFields } from "./loose-fields.ts"
-import { type MarkdownPlace, markdownPlace } from "./markdown-place.ts"
+import { isMarkdownName, type MarkdownPlace, markdownPlace } from "./markdown-place.ts"
 import { type ConfigEntry, entryOf, filterEntries, type ObjectNode } from "./node.ts"
 import { placeFinder } from "./place.ts"
 import { parseYaml } from "./yaml.ts"
@@ -51,9 +51,6 @@ function readFields(yaml: string, place: (offset: number) => Place, { dialect }:
   }
 }
 
-/** A name is a pattern of rules and the word after a slash: it holds no blanks and no wildcards. */
-const namePattern = /^[A-Za-z0-9][A-Za-z0-9._/:-]{0,127}$/
-
 function takeName(
   fields: ObjectNode,
   { name: byPath }: MarkdownPlace,
@@ -61,10 +58,13 @@ function takeName(
   const given = entryOf(fields, "name")
   const name = given?.value.kind === "scalar" ? given.value.value : given ? undefined : byPath
   const place = given?.place ?? fields.place
-  if (typeof name !== "string" || !namePattern.test(name)) {
+  if (typeof name !== "string" || !isMarkdownName(name)) {
     const what = given ? "name: it" : `the file's name "${byPath}"`
     throw new ConfigError([
-      { place, text: `${what} must be 1 to 128 letters, digits, ".", "_", "-", "/" or ":".` },
+      {
+        place,
+        text: `${what} must be letters, digits, ".", "_" and "-", with "/" or ":" between such words.`,
+      },
     ])
   }
   return { name, place, fields: filterEntries(fields, (entry) => (entry.key === "name" ? undefined : entry)) }

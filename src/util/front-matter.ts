@@ -1,4 +1,4 @@
-import { parse } from "yaml"
+import { parse, stringify } from "yaml"
 import { isRecord } from "./json.ts"
 
 /** A Markdown text with its front matter read. */
@@ -30,4 +30,11 @@ export function splitFrontMatter(text: string): { yaml: string; start: number; b
     .replaceAll("\r\n", "\n")
     .trim()
   return { yaml: rest.slice(0, end.index), start: head.length, body }
+}
+
+/** A Markdown text with the fields as front matter; those without a value are left out. */
+export function writeFrontMatter(fields: Readonly<Record<string, unknown>>, body: string): string {
+  const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+  const text = body.trim()
+  return `---\n${stringify(given, { lineWidth: 0 })}---\n${text === "" ? "" : `\n${text}\n`}`
 }
