@@ -20,6 +20,7 @@ export type { Session } from "./schema/session.ts"
 export type { Todo } from "./schema/todo.ts"
 export type { Attachment, ToolState } from "./schema/tool-state.ts"
 export { type Archive, ArchiveError } from "./session/archive.ts"
+export { type Command, type CommandCall, type CommandConfig, findCommand } from "./session/command.ts"
 export { CompactionError, type CompactionResult } from "./session/compact.ts"
 export {
   type PromptFile,

@@ -41,7 +41,7 @@ const fences: Record<string, readonly string[]> = {
   "vscode-jsonrpc/": ["lsp/connection.ts"],
   "@modelcontextprotocol/": ["mcp/"],
   jiti: ["util/load-module.ts"],
-  yaml: ["util/front-matter.ts"],
+  yaml: ["util/front-matter.ts", "config/yaml.ts"],
   commander: ["cli/"],
   "@clack/prompts": ["cli/"],
 }

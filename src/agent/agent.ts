@@ -1,5 +1,5 @@
 import type { ModelRef } from "../schema/message.ts"
-import type { Ruleset } from "../schema/permission.ts"
+import type { Rule, Ruleset } from "../schema/permission.ts"
 
 /** Who works: a prompt, a model and what it may do. */
 export interface Agent {
@@ -15,8 +15,14 @@ export interface Agent {
   steps: number
   /** Rules of the person's config for this agent; a layer of the policy. */
   permission: Ruleset
+  /** Rules that a project brings for the agent in a file of its own: they lift no deny and no ceiling. */
+  projectPermission?: Ruleset
   /** A built-in agent's own bounds: the stricter of this and the policy holds. */
   ceiling?: Ruleset
+  /** Which tools it has at all, as bounds that no rule lifts. */
+  tools?: Ruleset
+  /** Left out of lists for people. */
+  hidden?: boolean
   /** Its commands run in a sandbox or not at all, whatever the configuration says of others. */
   sandbox?: "require"
   /** Its work is a plan: the session's plan file is the one file it may write, where there is plan mode. */
@@ -31,24 +37,30 @@ export interface AgentConfig {
   model?: ModelRef | undefined
   temperature?: number | undefined
   steps?: number | undefined
+  /** Tools by id or pattern: false takes one away. True allows nothing that rules do not. */
+  tools?: Readonly<Record<string, boolean>> | undefined
+  hidden?: boolean | undefined
   disable?: boolean | undefined
 }
 
 /** The step limit of an agent that names none (`SPEC` of the loop: 100). */
 export const defaultSteps = 100
 
+type RulesByAgent = Readonly<Record<string, Ruleset>>
+
 /**
  * Built-in agents with the config's changes over them, and the config's own agents. `rules` are the agents' permission
- * rules by name. Agents with `disable` are left out.
+ * rules by name, `projectRules` those that a project's own agents bring. Agents with `disable` are left out.
  */
 export function mergeAgents(
   builtins: readonly Agent[],
   config: Readonly<Record<string, AgentConfig>>,
-  rules: Readonly<Record<string, Ruleset>>,
+  rules: RulesByAgent,
+  projectRules: RulesByAgent = {},
 ): Map<string, Agent> {
   const agents = new Map(builtins.map((agent) => [agent.name, agent]))
   const base = builtins[0]
-  for (const name of new Set([...Object.keys(config), ...Object.keys(rules)])) {
+  for (const name of new Set([config, rules, projectRules].flatMap(Object.keys))) {
     const changes = Object.hasOwn(config, name) ? config[name] : undefined
     if (changes?.disable) {
       agents.delete(name)
@@ -63,13 +75,40 @@ export function mergeAgents(
       steps: defaultSteps,
       permission: [],
     }
-    const { disable: _, ...fields } = changes ?? {}
+    const { disable: _, tools, ...fields } = changes ?? {}
     const set = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+    const projectPermission = rulesOf(projectRules, name)
     agents.set(name, {
       ...own,
       ...set,
-      permission: (Object.hasOwn(rules, name) ? rules[name] : undefined) ?? [],
+      permission: rulesOf(rules, name),
+      ...(projectPermission.length > 0 ? { projectPermission } : {}),
+      ...(tools === undefined ? {} : { tools: toolBounds(name, tools) }),
     })
   }
   return agents
+}
+
+function rulesOf(rules: RulesByAgent, name: string): Ruleset {
+  return (Object.hasOwn(rules, name) ? rules[name] : undefined) ?? []
+}
+
+/** What is asked for beside tools, which a list of tools does not mean. */
+const questions = ["external_directory", "doom_loop"]
+
+function toolBounds(agent: string, tools: Readonly<Record<string, boolean>>): Ruleset {
+  const rule = (permission: string, allowed: boolean): Rule => ({
+    permission,
+    pattern: "*",
+    action: allowed ? "allow" : "deny",
+    source: { file: `the tools of the agent ${agent}` },
+  })
+  const listed = Object.entries(tools)
+  // Of tools that ask for the same thing, such as write and edit, none is left where one is taken away by name.
+  const taken = listed.filter(([id, allowed]) => !allowed && !id.includes("*"))
+  return [
+    rule("*", true),
+    ...[...listed, ...taken].map(([id, allowed]) => rule(id, allowed)),
+    ...questions.map((name) => rule(name, true)),
+  ]
 }

@@ -1,6 +1,7 @@
 import { writeSync } from "node:fs"
 import { Command, CommanderError } from "commander"
 import { exitCode, reportError } from "./exit.ts"
+import { defineAgent } from "./grammar/agent.ts"
 import { defineConfig } from "./grammar/config.ts"
 import { defineDoctor } from "./grammar/doctor.ts"
 import { defineGateway } from "./grammar/gateway.ts"
@@ -36,6 +37,7 @@ const helpWidth = 80
 /** Every command by its name, in the order of the help. */
 const grammars: Readonly<Record<string, (program: Command) => void>> = {
   run: defineRun,
+  agent: defineAgent,
   tool: defineTool,
   mcp: defineMcp,
   permission: definePermission,

@@ -5,7 +5,9 @@ import { layersOf, type Place } from "./setup.ts"
 /** The rules of the config that can never decide: for everyone, and of each agent's own. */
 export function shadowedConfigRules(place: Place): ShadowedRule[] {
   const layers = layersOf(place, {})
-  const ofAgents = Object.values(place.config.agentPermission).flatMap((rules) => {
+  const { agentPermission, projectAgentPermission } = place.config
+  const byAgent = [...Object.values(agentPermission), ...Object.values(projectAgentPermission)]
+  const ofAgents = byAgent.flatMap((rules) => {
     const own = new Set(rules)
     // What an agent's rules make of the others holds for that agent alone.
     return shadowedRules([...layers, { name: "agent", rules }]).filter(({ rule }) => own.has(rule))

@@ -20,7 +20,7 @@ export interface EnabledSetting {
  * substituted: it is what a person says yes to. Throws `ConfigError` for a text that cannot be parsed.
  */
 export async function enabledSettings(path: string, text: string): Promise<EnabledSetting[]> {
-  const { rest, rules } = takeRules(await parseConfig(path, text))
+  const { rest, rules } = takeRules((await parseConfig(path, text)).tree)
   const settings = leaves(withoutRepeats(rest), "").filter(({ key }) => key !== "$schema")
   return [
     ...rules.permission.map((rule) => ofRule("permission", rule)),
@@ -56,6 +56,7 @@ const notes: readonly (readonly [key: RegExp, note: string])[] = [
   [/^tools\./, "whether this tool is there"],
   [/^instructions$/, "their text is sent to the model"],
   [/^agent\..*\.prompt$/, "what the agent is told to do"],
+  [/^command\..*\.template$/, "what the model is told when you write the command; lines in !`…` are run"],
   [/^provider\..*\.(?:baseURL|api)$/, "all that is said to the model, and the key, goes there"],
   [/^provider\..*\.npm$/, "a package whose code talks to the provider"],
   [/^provider\..*\.headers\./, "is sent with every request"],

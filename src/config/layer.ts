@@ -4,6 +4,7 @@ import { checkTree, pruneTree } from "./check.ts"
 import { ConfigError, describeProblem, type Problem } from "./errors.ts"
 import { instructionsDirectory, keepOwnInstructions, resolveInstructions } from "./instructions.ts"
 import type { ConfigFile, Location } from "./locate.ts"
+import { markdownPlace } from "./markdown-place.ts"
 import { filterEntries, type ObjectNode, withoutRepeats } from "./node.ts"
 import { parseConfig } from "./parse.ts"
 import { brokenExamples } from "./rule-examples.ts"
@@ -34,13 +35,14 @@ export interface ConfigLayer {
 export async function readLayer(source: ConfigSource, location: Location): Promise<ConfigLayer> {
   const { path, text, trusted, kind } = source
   const parsed = await parseConfig(path, text)
-  const written = filterEntries(parsed, (entry) => (entry.key === "$schema" ? undefined : entry))
+  const written = filterEntries(parsed.tree, (entry) => (entry.key === "$schema" ? undefined : entry))
   const directory = resolve(location.directory, instructionsDirectory(path))
   const warnings: string[] = []
   const warn = (warning: string) => warnings.push(warning)
+  for (const note of parsed.notes) warn(describeProblem(note))
 
   const counted = trusted
-    ? { tree: substitute(written, location, warn), ignored: [] }
+    ? { tree: markdownPlace(path) ? written : substitute(written, location, warn), ignored: [] }
     : restrict(written, { worktree: location.worktree, directory })
   const { rest, rules, problems } = takeRules(counted.tree)
   const ignored =

@@ -4,7 +4,7 @@ import { errorMessage } from "../util/errors.ts"
 import { displayPath } from "../util/paths.ts"
 import { ConfigError } from "./errors.ts"
 import type { ConfigLayer, ConfigSource } from "./layer.ts"
-import { type ConfigFile, configFiles, type Location } from "./locate.ts"
+import { type ConfigFile, configFiles, type Location, trustKind } from "./locate.ts"
 import { entryOf, mergeNodes, type ObjectNode, toPlain } from "./node.ts"
 import { readSmallFile } from "./read.ts"
 import type { Config } from "./schema.ts"
@@ -30,6 +30,8 @@ export interface LoadedConfig {
   permission: { user: Rule[]; project: Rule[]; untrusted: Rule[]; environment: Rule[] }
   /** Rules of `agent.<name>.permission`, of trusted files alone. */
   agentPermission: Record<string, Rule[]>
+  /** Rules of the agents that a trusted project brings in Markdown: they come over these and lift no deny. */
+  projectAgentPermission: Record<string, Rule[]>
   /** False as soon as one config file of the project is not trusted. */
   projectTrusted: boolean
   /** The files that were read, in rising precedence. */
@@ -38,6 +40,8 @@ export interface LoadedConfig {
   origin(keyPath: readonly string[]): { file: string; line: number } | undefined
   /** For people, one line each. */
   warnings: string[]
+  /** What is not used of agents and commands in Markdown, most of them other programs', one line each. */
+  notes: { file: string; text: string }[]
   /** What an untrusted project said in vain, one entry a file: `tackle.json: provider, model`. To be shown as one line. */
   ignored: string[]
 }
@@ -56,8 +60,28 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   if (sources.length === 0) return merge([], options.worktree)
   const { readLayer } = await import("./layer.ts")
   const layers: ConfigLayer[] = []
-  for (const source of sources) layers.push(await readLayer(source, options))
-  return merge(layers, options.worktree)
+  const notes: LoadedConfig["notes"] = []
+  for (const source of sources) {
+    try {
+      layers.push(await readLayer(source, options))
+    } catch (error) {
+      // A file that somebody wrote for another program in its own format stops nothing here.
+      if (!isForeignText(source) || !(error instanceof ConfigError)) throw error
+      const text = `${error.message} The file is left out.`
+      notes.push({ file: source.path, text })
+    }
+  }
+  const loaded = merge(layers, options.worktree)
+  return { ...loaded, notes: [...notes, ...loaded.notes] }
+}
+
+function isForeignText(source: Pick<ConfigSource, "path" | "kind">): boolean {
+  return source.kind !== "tackle" && isText(source)
+}
+
+/** An agent or command in Markdown. */
+function isText({ path }: Pick<ConfigSource, "path">): boolean {
+  return trustKind(path) !== "config"
 }
 
 function readSources(options: LoadConfigOptions): ConfigSource[] {
@@ -74,6 +98,8 @@ function readSource({ path, kind, scope, required }: ConfigFile): ConfigSource |
     const file = readSmallFile(path)
     if (file) return { path, kind, scope, ...file, trusted: true }
   } catch (error) {
+    // It cannot be pinned either, so that it is told as not trusted.
+    if (isForeignText({ path, kind })) return undefined
     throw new ConfigError([{ place, text: `the config file cannot be read: ${errorMessage(error)}.` }], error)
   }
   if (!required) return undefined
@@ -84,14 +110,14 @@ function withTrust(sources: ConfigSource[], { trusted, worktree }: LoadConfigOpt
   if (trusted === true) return sources
   const items = sources
     .filter(({ scope }) => scope === "project")
-    .map(({ path, hash }): TrustItem => ({ kind: "config", path: trustPath(worktree, path), hash }))
+    .map(({ path, hash }): TrustItem => ({ kind: trustKind(path), path: trustPath(worktree, path), hash }))
   const changed = trusted === false ? items : trusted(items).changed
   const untrusted = new Set(changed.map(({ path }) => path))
-  return sources.map((source) =>
-    source.scope === "project" && untrusted.has(trustPath(worktree, source.path))
-      ? { ...source, trusted: false }
-      : source,
-  )
+  return sources.flatMap((source): ConfigSource[] => {
+    if (source.scope !== "project" || !untrusted.has(trustPath(worktree, source.path))) return [source]
+    // An agent or command has no part that would count before trust.
+    return isText(source) ? [] : [{ ...source, trusted: false }]
+  })
 }
 
 function merge(layers: readonly ConfigLayer[], worktree: string): LoadedConfig {
@@ -99,10 +125,7 @@ function merge(layers: readonly ConfigLayer[], worktree: string): LoadedConfig {
   const tree = layers.reduce((merged, layer) => mergeNodes(merged, layer.tree), nowhere)
   const rulesOf = (wanted: (source: ConfigSource) => boolean) =>
     layers.filter(({ source }) => wanted(source)).flatMap(({ rules }) => rules.permission)
-  const agentPermission: Record<string, Rule[]> = Object.create(null)
-  for (const { rules } of layers) {
-    for (const [name, own] of rules.agents) agentPermission[name] = [...(agentPermission[name] ?? []), ...own]
-  }
+  const isProjectText = ({ source }: ConfigLayer) => source.scope === "project" && isText(source)
   return {
     // Each file was checked against the schema, and merging by key keeps what the schema says.
     config: toPlain(tree) as Config,
@@ -112,17 +135,29 @@ function merge(layers: readonly ConfigLayer[], worktree: string): LoadedConfig {
       untrusted: rulesOf(({ trusted }) => !trusted),
       environment: rulesOf(({ path }) => path === contentName),
     },
-    agentPermission,
+    agentPermission: rulesByAgent(layers.filter((layer) => !isProjectText(layer))),
+    projectAgentPermission: rulesByAgent(layers.filter(isProjectText)),
     projectTrusted: layers.every(({ source }) => source.trusted),
     files: layers.map(({ source: { path, kind, scope } }) => ({ path, kind, scope })),
     origin: (keyPath) => originOf(tree, keyPath),
-    warnings: layers.flatMap((layer) => layer.warnings),
+    warnings: layers.flatMap(({ source, warnings }) => (isText(source) ? [] : warnings)),
+    notes: layers.flatMap(({ source, warnings }) =>
+      isText(source) ? warnings.map((text) => ({ file: source.path, text })) : [],
+    ),
     ignored: layers
       .filter((layer) => layer.ignored.length > 0)
       .map(
         ({ source, ignored }) => `${shownName(displayPath(source.path, worktree))}: ${shownNames(ignored)}`,
       ),
   }
+}
+
+function rulesByAgent(layers: readonly ConfigLayer[]): Record<string, Rule[]> {
+  const byAgent: Record<string, Rule[]> = Object.create(null)
+  for (const { rules } of layers) {
+    for (const [name, own] of rules.agents) byAgent[name] = [...(byAgent[name] ?? []), ...own]
+  }
+  return byAgent
 }
 
 function originOf(tree: ObjectNode, keyPath: readonly string[]): { file: string; line: number } | undefined {

@@ -1,8 +1,9 @@
 import { existsSync, statSync } from "node:fs"
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
-import { collectTrustItems, type FoundItem } from "../permission/trust-items.ts"
+import { collectTrustItems, type FoundItem, type TrustItem } from "../permission/trust-items.ts"
 import { findSkillFiles } from "../skill/find-skills.ts"
 import { isInside } from "../util/paths.ts"
+import { markdownFiles, markdownPlace } from "./markdown-place.ts"
 
 /** Where a run takes place. All paths absolute; `environment` is asked for `XDG_CONFIG_HOME` and `TACKLE_CONFIG`. */
 export interface Location {
@@ -48,13 +49,19 @@ export function findWorktree(directory: string): string {
   }
 }
 
-/** Every file that may hold config, in rising precedence, whether it exists or not. */
+/**
+ * Every file that may hold config, in rising precedence, whether it exists or not; of agents and commands in Markdown
+ * those that exist. Of one program's files in one scope these come last.
+ */
 export function configFiles(location: Location): ConfigFile[] {
   const named = location.environment.TACKLE_CONFIG
   const user = userDirectory(location)
   const files: ConfigFile[] = [
+    ...markdownIn(join(location.home, ".claude"), "claude", "user"),
     ...within(join(user, "opencode"), opencodeUserNames, "opencode", "user"),
+    ...markdownIn(join(user, "opencode"), "opencode", "user"),
     ...within(join(user, "tackle"), tackleUserNames, "tackle", "user"),
+    ...markdownIn(join(user, "tackle"), "tackle", "user"),
     ...(named ? [namedFile(named, location)] : []),
     ...projectFiles(location),
   ]
@@ -99,18 +106,27 @@ export function instructionFiles(location: Location): string[] {
   return [...new Set(files)]
 }
 
-/** What a project brings that has to be trusted before it counts: its config, its tools and its skills. */
+/** What a project brings that has to be trusted before it counts: its config, tools, skills, agents and commands. */
 export function projectTrustItems(location: Location): FoundItem[] {
+  const own = configFiles(location).filter(({ scope }) => scope === "project")
+  const holding = (kind: TrustItem["kind"]) =>
+    own.filter(({ path }) => trustKind(path) === kind).map(({ path }) => path)
   return collectTrustItems(location.worktree, {
-    config: configFiles(location)
-      .filter(({ scope }) => scope === "project")
-      .map(({ path }) => path),
+    config: holding("config"),
+    agents: holding("agent"),
+    commands: holding("command"),
     toolFolders: projectDirectories(location).flatMap((path) => [join(path, "tool"), join(path, "tools")]),
     skillFiles: findSkillFiles(projectPlaces(location, skills)),
   })
 }
 
-function userDirectory({ home, environment }: Location): string {
+/** As what a file of {@link configFiles} is trusted. */
+export function trustKind(path: string): TrustItem["kind"] {
+  return markdownPlace(path)?.holds ?? "config"
+}
+
+/** The directory that holds the directories of programs' own settings, `$XDG_CONFIG_HOME`. */
+export function userDirectory({ home, environment }: Location): string {
   const configured = environment.XDG_CONFIG_HOME
   return configured && isAbsolute(configured) ? configured : join(home, ".config")
 }
@@ -124,8 +140,11 @@ function projectFiles(location: Location): ConfigFile[] {
   const levels = projectLevels(location)
   return [
     ...levels.flatMap((level) => within(level, [claudeServersName], "claude", "project")),
+    ...levels.flatMap((level) => markdownIn(join(level, ".claude"), "claude", "project")),
     ...levels.flatMap((level) => within(level, opencodeProjectNames, "opencode", "project")),
+    ...levels.flatMap((level) => markdownIn(join(level, ".opencode"), "opencode", "project")),
     ...levels.flatMap((level) => within(level, tackleProjectNames, "tackle", "project")),
+    ...levels.flatMap((level) => markdownIn(join(level, ".tackle"), "tackle", "project")),
   ]
 }
 
@@ -196,4 +215,12 @@ function within(
   scope: ConfigFile["scope"],
 ): ConfigFile[] {
   return names.map((name) => ({ path: join(directory, name), kind, scope }))
+}
+
+function markdownIn(
+  configDirectory: string,
+  kind: ConfigFile["kind"],
+  scope: ConfigFile["scope"],
+): ConfigFile[] {
+  return markdownFiles(configDirectory).map((path) => ({ path, kind, scope }))
 }

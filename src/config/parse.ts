@@ -1,13 +1,24 @@
 import { basename } from "node:path"
 import { fromClaudeServers } from "./claude-servers.ts"
+import type { Problem } from "./errors.ts"
 import { parseJsonc } from "./jsonc.ts"
 import { claudeServersName } from "./locate.ts"
+import { markdownPlace } from "./markdown-place.ts"
 import type { ObjectNode } from "./node.ts"
 import { parseToml } from "./toml.ts"
 
-/** The tree of a config file, in the shape of our own whatever its format. Throws `ConfigError`. */
-export async function parseConfig(path: string, text: string): Promise<ObjectNode> {
-  if (path.endsWith(".toml")) return parseToml(text, path)
+/** The tree of a config file, in the shape of our own whatever its format, and what was left out of it. Throws `ConfigError`. */
+export async function parseConfig(
+  path: string,
+  text: string,
+): Promise<{ tree: ObjectNode; notes: Problem[] }> {
+  if (path.endsWith(".toml")) return { tree: await parseToml(text, path), notes: [] }
+  if (markdownPlace(path)) {
+    // Brings the YAML parser, which takes longer than all else at a start: only where there is such a file.
+    const { parseMarkdown } = await import("./markdown.ts")
+    const parsed = parseMarkdown(path, text)
+    if (parsed) return parsed
+  }
   const tree = await parseJsonc(text, path)
-  return basename(path) === claudeServersName ? fromClaudeServers(tree) : tree
+  return { tree: basename(path) === claudeServersName ? fromClaudeServers(tree) : tree, notes: [] }
 }

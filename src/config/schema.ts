@@ -7,19 +7,18 @@ import { PermissionConfig } from "../permission/rules.ts"
 
 const count = z.number().int().positive()
 
-/** A section is made when a file has it: all of them would take longer to make than a start has for the config. */
-const section = <T extends z.ZodType>(make: () => T) => z.lazy(make).optional()
-
 /** Permission rules as written. Order counts, so that they are read from the text and not through this schema. */
-const PermissionSection = section(() =>
+const PermissionSection = z.lazy(() =>
   PermissionConfig.describe(
     "What may be done without asking: permission to action, or to pattern to action. The last match wins",
   ),
 )
 
+const ModelName = z.lazy(() => z.string().regex(/^[^/]+\/./, { error: "expected provider/model" }))
+
 const AgentSection = z.lazy(() =>
   z.strictObject({
-    model: z.string().optional().describe("The agent's model, as provider/model"),
+    model: ModelName.optional().describe("The agent's model, as provider/model"),
     prompt: z
       .string()
       .optional()
@@ -30,9 +29,32 @@ const AgentSection = z.lazy(() =>
       .describe("primary talks with the person, subagent is started by another agent"),
     temperature: z.number().min(0).max(2).optional().describe("Sampling temperature"),
     steps: count.optional().describe("Steps of the model in one prompt (default 100)"),
-    permission: PermissionSection,
+    permission: PermissionSection.optional(),
+    tools: z
+      .record(z.string(), z.boolean())
+      .optional()
+      .describe(
+        "Tools by id or pattern: false takes one from the agent. True allows nothing that rules do not",
+      ),
     description: z.string().optional().describe("What the agent is for: the model chooses subagents by it"),
+    hidden: z.boolean().optional().describe("True leaves the agent out of lists for people"),
     disable: z.boolean().optional().describe("True takes the agent away"),
+  }),
+)
+
+const CommandSection = z.lazy(() =>
+  z.strictObject({
+    template: z
+      .string()
+      .min(1)
+      .describe(
+        "The prompt: $ARGUMENTS and $1, $2 … are what follows the name, @path a file, !`…` a command",
+      ),
+    description: z.string().optional().describe("What the command is for"),
+    agent: z.string().optional().describe("The agent that works on it"),
+    model: ModelName.optional().describe("The model for it, as provider/model"),
+    subtask: z.boolean().optional().describe("True hands it to the agent as a subagent"),
+    argument_hint: z.string().optional().describe("What follows the name, for people"),
   }),
 )
 
@@ -96,6 +118,8 @@ const sections = {
   permission: () => PermissionSection,
   agent: () =>
     z.record(z.string(), AgentSection).describe("Agents by name: changes to built-in ones, and own"),
+  command: () =>
+    z.record(z.string(), CommandSection).describe("Commands by name: prompts that are written as /name"),
   tools: () => z.record(z.string(), z.boolean()).describe("Tools by id: false takes one away"),
   override: () => z.array(z.string()).describe("Ids of tools that a custom tool may replace"),
   instructions: () =>

@@ -2,11 +2,14 @@ import type { Action, Rule, Ruleset } from "../schema/permission.ts"
 import { wildcardCovers, wildcardMatch, wildcardOverlap } from "../util/wildcard.ts"
 import { concerns, expandHome } from "./rules.ts"
 
-/** Rules of one origin. `tightenOnly`: an untrusted project's, which may make a verdict stricter and nothing else. */
+/** Rules of one origin. */
 export interface Layer {
   name: "defaults" | "user" | "project" | "agent" | "flags" | "grants"
   rules: Ruleset
+  /** An untrusted project's: they may make a verdict stricter and nothing else. */
   tightenOnly?: boolean
+  /** They may allow what would be asked, and nothing that a layer below or a ceiling denies. */
+  keepsDenies?: boolean
 }
 
 /**
@@ -124,6 +127,14 @@ export function withDefault(policy: Policy, rule: Rule): Policy {
   return policy.bound ? { ...policy, layers, bound: withDefault(policy.bound, rule) } : { ...policy, layers }
 }
 
+/** The same policy under one more ceiling, which the rules of the layer `agent` do not lift. */
+export function withFixedCeiling(policy: Policy, ceiling: Ruleset): Policy {
+  const layers = policy.layers.map(
+    (layer): Layer => (layer.name === "agent" ? { ...layer, name: "project" } : layer),
+  )
+  return { ...policy, bound: { layers, ceiling, ...(policy.bound ? { bound: policy.bound } : {}) } }
+}
+
 /** True if `a` is stricter than `b`. */
 export function isStricter(a: Action, b: Action): boolean {
   return strictness[a] > strictness[b]
@@ -152,14 +163,15 @@ function judgeForms(
   let current: Judgement = { action: "ask" }
   let userDeny: Judgement | undefined
   let lifted = false
-  for (const { name, rules, tightenOnly } of policy.layers) {
+  for (const layer of policy.layers) {
+    const { name, rules, tightenOnly } = layer
     const rule = lastMatch(rules)
     if (!rule) continue
     const found: Judgement = { action: rule.action, rule, layer: name }
     if (name === "user" && rule.action === "deny") userDeny = found
-    if (name === "agent" && rule.action !== "deny") lifted = true
+    if (liftsCeiling(layer) && rule.action !== "deny") lifted = true
     if (tightenOnly && !isStricter(rule.action, current.action)) continue
-    if (name === "grants" && current.action === "deny") continue
+    if ((name === "grants" || layer.keepsDenies) && current.action === "deny") continue
     current = found
   }
   if (userDeny) return userDeny
@@ -181,18 +193,24 @@ function possibleRefusal(
   span: string,
   refusals: readonly Action[] = ["deny", "ask"],
 ): Judgement | undefined {
-  let settled = false
+  // How much later allows have put to rest: nothing, what asks, or all but denies of the user's own layer.
+  let settled: "nothing" | "asks" | "all" = "nothing"
   let lifted = false
-  for (const { name, rules, tightenOnly } of policy.layers.toReversed()) {
-    if (settled && name !== "user") continue
-    const found = lastWord(rules, permission, span, settled ? ["deny"] : refusals)
+  for (const layer of policy.layers.toReversed()) {
+    const { name, rules, tightenOnly, keepsDenies } = layer
+    if (settled === "all" && name !== "user") continue
+    const found = lastWord(rules, permission, span, settled === "nothing" ? refusals : ["deny"])
     if (found && found.action !== "allow") return { action: "ask", rule: found, layer: name }
-    if (found && !tightenOnly) settled = true
-    if (found && name === "agent") lifted = true
+    if (found && !tightenOnly && settled !== "all") settled = keepsDenies ? "asks" : "all"
+    if (found && liftsCeiling(layer)) lifted = true
   }
   const bound = lifted ? undefined : lastWord(policy.ceiling ?? [], permission, span, refusals)
   if (!bound || bound.action === "allow") return undefined
   return { action: "ask", rule: bound, layer: "ceiling" }
+}
+
+function liftsCeiling({ name, keepsDenies }: Layer): boolean {
+  return name === "agent" && !keepsDenies
 }
 
 /** The last rule that may refuse a part of the span, or that allows all of it. */

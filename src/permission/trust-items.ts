@@ -4,7 +4,7 @@ import { basename, dirname, join, relative, sep } from "node:path"
 import { realPath } from "../util/paths.ts"
 
 /** What a project may bring that has to be trusted. */
-export const trustKinds = ["config", "tool", "skill"] as const
+export const trustKinds = ["config", "tool", "skill", "agent", "command"] as const
 
 /** One thing a project brings that can change what Tackle does. */
 export interface TrustItem {
@@ -27,15 +27,21 @@ export interface FoundItem extends TrustItem {
 const maxBytes = 64 * 1024 * 1024
 
 /**
- * Lists what exists of the config files, of the files in the tool folders and of the skills (paths of their `SKILL.md`),
- * sorted by path. Paths absolute, below the work tree.
+ * Lists what exists of the config files, of the files in the tool folders, of the skills (paths of their `SKILL.md`) and
+ * of the agents and commands in Markdown, sorted by path. Paths absolute, below the work tree.
  *
  * A tool's hash also covers everything in the subdirectories of its folder, from where it may import. The other tools
  * of the folder have hashes of their own; `node_modules` has none. A skill's hash covers its whole directory.
  */
 export function collectTrustItems(
   worktree: string,
-  places: { config: readonly string[]; toolFolders: readonly string[]; skillFiles?: readonly string[] },
+  places: {
+    config: readonly string[]
+    toolFolders: readonly string[]
+    skillFiles?: readonly string[]
+    agents?: readonly string[]
+    commands?: readonly string[]
+  },
 ): FoundItem[] {
   const item = (kind: TrustItem["kind"], file: string, hash: string, contents: Contents): FoundItem => ({
     kind,
@@ -44,7 +50,13 @@ export function collectTrustItems(
     file,
     contents: new Map(contents),
   })
-  const config = places.config.filter(isFile).map((path) => item("config", path, hashFile(path), []))
+  const alone = (kind: TrustItem["kind"], paths: readonly string[] = []) =>
+    paths.filter(isFile).map((path) => item(kind, path, hashFile(path), []))
+  const texts = [
+    ...alone("config", places.config),
+    ...alone("agent", places.agents),
+    ...alone("command", places.commands),
+  ]
   const tools = places.toolFolders.flatMap((folder) => {
     const entries = list(folder)
     const helpers = entries.filter((entry) => entry.isDirectory()).map((entry) => join(folder, entry.name))
@@ -71,7 +83,7 @@ export function collectTrustItems(
       contents,
     )
   })
-  return [...config, ...tools, ...skills].sort((a, b) => (a.path < b.path ? -1 : 1))
+  return [...texts, ...tools, ...skills].sort((a, b) => (a.path < b.path ? -1 : 1))
 }
 
 /** How a file of the work tree is named in a {@link TrustItem}. */

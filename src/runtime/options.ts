@@ -10,6 +10,7 @@ import type { PermissionConfig } from "../permission/rules.ts"
 import type { ToolFile } from "../registry/files.ts"
 import type { SandboxMode } from "../sandbox/wrap.ts"
 import type { Ruleset } from "../schema/permission.ts"
+import type { CommandConfig } from "../session/command.ts"
 import type { SubagentLimits } from "../session/subagent.ts"
 import type { Store } from "../store/store.ts"
 import type { Info, OutputLimits } from "../tool/tool.ts"
@@ -43,6 +44,10 @@ export interface TackleOptions {
   layers?: readonly Layer[]
   agents?: Readonly<Record<string, AgentConfig>>
   agentRules?: Readonly<Record<string, Ruleset>>
+  /** Rules of agents that the project brings itself: they may allow what would be asked, but nothing that is denied. */
+  projectAgentRules?: Readonly<Record<string, Ruleset>>
+  /** Prompts by name, in the shape of the config: see `Tackle.commands`. */
+  commands?: Readonly<Record<string, CommandConfig>>
   defaultAgent?: string
   /** The shell that runs commands. Default: bash where there is one, else sh. */
   shell?: string

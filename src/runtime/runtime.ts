@@ -26,13 +26,14 @@ import { defaultStreamLimits } from "../model/stream.ts"
 import { openToolMemory } from "../model/tool-memory.ts"
 import { defaultRules } from "../permission/defaults.ts"
 import { createPermission, type Scope } from "../permission/engine.ts"
-import { judge, type Layer, type Policy } from "../permission/policy.ts"
+import { judge, type Layer, type Policy, withFixedCeiling } from "../permission/policy.ts"
 import { rulesFromObject } from "../permission/rules.ts"
 import { openSandbox } from "../sandbox/wrap.ts"
 import type { ModelRef } from "../schema/message.ts"
 import type { Grant, PermissionReply, PermissionRequest, Ruleset } from "../schema/permission.ts"
 import type { QuestionRequest } from "../schema/question.ts"
 import type { Session } from "../schema/session.ts"
+import { listCommands } from "../session/command.ts"
 import type { SessionHandle } from "../session/handle.ts"
 import { createLineage } from "../session/lineage.ts"
 import { maskStore } from "../session/masked-store.ts"
@@ -92,7 +93,12 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   const bus = createBus((error) => onFault("a subscriber threw", error), hide)
   const jobs = createJobTable()
   const processes = createProcessBook(join(dataDirectory, "processes"), onFault)
-  const agents = mergeAgents(builtinAgents(), options.agents ?? {}, options.agentRules ?? {})
+  const agents = mergeAgents(
+    builtinAgents(),
+    options.agents ?? {},
+    options.agentRules ?? {},
+    options.projectAgentRules,
+  )
   const models = createModels({
     config: options.providers ?? {},
     credentials,
@@ -207,7 +213,8 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   function policyOf(session: Pick<Session, "id" | "worktree" | "parentID">, agent: Agent): Policy {
     const [parent] = lineage.above(session)
     const own = ownPolicy({ id: lineage.rootOf(session.id), worktree: session.worktree }, agent)
-    return parent ? { ...own, bound: policyOf(parent, agentNamed(parent.agent)) } : own
+    const bounded = parent ? { ...own, bound: policyOf(parent, agentNamed(parent.agent)) } : own
+    return agent.tools ? withFixedCeiling(bounded, agent.tools) : bounded
   }
 
   function ownPolicy(session: { id: string; worktree: string }, agent: Agent): Policy {
@@ -220,6 +227,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       { name: "defaults", rules: [...defaultRules(), ...plan] },
       ...configured.filter((layer) => layer.name !== "flags"),
       { name: "agent", rules: agent.permission },
+      { name: "agent", rules: agent.projectPermission ?? [], keepsDenies: true },
       ...flags,
       { name: "grants", rules: grants.rules(session) },
     ]
@@ -545,6 +553,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     },
     questions: { reply: questions.reply, reject: questions.reject, pending: questions.pending },
     models: () => models.list(),
+    commands: () => listCommands(options.commands ?? {}),
     async tools({ agent: name = options.defaultAgent ?? "build", model } = {}) {
       const agent = agentNamed(name)
       const chosen = model ?? (typeof options.model === "string" ? options.model : undefined)

@@ -10,6 +10,7 @@ import type { Grant, PermissionReply, PermissionRequest, ReplySource } from "../
 import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
 import type { Session } from "../schema/session.ts"
 import type { Archive } from "../session/archive.ts"
+import type { Command } from "../session/command.ts"
 import type { CompactionResult } from "../session/compact.ts"
 import type { SessionHandle } from "../session/handle.ts"
 import type { QuestionOutcome, Questions } from "../session/questions.ts"
@@ -80,6 +81,8 @@ export interface Tackle {
   /** The questions of the `question` tool: what waits, and the ways to answer. */
   readonly questions: Pick<Questions, "reply" | "reject" | "pending">
   models(): ModelInfo[]
+  /** The commands there are, by name. `findCommand` reads one out of a text, `SessionHandle.prompt` takes it. */
+  commands(): Command[]
   /** Every tool, with the reason where the agent and model are not offered it. */
   tools(scope?: { agent?: string; model?: string }): Promise<ToolListing[]>
   /** Every MCP server in use, started where it was not yet. */

@@ -3,6 +3,7 @@ import type { MessageWithParts } from "../schema/message.ts"
 import type { CallReference } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import { TackleError } from "../util/errors.ts"
+import type { CommandCall } from "./command.ts"
 import type { CompactionResult } from "./compact.ts"
 import type { UndoResult } from "./undo.ts"
 
@@ -34,6 +35,8 @@ export interface PromptOptions {
   maxTokens?: number
   /** `provider/model`: from now on the session's model. */
   model?: string
+  /** The text is this command as the person wrote it: the model gets what its template makes of it. */
+  command?: CommandCall
   /** The `task` call that this prompt works for: what is asked of a person names it. */
   caller?: NonNullable<CallReference["parent"]>
 }

@@ -22,6 +22,13 @@ import { withLease } from "./lease.ts"
 import { runLoop } from "./loop.ts"
 import { createRecorder } from "./recorder.ts"
 import { restoreLedger, settleInterrupted } from "./restore.ts"
+import {
+  type ExpandedCommand,
+  expandCommand,
+  givenBack,
+  type PromptOwner,
+  promptOwner,
+} from "./run-command.ts"
 import type { SessionServices } from "./services.ts"
 import { createSpawner } from "./subagent.ts"
 import { createTodoCapability } from "./todo.ts"
@@ -58,10 +65,29 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     history = undefined
   }
 
+  /** A command's agent and model are those of its prompt alone. */
   async function run(text: string, options: PromptOptions, signal: AbortSignal): Promise<Ending> {
-    const started = Date.now()
     await catchUp()
+    const before = session
+    const owner = promptOwner(options, services)
+    try {
+      return await work(text, { ...options, ...owner }, signal)
+    } finally {
+      if (owner.agent !== undefined || owner.model !== options.model) {
+        session = givenBack(session, { before, owner, keepModel: options.model !== undefined })
+        await recorder.session(session)
+      }
+    }
+  }
+
+  async function work(
+    text: string,
+    options: PromptOptions & PromptOwner,
+    signal: AbortSignal,
+  ): Promise<Ending> {
+    const started = Date.now()
     const past = await load()
+    session = { ...session, agent: options.agent ?? session.agent }
     const agent = services.agent(session.agent)
     const named = options.model === undefined ? {} : { model: parseModelName(options.model) }
     const model = await services.model({ ...session, ...named }, agent)
@@ -88,7 +114,8 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     }
     const workAs = (name: string) => createWorker(services.agent(name), context, services)
     const worker = await workAs(agent.name)
-    const mentioned = await attachMentionsTo(user, text, worker, past)
+    const expanded = await expandCommandTo(user, options, worker, past)
+    const mentioned = await attachMentionsTo(user, expanded?.mentions ?? text, worker, past)
     const room = createContextRoom({
       history: past,
       info: model.info,
@@ -111,7 +138,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       signal,
     })
     const end = conclude({ bus, sessionID: session.id, started }, result, { past, spent: room.spent })
-    return withOthers(end, ends, mentioned.refused)
+    return withOthers(end, ends, [...(expanded?.refused ?? []), ...mentioned.refused])
   }
 
   /** A subagent's changes are part of the turn that it works for. The message that began the turn is the last. */
@@ -179,6 +206,28 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     } finally {
       running = undefined
     }
+  }
+
+  /** What a command says to the model becomes a part of the person's message, beside what they wrote and its calls. */
+  async function expandCommandTo(
+    { id: messageID }: UserMessage,
+    { command, subagent }: PromptOptions & PromptOwner,
+    worker: Worker,
+    past: readonly MessageWithParts[],
+  ): Promise<ExpandedCommand | undefined> {
+    if (!command) return undefined
+    const offered = new Map(worker.tools.map((tool) => [tool.id, tool]))
+    const kept = new Map<string, Part>()
+    const keep = async (part: Part) => {
+      kept.set(part.id, part)
+      await recorder.write({ parts: [part] })
+    }
+    const host = { ...worker.host({ messageID, turn: newTurn(), offered }), keep }
+    const expanded = await expandCommand(command, host, subagent)
+    const base = { id: newId("prt"), sessionID: session.id, messageID }
+    await keep({ ...base, type: "text", text: expanded.text, synthetic: true })
+    past.at(-1)?.parts.push(...kept.values())
+    return expanded
   }
 
   /** What a prompt of the person's names with `@` becomes parts of their message. A model's words name nothing. */

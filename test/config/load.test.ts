@@ -33,10 +33,12 @@ describe("precedence", () => {
       config: {},
       permission: { user: [], project: [], untrusted: [], environment: [] },
       agentPermission: {},
+      projectAgentPermission: {},
       projectTrusted: true,
       files: [],
       origin: undefined,
       warnings: [],
+      notes: [],
       ignored: [],
     })
     expect(loaded.origin(["model"])).toBeUndefined()

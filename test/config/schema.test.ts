@@ -13,6 +13,7 @@ test("the JSON Schema for editors names and describes every key", () => {
     "provider",
     "permission",
     "agent",
+    "command",
     "tools",
     "override",
     "instructions",

@@ -8,8 +8,9 @@ import {
   type Layer,
   type Policy,
   withDefault,
+  withFixedCeiling,
 } from "../../src/permission/policy.ts"
-import { rulesFromObject } from "../../src/permission/rules.ts"
+import { type PermissionConfig, rulesFromObject } from "../../src/permission/rules.ts"
 import type { Action, Rule } from "../../src/schema/permission.ts"
 import { policyOf } from "./support.ts"
 
@@ -104,6 +105,35 @@ describe("judge", () => {
     expect(judge(policyOf({}, { ceiling, layers: [flags] }), "edit", ["a"]).action).toBe("deny")
     const agent: Layer = { name: "agent", rules: rulesFromObject({ edit: "allow" }) }
     expect(judge(policyOf({}, { ceiling, layers: [agent] }), "edit", ["a"]).action).toBe("allow")
+  })
+
+  test("rules that keep denies allow what asks, and nothing that is denied below or by a ceiling", () => {
+    const ceiling = rulesFromObject({ "*": "allow", edit: "deny" })
+    const kept = (rules: PermissionConfig): Layer => ({
+      name: "agent",
+      rules: rulesFromObject(rules),
+      keepsDenies: true,
+    })
+    const project: Layer = { name: "project", rules: rulesFromObject({ bash: { "git push *": "deny" } }) }
+    const policy = policyOf({}, { layers: [project, kept("allow")], ceiling })
+    expect(judge(policy, "bash", ["make"]).action).toBe("allow")
+    expect(judge(policy, "bash", ["git push origin"])).toMatchObject({ action: "deny", layer: "project" })
+    expect(judge(policy, "edit", ["a"])).toMatchObject({ action: "deny", layer: "ceiling" })
+    // It may be the push that is denied, whatever the later rule covers.
+    expect(judge(policy, "bash", ["git $x"], { span: "git *" }).action).toBe("ask")
+    expect(judge(policyOf({}, { layers: [kept({ read: "deny" })] }), "read", ["a"]).action).toBe("deny")
+  })
+
+  test("a fixed ceiling holds whatever the agent's own rules say, and is stricter only", () => {
+    const agent: Layer = { name: "agent", rules: rulesFromObject({ "*": "allow" }) }
+    const own = policyOf({ webfetch: "deny" }, { layers: [agent] })
+    const policy = withFixedCeiling(own, rulesFromObject({ "*": "allow", bash: "deny" }))
+    expect(judge(policy, "bash", ["make"])).toMatchObject({ action: "deny", layer: "ceiling" })
+    expect(judge(policy, "edit", ["a"]).action).toBe("allow")
+    expect(judge(policy, "webfetch", ["a"]).action).toBe("deny")
+    expect(isOffered(policy, "bash")).toBe(false)
+    const twice = withFixedCeiling(policy, rulesFromObject({ "*": "allow", edit: "deny" }))
+    expect([judge(twice, "bash", ["x"]).action, judge(twice, "edit", ["x"]).action]).toEqual(["deny", "deny"])
   })
 
   test("an allow that does not count is passed over", () => {

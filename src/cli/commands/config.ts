@@ -12,10 +12,17 @@ import { placeOfRule, shadowedConfigRules } from "../shadowed-rules.ts"
 export async function showConfig(flags: FormatFlags): Promise<void> {
   const place = await openPlace(flags)
   const { config: loaded } = place
-  const { files, permission, agentPermission, projectTrusted, ignored } = loaded
+  const { files, permission, projectTrusted, ignored } = loaded
+  const agentRules = [loaded.agentPermission, loaded.projectAgentPermission]
   const config = place.hide(masked(loaded.config))
   const untrusted = permission.untrusted.map((rule) => ({ ...rule, ...standing(rule) }))
-  const rules = { defaults: defaultRules(), ...permission, untrusted, agents: agentPermission }
+  const rules = {
+    defaults: defaultRules(),
+    ...permission,
+    untrusted,
+    agents: loaded.agentPermission,
+    projectAgents: loaded.projectAgentPermission,
+  }
   const shadowed = shadowedConfigRules(place)
   const instructions = instructionFiles(place)
   if (flags.format === "json")
@@ -28,7 +35,7 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
   for (const path of instructions) printLine(`  ${wholeName(path)}`)
   if (isRecord(config) && Object.keys(config).length > 0) printLine(`\n${JSON.stringify(config, null, 2)}`)
   printLine("\nRules, the last that matches decides:")
-  const agents = Object.values(agentPermission).flat()
+  const agents = agentRules.flatMap((rules) => Object.values(rules).flat())
   for (const rule of [
     ...rules.defaults,
     ...permission.user,

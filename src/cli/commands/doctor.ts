@@ -1,11 +1,13 @@
 import { accessSync, constants, existsSync, mkdirSync } from "node:fs"
 import { defaultSearchEngine } from "../../builtin/search/default-search-engine.ts"
 import type { FileQuery } from "../../builtin/search/search-engine.ts"
+import { trustKind } from "../../config/locate.ts"
 import { planCommand } from "../../permission/shell/plan.ts"
 import { probeSandbox } from "../../sandbox/probe.ts"
 import { openSandbox, type Sandbox } from "../../sandbox/wrap.ts"
 import { loadSkills } from "../../skill/load-skills.ts"
 import { errorMessage } from "../../util/errors.ts"
+import { displayPath, isInside } from "../../util/paths.ts"
 import { exitCode } from "../exit.ts"
 import { printJson, printLine } from "../print.ts"
 import { type FormatFlags, openPlace, openTackle, type Place, trustedSkillFiles } from "../setup.ts"
@@ -32,6 +34,8 @@ export async function checkHealth(flags: FormatFlags): Promise<void> {
     await check("shell parser", checkParser),
     await check("tools", () => checkTools(place)),
     await check("skills", () => checkSkills(place)),
+    await check("agents", () => checkTexts(place, "agent")),
+    await check("commands", () => checkTexts(place, "command")),
     await check("model", () => checkModel(place)),
   ]
   const sandbox = openSandbox({
@@ -143,6 +147,15 @@ async function checkSkills(place: Place): Promise<Outcome> {
   if (problems.length > 0)
     return { status: "warn", detail: problems.map(({ file, message }) => `${file}: ${message}`).join("; ") }
   return { detail: skills.size === 0 ? "none" : [...skills.keys()].join(", ") }
+}
+
+/** The agents and commands in Markdown that were taken, and from where; what was not understood of them. */
+function checkTexts({ config, worktree, home }: Place, kind: "agent" | "command"): Outcome {
+  const shown = (path: string) => displayPath(path, isInside(path, worktree) ? worktree : home)
+  const taken = config.files.filter(({ path }) => trustKind(path) === kind).map(({ path }) => shown(path))
+  const notes = config.notes.filter(({ file }) => trustKind(file) === kind).map(({ text }) => text)
+  const detail = taken.length === 0 ? "none in Markdown" : taken.join(", ")
+  return notes.length === 0 ? { detail } : { status: "warn", detail: [detail, ...notes].join("; ") }
 }
 
 async function checkSandbox({ mode, state }: Sandbox): Promise<Outcome> {

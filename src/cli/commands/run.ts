@@ -1,6 +1,8 @@
 import { text as readAll } from "node:stream/consumers"
+import { shownName } from "../../config/shown-name.ts"
 import { useNetworkSettings } from "../../model/proxy.ts"
 import type { Tackle } from "../../runtime/tackle.ts"
+import { type CommandCall, checkCommand, findCommand } from "../../session/command.ts"
 import type { SessionHandle } from "../../session/handle.ts"
 import { TimeoutError } from "../../util/abort.ts"
 import { UsageError } from "../../util/errors.ts"
@@ -9,6 +11,7 @@ import { attachFiles } from "../attach.ts"
 import { chooseModel } from "../choose-model.ts"
 import { canAskHere } from "../client.ts"
 import { exitCode } from "../exit.ts"
+import { warn } from "../notice.ts"
 import { openPlace, openTackle, type PlaceFlags, type RuleFlags } from "../setup.ts"
 import { stdout } from "../stdout.ts"
 import { createJsonView } from "../view/json.ts"
@@ -50,9 +53,11 @@ export async function run(message: readonly string[], flags: RunFlags): Promise<
         signal: interrupt.signal,
         interrupt: interrupt.fire,
       })
+      const command = commandOf(prompt, tackle, flags)
       const session = await openSession(tackle, flags)
       const started = session.prompt(prompt, {
         files,
+        ...(command === undefined ? {} : { command }),
         signal: interrupt.signal,
         ...(flags.model === undefined ? {} : { model: flags.model }),
         ...(flags.maxSteps === undefined ? {} : { maxSteps: flags.maxSteps }),
@@ -77,6 +82,21 @@ async function readPrompt(message: readonly string[]): Promise<string> {
   const prompt = fromStdin ? (await readAll(process.stdin)).trim() : given
   if (prompt === "") throw new UsageError("The message is empty: stdin held no text.")
   return prompt
+}
+
+/** What was said on the command line goes before what the command says. */
+function commandOf(prompt: string, tackle: Tackle, { agent }: RunFlags): CommandCall | undefined {
+  const found = findCommand(prompt, tackle.commands())
+  if (!("call" in found)) {
+    if (found.near !== undefined)
+      warn(
+        `there is no command ${shownName(prompt.split(/\s/, 1)[0] ?? "")}; did you mean /${found.near}? The text goes as it is.`,
+      )
+    return undefined
+  }
+  const { agent: _, ...call } = found.call
+  checkCommand(found.call, tackle.agents)
+  return agent === undefined || found.call.subtask ? found.call : call
 }
 
 async function openSession(tackle: Tackle, flags: RunFlags): Promise<SessionHandle> {

@@ -1,5 +1,6 @@
 import { basename, extname } from "node:path"
-import { enabledSettings } from "../../config/enabled-settings.ts"
+import { type EnabledSetting, enabledSettings } from "../../config/enabled-settings.ts"
+import { ConfigError } from "../../config/errors.ts"
 import { readSmallFile } from "../../config/read.ts"
 import { wholeName } from "../../config/shown-name.ts"
 import { type FoundItem, trustPath } from "../../permission/trust-items.ts"
@@ -94,16 +95,26 @@ async function describe(
   worktree: string,
 ): Promise<Omit<ShownItem, "state">> {
   if (hash === "") return { kind, path, hash }
-  if (kind === "config") {
+  if (kind === "config" || kind === "agent" || kind === "command") {
     const read = readSmallFile(file)
     // What is shown has to be what is pinned.
     if (read?.hash !== hash)
       throw new UsageError(`${wholeName(path)} changed just now. Run \`tackle trust\` again.`)
-    return { kind, path, hash, settings: await enabledSettings(file, read.text) }
+    return { kind, path, hash, settings: await settingsOf(file, read.text, kind) }
   }
   const files = Object.fromEntries([...contents].map(([real, each]) => [trustPath(worktree, real), each]))
   const id = kind === "tool" && isToolFile(file) ? { tool: basename(path, extname(path)) } : {}
   return { kind, path, hash, ...id, files }
+}
+
+/** Empty for another program's agent or command that cannot be read: it is left out. */
+async function settingsOf(file: string, text: string, kind: FoundItem["kind"]): Promise<EnabledSetting[]> {
+  try {
+    return await enabledSettings(file, text)
+  } catch (error) {
+    if (kind !== "config" && error instanceof ConfigError) return []
+    throw error
+  }
 }
 
 /** Those that are named, or all. Throws `UsageError` for a name that none of them has. */
@@ -126,7 +137,7 @@ async function choose(items: readonly ShownItem[]): Promise<readonly ShownItem[]
 }
 
 function nothing(place: Place): string {
-  return `${root(place)} has no config, tools or skills of its own`
+  return `${root(place)} has no config, tools, skills, agents or commands of its own`
 }
 
 function root({ worktree }: Place): string {

@@ -6,7 +6,7 @@ import { collect, format, place, positive } from "./flags.ts"
 export function defineRun(program: Command): void {
   place(program.command("run"))
     .description("give the agent a prompt and let it work")
-    .argument("[message...]", 'what to do; "-" or nothing reads stdin')
+    .argument("[message...]", 'what to do, or /name and arguments for a command; "-" or nothing reads stdin')
     .option(
       "-m, --model <name>",
       "the model, as provider/model; a session that goes on keeps it from then on",

@@ -141,8 +141,8 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
         note(style.dim(`session ${event.session.id} · ${event.session.agent}`))
         return
       case "part.updated":
-        // The person's own words need not be repeated to them.
-        if (!own.has(event.part.messageID)) showPart(event.part)
+        // The person's own words need not be repeated to them; the calls of a command are in their message too.
+        if (event.part.type === "tool" || !own.has(event.part.messageID)) showPart(event.part)
         return
       case "message.created":
         if (event.message.role === "user") own.add(event.message.id)

@@ -6,7 +6,7 @@ import type { TrustItem } from "../../permission/trust-items.ts"
 export interface ShownItem extends TrustItem {
   /** `gone`: trusted once and not there any more. */
   state: "trusted" | "changed" | "new" | "gone"
-  /** Of a config file. */
+  /** Of a config file, an agent and a command. */
   settings?: EnabledSetting[]
   /** Of a tool: the id it is offered under. Absent where it is not loaded by itself. */
   tool?: string
@@ -32,7 +32,8 @@ const states = {
 function details({ kind, path, state, hash, settings = [], tool, files = {} }: ShownItem): string[] {
   if (state === "gone") return []
   if (hash === "") return ["cannot be read whole, so it cannot be trusted"]
-  if (kind === "config") return settings.length > 0 ? settings.map(describeSetting) : ["says nothing"]
+  if (kind === "config" || kind === "agent" || kind === "command")
+    return settings.length > 0 ? settings.map(describeSetting) : ["says nothing"]
   const others = Object.keys(files).filter((file) => file !== path)
   if (kind === "skill") {
     return ["instructions that models are given", ...others.map((file) => `comes with ${wholeName(file)}`)]

@@ -1,0 +1,120 @@
+import type { Problem } from "./errors.ts"
+import type { ConfigEntry, ConfigNode, ObjectNode } from "./node.ts"
+
+/** Fields of another program as ours, and what of them has no meaning here. */
+interface Translated {
+  tree: ObjectNode
+  notes: Problem[]
+}
+
+/** Claude Code's tools by their names, and what we ask for in their place. */
+const toolNames: Readonly<Record<string, string>> = {
+  Read: "read",
+  Write: "edit",
+  Edit: "edit",
+  MultiEdit: "edit",
+  Bash: "bash",
+  BashOutput: "job",
+  KillShell: "job",
+  Grep: "grep",
+  Glob: "glob",
+  LS: "list",
+  Task: "task",
+  Agent: "task",
+  Skill: "skill",
+  TodoWrite: "todo",
+  WebFetch: "webfetch",
+  WebSearch: "websearch",
+  LSP: "lsp",
+  AskUserQuestion: "question",
+  ExitPlanMode: "plan_exit",
+}
+
+/**
+ * The fields of an agent of Claude Code as ours: its lists of tools become `tools`, a model that is an alias of Claude's
+ * is left out. Fields that are not Claude's stay for the check.
+ */
+export function claudeAgent(fields: ObjectNode): Translated {
+  const notes: Problem[] = []
+  const tools: ConfigEntry[] = []
+  const entries = fields.entries.flatMap((entry): ConfigEntry[] => {
+    if (entry.key === "tools") tools.unshift(...listed(entry, true, notes))
+    else if (entry.key === "disallowedTools") tools.push(...listed(entry, false, notes))
+    else if (entry.key !== "model" || isModel(entry, notes)) return [entry]
+    return []
+  })
+  const value = { kind: "object" as const, place: fields.place, entries: tools }
+  const all = tools.length > 0 ? [...entries, { key: "tools", place: fields.place, value }] : entries
+  return { tree: { ...fields, entries: all }, notes }
+}
+
+/**
+ * The fields of a command in Markdown, which are Claude's for all, as those of a config: `argument-hint` is spelled with
+ * an underscore there. What a command may do is left to rules: its list of tools allows nothing. `foreign`: a model that
+ * is no `provider/model` is left out.
+ */
+export function commandFields(fields: ObjectNode, { foreign }: { foreign: boolean }): Translated {
+  const notes: Problem[] = []
+  const entries = fields.entries.flatMap((entry): ConfigEntry[] => {
+    if (entry.key === "argument-hint") return [{ ...entry, key: "argument_hint", value: hintOf(entry.value) }]
+    if (entry.key === "allowed-tools") {
+      const text = "allowed-tools allows nothing here: rules decide what is asked (docs/permissions.md)."
+      notes.push({ place: entry.place, text })
+      return []
+    }
+    return !foreign || entry.key !== "model" || isModel(entry, notes) ? [entry] : []
+  })
+  return { tree: { ...fields, entries }, notes }
+}
+
+/** `[file]` is a list in YAML, and means the text. */
+function hintOf(value: ConfigNode): ConfigNode {
+  if (value.kind !== "array") return value
+  const words = value.items.map((item) => (item.kind === "scalar" ? String(item.value) : "…"))
+  return { kind: "scalar", place: value.place, value: `[${words.join(", ")}]` }
+}
+
+/** A list that grants stands over "no others". `*` and an empty list grant all. */
+function listed(entry: ConfigEntry, granted: boolean, notes: Problem[]): ConfigEntry[] {
+  const names = wordsOf(entry.value)
+  if (granted && (names.length === 0 || names.includes("*"))) return []
+  const setting = (key: string, value: boolean): ConfigEntry => ({
+    key,
+    place: entry.place,
+    value: { kind: "scalar", place: entry.place, value },
+  })
+  const known = names.flatMap((name) => {
+    const tool = toolOf(name)
+    if (tool === undefined) {
+      const outcome = granted ? "so it is not given" : "so nothing is taken away for it"
+      notes.push({ place: entry.place, text: `${entry.key}: Tackle has no tool ${name}, ${outcome}.` })
+    }
+    return tool === undefined ? [] : [tool]
+  })
+  return [...(granted ? [setting("*", false)] : []), ...known.map((tool) => setting(tool, granted))]
+}
+
+/** `mcp__server__tool` is `server_tool` here, and `mcp__server` all of its tools. */
+function toolOf(name: string): string | undefined {
+  if (Object.hasOwn(toolNames, name)) return toolNames[name]
+  const [, server, tool = "*"] = /^mcp__(.+?)(?:__(.+))?$/.exec(name) ?? []
+  return server === undefined ? undefined : `${server}_${tool}`
+}
+
+function wordsOf(value: ConfigNode): string[] {
+  if (value.kind === "array") return value.items.flatMap(wordsOf)
+  if (value.kind === "object" || value.value === null) return []
+  return String(value.value)
+    .split(/,(?![^(]*\))/)
+    .map((word) => word.trim())
+    .filter((word) => word !== "")
+}
+
+/** `sonnet`, `inherit` and their like name no model here: the agent takes that of the run. */
+function isModel({ value, place }: ConfigEntry, notes: Problem[]): boolean {
+  if (value.kind !== "scalar" || typeof value.value !== "string" || value.value.includes("/")) return true
+  if (value.value !== "inherit") {
+    notes.push({ place, text: `model: "${value.value}" is no provider/model: the run's model is used.` })
+  }
+  return false
+}

@@ -1,0 +1,70 @@
+import { type Dirent, readdirSync, statSync } from "node:fs"
+import { join } from "node:path"
+
+/** What a Markdown file of a config directory defines, as its path tells it. */
+export interface MarkdownPlace {
+  holds: "agent" | "command"
+  /** The name by its path: `review`, and for `team/review.md` `team/review` of an agent, `team:review` of a command. */
+  name: string
+  /** Whose fields it has. */
+  dialect: "tackle" | "opencode" | "claude"
+}
+
+/** The folders of a config directory that hold agents and commands. `.claude` has those with an s. */
+const folders = ["agent", "agents", "command", "commands"] as const
+
+/** Folders within these are looked into so deep. */
+const maxDepth = 5
+
+/** The Markdown files in the folders of a config directory, in their order and by name. Absolute paths. */
+export function markdownFiles(configDirectory: string): string[] {
+  return folders.flatMap((folder) => filesIn(join(configDirectory, folder), maxDepth))
+}
+
+/** Undefined for a path that is none of {@link markdownFiles}. */
+export function markdownPlace(path: string): MarkdownPlace | undefined {
+  const [, directory = "", folder = "", inside = ""] = pattern.exec(path) ?? []
+  if (inside === "") return undefined
+  const holds = folder.startsWith("agent") ? "agent" : "command"
+  const steps = inside.split("/")
+  return {
+    holds,
+    name: steps.join(holds === "agent" ? "/" : ":"),
+    dialect: directory === "claude" ? "claude" : directory === "opencode" ? "opencode" : "tackle",
+  }
+}
+
+/** A name is a pattern of rules, the word after a slash and a path: it holds no blanks, no wildcards and no `..`. */
+export function isMarkdownName(name: string): boolean {
+  return name.length <= 128 && /^[A-Za-z0-9][\w.-]*(?:[/:][A-Za-z0-9][\w.-]*)*$/.test(name)
+}
+
+const pattern = /.*\/\.?(tackle|opencode|claude)\/(agents?|commands?)\/(.+)\.md$/
+
+function filesIn(directory: string, depth: number): string[] {
+  if (depth === 0) return []
+  return list(directory).flatMap((entry) => {
+    const path = join(directory, entry.name)
+    if (entry.name.startsWith(".")) return []
+    if (entry.isDirectory()) return filesIn(path, depth - 1)
+    return entry.name.endsWith(".md") && isFile(path) ? [path] : []
+  })
+}
+
+/** Sorted by name. Empty for what is not there or cannot be read: nothing can be loaded from there either. */
+function list(directory: string): Dirent[] {
+  try {
+    return readdirSync(directory, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))
+  } catch {
+    return []
+  }
+}
+
+function isFile(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isFile() === true
+  } catch {
+    // Such as a loop of links: there is nothing to read.
+    return false
+  }
+}

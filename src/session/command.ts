@@ -1,0 +1,63 @@
+import { nearNames } from "../model/near-name.ts"
+import { UsageError } from "../util/errors.ts"
+
+/** A prompt that is kept under a name and written as `/name arguments`. */
+export interface CommandConfig {
+  /** `$ARGUMENTS` and `$1`, `$2` … stand for what follows the name, `` !`…` `` for the output of a command, `@path` for a file. */
+  template: string
+  description?: string | undefined
+  /** Works on this prompt; afterwards the session is its own agent's again. */
+  agent?: string | undefined
+  /** `provider/model`, for this prompt. */
+  model?: string | undefined
+  /** Handed to the agent as a subagent. Default: where the agent is nothing else. */
+  subtask?: boolean | undefined
+  /** What follows the name, for people. */
+  argument_hint?: string | undefined
+}
+
+/** A command by its name. */
+export interface Command extends CommandConfig {
+  name: string
+}
+
+/** A command with what the person wrote behind its name. */
+export interface CommandCall extends Command {
+  arguments: string
+}
+
+/** Commands with their names, sorted by these. */
+export function listCommands(commands: Readonly<Record<string, CommandConfig>>): Command[] {
+  return Object.entries(commands)
+    .map(([name, command]) => ({ name, ...command }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+/**
+ * What a text beginning with `/` means: a command, or a text like any other, perhaps with a name that was meant. A path
+ * such as `/etc/hosts` is a text. In a name `/` is as good as `:`.
+ */
+export function findCommand(
+  text: string,
+  commands: readonly Command[],
+): { call: CommandCall } | { near?: string } {
+  const [, name, given = ""] = /^\/([A-Za-z0-9][\w./:-]*)(?:\s+([\s\S]*))?$/.exec(text.trim()) ?? []
+  if (name === undefined) return {}
+  const spelled = (known: string) => known.replaceAll("/", ":")
+  const found = commands.find((command) => spelled(command.name) === spelled(name))
+  if (found) return { call: { ...found, arguments: given.trim() } }
+  const [near] = nearNames(
+    name,
+    commands.map((command) => command.name),
+    Math.ceil(name.length / 4),
+  )
+  return near === undefined ? {} : { near }
+}
+
+/** Throws `UsageError` where the command names an agent that does not exist. */
+export function checkCommand({ name, agent }: Command, agents: ReadonlyMap<string, unknown>): void {
+  if (agent === undefined || agents.has(agent)) return
+  throw new UsageError(
+    `The command /${name} is for the agent "${agent}", which does not exist. Known: ${[...agents.keys()].join(", ")}.`,
+  )
+}

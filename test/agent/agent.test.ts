@@ -1,0 +1,47 @@
+import { expect, test } from "vitest"
+import { type AgentConfig, mergeAgents } from "../../src/agent/agent.ts"
+import { builtinAgents } from "../../src/agent/builtin.ts"
+import { judge, type Policy, withFixedCeiling } from "../../src/permission/policy.ts"
+import { rulesFromObject } from "../../src/permission/rules.ts"
+
+function merged(name: string, config: AgentConfig) {
+  const agent = mergeAgents(builtinAgents(), { [name]: config }, {}).get(name)
+  if (!agent) throw new Error(`there is no agent ${name}`)
+  return agent
+}
+
+/** What an agent that may do everything is left with by its tools. */
+function verdicts(tools: Record<string, boolean>, permissions: readonly string[]) {
+  const policy: Policy = { layers: [{ name: "agent", rules: rulesFromObject("allow") }] }
+  const limited = withFixedCeiling(policy, merged("a", { tools }).tools ?? [])
+  return permissions.map((permission) => judge(limited, permission, ["x"]).action).join(" ")
+}
+
+test("a tool that is set to false is gone, the others stay", () => {
+  expect(verdicts({ bash: false }, ["bash", "read", "edit"])).toBe("deny allow allow")
+  expect(verdicts({ "docs_*": false }, ["docs_find", "read"])).toBe("deny allow")
+})
+
+test("after a false for all, those that are set to true stay, and so do questions that are no tools", () => {
+  const tools = { "*": false, read: true }
+  expect(verdicts(tools, ["read", "bash", "edit", "task", "my_tool"])).toBe("allow deny deny deny deny")
+  expect(verdicts(tools, ["external_directory", "doom_loop"])).toBe("allow allow")
+})
+
+test("of tools that ask for the same thing none is left where one is taken", () => {
+  expect(verdicts({ write: false, edit: true }, ["edit"])).toBe("deny")
+  expect(verdicts({ write: false }, ["edit"])).toBe("deny")
+})
+
+test("a built-in agent keeps its own ceiling under a list of tools", () => {
+  const plan = merged("plan", { tools: { edit: true, bash: false } })
+  expect(plan.ceiling).toEqual(builtinAgents().find(({ name }) => name === "plan")?.ceiling)
+  expect(merged("plan", { hidden: true })).toMatchObject({ hidden: true, mode: "primary" })
+})
+
+test("rules that a project brings are kept apart", () => {
+  const [mine, theirs] = [rulesFromObject({ bash: "deny" }), rulesFromObject({ bash: "allow" })]
+  const agents = mergeAgents(builtinAgents(), {}, { build: mine }, { build: theirs, own: theirs })
+  expect(agents.get("build")).toMatchObject({ permission: mine, projectPermission: theirs })
+  expect(agents.get("own")).toMatchObject({ permission: [], projectPermission: theirs, mode: "all" })
+})

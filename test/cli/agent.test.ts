@@ -1,0 +1,129 @@
+import { existsSync, readFileSync, symlinkSync } from "node:fs"
+import { join } from "node:path"
+import { expect, test } from "vitest"
+import { createMachine } from "./run-tackle.ts"
+import { hasTmux, openTerminal } from "./terminal.ts"
+
+test("list and show tell every agent, where it comes from and what counts of it", async () => {
+  const machine = await createMachine({
+    files: {
+      ".tackle/agent/keeper.md":
+        "---\ndescription: Keeps\nmodel: test/m\ntools:\n  bash: false\npermission:\n  edit: allow\n---\nYou keep.\n",
+      ".tackle/agent/ghost.md": "---\nhidden: true\n---\n",
+      "tackle.json": '{"agent": {"build": {"steps": 7}}}',
+    },
+  })
+  const list = await machine.run(["agent", "list", "--trust"])
+  expect(list.stdout).toMatch(/^keeper {2}all, \.tackle\/agent\/keeper\.md {2}Keeps$/m)
+  expect(list.stdout).toMatch(/^build {2}primary, built in, changed by tackle\.json {2}/m)
+  expect(list.stdout).toMatch(/^explore {2}subagent, built in {2}/m)
+  expect(list.stdout).not.toContain("ghost")
+  expect((await machine.run(["agent", "list", "--trust", "--all"])).stdout).toContain("ghost")
+
+  const shown = await machine.run(["agent", "show", "keeper", "--trust", "--format", "json"])
+  const file = machine.project.path(".tackle/agent/keeper.md")
+  expect(JSON.parse(shown.stdout)).toEqual({
+    name: "keeper",
+    builtin: false,
+    source: { file, line: 2 },
+    description: "Keeps",
+    mode: "all",
+    model: "test/m",
+    steps: 100,
+    hidden: false,
+    tools: { bash: false },
+    permission: [],
+    projectPermission: [{ permission: "edit", pattern: "*", action: "allow", source: { file, line: 7 } }],
+    prompt: "You keep.",
+  })
+  const text = await machine.run(["agent", "show", "keeper", "--trust"])
+  for (const part of ["tools       not bash", "lifts no deny", "You keep."])
+    expect(text.stdout).toContain(part)
+  expect(await machine.run(["agent", "show", "keper"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('no agent "keper"'),
+  })
+})
+
+test("create writes a file that counts once it is trusted, and writes over nothing", async () => {
+  const machine = await createMachine({ git: true })
+  const create = (...args: string[]) => machine.run(["agent", "create", ...args])
+  const flags = [
+    "--description",
+    "Reads: all of it",
+    "--tools",
+    "read, grep",
+    "--steps",
+    "9",
+    "--mode",
+    "subagent",
+  ]
+  const made = await machine.run(["agent", "create", "team/reader", ...flags, "--prompt", "-"], {
+    stdin: "You read.\n--- \nReally.\n",
+  })
+  expect(made).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("tackle trust .tackle/agent/team/reader.md"),
+  })
+  await machine.run(["trust", "--yes"])
+  const shown = await machine.run(["agent", "show", "team/reader", "--format", "json"])
+  expect(JSON.parse(shown.stdout)).toMatchObject({
+    description: "Reads: all of it",
+    mode: "subagent",
+    steps: 9,
+    tools: { "*": false, read: true, grep: true },
+    prompt: "You read.\n--- \nReally.",
+  })
+
+  const before = readFileSync(machine.project.path(".tackle/agent/team/reader.md"), "utf8")
+  for (const trust of [[], ["--trust"]])
+    expect(await create("team/reader", "--description", "Other", ...trust)).toMatchObject({ code: 2 })
+  expect(readFileSync(machine.project.path(".tackle/agent/team/reader.md"), "utf8")).toBe(before)
+})
+
+test("create tells what is missing or wrong, and writes nothing", async () => {
+  const machine = await createMachine({ git: true })
+  const told = async (...args: string[]) => {
+    const { code, stderr } = await machine.run(["agent", "create", ...args])
+    expect(code).toBe(2)
+    return stderr
+  }
+  expect(await told()).toContain("give name")
+  expect(await told("a")).toContain("give --description")
+  expect(await told("../a", "--description", "x")).toContain("no name of an agent")
+  expect(await told("a/../../b", "--description", "x")).toContain("no name of an agent")
+  expect(await told("build", "--description", "x")).toContain("built in")
+  expect(await told("a", "--description", "x", "--model", "sonnet")).toContain("expected provider/model")
+  expect(await told("a", "--description", "x", "--temperature", "9")).toContain("temperature")
+  expect(existsSync(machine.project.path(".tackle"))).toBe(false)
+
+  symlinkSync(machine.home, machine.project.path(".tackle"))
+  expect(await told("a", "--description", "x")).toContain("leads out of this project")
+  expect(existsSync(join(machine.home, "agent"))).toBe(false)
+})
+
+test("create --user writes one of the person's, which counts at once", async () => {
+  const machine = await createMachine({})
+  const made = await machine.run([
+    ...["agent", "create", "mine", "--user", "--description", "Mine", "--format", "json"],
+  ])
+  const file = join(machine.home, "config/tackle/agent/mine.md")
+  expect(JSON.parse(made.stdout)).toEqual({ name: "mine", file, scope: "user" })
+  expect((await machine.run(["agent", "list"])).stdout).toMatch(/^mine {2}all, .*mine\.md {2}Mine$/m)
+})
+
+test.skipIf(!hasTmux)("at a terminal what is missing is asked for", async () => {
+  const machine = await createMachine({ git: true })
+  const terminal = await openTerminal(machine)
+  await terminal.tackle("agent", "create")
+  await terminal.sees("Name of the agent")
+  await terminal.press("asker", "Enter")
+  await terminal.sees("What is it for?")
+  await terminal.press("Asks", "Enter")
+  await terminal.sees("What is it told?")
+  await terminal.press("You ask.", "Enter")
+  await terminal.sees("[exit 0]")
+  expect(readFileSync(machine.project.path(".tackle/agent/asker.md"), "utf8")).toBe(
+    "---\ndescription: Asks\n---\n\nYou ask.\n",
+  )
+})

@@ -1,0 +1,53 @@
+import { expect, test } from "vitest"
+import { callsOf, createMachine, endOf } from "./run-tackle.ts"
+
+const files = {
+  ".tackle/commands/team/show.md": "---\ndescription: Shows\nagent: plan\n---\nShow $1: !`cat a.txt`\n",
+  ".claude/commands/ship.md": "---\nallowed-tools: Bash(touch:*)\nmodel: opus\n---\n!`touch shipped`\n",
+  "a.txt": "alpha\n",
+}
+const script = [{ text: "Done." }]
+
+/** All that the person's message says in the first request. */
+const prompted = ({ server }: Awaited<ReturnType<typeof createMachine>>) =>
+  JSON.stringify(server.requests[0]?.body.messages.at(-1))
+
+test("a command is run by its name, with the agent that it names", async () => {
+  const machine = await createMachine({ files, script })
+  const run = await machine.run(["run", "--trust", "--format", "json", "/team:show it"])
+  expect(endOf(run)).toMatchObject({ exitCode: 0, text: "Done." })
+  expect(prompted(machine)).toContain("Show it: alpha")
+  expect(callsOf(run)).toEqual([["bash", "completed", expect.stringContaining("alpha")]])
+  expect(JSON.stringify(machine.server.requests[0]?.body.messages[0])).toContain("plan")
+})
+
+test("its lines are refused like any other, whatever the file allows itself", async () => {
+  const machine = await createMachine({ files, script })
+  const run = await machine.run(["run", "--trust", "/ship"])
+  expect(run).toMatchObject({ code: 3, stdout: "Done.\n" })
+  expect(run.stderr).toContain("touch shipped")
+  expect(prompted(machine)).toContain("This could not be done")
+})
+
+test("before trust a command of the project is a text like any other", async () => {
+  const machine = await createMachine({ git: true, files, script })
+  const run = await machine.run(["run", "/ship"])
+  expect(run.stderr).toMatch(/not trusted.*\.claude\/commands\/ship\.md/)
+  expect(prompted(machine)).toContain('"/ship"')
+})
+
+test("a text that is no command goes as it is, with a word about a near name", async () => {
+  const machine = await createMachine({ files, script: [...script, ...script] })
+  const near = await machine.run(["run", "--trust", "/shop it"])
+  expect(near).toMatchObject({ code: 0, stderr: expect.stringContaining("did you mean /ship?") })
+  expect(prompted(machine)).toContain("/shop it")
+  expect((await machine.run(["run", "--trust", "/etc/hosts is wrong"])).stderr).not.toContain("did you mean")
+})
+
+test("doctor lists commands, and says that a list of tools allows nothing", async () => {
+  const machine = await createMachine({ files })
+  const { stdout } = await machine.run(["doctor", "--trust"])
+  expect(stdout).toMatch(
+    /! commands .*\.claude\/commands\/ship\.md, \.tackle\/commands\/team\/show\.md.*allowed-tools/,
+  )
+})

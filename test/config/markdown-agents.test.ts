@@ -1,0 +1,172 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { ConfigError } from "../../src/config/errors.ts"
+import { createPlace, type TestPlace } from "./place.ts"
+
+let place: TestPlace
+
+beforeEach(() => {
+  place = createPlace()
+})
+afterEach(() => place.remove())
+
+const agent = (fields: string, body = "") => `---\n${fields}\n---\n${body}\n`
+
+/** What the agent of the config says, without its missing prototype. */
+async function agentNamed(name: string) {
+  const { config } = await place.load()
+  return config.agent?.[name] && JSON.parse(JSON.stringify(config.agent[name]))
+}
+
+test("the fields and the text become the agent of the config", async () => {
+  place.write(
+    "project/.tackle/agent/review.md",
+    agent(
+      [
+        "description: Reads changes",
+        "mode: subagent",
+        "model: test/m",
+        "temperature: 0.2",
+        "steps: 12",
+        "hidden: true",
+        "tools:",
+        "  write: false",
+        "  my_*: false",
+        "permission:",
+        "  bash:",
+        '    "*": deny',
+        '    "git diff*": allow',
+      ].join("\n"),
+      "\nYou review.\n\nBe {env:HOME} kind.\n",
+    ),
+  )
+  const { config, projectAgentPermission, agentPermission, files } = await place.load()
+  expect(JSON.parse(JSON.stringify(config.agent))).toEqual({
+    review: {
+      description: "Reads changes",
+      mode: "subagent",
+      model: "test/m",
+      temperature: 0.2,
+      steps: 12,
+      hidden: true,
+      tools: { write: false, "my_*": false },
+      // Text for a model: nothing is put into it.
+      prompt: "You review.\n\nBe {env:HOME} kind.",
+    },
+  })
+  const file = `${place.project}/.tackle/agent/review.md`
+  expect(projectAgentPermission.review).toEqual([
+    { permission: "bash", pattern: "*", action: "deny", source: { file, line: 13 } },
+    { permission: "bash", pattern: "git diff*", action: "allow", source: { file, line: 14 } },
+  ])
+  expect(agentPermission).toEqual({})
+  expect(files).toEqual([{ path: file, kind: "tackle", scope: "project" }])
+})
+
+test("a later place wins field by field, and origin tells which", async () => {
+  const rising = [
+    "home/.claude/agents/x.md",
+    "home/.config/opencode/agent/x.md",
+    "home/.config/tackle/agents/x.md",
+    "project/.claude/agents/x.md",
+    "project/.opencode/agents/x.md",
+    "project/.tackle/agent/x.md",
+    "project/.tackle/agents/x.md",
+  ]
+  const files: string[] = []
+  for (const path of rising) {
+    files.push(place.write(path, agent(`name: x\ndescription: ${path}`)))
+    const { config, origin } = await place.load()
+    expect(config.agent?.x?.description).toBe(path)
+    expect(origin(["agent", "x", "description"])).toEqual({ file: files.at(-1), line: 3 })
+  }
+  place.write("project/.tackle/agents/x.md", agent("mode: primary"))
+  expect(await agentNamed("x")).toMatchObject({ mode: "primary", description: rising.at(-2) })
+  expect((await place.load()).files.map(({ path }) => path)).toEqual(files)
+})
+
+test("names come by path, or from the file", async () => {
+  place.write("project/.opencode/agent/team/docs.md", "You write docs.")
+  place.write("project/.tackle/agent/a.md", agent("name: b"))
+  const { config } = await place.load()
+  expect(Object.keys(config.agent ?? {}).sort()).toEqual(["b", "team/docs"])
+  expect(config.agent?.["team/docs"]?.prompt).toBe("You write docs.")
+})
+
+describe("our own files are strict", () => {
+  const faults: [name: string, text: string, message: RegExp][] = [
+    [
+      "an unknown field",
+      agent("description: a\ntoolz: {}"),
+      /a\.md:3:1: unknown key "agent\.a\.toolz".*"tools"/,
+    ],
+    ["a wrong type", agent("temperature: warm"), /a\.md:2:1: agent\.a\.temperature: expected number/],
+    ["no model name", agent("model: sonnet"), /a\.md:2:1: agent\.a\.model: expected provider\/model/],
+    ["no action", agent("permission:\n  bash: alow"), /a\.md:3:3: agent\.a\.permission\.bash: .*"allow"\?/],
+    ["bad YAML", agent("description: a: b"), /a\.md:2:14: this is no YAML/],
+    ["an alias", agent("description: &x a\nprompt: *x"), /a\.md:3:9: an alias/],
+    ["a list", agent("- a"), /a\.md:2:1: .*has to be fields/],
+    ["a name with a wildcard", agent('name: "*"'), /a\.md:2:1: name: it must be/],
+    ["deep nesting", agent(`a: ${"[".repeat(60_000)}`), /a\.md:\d+:\d+: /],
+  ]
+  test.for(faults)("%s", async ([, text, message]) => {
+    place.write("project/.tackle/agent/a.md", text)
+    const error = await place.load().catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(ConfigError)
+    expect(String(error)).toMatch(message)
+  })
+})
+
+describe("other programs' files", () => {
+  test("what is not understood is a note, and the rest counts", async () => {
+    const file = place.write(
+      "project/.opencode/agent/a.md",
+      agent("description: Use it: like this\ncolor: red\nmodel: fast\nmaxSteps: 3", "Do."),
+    )
+    const { config, notes, warnings } = await place.load()
+    expect(config.agent?.a).toEqual({ description: "Use it: like this", steps: 3, prompt: "Do." })
+    expect(notes.map(({ text }) => text)).toEqual([
+      `${file}:4:1: agent.a.model: expected provider/model. Ignored.`,
+      ".opencode/agent/a.md: Tackle does not use agent.a.color.",
+    ])
+    expect(new Set(notes.map((note) => note.file))).toEqual(new Set([file]))
+    expect(warnings).toEqual([])
+  })
+
+  test("one that cannot be read is left out, and stops no other", async () => {
+    const bad = place.write("project/.claude/agents/bad.md", agent("a:\n  - b: c: d"))
+    place.write("project/.claude/agents/good.md", agent("name: good"))
+    const { config, notes } = await place.load()
+    expect(Object.keys(config.agent ?? {})).toEqual(["good"])
+    expect(notes).toEqual([{ file: bad, text: expect.stringMatching(/this is no YAML.*left out\.$/) }])
+  })
+
+  test("Claude's list of tools leaves no others, and grants what is known", async () => {
+    place.write(
+      "project/.claude/agents/a.md",
+      agent(
+        "name: reader\ntools: Read, Grep, NotebookEdit, Bash(git diff:*), mcp__docs__find, mcp__all\ndisallowedTools: [LS]\nmodel: opus",
+      ),
+    )
+    const { config, notes } = await place.load()
+    expect(config.agent?.reader).toEqual({
+      tools: { "*": false, read: true, grep: true, docs_find: true, "all_*": true, list: false },
+    })
+    const told = notes.map(({ text }) => text).join("\n")
+    for (const word of ["NotebookEdit, so it is not given", "Bash(git diff:*), so it is not given", '"opus"'])
+      expect(told).toContain(word)
+  })
+
+  test("without a list all tools stay", async () => {
+    place.write("project/.claude/agents/a.md", agent("name: a\nmodel: inherit", "Do."))
+    expect(await agentNamed("a")).toEqual({ prompt: "Do." })
+    expect((await place.load()).notes).toEqual([])
+  })
+})
+
+test("before trust nothing of a project's agent counts, not even a fault in it", async () => {
+  place.write("project/.tackle/agent/a.md", agent("toolz: {}"))
+  place.write("home/.config/tackle/agent/mine.md", agent("description: mine"))
+  const { config, ignored, files } = await place.load({ trusted: false })
+  expect(Object.keys(config.agent ?? {})).toEqual(["mine"])
+  expect({ ignored, count: files.length }).toEqual({ ignored: [], count: 1 })
+})

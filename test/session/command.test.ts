@@ -1,0 +1,105 @@
+import { expect, test } from "vitest"
+import type { TackleOptions } from "../../src/runtime/options.ts"
+import { findCommand } from "../../src/session/command.ts"
+import type { RecordedRequest, Script } from "../../src/testing/model-server.ts"
+import { type Engine, startEngine } from "./engine.ts"
+import { run, toolParts } from "./run.ts"
+
+/** Runs the text as the command that it names. */
+async function runCommand(engine: Engine, text: string, more: Parameters<typeof run>[1] = {}) {
+  const found = findCommand(text, engine.tackle.commands())
+  if (!("call" in found)) throw new Error(`${text} is no command`)
+  return run(engine, { text, command: found.call, ...more })
+}
+
+const start = (script: Script, commands: TackleOptions["commands"], more: Partial<TackleOptions> = {}) =>
+  startEngine(script, { files: { "a.txt": "alpha\n", "b.txt": "beta\n" }, commands: commands ?? {}, ...more })
+
+/** All that the last message of the person's says in a request. */
+const prompted = (request: RecordedRequest | undefined) =>
+  JSON.stringify(request?.body.messages.findLast(({ role }) => role === "user"))
+
+test("the model gets the template with its arguments, what its lines printed and the files it names", async () => {
+  const template = "Look at @$1 with !`echo @b.txt` in mind: $ARGUMENTS"
+  await using engine = await start([{ text: "Done." }], { look: { template } }, { permission: "allow" })
+  const { session, end } = await runCommand(engine, "/look a.txt closely")
+  expect(end).toMatchObject({ status: "completed", text: "Done.", refused: [] })
+  const said = prompted(engine.server.requests[0])
+  expect(said).toMatch(/Look at @a\.txt closely with @b\.txt in mind: a\.txt closely/)
+  expect(said).not.toContain("beta")
+
+  // What ran is kept as a call, on the person's message.
+  const [part] = await toolParts(session)
+  expect(part).toMatchObject({
+    tool: "bash",
+    state: { status: "completed", input: { command: "echo @b.txt" } },
+  })
+  const [message] = await session.messages()
+  expect(part?.messageID).toBe(message?.message.id)
+  expect(message?.parts[0]).toMatchObject({ type: "text", text: "/look a.txt closely" })
+})
+
+test("a file that the template names is attached, and none that a line printed", async () => {
+  const commands = { one: { template: "See @a.txt and !`echo @b.txt`" } }
+  await using engine = await start([{ text: "Done." }], commands, { permission: "allow" })
+  await runCommand(engine, "/one")
+  const said = prompted(engine.server.requests[0])
+  expect([said.includes("alpha"), said.includes("beta")]).toEqual([true, false])
+})
+
+test("a line is asked about like any call, and a refusal stands in its place", async () => {
+  const commands = { ship: { template: "State: !`touch shipped`. Go on." } }
+  await using engine = await start([{ text: "Done." }], commands)
+  const asked: string[] = []
+  engine.tackle.on("permission.asked", (request) => {
+    asked.push(`${request.permission} ${request.patterns.join()}`)
+    void request.reply("reject")
+  })
+  const { session, end } = await runCommand(engine, "/ship")
+  expect(asked).toEqual([expect.stringContaining("shipped")])
+  expect(end).toMatchObject({ status: "completed", exitCode: 3, refused: [expect.anything()] })
+  expect((await toolParts(session))[0]?.state.status).toBe("error")
+  expect(prompted(engine.server.requests[0])).toMatch(/State: \(This could not be done: .*\)\. Go on\./)
+})
+
+test("an agent and a model of the command's are those of its prompt alone", async () => {
+  const script: Script = [{ text: "Planned." }, { text: "Built." }]
+  await using engine = await start(script, {
+    think: { template: "Think.", agent: "plan", model: "test/gpt-5" },
+  })
+  const { session } = await runCommand(engine, "/think")
+  expect(session.info()).toMatchObject({ agent: "build" })
+  expect(session.info().model).toBeUndefined()
+  await run(engine, { session, text: "go" })
+  expect(engine.server.requests.map(({ body }) => body.model)).toEqual(["gpt-5", "m"])
+  const users = (await session.messages()).filter(({ message }) => message.role === "user")
+  expect(users.map(({ message }) => message.agent)).toEqual(["plan", "build"])
+})
+
+test("the agent of a command bounds its lines too", async () => {
+  const commands = { look: { template: "!`touch x`", agent: "mute" } }
+  await using engine = await start([{ text: "Done." }], commands, {
+    permission: "allow",
+    agents: { mute: { tools: { bash: false } } },
+  })
+  const { session } = await runCommand(engine, "/look")
+  expect((await toolParts(session)).map(({ state }) => state.status)).toEqual(["error"])
+})
+
+test("a subtask is done by a subagent, whose answer is the prompt", async () => {
+  const script: Script = [{ text: "Found three." }, { text: "Three, it says." }]
+  await using engine = await start(script, { find: { template: "Find $1.", agent: "explore" } })
+  const { session, end } = await runCommand(engine, "/find bugs")
+  expect(end.text).toBe("Three, it says.")
+  expect(prompted(engine.server.requests[0])).toContain("Find bugs.")
+  expect(prompted(engine.server.requests[1])).toContain("Found three.")
+  expect(await engine.tackle.sessions.list({ parentID: session.id })).toMatchObject([{ agent: "explore" }])
+  expect((await toolParts(session)).map(({ tool }) => tool)).toEqual(["task"])
+})
+
+test("a command for an agent that does not exist fails, and leaves the session as it was", async () => {
+  await using engine = await start([{ text: "Done." }], { x: { template: "X", agent: "nobody" } })
+  const { session, end } = await runCommand(engine, "/x")
+  expect(end).toMatchObject({ status: "failed" })
+  expect(session.info().agent).toBe("build")
+})
