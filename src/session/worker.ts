@@ -93,6 +93,7 @@ export async function createWorker(
     ...(services.lsp === undefined ? {} : { lsp: services.lsp }),
     ...(services.spillBytes === undefined ? {} : { spillBytes: services.spillBytes }),
     ...(services.mask === undefined ? {} : { mask: services.mask }),
+    ...(services.plugins === undefined ? {} : { plugins: services.plugins }),
     ...(services.outputLimits === undefined ? {} : { limits: services.outputLimits }),
   }
   return {
