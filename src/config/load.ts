@@ -1,4 +1,5 @@
 import { type TrustItem, trustPath } from "../permission/trust-items.ts"
+import type { NamedPlugin } from "../plugin/source.ts"
 import type { Rule } from "../schema/permission.ts"
 import { errorMessage } from "../util/errors.ts"
 import { displayPath } from "../util/paths.ts"
@@ -30,6 +31,8 @@ export interface LoadedConfig {
   permission: { user: Rule[]; project: Rule[]; untrusted: Rule[]; environment: Rule[] }
   /** Rules of `agent.<name>.permission`, of trusted files alone. */
   agentPermission: Record<string, Rule[]>
+  /** What the files name as plugins, each with the file it stands in. Of trusted files alone. */
+  plugins: (NamedPlugin & Pick<ConfigFile, "path" | "scope">)[]
   /** False as soon as one config file of the project is not trusted. */
   projectTrusted: boolean
   /** The files that were read, in rising precedence. */
@@ -113,6 +116,7 @@ function merge(layers: readonly ConfigLayer[], worktree: string): LoadedConfig {
       environment: rulesOf(({ path }) => path === contentName),
     },
     agentPermission,
+    plugins: layers.flatMap(pluginsOf),
     projectTrusted: layers.every(({ source }) => source.trusted),
     files: layers.map(({ source: { path, kind, scope } }) => ({ path, kind, scope })),
     origin: (keyPath) => originOf(tree, keyPath),
@@ -123,6 +127,16 @@ function merge(layers: readonly ConfigLayer[], worktree: string): LoadedConfig {
         ({ source, ignored }) => `${shownName(displayPath(source.path, worktree))}: ${shownNames(ignored)}`,
       ),
   }
+}
+
+function pluginsOf({ source: { path, scope }, tree }: ConfigLayer): LoadedConfig["plugins"] {
+  const value = entryOf(tree, "plugin")?.value
+  const entries = value ? (toPlain(value) as NonNullable<Config["plugin"]>) : []
+  return entries.map((entry) => {
+    if (typeof entry === "string") return { spec: entry, path, scope }
+    const [spec, options] = entry
+    return { spec, options, path, scope }
+  })
 }
 
 function originOf(tree: ObjectNode, keyPath: readonly string[]): { file: string; line: number } | undefined {

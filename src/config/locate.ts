@@ -99,13 +99,16 @@ export function instructionFiles(location: Location): string[] {
   return [...new Set(files)]
 }
 
-/** What a project brings that has to be trusted before it counts: its config, its tools and its skills. */
+/** What a project brings that has to be trusted before it counts: its config, its tools, its plugins and its skills. */
 export function projectTrustItems(location: Location): FoundItem[] {
+  const folders = (names: readonly string[]) =>
+    projectDirectories(location).flatMap((path) => names.map((name) => join(path, name)))
   return collectTrustItems(location.worktree, {
     config: configFiles(location)
       .filter(({ scope }) => scope === "project")
       .map(({ path }) => path),
-    toolFolders: projectDirectories(location).flatMap((path) => [join(path, "tool"), join(path, "tools")]),
+    toolFolders: folders(["tool", "tools"]),
+    pluginFolders: folders(["plugin", "plugins"]),
     skillFiles: findSkillFiles(projectPlaces(location, skills)),
   })
 }

@@ -29,6 +29,11 @@ const AgentSection = z.strictObject({
   disable: z.boolean().optional().describe("True takes the agent away"),
 })
 
+const PluginEntry = z.union([
+  z.string().min(1),
+  z.tuple([z.string().min(1), z.record(z.string(), z.unknown())]),
+])
+
 /** All that a config file may say. Every level is strict, but for options that go to a provider's package. */
 export const ConfigFile = z.strictObject({
   $schema: z.string().optional().describe("Address of this schema, for editors"),
@@ -43,6 +48,12 @@ export const ConfigFile = z.strictObject({
     .describe("Agents by name: changes to built-in ones, and own"),
   tools: z.record(z.string(), z.boolean()).optional().describe("Tools by id: false takes one away"),
   override: z.array(z.string()).optional().describe("Ids of tools that a custom tool may replace"),
+  plugin: z
+    .array(PluginEntry)
+    .optional()
+    .describe(
+      "Plugins: installed packages by name, or paths; with options as [name, { … }]. Those of all files count",
+    ),
   instructions: z
     .array(z.string())
     .optional()

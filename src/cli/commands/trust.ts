@@ -126,7 +126,7 @@ async function choose(items: readonly ShownItem[]): Promise<readonly ShownItem[]
 }
 
 function nothing(place: Place): string {
-  return `${root(place)} has no config, tools or skills of its own`
+  return `${root(place)} has no config, tools, plugins or skills of its own`
 }
 
 function root({ worktree }: Place): string {
