@@ -1,4 +1,5 @@
 import * as z from "zod"
+import { FilePart, TextPart } from "../schema/part.ts"
 import { Action } from "../schema/permission.ts"
 import { describeIssues } from "../tool/validate.ts"
 import { copyPlain } from "./copy-plain.ts"
@@ -6,12 +7,16 @@ import type { OutputHook, OutputHooks } from "./hooks.ts"
 
 const record = z.record(z.string(), z.unknown())
 
+/** What a plugin adds needs no ids: it gets them. */
+const added = { id: true, sessionID: true, messageID: true } as const
+const MessagePart = z.discriminatedUnion("type", [TextPart.partial(added), FilePart.partial(added)])
+
 const shapes: { [H in OutputHook]: z.ZodType<OutputHooks[H]["output"]> } = {
   "tool.execute.before": z.object({ args: record }),
   "tool.execute.after": z.object({ title: z.string(), output: z.string(), metadata: record }),
   "tool.definition": z.object({ description: z.string().min(1), parameters: record }),
   "permission.ask": z.object({ status: Action }),
-  "chat.message": z.object({ message: record, parts: z.array(record) }),
+  "chat.message": z.object({ message: record, parts: z.array(MessagePart) }),
   "chat.params": z.object({
     temperature: z.number().optional(),
     topP: z.number().optional(),

@@ -82,6 +82,7 @@ export interface MessageInput {
   messageID: string
 }
 
+/** Parts are texts and files; what is done to `message` has no effect. */
 export interface MessageOutput {
   message: Record<string, unknown>
   parts: Record<string, unknown>[]
@@ -107,7 +108,7 @@ export interface ParamsOutput {
 export interface ShellInput {
   cwd: string
   sessionID: string
-  callID: string
+  callID: string | undefined
 }
 
 /** `context` is added to the prompt for the summary; `prompt` stands in its place. */

@@ -49,6 +49,7 @@ export async function openPluginsOf(
     contain: (plugin, work) =>
       contain(work, (error) => onFault(`an error escaped the plugin ${plugin}`, error)),
     onFailure: (error) => onFault("a plugin was set aside", error),
+    onLeftOut: (what) => onFault("left out", new Error(what)),
     ...(options.limits?.plugin ? { limits: options.limits.plugin } : {}),
   })
   const changed = await plugins.host.config(config)

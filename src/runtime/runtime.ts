@@ -162,7 +162,7 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
   }
   const surroundings: BuiltinOptions = {
     bash: {
-      ...commandOptions(options, environment),
+      ...commandOptions(options, environment, plugins),
       sandboxed: sandbox.present,
       record: ({ identity }) => processes.add(identity),
     },
@@ -198,6 +198,7 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
     publish: (event) => bus.publish(event),
     saveGrants: (added) => grants.add(added.map(forFamily)),
     dropGrants: (ids) => grants.remove(ids),
+    ...(plugins === undefined ? {} : { decide: plugins.decide }),
     hide,
   })
   const subagentLimits: SubagentLimits = { ...defaultSubagentLimits, ...options.limits?.subagent }

@@ -8,6 +8,7 @@ import { enabledServers } from "../mcp/config.ts"
 import type { McpPool, McpPoolOptions, PooledTool } from "../mcp/pool.ts"
 import { commandEnvironment } from "../permission/shell/command-environment.ts"
 import type { Plugins } from "../plugin/open.ts"
+import type { CommandPlace } from "../plugin/shell-env.ts"
 import { loadToolFiles } from "../registry/files.ts"
 import { createRegistry, type RegisteredTool } from "../registry/registry.ts"
 import { type ModuleAliases, resolveFrom } from "../util/load-module.ts"
@@ -67,10 +68,15 @@ function fromMcp({ tool, server }: PooledTool): RegisteredTool {
 export function commandOptions(
   options: TackleOptions,
   environment: Readonly<Record<string, string | undefined>>,
+  plugins: Plugins | undefined,
 ) {
   const given = commandVariables(options, environment)
   return {
-    environment: async (command: string) => ({ ...given, ...(await commandEnvironment(command)) }),
+    environment: async (command: string, place: CommandPlace) => ({
+      ...given,
+      ...(await plugins?.variables(place)),
+      ...(await commandEnvironment(command)),
+    }),
     ...(options.shell === undefined ? {} : { shell: options.shell }),
   }
 }
