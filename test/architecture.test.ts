@@ -19,6 +19,7 @@ const ranks: Record<string, number> = {
   "external-tool": 5,
   mcp: 5,
   model: 5,
+  plugin: 5,
   agent: 6,
   registry: 6,
   snapshot: 6,

@@ -59,7 +59,10 @@ export type CommandVariables = Readonly<Record<string, string | undefined>>
 /** What the host decides about commands. */
 export interface BashOptions {
   /** The variables a command is given, and no others. */
-  environment(command: string): CommandVariables | Promise<CommandVariables>
+  environment(
+    command: string,
+    place: { cwd: string; sessionID: string; callID: string | undefined },
+  ): CommandVariables | Promise<CommandVariables>
   /** A program that takes `-c` and a command. Default: `/bin/bash`, else `/bin/sh`. */
   shell?: string
   /** Writes a process down, so that a later start ends what this one could not. Returns what strikes it out. */
@@ -95,9 +98,10 @@ export function createBashTool(options: BashOptions): Info {
       const found = await statPath(workdir, "Path")
       if (!found.isDirectory()) throw new NotDirectoryError(workdir)
 
+      const { sessionID, callID } = ctx
       const { argv, env } = shellCommand(command, {
         shell: options.shell,
-        environment: await options.environment(command),
+        environment: await options.environment(command, { cwd: workdir, sessionID, callID }),
       })
       const timeoutMs = args.timeout ?? options.defaultTimeout ?? defaultTimeout
       const stdin = args.stdin === true && ctx.jobs !== undefined

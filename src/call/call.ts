@@ -1,5 +1,6 @@
 import type { Refusal } from "../event/events.ts"
 import type { Permission, Scope } from "../permission/engine.ts"
+import type { PluginHost } from "../plugin/host.ts"
 import type { OfferedTool } from "../registry/registry.ts"
 import type { ModelRef } from "../schema/message.ts"
 import type { CallReference } from "../schema/permission.ts"
@@ -100,6 +101,8 @@ export interface CallHost {
   /** Hides secrets in all that a call leaves behind. */
   mask?: SecretMask
   limits?: Partial<OutputLimits>
+  /** Called before and after each call. Absent where there is no plugin. */
+  plugins?: PluginHost
   /** Why a tool that exists is not offered; undefined for a name that is no tool's. */
   withheld?(id: string): string | undefined
   turn: Turn

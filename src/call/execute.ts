@@ -7,11 +7,13 @@ import type { ToolState, ToolStateRunning } from "../schema/tool-state.ts"
 import type { AskRequest, CallTools, ToolContext } from "../tool/context.ts"
 import { executeValidated, type RunOptions } from "../tool/run.ts"
 import { createSpillOpener } from "../tool/spill.ts"
+import { defaultLimits, truncateOutput } from "../tool/truncate.ts"
 import { AbortedError, orAbort, TimeoutError, throwIfAborted } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
 import { canonicalJson, isRecord, plainRecord } from "../util/json.ts"
 import type { Call, CallHost, CallOutcome, PastCall } from "./call.ts"
 import { contain } from "./containment.ts"
+import { type CallEnd, hooksAfter } from "./plugin-hooks.ts"
 import type { PreparedCall } from "./prepare.ts"
 import { LoopRefusedError, settleFailure } from "./settle.ts"
 import { createThrottle } from "./throttle.ts"
@@ -74,18 +76,48 @@ export async function executeCall(
     const result = hide(await settleOrAbort(work, limit.signal))
     prepared.past.result = digest(result.output)
     if (result.handover && tool.source.kind === "builtin") host.turn.handover = result.handover
-    last = complete(state, { ...result, metadata: { ...state.metadata, ...result.metadata } }, Date.now())
+    limit.end()
+    const metadata = { ...state.metadata, ...result.metadata }
+    const end = await endOf(prepared, host, { ...result, metadata }, "completed")
+    last = complete(state, { ...result, ...recut(end, result, ctx, host) }, Date.now())
   } catch (error) {
     const failure = hide(settleFailure(error, { callID: call.callID, tool: tool.id, turn: host.turn }))
     // A refused loop got no new result: it must not look like a change, which would let the next rounds run.
     if (failure.metadata.kind !== "loop") prepared.past.result = digest(failure.error)
-    last = fail(state, failure, Date.now())
+    const { error: text, metadata } = failure
+    const end = await endOf(prepared, host, { title: tool.id, output: text, metadata }, "error")
+    // Of what kind the failure is, is not a plugin's to say.
+    last = fail(state, { error: end.output, metadata: { ...end.metadata, ...metadata } }, Date.now())
   } finally {
     progressing.stop()
     limit.end()
   }
   await report(last)
   return { callID: call.callID, state: last }
+}
+
+/** The end of a call after the plugins have had it, secrets hidden. Never rejects. */
+async function endOf(
+  { call, tool, state }: PreparedCall,
+  host: CallHost,
+  { title, output, metadata }: CallEnd,
+  status: "completed" | "error",
+): Promise<CallEnd> {
+  const about = { tool: tool.id, sessionID: host.sessionID, callID: call.callID, args: state.input, status }
+  const end = await hooksAfter(host.plugins, about, { title, output, metadata }, host.signal)
+  return host.mask?.value(end) ?? end
+}
+
+/** What plugins made of an output has its limits too. */
+function recut(end: CallEnd, result: CallEnd, ctx: ToolContext, host: CallHost): CallEnd {
+  if (end.output === result.output) return end
+  const { limits, canDelegate = false } = runOptions(host)
+  const cut = truncateOutput(end.output, {
+    limits: { ...defaultLimits, ...limits },
+    spill: ctx.spill,
+    canDelegate,
+  })
+  return { ...end, output: cut.output, metadata: { ...end.metadata, ...cut.metadata } }
 }
 
 function runOptions({ limits, offered }: CallHost): RunOptions {

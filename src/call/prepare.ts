@@ -7,6 +7,7 @@ import { InvalidArgumentsError, validateArguments } from "../tool/validate.ts"
 import { abortedError, orAbort } from "../util/abort.ts"
 import { canonicalJson, isRecord } from "../util/json.ts"
 import type { Call, CallHost, PastCall } from "./call.ts"
+import { hooksBefore } from "./plugin-hooks.ts"
 
 /** A call that can run: its tool found, its arguments parsed. */
 export interface PreparedCall {
@@ -29,16 +30,23 @@ export interface InvalidCall {
   state: ToolStatePending
   past: PastCall
   error: string
-  reason: "unknown-tool" | "malformed" | "invalid-arguments" | "closed" | "aborted" | "refused"
+  reason: "unknown-tool" | "malformed" | "invalid-arguments" | "closed" | "aborted" | "refused" | "blocked"
 }
 
 /**
- * Finds the tool and reads the arguments. Touches nothing; a bad call is an outcome, not an exception, and so is one
- * that the signal overtook.
+ * Finds the tool, reads the arguments and lets plugins look at them. Touches nothing by itself; a bad call is an outcome,
+ * not an exception, and so is one that a plugin blocks and one that the signal overtook.
  */
 export async function prepareCall(
   call: Call,
-  { offered, closed, withheld, signal }: Pick<CallHost, "offered" | "closed" | "withheld" | "signal">,
+  {
+    offered,
+    closed,
+    withheld,
+    signal,
+    plugins,
+    sessionID,
+  }: Pick<CallHost, "offered" | "closed" | "withheld" | "signal" | "plugins" | "sessionID">,
 ): Promise<PreparedCall | InvalidCall> {
   const parsed = parseInput(call)
   const state = pending(call.raw, parsed.ok ? parsed.input : {})
@@ -65,12 +73,28 @@ export async function prepareCall(
   if (!parsed.ok) return invalid("malformed", invalidCallMessage({ tool: call.tool, error: parsed.error }))
 
   try {
-    const args = await orAbort(validateArguments(found.tool, parsed.input), signal)
+    const validate = (input: unknown) => orAbort(validateArguments(found.tool, input), signal)
+    const given = await validate(parsed.input)
+    const hooked = { tool: found.tool.id, sessionID, callID: call.callID }
+    const before = await hooksBefore(plugins, hooked, parsed.input, signal)
+    if (before.kind === "blocked") return invalid("blocked", before.error)
+    const changed = before.kind === "changed"
+    const args = changed ? await validate(before.args) : given
     const repaired = [call.repaired, found.repaired, parsed.repaired]
       .filter((note) => note !== undefined)
       .join("; ")
+    // As the model wrote it: what plugins make of it must not hide that the model repeats itself.
     const past: PastCall = { tool: found.tool.id, input: canonicalJson(parsed.input) }
-    return { kind: "prepared", call, tool: found.tool, state, args, past, ...(repaired ? { repaired } : {}) }
+    return {
+      kind: "prepared",
+      call,
+      tool: found.tool,
+      // What runs is what is asked for and shown.
+      state: changed ? { ...state, input: before.args } : state,
+      args,
+      past,
+      ...(repaired ? { repaired } : {}),
+    }
   } catch (error) {
     if (error instanceof InvalidArgumentsError) return invalid("invalid-arguments", error.message)
     if (signal.aborted) return invalid("aborted", abortedError(signal).message)

@@ -23,11 +23,12 @@ import { createTackle, defaultDataDirectory } from "../runtime/runtime.ts"
 import type { Tackle } from "../runtime/tackle.ts"
 import { createSecretMask } from "../tool/secrets.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
-import { createLog, type Log } from "../util/log.ts"
+import { createLog, type Log, type LogLevel } from "../util/log.ts"
 import { isInside } from "../util/paths.ts"
 import { readInstructions } from "./instructions.ts"
 import { eventLogger } from "./log-events.ts"
 import { warn } from "./notice.ts"
+import { trustedPlugins } from "./plugins.ts"
 import { reserveStdout } from "./stdout.ts"
 
 /** Flags of every command with a project. */
@@ -105,6 +106,9 @@ export async function openTackle(
     environment: place.environment,
     providers: config.provider ?? {},
     toolFiles: trustedToolFiles(place),
+    plugins: trustedPlugins(place, trustedItems(place, "plugin")),
+    onPluginLog: ({ plugin, level, message, extra }) =>
+      place.log.write(isLevel(level) ? level : "info", `${plugin}: ${message}`, { extra }),
     skillFiles: trustedSkillFiles(place),
     override: config.override ?? [],
     disabledTools: Object.entries(config.tools ?? {}).flatMap(([id, on]) => (on ? [] : [id])),
@@ -244,6 +248,10 @@ function tellIgnored({ config, untrusted }: Place): void {
   warn(
     `this project is not trusted, so these do not count: ${ignored.join("; ")}. \`tackle trust\` shows and enables them.`,
   )
+}
+
+function isLevel(level: string): level is LogLevel {
+  return ["debug", "info", "warn", "error"].includes(level)
 }
 
 type Picked<K extends string, V> = { [key in K]?: NonNullable<V> }

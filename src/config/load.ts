@@ -1,4 +1,5 @@
 import { type TrustItem, trustPath } from "../permission/trust-items.ts"
+import type { NamedPlugin } from "../plugin/source.ts"
 import type { Rule } from "../schema/permission.ts"
 import { errorMessage } from "../util/errors.ts"
 import { displayPath } from "../util/paths.ts"
@@ -32,6 +33,8 @@ export interface LoadedConfig {
   agentPermission: Record<string, Rule[]>
   /** Rules of the agents that a trusted project brings in Markdown: they come over these and lift no deny. */
   projectAgentPermission: Record<string, Rule[]>
+  /** What the files name as plugins, each with the file it stands in. Of trusted files alone. */
+  plugins: (NamedPlugin & Pick<ConfigFile, "path" | "scope">)[]
   /** False as soon as one config file of the project is not trusted. */
   projectTrusted: boolean
   /** The files that were read, in rising precedence. */
@@ -137,6 +140,7 @@ function merge(layers: readonly ConfigLayer[], worktree: string): LoadedConfig {
     },
     agentPermission: rulesByAgent(layers.filter((layer) => !isProjectText(layer))),
     projectAgentPermission: rulesByAgent(layers.filter(isProjectText)),
+    plugins: layers.flatMap(pluginsOf),
     projectTrusted: layers.every(({ source }) => source.trusted),
     files: layers.map(({ source: { path, kind, scope } }) => ({ path, kind, scope })),
     origin: (keyPath) => originOf(tree, keyPath),
@@ -158,6 +162,16 @@ function rulesByAgent(layers: readonly ConfigLayer[]): Record<string, Rule[]> {
     for (const [name, own] of rules.agents) byAgent[name] = [...(byAgent[name] ?? []), ...own]
   }
   return byAgent
+}
+
+function pluginsOf({ source: { path, scope }, tree }: ConfigLayer): LoadedConfig["plugins"] {
+  const value = entryOf(tree, "plugin")?.value
+  const entries = value ? (toPlain(value) as NonNullable<Config["plugin"]>) : []
+  return entries.map((entry) => {
+    if (typeof entry === "string") return { spec: entry, path, scope }
+    const [spec, options] = entry
+    return { spec, options, path, scope }
+  })
 }
 
 function originOf(tree: ObjectNode, keyPath: readonly string[]): { file: string; line: number } | undefined {

@@ -106,16 +106,19 @@ export function instructionFiles(location: Location): string[] {
   return [...new Set(files)]
 }
 
-/** What a project brings that has to be trusted before it counts: its config, tools, skills, agents and commands. */
+/** What a project brings that has to be trusted before it counts: its config, tools, plugins, skills, agents and commands. */
 export function projectTrustItems(location: Location): FoundItem[] {
   const own = configFiles(location).filter(({ scope }) => scope === "project")
   const holding = (kind: TrustItem["kind"]) =>
     own.filter(({ path }) => trustKind(path) === kind).map(({ path }) => path)
+  const folders = (names: readonly string[]) =>
+    projectDirectories(location).flatMap((path) => names.map((name) => join(path, name)))
   return collectTrustItems(location.worktree, {
     config: holding("config"),
     agents: holding("agent"),
     commands: holding("command"),
-    toolFolders: projectDirectories(location).flatMap((path) => [join(path, "tool"), join(path, "tools")]),
+    toolFolders: folders(["tool", "tools"]),
+    pluginFolders: folders(["plugin", "plugins"]),
     skillFiles: findSkillFiles(projectPlaces(location, skills)),
   })
 }

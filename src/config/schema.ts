@@ -105,6 +105,10 @@ const TimeoutSection = z.lazy(() =>
   }),
 )
 
+const PluginEntry = z.lazy(() =>
+  z.union([z.string().min(1), z.tuple([z.string().min(1), z.record(z.string(), z.unknown())])]),
+)
+
 /**
  * All that a config file may say. Every level is strict, but for options that go to a provider's package. Functions,
  * since to make all of the schema takes longer than to read and check a usual file.
@@ -148,6 +152,12 @@ const sections = {
     LspConfig.describe(
       "Language servers by their id: changes to known ones, and own; false: none. For experimental.lsp_tool",
     ),
+  plugin: () =>
+    z
+      .array(PluginEntry)
+      .describe(
+        "Plugins: installed packages by name, or paths; with options as [name, { … }]. Those of all files count",
+      ),
   mcp: () => McpConfig.describe("MCP servers by their id: their tools are offered as <id>_<tool>"),
   retry: () => RetrySection.describe("How faults of a provider are met"),
   timeout: () => TimeoutSection.describe("Patience with a provider"),

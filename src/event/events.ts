@@ -21,7 +21,7 @@ export interface Refusal {
   callID: string
   permission: string
   patterns: string[]
-  by: "person" | "rule" | "no-terminal" | "auto"
+  by: "person" | "rule" | "plugin" | "no-terminal" | "auto"
   reason: string
 }
 

@@ -7,6 +7,7 @@ import type {
   LanguageModelV4StreamResult,
   LanguageModelV4Usage,
   SharedV4ProviderMetadata,
+  SharedV4ProviderOptions,
 } from "@ai-sdk/provider"
 import type { FinishReason, Tokens } from "../schema/part.ts"
 import { orAbort, throwIfAborted } from "../util/abort.ts"
@@ -48,6 +49,10 @@ export interface StepRequest {
   toolChoice?: "auto" | "none" | "required"
   maxOutputTokens?: number
   temperature?: number
+  topP?: number
+  topK?: number
+  /** Options of the provider's own package, without the name of the provider. Plain data. */
+  providerOptions?: Readonly<Record<string, unknown>>
   headers?: Record<string, string>
   signal: AbortSignal
   limits?: Partial<StreamLimits>
@@ -182,6 +187,13 @@ function callOptions(request: StepRequest, abortSignal: AbortSignal): LanguageMo
   }
   if (maxOutputTokens !== undefined) options.maxOutputTokens = maxOutputTokens
   if (temperature !== undefined) options.temperature = temperature
+  if (request.topP !== undefined) options.topP = request.topP
+  if (request.topK !== undefined) options.topK = request.topK
+  if (request.providerOptions !== undefined) {
+    // As the packages name themselves: `openai` of `openai.responses`.
+    const key = request.language.provider.split(".", 1)[0] ?? request.language.provider
+    options.providerOptions = { [key]: request.providerOptions as SharedV4ProviderOptions[string] }
+  }
   if (headers !== undefined) options.headers = headers
   return options
 }

@@ -1,5 +1,6 @@
 import type { EventInput } from "../event/events.ts"
 import {
+  type Action,
   type CallReference,
   type Grant,
   PermissionReply,
@@ -36,6 +37,11 @@ export interface PermissionDependencies {
   saveGrants(grants: Grant[]): Promise<void>
   /** Takes grants back that were kept for a request which ended meanwhile. */
   dropGrants(ids: string[]): Promise<void>
+  /**
+   * What plugins say to a request that the rules allow or ask about: they may answer a question in the person's place,
+   * or tighten. Absent where there is none.
+   */
+  decide?(request: SessionAsk, action: "allow" | "ask", signal: AbortSignal): Promise<Action>
   /** Takes out of a value what nobody is to see. */
   hide?<T>(value: T): T
 }
@@ -66,6 +72,7 @@ export function createPermission({
   publish,
   saveGrants,
   dropGrants,
+  decide,
   hide = (value) => value,
 }: PermissionDependencies): Permission {
   const table = createPendingTable()
@@ -74,23 +81,47 @@ export function createPermission({
 
   async function ask(request: SessionAsk, scope: Scope, signal: AbortSignal): Promise<void> {
     const allowed = new Set<string>()
+    let word: PluginWord | undefined
     for (;;) {
       throwIfAborted(signal)
       const verdict = await checkRequest(request, scope, home)
       refuseDenied(verdict)
-      const open = openChecks(verdict, allowed)
+      word ??= await askPlugins(request, verdict, signal)
+      if (word === "answered") return
+      const tightened = word === "tightened"
+      const open = openChecks(verdict, allowed, tightened)
       const [first] = open
       if (!first) return
       const group = open.filter((check) => check.permission === first.permission)
-      await askPerson({ request, scope, signal, group })
+      await askPerson({ request, scope, signal, group, tightened })
       for (const check of group) allowed.add(keyOf(check))
     }
   }
 
-  async function askPerson({ request, scope, signal, group }: PersonalAsk): Promise<void> {
+  /** Once for a request, however many questions it takes. */
+  async function askPlugins(
+    request: SessionAsk,
+    { action, details }: DetailedVerdict,
+    signal: AbortSignal,
+  ): Promise<PluginWord> {
+    if (!decide || action === "deny") return "none"
+    const word = await decide(hide(request), action, signal)
+    if (word === "deny") {
+      const { permission, patterns } = request
+      throw new PermissionError({ kind: "rejected", permission, patterns, by: "plugin" })
+    }
+    if (word === "ask") return action === "allow" ? "tightened" : "none"
+    // Whether a loop goes on is for a person to say: what repeats itself would be answered again and again.
+    const loop = details.some(({ check }) => check.permission === "doom_loop")
+    return action === "ask" && !loop ? "answered" : "none"
+  }
+
+  async function askPerson({ request, scope, signal, group, tightened }: PersonalAsk): Promise<void> {
     const question = hiding(describeGroup(request, group))
     const stillAsks = new Set(group.map(keyOf))
     const entry = table.add(question, scope.worktree, async () => {
+      // What the rules allow by themselves was not the reason to ask.
+      if (tightened) return false
       const verdict = await checkRequest(request, scope, home)
       return (
         verdict.action !== "deny" &&
@@ -183,7 +214,12 @@ interface PersonalAsk {
   scope: Scope
   signal: AbortSignal
   group: readonly Check[]
+  /** The rules allow it; a plugin wants it asked. */
+  tightened: boolean
 }
+
+/** What plugins said: answered in the person's place, asked where the rules would not, or nothing that counts. */
+type PluginWord = "answered" | "tightened" | "none"
 
 function refuseDenied({ details }: DetailedVerdict): void {
   const denied = details.filter(({ judgement }) => judgement.action === "deny")
@@ -198,8 +234,9 @@ function refuseDenied({ details }: DetailedVerdict): void {
 }
 
 /** What still has to be asked: places outside first, since they say most about what the rest means. */
-function openChecks({ details }: DetailedVerdict, allowed: ReadonlySet<string>): Check[] {
-  const open = details.filter(({ judgement }) => judgement.action === "ask").map(({ check }) => check)
+function openChecks({ details }: DetailedVerdict, allowed: ReadonlySet<string>, tightened = false): Check[] {
+  const asked = details.filter(({ judgement }) => tightened || judgement.action === "ask")
+  const open = asked.map(({ check }) => check)
   const isExternal = (check: Check) => (check.permission === "external_directory" ? 0 : 1)
   return open.filter((check) => !allowed.has(keyOf(check))).sort((a, b) => isExternal(a) - isExternal(b))
 }

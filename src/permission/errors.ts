@@ -7,7 +7,7 @@ export interface Denial {
   kind: "denied" | "rejected" | "unanswered"
   permission: string
   patterns: readonly string[]
-  by: "rule" | "person" | "no-terminal" | "auto"
+  by: "rule" | "person" | "plugin" | "no-terminal" | "auto"
   rule?: Rule
   feedback?: string
 }
@@ -46,6 +46,8 @@ function describe(denial: Denial): string {
     if (denial.feedback) return `The person refused ${what} and said: ${denial.feedback}`
     return `The person refused ${what}. Do not try it again in another form. Go another way, or ask what they want.`
   }
+  if (denial.by === "plugin")
+    return `Not allowed: a plugin refused ${what}. Do not try it again in another form. Go another way, or say what is missing.`
   if (denial.by === "auto") {
     return `Refused: ${what} needs a person's answer and none is at hand; it is not given automatically. Go on without it, or say that it is needed.`
   }

@@ -4,7 +4,7 @@ import { basename, dirname, join, relative, sep } from "node:path"
 import { realPath } from "../util/paths.ts"
 
 /** What a project may bring that has to be trusted. */
-export const trustKinds = ["config", "tool", "skill", "agent", "command"] as const
+export const trustKinds = ["config", "tool", "plugin", "skill", "agent", "command"] as const
 
 /** One thing a project brings that can change what Tackle does. */
 export interface TrustItem {
@@ -27,17 +27,18 @@ export interface FoundItem extends TrustItem {
 const maxBytes = 64 * 1024 * 1024
 
 /**
- * Lists what exists of the config files, of the files in the tool folders, of the skills (paths of their `SKILL.md`) and
- * of the agents and commands in Markdown, sorted by path. Paths absolute, below the work tree.
+ * Lists what exists of the config files, of the files in the folders of tools and plugins, of the skills (paths of their
+ * `SKILL.md`) and of the agents and commands in Markdown, sorted by path. Paths absolute, below the work tree.
  *
- * A tool's hash also covers everything in the subdirectories of its folder, from where it may import. The other tools
- * of the folder have hashes of their own; `node_modules` has none. A skill's hash covers its whole directory.
+ * The hash of a tool or plugin also covers everything in the subdirectories of its folder, from where it may import. The
+ * other files of the folder have hashes of their own; `node_modules` has none. A skill's hash covers its whole directory.
  */
 export function collectTrustItems(
   worktree: string,
   places: {
     config: readonly string[]
     toolFolders: readonly string[]
+    pluginFolders?: readonly string[]
     skillFiles?: readonly string[]
     agents?: readonly string[]
     commands?: readonly string[]
@@ -57,7 +58,7 @@ export function collectTrustItems(
     ...alone("agent", places.agents),
     ...alone("command", places.commands),
   ]
-  const tools = places.toolFolders.flatMap((folder) => {
+  const codeIn = (kind: "tool" | "plugin", folder: string) => {
     const entries = list(folder)
     const helpers = entries.filter((entry) => entry.isDirectory()).map((entry) => join(folder, entry.name))
     const files = entries.map((entry) => join(folder, entry.name)).filter(isFile)
@@ -66,9 +67,11 @@ export function collectTrustItems(
     return files.map((path) => {
       const own = hashFile(path)
       const lines = shared.map(({ line }) => line)
-      return item("tool", path, hashAll(own, lines), own === "" ? [] : [[realPath(path), own], ...beside])
+      return item(kind, path, hashAll(own, lines), own === "" ? [] : [[realPath(path), own], ...beside])
     })
-  })
+  }
+  const tools = places.toolFolders.flatMap((folder) => codeIn("tool", folder))
+  const plugins = (places.pluginFolders ?? []).flatMap((folder) => codeIn("plugin", folder))
   const skills = (places.skillFiles ?? []).map((path) => {
     const tree = hashTree(dirname(path), worktree)
     const contents = tree.flatMap(({ content }) => (content ? [content] : []))
@@ -83,7 +86,7 @@ export function collectTrustItems(
       contents,
     )
   })
-  return [...texts, ...tools, ...skills].sort((a, b) => (a.path < b.path ? -1 : 1))
+  return [...texts, ...tools, ...plugins, ...skills].sort((a, b) => (a.path < b.path ? -1 : 1))
 }
 
 /** How a file of the work tree is named in a {@link TrustItem}. */

@@ -2,11 +2,8 @@ import { execFile } from "node:child_process"
 import { accessSync, constants, readdirSync, statSync } from "node:fs"
 import { basename, extname, join } from "node:path"
 import { promisify } from "node:util"
-import * as z from "zod"
 import type { ProgramHost } from "../external-tool/program.ts"
-import type { ToolContext } from "../tool/context.ts"
-import type { ToolResult } from "../tool/result.ts"
-import { type Definition, define, type Info, isTool } from "../tool/tool.ts"
+import { readTool } from "../tool/plain-tool.ts"
 import { within } from "../util/abort.ts"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
@@ -133,40 +130,9 @@ function toolsOf(module: Record<string, unknown>, path: string): RegisteredTool[
   return Object.entries(module).flatMap(([key, value]) => {
     // What Node adds to a CommonJS module: the default export once more.
     if (key === "module.exports") return []
-    const tool = toTool(key === "default" ? name : `${name}_${key}`, value)
+    const tool = readTool(key === "default" ? name : `${name}_${key}`, value)
     return tool ? [{ tool, source: { kind: "file", path } as const }] : []
   })
-}
-
-/** Takes both shapes that people have: `Tool.define(…)` and the plain `{ description, args, execute }`. */
-function toTool(id: string, value: unknown): Info | undefined {
-  if (isTool(value)) return define(id, (ctx) => value.init(ctx))
-  if (!isPlainTool(value)) return undefined
-  const definition: Definition = {
-    description: value.description,
-    parameters: z.object(value.args),
-    execute: async (args, ctx) => toResult(id, await value.execute(args, ctx)),
-  }
-  return define(id, definition)
-}
-
-interface PlainTool {
-  description: string
-  args: z.ZodRawShape
-  execute(args: unknown, ctx: ToolContext): Promise<string | ToolResult>
-}
-
-function isPlainTool(value: unknown): value is PlainTool {
-  return (
-    isRecord(value) &&
-    typeof value.description === "string" &&
-    isRecord(value.args) &&
-    typeof value.execute === "function"
-  )
-}
-
-function toResult(id: string, result: string | ToolResult): ToolResult {
-  return typeof result === "string" ? { title: id, output: result } : result
 }
 
 /** The message with the place in the user's file: the first that the stack names, or where its syntax is wrong. */

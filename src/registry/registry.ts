@@ -7,12 +7,13 @@ import { within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 
-/** Where a tool comes from: `path` of a custom file, `server` of the config. */
+/** Where a tool comes from: `path` of a custom file, `server` of the config, name of a plugin. */
 export type ToolSource =
   | { kind: "builtin" }
   | { kind: "library" }
   | { kind: "file"; path: string }
   | { kind: "mcp"; server: string }
+  | { kind: "plugin"; plugin: string }
 
 /** A tool with its origin, before it is prepared for anybody. */
 export interface RegisteredTool {
@@ -197,6 +198,7 @@ const serves: Readonly<Record<string, string>> = Object.assign(Object.create(nul
 /** A source in words, for lists and messages. */
 export function describeSource(source: ToolSource): string {
   if (source.kind === "file") return source.path
+  if (source.kind === "plugin") return `plugin ${source.plugin}`
   return source.kind === "mcp" ? `mcp ${source.server}` : source.kind
 }
 

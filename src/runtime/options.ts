@@ -7,6 +7,8 @@ import type { RetryLimits } from "../model/retry.ts"
 import type { StreamLimits } from "../model/stream.ts"
 import type { Layer } from "../permission/policy.ts"
 import type { PermissionConfig } from "../permission/rules.ts"
+import type { PluginLimits } from "../plugin/open.ts"
+import type { PluginSource } from "../plugin/source.ts"
 import type { ToolFile } from "../registry/files.ts"
 import type { SandboxMode } from "../sandbox/wrap.ts"
 import type { Ruleset } from "../schema/permission.ts"
@@ -29,6 +31,11 @@ export interface TackleOptions {
   tools?: readonly Info[]
   /** Files with custom tools. Without `pinned` they are run as they are: name only what is trusted. */
   toolFiles?: readonly (string | ToolFile)[]
+  /**
+   * Plugins in the order in which they are loaded and called: see `docs/plugins.md`. Without `pinned` they are run as
+   * they are: name only what is trusted.
+   */
+  plugins?: readonly PluginSource[]
   /**
    * `SKILL.md` files in rising precedence: name only what is trusted, since models follow them. One that cannot be used
    * is left out.
@@ -91,9 +98,13 @@ export interface TackleOptions {
     retentionDays?: number
     stream?: Partial<StreamLimits>
     retry?: Partial<RetryLimits>
+    /** Of a plugin's start and of each hook. Default: 20 s and 10 s. */
+    plugin?: Partial<PluginLimits>
     /** What one `task` may use, and how deep subagents may go. */
     subagent?: Partial<SubagentLimits>
   }
   /** Faults that stop nothing: an error that escaped a tool, a subscriber that threw. Default: stderr. */
   onFault?: (message: string, error: unknown) => void
+  /** What plugins note for the log. Default: nowhere. */
+  onPluginLog?: (entry: { plugin: string; level: string; message: string; extra?: unknown }) => void
 }

@@ -74,13 +74,25 @@ export async function createTackle(options: TackleOptions): Promise<Tackle> {
 }
 
 /** The only wiring: every part of the engine is made here and handed what it needs. */
-async function wire(options: TackleOptions, release: () => void): Promise<Tackle> {
-  const environment = options.environment ?? process.env
-  const directory = resolve(options.directory)
-  const worktree = resolve(options.worktree ?? findWorktree(directory))
-  const dataDirectory = resolve(options.dataDirectory ?? defaultDataDirectory(environment))
+async function wire(given: TackleOptions, release: () => void): Promise<Tackle> {
+  const environment = given.environment ?? process.env
+  const directory = resolve(given.directory)
+  const worktree = resolve(given.worktree ?? findWorktree(directory))
+  const dataDirectory = resolve(given.dataDirectory ?? defaultDataDirectory(environment))
   const onFault =
-    options.onFault ?? ((message, error) => console.error(`tackle: ${message}: ${errorMessage(error)}`))
+    given.onFault ?? ((message, error) => console.error(`tackle: ${message}: ${errorMessage(error)}`))
+  const closing = new AbortController()
+  let opened: Store | undefined
+  const { plugins, options } = given.plugins?.length
+    ? await (await import("./plugins.ts")).openPluginsOf(given, {
+        directory,
+        worktree,
+        environment: commandVariables(given, environment),
+        signal: closing.signal,
+        store: () => opened,
+        onFault,
+      })
+    : { plugins: undefined, options: given }
 
   const credentials = createCredentials({ environment, authFile: join(dataDirectory, "auth.json") })
   const { providers, secrets } = options
@@ -156,7 +168,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   }
   const surroundings: BuiltinOptions = {
     bash: {
-      ...commandOptions(options, environment),
+      ...commandOptions(options, environment, plugins),
       sandboxed: sandbox.present,
       record: ({ identity }) => processes.add(identity),
     },
@@ -166,21 +178,22 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     search: search.backend,
   }
   const registry = await contain(
-    () => openRegistry(options, mcp, surroundings, programs),
+    () => openRegistry(options, mcp, surroundings, programs, plugins),
     (error) => onFault("an error escaped the file of a tool", error),
   )
   // The last thing that can fail, so that nothing is left open.
   const unmasked = options.store ?? (await openDefaultStore(dataDirectory))
   const store = mask ? maskStore(unmasked, mask) : unmasked
+  opened = store
   // Nobody waits for it but `close`: commands of a killed run are in the way of nothing that begins now.
   const orphansEnded = processes
     .endOrphans()
     .catch((error: unknown) => onFault("what killed runs left could not be looked for", error))
   const handles = new Map<string, SessionHandle>()
-  const closing = new AbortController()
   /** Calls without a session that are under way. */
   const calls = new Set<Promise<unknown>>()
 
+  if (plugins) bus.subscribe(plugins.tell)
   const questions = createQuestions((event) => bus.publish(event))
   /** Those who listen to questions, one entry each. */
   const answerers = new Set<object>()
@@ -191,6 +204,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     publish: (event) => bus.publish(event),
     saveGrants: (added) => grants.add(added.map(forFamily)),
     dropGrants: (ids) => grants.remove(ids),
+    ...(plugins === undefined ? {} : { decide: plugins.decide }),
     hide,
   })
   const subagentLimits: SubagentLimits = { ...defaultSubagentLimits, ...options.limits?.subagent }
@@ -377,6 +391,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     ...(environment.PATH === undefined ? {} : { searchPath: environment.PATH }),
     ...(options.limits?.spillBytes === undefined ? {} : { spillBytes: options.limits.spillBytes }),
     ...(mask === undefined ? {} : { mask }),
+    ...(plugins === undefined ? {} : { plugins: plugins.host }),
     ...(options.limits?.output === undefined ? {} : { outputLimits: options.limits.output }),
   }
 
@@ -511,6 +526,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       onEscape: services.onEscape,
       ...(services.spillBytes === undefined ? {} : { spillBytes: services.spillBytes }),
       ...(mask === undefined ? {} : { mask }),
+      ...(plugins === undefined ? {} : { plugins: plugins.host }),
       ...(services.outputLimits === undefined ? {} : { limits: services.outputLimits }),
     })
     if (!outcome) throw new Error("runCalls gave no outcome for its one call")
@@ -567,6 +583,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     async close() {
       closing.abort()
       await Promise.all([...[...handles.values()].map((handle) => handle.abort()), Promise.allSettled(calls)])
+      await plugins?.host.close()
       await jobs.killAll()
       await mcp?.close()
       processes.clear()

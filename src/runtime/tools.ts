@@ -7,6 +7,8 @@ import type { ProgramHost } from "../external-tool/program.ts"
 import { enabledServers } from "../mcp/config.ts"
 import type { McpPool, McpPoolOptions, PooledTool } from "../mcp/pool.ts"
 import { commandEnvironment } from "../permission/shell/command-environment.ts"
+import type { Plugins } from "../plugin/open.ts"
+import type { CommandPlace } from "../plugin/shell-env.ts"
 import { loadToolFiles } from "../registry/files.ts"
 import { createRegistry, type RegisteredTool } from "../registry/registry.ts"
 import { type ModuleAliases, resolveFrom } from "../util/load-module.ts"
@@ -31,6 +33,7 @@ export async function openRegistry(
   mcp: McpPool | undefined,
   surroundings: BuiltinOptions,
   programs: ProgramHost,
+  plugins: Plugins | undefined,
 ) {
   const files = options.toolFiles ?? []
   // Looking for what the files may import takes longer than all else here.
@@ -40,9 +43,10 @@ export async function openRegistry(
     tools: [
       ...builtin.map(fromBuiltin),
       ...(options.tools ?? []).map((tool) => ({ tool, source: { kind: "library" } as const })),
+      ...(plugins?.tools ?? []).map(fromPlugin),
       ...custom.tools,
     ],
-    problems: custom.problems,
+    problems: [...(plugins?.problems ?? []), ...custom.problems],
     ...(mcp ? { living: async () => (await mcp.tools()).map(fromMcp) } : {}),
     override: options.override ?? [],
     disabled: new Set(options.disabledTools),
@@ -53,6 +57,10 @@ function fromBuiltin({ tool, unavailable }: BuiltinTool): RegisteredTool {
   return { tool, source: { kind: "builtin" }, unavailable: ({ model }) => unavailable(model) }
 }
 
+function fromPlugin({ tool, plugin }: Plugins["tools"][number]): RegisteredTool {
+  return { tool, source: { kind: "plugin", plugin } }
+}
+
 function fromMcp({ tool, server }: PooledTool): RegisteredTool {
   return { tool, source: { kind: "mcp", server } }
 }
@@ -60,10 +68,15 @@ function fromMcp({ tool, server }: PooledTool): RegisteredTool {
 export function commandOptions(
   options: TackleOptions,
   environment: Readonly<Record<string, string | undefined>>,
+  plugins: Plugins | undefined,
 ) {
   const given = commandVariables(options, environment)
   return {
-    environment: async (command: string) => ({ ...given, ...(await commandEnvironment(command)) }),
+    environment: async (command: string, place: CommandPlace) => ({
+      ...given,
+      ...(await plugins?.variables(place)),
+      ...(await commandEnvironment(command)),
+    }),
     ...(options.shell === undefined ? {} : { shell: options.shell }),
   }
 }
@@ -91,15 +104,30 @@ export function programVariables(variables: Readonly<Record<string, string | und
   return { ...variables, ...(path === "" ? {} : { PYTHONPATH: path }), PYTHONDONTWRITEBYTECODE: "1" }
 }
 
-/** What the file of a custom tool may import without having it installed. */
-function toolAliases(): ModuleAliases {
-  const own =
-    resolveFrom(import.meta.url, "../tool/index.ts") ??
-    resolveFrom(import.meta.url, "../tool/index.js") ??
-    resolveFrom(import.meta.url, "../lib/tool/index.js")
+/** What the file of a custom tool or plugin may import without having it installed. */
+export function toolAliases(): ModuleAliases {
   const zod = resolveFrom(import.meta.url, "zod")
+  const own = ownModule("tool/index")
   return {
     ...(own === undefined ? {} : { "tackle/tool": own, tackle: own }),
     ...(zod === undefined ? {} : { zod }),
+    ...pluginAliases(),
   }
+}
+
+/** What any module made for OpenCode means by that program's own package, also one that has it installed. */
+export function pluginAliases(): ModuleAliases {
+  const own = ownModule("plugin/index")
+  return own === undefined
+    ? {}
+    : { "tackle/plugin": own, "@opencode-ai/plugin": own, "@opencode-ai/plugin/tool": own }
+}
+
+/** A module of ours in the sources, in the library, or in the library beside the command. */
+function ownModule(name: string): string | undefined {
+  return (
+    resolveFrom(import.meta.url, `../${name}.ts`) ??
+    resolveFrom(import.meta.url, `../${name}.js`) ??
+    resolveFrom(import.meta.url, `../lib/${name}.js`)
+  )
 }

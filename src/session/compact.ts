@@ -2,6 +2,7 @@ import type { Agent } from "../agent/agent.ts"
 import { ProviderError } from "../model/errors.ts"
 import type { Model } from "../model/model.ts"
 import { type StreamLimits, streamStep } from "../model/stream.ts"
+import type { PluginHost } from "../plugin/host.ts"
 import type { MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { CompactionPart, TextPart, Tokens, ToolPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
@@ -11,6 +12,7 @@ import { throwIfAborted } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { costOf, noTokens } from "./cost.ts"
+import { hookSummary } from "./plugin-hooks.ts"
 import { promptHistory, sizeOf } from "./prompt-history.ts"
 import type { Recorder } from "./recorder.ts"
 import { recordOf, shorten, summaryPrompt } from "./summary-request.ts"
@@ -30,6 +32,7 @@ export interface CompactionInput {
   /** Writes an output to a file and returns its path. */
   spill(part: ToolPart, output: string): string
   limits: StreamLimits
+  plugins?: PluginHost | undefined
   signal: AbortSignal
 }
 
@@ -162,14 +165,16 @@ async function summarizeIfItFits(record: string, input: CompactionInput): Promis
   }
 }
 
-async function summarize(record: string, { model, limits, signal }: CompactionInput): Promise<Summary> {
+async function summarize(record: string, input: CompactionInput): Promise<Summary> {
+  const { session, model, limits, plugins, signal } = input
   throwIfAborted(signal)
+  const system = await hookSummary(plugins, session.id, summaryPrompt, signal)
   const summary: Summary = { text: "", tokens: noTokens, cost: 0 }
   const events = streamStep({
     language: await model.language(),
     info: model.info,
     prompt: [
-      { role: "system", content: summaryPrompt },
+      { role: "system", content: system },
       { role: "user", content: [{ type: "text", text: record.toWellFormed() }] },
     ],
     tools: [],

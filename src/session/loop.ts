@@ -5,6 +5,7 @@ import { ProviderError } from "../model/errors.ts"
 import type { Model } from "../model/model.ts"
 import { type RetryLimits, retryDelay } from "../model/retry.ts"
 import { type StreamLimits, streamStep } from "../model/stream.ts"
+import type { PluginHost } from "../plugin/host.ts"
 import type { AssistantMessage, MessageError, MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
 import type { Handover } from "../tool/result.ts"
@@ -13,6 +14,7 @@ import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import type { ContextRoom } from "./context-room.ts"
 import { noTokens, sumUsage } from "./cost.ts"
+import { hookParams } from "./plugin-hooks.ts"
 import { type Processor, startStep } from "./processor.ts"
 import type { Recorder } from "./recorder.ts"
 import type { Worker } from "./worker.ts"
@@ -36,6 +38,7 @@ export interface LoopInput {
   retry: RetryLimits
   recorder: Recorder
   room: ContextRoom
+  plugins?: PluginHost | undefined
   /** Makes the session another agent's. Appends the message that says so to the history, and returns it. */
   handOver(handover: Handover): Promise<UserMessage>
   /** The agent of that name, ready to work. */
@@ -76,7 +79,7 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
     })
     messages.push(processor.message)
 
-    const failure = await streamWithRetries(processor, { ...input, worker }, last)
+    const failure = await streamWithRetries(processor, { ...input, worker, user }, last)
     input.history.push({ message: processor.message, parts: processor.parts })
     if (failure) {
       await processor.end(failure)
@@ -186,6 +189,7 @@ async function streamWithRetries(
 async function streamOnce(processor: Processor, input: LoopInput, last: boolean): Promise<void> {
   const { worker, model, signal, limits } = input
   const { agent, tools } = worker
+  const { temperature } = agent
   const events = streamStep({
     language: await model.language(),
     info: model.info,
@@ -196,7 +200,7 @@ async function streamOnce(processor: Processor, input: LoopInput, last: boolean)
       inputSchema: schema,
     })),
     toolChoice: last ? "none" : "auto",
-    ...(agent.temperature === undefined ? {} : { temperature: agent.temperature }),
+    ...(await hookParams(input.plugins, { model, user: input.user, agent: agent.name, temperature }, signal)),
     limits,
     signal,
   })

@@ -5,6 +5,7 @@ import type { RetryLimits } from "../model/retry.ts"
 import type { StreamLimits } from "../model/stream.ts"
 import type { Permission, Scope } from "../permission/engine.ts"
 import type { Policy } from "../permission/policy.ts"
+import type { PluginHost } from "../plugin/host.ts"
 import type { Registry } from "../registry/registry.ts"
 import type { Session } from "../schema/session.ts"
 import type { ContentStore } from "../snapshot/content-store.ts"
@@ -65,5 +66,7 @@ export interface SessionServices {
   outputLimits?: Partial<OutputLimits>
   streamLimits: StreamLimits
   retry: RetryLimits
+  /** Absent where there is no plugin. */
+  plugins?: PluginHost
   onEscape(tool: string, error: unknown): void
 }

@@ -20,6 +20,7 @@ import { eventStream } from "./event-stream.ts"
 import { type PromptFile, type PromptOptions, SessionBusyError, type SessionHandle } from "./handle.ts"
 import { withLease } from "./lease.ts"
 import { runLoop } from "./loop.ts"
+import { hookMessage } from "./plugin-hooks.ts"
 import { createRecorder } from "./recorder.ts"
 import { restoreLedger, settleInterrupted } from "./restore.ts"
 import {
@@ -92,7 +93,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     const named = options.model === undefined ? {} : { model: parseModelName(options.model) }
     const model = await services.model({ ...session, ...named }, agent)
     await services.loadPolicy(session)
-    const user = await begin(past, { text, files: options.files ?? [], agent, model })
+    const user = await begin(past, { text, files: options.files ?? [], agent, model, signal })
     const ends: EventOf<"run.completed">[] = []
     const spawn = createSpawner({
       parent: () => session,
@@ -135,6 +136,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       retry: services.retry,
       recorder,
       room,
+      plugins: services.plugins,
       signal,
     })
     const end = conclude({ bus, sessionID: session.id, started }, result, { past, spent: room.spent })
@@ -176,6 +178,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
         jobs: jobs.list().filter(isOpen),
         spill,
         limits,
+        plugins: services.plugins,
         ...choice,
       })
     } finally {
@@ -260,14 +263,16 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       files: given,
       agent,
       model,
-    }: { text: string; files: readonly PromptFile[]; agent: Agent; model: Model },
+      signal,
+    }: { text: string; files: readonly PromptFile[]; agent: Agent; model: Model; signal: AbortSignal },
   ): Promise<UserMessage> {
     const message = newUserMessage({ session, agent, model })
     const base = () => ({ id: newId("prt"), sessionID: session.id, messageID: message.id })
-    const parts: Part[] = [
+    const said: Part[] = [
       { ...base(), type: "text", text },
       ...given.map((file) => ({ ...base(), type: "file" as const, ...file })),
     ]
+    const parts = await hookMessage(services.plugins, message, said, signal)
     const putBack = describeUndone(session.undone, past)
     if (putBack !== undefined) parts.push({ ...base(), type: "text", text: putBack, synthetic: true })
     const time = { ...session.time, updated: message.time.created }

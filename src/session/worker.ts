@@ -7,6 +7,7 @@ import type { OfferedTool } from "../registry/registry.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
 import { orAbort } from "../util/abort.ts"
+import { hookDefinitions } from "./plugin-hooks.ts"
 import { promptHistory } from "./prompt-history.ts"
 import type { SessionServices } from "./services.ts"
 import { systemPrompt } from "./system.ts"
@@ -54,7 +55,8 @@ export async function createWorker(
   const policy = () => services.policy(run.session(), agent)
   const lacking = services.lacking(agent, session)
   const toolScope = { model: model.info.ref, agent: agent.name, policy: policy(), lacking }
-  const tools = await orAbort(services.registry.tools(toolScope), signal)
+  const offered = await orAbort(services.registry.tools(toolScope), signal)
+  const tools = await hookDefinitions(services.plugins, offered, signal)
   const planFile = services.planFile(session)
   const system = systemPrompt({
     agent,
@@ -93,6 +95,7 @@ export async function createWorker(
     ...(services.lsp === undefined ? {} : { lsp: services.lsp }),
     ...(services.spillBytes === undefined ? {} : { spillBytes: services.spillBytes }),
     ...(services.mask === undefined ? {} : { mask: services.mask }),
+    ...(services.plugins === undefined ? {} : { plugins: services.plugins }),
     ...(services.outputLimits === undefined ? {} : { limits: services.outputLimits }),
   }
   return {

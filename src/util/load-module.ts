@@ -11,7 +11,7 @@ export type ModuleAliases = Readonly<Record<string, string>>
 
 /**
  * Imports a JavaScript or TypeScript file of the user. TypeScript runs as it is: by Node's own type stripping, and
- * where that refuses the syntax (enums, parameter properties) as jiti writes it. A name in `aliases` resolves to ours,
+ * where that refuses it (enums, parameter properties, packages in TypeScript) as jiti writes it. A name in `aliases` resolves to ours,
  * from that file and from what it imports beside it. `version` tells a changed file from the one loaded before; with
  * `pinned`, nothing runs but the very bytes that were hashed: see {@link ModuleGraph}. Throws what the module throws.
  */
@@ -40,8 +40,14 @@ export function resolveFrom(base: string, specifier: string): string | undefined
   }
 }
 
+/** Node strips no types of what lies in `node_modules`. */
+const refusals: ReadonlySet<string | undefined> = new Set([
+  "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX",
+  "ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING",
+])
+
 function isRefusedSyntax(error: unknown): boolean {
-  return systemCode(error) === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX"
+  return refusals.has(systemCode(error))
 }
 
 async function createTransform(): Promise<(source: string, path: string) => string> {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { type LoadHookSync, type ResolveHookSync, registerHooks } from "node:module"
-import { extname } from "node:path"
+import { dirname, extname } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { errorMessage, TackleError } from "./errors.ts"
 
@@ -55,7 +55,7 @@ const resolve: ResolveHookSync = (specifier, context, next) => {
   if (mark === undefined || !graph) return next(specifier, context)
   const alias = graph.aliases[specifier]
   if (alias !== undefined) return { url: alias, shortCircuit: true }
-  const resolved = next(specifier, context)
+  const resolved = resolveLoosely(specifier, (name) => next(name, context))
   const path = pathOf(resolved.url)
   if (!isPath(specifier) || path === undefined) return resolved
   if (graph.pinned && !graph.pinned.has(path)) {
@@ -68,6 +68,27 @@ const resolve: ResolveHookSync = (specifier, context, next) => {
     return { ...resolved, url: `${resolved.url.replace(/[?#].*$/, "")}?tackle=${mark}` }
   marksOfPaths.set(path, mark)
   return resolved
+}
+
+/** What bundlers take for a file that is named without its ending, or as what it is compiled to. */
+const endings = [".ts", ".mts", ".js", ".mjs", "/index.ts", "/index.js"]
+
+/** As Node does, and where that finds no file as bundlers do: people's modules are written for these too. */
+function resolveLoosely<T>(specifier: string, next: (specifier: string) => T): T {
+  try {
+    return next(specifier)
+  } catch (error) {
+    if (!isPath(specifier) || specifier.startsWith("#")) throw error
+    const base = specifier.replace(/\.m?js$/, "")
+    for (const ending of endings) {
+      try {
+        return next(`${base}${ending}`)
+      } catch {
+        // The next may be there; if none is, what Node said of the name as written is told.
+      }
+    }
+    throw error
+  }
 }
 
 const load: LoadHookSync = (url, context, next) => {
@@ -84,9 +105,25 @@ const load: LoadHookSync = (url, context, next) => {
   const bytes = pinned ? readPinned(path, pinned) : readFileSync(path)
   marksOfPaths.set(path, mark)
   if (isTypeScript && transform)
-    return { format: "commonjs", source: transform(bytes.toString(), path), shortCircuit: true }
+    return { format: "module", source: asModule(transform(bytes.toString(), path), path), shortCircuit: true }
   const format = isTypeScript ? "module-typescript" : (formats[extname(path)] ?? next(url, context).format)
   return { format, source: bytes, shortCircuit: true }
+}
+
+/**
+ * A CommonJS text as a module whose `require` gives what the text exports. As CommonJS Node would look at the ending of
+ * the file once more and strip types, which it refuses in `node_modules`.
+ */
+function asModule(text: string, path: string): string {
+  const values = [path, dirname(path)].map((value) => JSON.stringify(value))
+  return [
+    'import { createRequire } from "node:module"',
+    "const loaded = { exports: {} }",
+    `;(function (exports, require, module, __filename, __dirname) {${text}\n})`,
+    `(loaded.exports, createRequire(import.meta.url), loaded, ${values.join(", ")})`,
+    "const exported = loaded.exports",
+    'export { exported as "module.exports" }',
+  ].join("\n")
 }
 
 const formats: Readonly<Record<string, string>> = { ".mjs": "module", ".cjs": "commonjs", ".json": "json" }

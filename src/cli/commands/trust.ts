@@ -137,7 +137,7 @@ async function choose(items: readonly ShownItem[]): Promise<readonly ShownItem[]
 }
 
 function nothing(place: Place): string {
-  return `${root(place)} has no config, tools, skills, agents or commands of its own`
+  return `${root(place)} has no config, tools, plugins, skills, agents or commands of its own`
 }
 
 function root({ worktree }: Place): string {

@@ -1,6 +1,7 @@
 import type { EnabledSetting } from "../../config/enabled-settings.ts"
 import { wholeName } from "../../config/shown-name.ts"
 import type { TrustItem } from "../../permission/trust-items.ts"
+import { isModuleFile } from "../../util/load-module.ts"
 
 /** An item of a project with all that it would enable. */
 export interface ShownItem extends TrustItem {
@@ -10,7 +11,7 @@ export interface ShownItem extends TrustItem {
   settings?: EnabledSetting[]
   /** Of a tool: the id it is offered under. Absent where it is not loaded by itself. */
   tool?: string
-  /** Of a tool all files that it may run, of a skill all that it comes with, relative to the work tree, with hashes. */
+  /** Of a tool or plugin all files that it may run, of a skill all that it comes with, relative to the work tree, with hashes. */
   files?: Record<string, string>
 }
 
@@ -37,6 +38,12 @@ function details({ kind, path, state, hash, settings = [], tool, files = {} }: S
   const others = Object.keys(files).filter((file) => file !== path)
   if (kind === "skill") {
     return ["instructions that models are given", ...others.map((file) => `comes with ${wholeName(file)}`)]
+  }
+  if (kind === "plugin") {
+    const own = isModuleFile(path)
+      ? "code that runs with your rights, as a plugin"
+      : "no plugin itself; plugins beside it may import it"
+    return [own, ...others.map((file) => `may import ${wholeName(file)}`)]
   }
   const own =
     tool === undefined

@@ -1,0 +1,178 @@
+import type { Action } from "../schema/permission.ts"
+
+/**
+ * What a plugin gives back: functions by the name of their moment, in the shape that OpenCode's plugins have. Each gets
+ * an input, which says what it is about, and an output, which it changes in place.
+ */
+export interface Hooks {
+  /** Once, before the engine is made. The config as it stands; see `config-hook.ts` for what may be changed. */
+  config?: (config: Record<string, unknown>) => unknown
+  /** Every event, after it happened. Nobody waits for it. */
+  event?: (input: { event: { type: string; properties: Record<string, unknown> } }) => unknown
+  /** Own tools by their id. */
+  tool?: Record<string, unknown>
+  /** Before a call's permission is looked at. Throws to block it. */
+  "tool.execute.before"?: (input: CallInput, output: BeforeOutput) => unknown
+  /** After a call that was begun, however it ended. */
+  "tool.execute.after"?: (input: AfterInput, output: AfterOutput) => unknown
+  "tool.definition"?: (input: { toolID: string }, output: DefinitionOutput) => unknown
+  "permission.ask"?: (input: PermissionInput, output: { status: Action }) => unknown
+  /** When the person's message is there and not yet stored. */
+  "chat.message"?: (input: MessageInput, output: MessageOutput) => unknown
+  /** Before each request to a model. */
+  "chat.params"?: (input: ChatInput, output: ParamsOutput) => unknown
+  "chat.headers"?: (input: ChatInput, output: { headers: Record<string, string> }) => unknown
+  "shell.env"?: (input: ShellInput, output: { env: Record<string, string> }) => unknown
+  /** Before the request for a summary. `experimental.session.compacting` is the same hook. */
+  "session.compacting"?: (input: { sessionID: string }, output: CompactingOutput) => unknown
+  /** When the engine closes. */
+  dispose?: () => unknown
+}
+
+export interface CallInput {
+  tool: string
+  sessionID: string
+  callID: string
+}
+
+export interface BeforeOutput {
+  args: Record<string, unknown>
+}
+
+/** `status` is ours: OpenCode has no hook after a failure. */
+export interface AfterInput extends CallInput {
+  args: Record<string, unknown>
+  status: "completed" | "error"
+}
+
+/** Of a failed call `output` is the text of the error. */
+export interface AfterOutput {
+  title: string
+  output: string
+  metadata: Record<string, unknown>
+}
+
+/** `parameters` is JSON Schema. */
+export interface DefinitionOutput {
+  description: string
+  parameters: Record<string, unknown>
+}
+
+export interface PermissionInput {
+  id: string
+  type: string
+  pattern: string[]
+  sessionID: string
+  messageID: string
+  callID?: string
+  title: string
+  metadata: Record<string, unknown>
+  time: { created: number }
+}
+
+export interface ModelRef {
+  providerID: string
+  modelID: string
+}
+
+export interface MessageInput {
+  sessionID: string
+  agent: string
+  model: ModelRef
+  messageID: string
+}
+
+/** Parts are texts and files; what is done to `message` has no effect. */
+export interface MessageOutput {
+  message: Record<string, unknown>
+  parts: Record<string, unknown>[]
+}
+
+export interface ChatInput {
+  sessionID: string
+  agent: string
+  model: Record<string, unknown>
+  provider: Record<string, unknown>
+  message: Record<string, unknown>
+}
+
+/** Undefined: what the provider does by itself. `options` are those of the provider's package. */
+export interface ParamsOutput {
+  temperature?: number | undefined
+  topP?: number | undefined
+  topK?: number | undefined
+  maxOutputTokens?: number | undefined
+  options: Record<string, unknown>
+}
+
+export interface ShellInput {
+  cwd: string
+  sessionID: string
+  callID: string | undefined
+}
+
+/** `context` is added to the prompt for the summary; `prompt` stands in its place. */
+export interface CompactingOutput {
+  context: string[]
+  prompt?: string | undefined
+}
+
+/** The hooks that change an output, with what they get. */
+export interface OutputHooks {
+  "tool.execute.before": { input: CallInput; output: BeforeOutput }
+  "tool.execute.after": { input: AfterInput; output: AfterOutput }
+  "tool.definition": { input: { toolID: string }; output: DefinitionOutput }
+  "permission.ask": { input: PermissionInput; output: { status: Action } }
+  "chat.message": { input: MessageInput; output: MessageOutput }
+  "chat.params": { input: ChatInput; output: ParamsOutput }
+  "chat.headers": { input: ChatInput; output: { headers: Record<string, string> } }
+  "shell.env": { input: ShellInput; output: { env: Record<string, string> } }
+  "session.compacting": { input: { sessionID: string }; output: CompactingOutput }
+}
+
+export type OutputHook = keyof OutputHooks
+
+/** What OpenCode calls differently. */
+const otherNames: Readonly<Record<string, string>> = {
+  "experimental.session.compacting": "session.compacting",
+}
+
+const known: ReadonlySet<string> = new Set([
+  "config",
+  "event",
+  "tool",
+  "dispose",
+  "tool.execute.before",
+  "tool.execute.after",
+  "tool.definition",
+  "permission.ask",
+  "chat.message",
+  "chat.params",
+  "chat.headers",
+  "shell.env",
+  "session.compacting",
+] satisfies (keyof Hooks)[])
+
+/**
+ * The hooks of what a plugin returned, under our names, and the names of those that nothing here calls. Throws
+ * `TypeError` for a hook that is no function.
+ */
+export function readHooks(returned: Record<string, unknown>): { hooks: Hooks; unused: string[] } {
+  const hooks: Record<string, unknown> = {}
+  const unused: string[] = []
+  for (const [written, value] of Object.entries(returned)) {
+    if (value === undefined || value === null) continue
+    const name = otherNames[written] ?? written
+    if (!known.has(name)) {
+      unused.push(written)
+      continue
+    }
+    const fits = name === "tool" ? typeof value === "object" : typeof value === "function"
+    if (!fits)
+      throw new TypeError(
+        `its "${written}" is ${typeof value}, not ${name === "tool" ? "a map of tools" : "a function"}`,
+      )
+    hooks[name] = typeof value === "function" ? value.bind(returned) : value
+  }
+  return { hooks, unused }
+}

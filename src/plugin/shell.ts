@@ -1,0 +1,166 @@
+import { spawn } from "node:child_process"
+import { TackleError } from "../util/errors.ts"
+import { isRecord } from "../util/json.ts"
+
+/** Bun's `$` as far as plugins use it: a template whose values become single words of a shell command. */
+export interface Shell {
+  (strings: TemplateStringsArray, ...values: unknown[]): ShellRun
+  escape(text: string): string
+  cwd(directory?: string): Shell
+  env(variables?: Readonly<Record<string, string | undefined>>): Shell
+  nothrow(): Shell
+  throws(shouldThrow: boolean): Shell
+}
+
+/** A command that starts when somebody waits for it. */
+export interface ShellRun extends PromiseLike<ShellOutput> {
+  cwd(directory: string): ShellRun
+  env(variables: Readonly<Record<string, string | undefined>> | undefined): ShellRun
+  /** Output is never shown: it is the same without. */
+  quiet(): ShellRun
+  nothrow(): ShellRun
+  throws(shouldThrow: boolean): ShellRun
+  catch<T>(onRejected: (error: unknown) => T | PromiseLike<T>): Promise<ShellOutput | T>
+  finally(onEnd: () => void): Promise<ShellOutput>
+  text(): Promise<string>
+  json(): Promise<unknown>
+  lines(): AsyncIterable<string>
+  arrayBuffer(): Promise<ArrayBuffer>
+  bytes(): Promise<Uint8Array>
+}
+
+/** What a command left. */
+export interface ShellOutput {
+  stdout: Buffer
+  stderr: Buffer
+  exitCode: number
+  text(): string
+  json(): unknown
+  bytes(): Uint8Array
+}
+
+/** A command of a plugin ended with a code other than 0. */
+export class ShellFailedError extends TackleError {
+  readonly stdout: Buffer
+  readonly stderr: Buffer
+  readonly exitCode: number
+  constructor(command: string, { stdout, stderr, exitCode }: ShellOutput) {
+    const said = stderr.toString().trim().slice(-500)
+    super(`"${command}" ended with ${exitCode}${said === "" ? "" : `: ${said}`}`, {
+      code: "plugin.shell",
+      recoverable: true,
+    })
+    this.stdout = stdout
+    this.stderr = stderr
+    this.exitCode = exitCode
+  }
+}
+
+interface ShellSettings {
+  cwd: string
+  environment: Readonly<Record<string, string | undefined>>
+  /** Ends what still runs. */
+  signal: AbortSignal
+  nothrow?: boolean
+}
+
+/** Bytes that a command's output may have: beyond that it is ended. */
+const maxOutputBytes = 32 * 1024 * 1024
+
+/** A `$` of its own settings. Commands run by `/bin/sh` with closed input. */
+export function createShell(settings: ShellSettings): Shell {
+  const change = (changes: Partial<ShellSettings>) => createShell({ ...settings, ...changes })
+  const tag = (strings: TemplateStringsArray, ...values: unknown[]) =>
+    shellRun(commandText(strings, values), settings)
+  return Object.assign(tag, {
+    escape: quote,
+    cwd: (directory = settings.cwd) => change({ cwd: directory }),
+    env: (variables: ShellSettings["environment"] = settings.environment) =>
+      change({ environment: variables }),
+    nothrow: () => change({ nothrow: true }),
+    throws: (shouldThrow: boolean) => change({ nothrow: !shouldThrow }),
+  })
+}
+
+/** A value is one word whatever it holds, a list a word each; only `{ raw }` is shell text. */
+function commandText(strings: TemplateStringsArray, values: readonly unknown[]): string {
+  return strings.raw.reduce((text, part, index) => `${text}${toWords(values[index - 1])}${part}`)
+}
+
+function toWords(value: unknown): string {
+  if (Array.isArray(value)) return value.map(toWords).join(" ")
+  if (isRecord(value) && typeof value.raw === "string") return value.raw
+  return quote(String(value))
+}
+
+function quote(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+}
+
+function shellRun(command: string, settings: ShellSettings): ShellRun {
+  let started: Promise<ShellOutput> | undefined
+  const start = () => {
+    started ??= execute(command, settings)
+    return started
+  }
+  const change = (changes: Partial<ShellSettings>) => shellRun(command, { ...settings, ...changes })
+  return {
+    cwd: (directory) => change({ cwd: directory }),
+    env: (variables = settings.environment) => change({ environment: variables }),
+    quiet: () => change({}),
+    nothrow: () => change({ nothrow: true }),
+    throws: (shouldThrow) => change({ nothrow: !shouldThrow }),
+    // biome-ignore lint/suspicious/noThenProperty: it is awaited, as Bun's is.
+    then: (onFulfilled, onRejected) => start().then(onFulfilled, onRejected),
+    catch: (onRejected) => start().catch(onRejected),
+    finally: (onEnd) => start().finally(onEnd),
+    text: async () => (await start()).text(),
+    json: async () => (await start()).json(),
+    async *lines() {
+      yield* (await start()).text().replace(/\n$/, "").split("\n")
+    },
+    arrayBuffer: async () => Uint8Array.from((await start()).stdout).buffer,
+    bytes: async () => (await start()).bytes(),
+  }
+}
+
+function execute(
+  command: string,
+  { cwd, environment, signal, nothrow }: ShellSettings,
+): Promise<ShellOutput> {
+  const { promise, resolve, reject } = Promise.withResolvers<ShellOutput>()
+  const child = spawn("/bin/sh", ["-c", command], {
+    cwd,
+    env: environment,
+    signal,
+    stdio: ["ignore", "pipe", "pipe"],
+  })
+  const stdout: Buffer[] = []
+  const stderr: Buffer[] = []
+  let left = maxOutputBytes
+  const collect = (into: Buffer[]) => (bytes: Buffer) => {
+    left -= bytes.length
+    if (left < 0) child.kill()
+    else into.push(bytes)
+  }
+  child.stdout.on("data", collect(stdout))
+  child.stderr.on("data", collect(stderr))
+  child.on("error", reject)
+  child.on("close", (code) => {
+    const output = outputOf(Buffer.concat(stdout), Buffer.concat(stderr), code ?? 1)
+    if (output.exitCode === 0 || nothrow) resolve(output)
+    else reject(new ShellFailedError(command, output))
+  })
+  return promise
+}
+
+function outputOf(stdout: Buffer, stderr: Buffer, exitCode: number): ShellOutput {
+  return {
+    stdout,
+    stderr,
+    exitCode,
+    text: () => stdout.toString(),
+    json: () => JSON.parse(stdout.toString()),
+    bytes: () => stdout,
+  }
+}

@@ -1,0 +1,130 @@
+import * as z from "zod"
+import { contain } from "../call/containment.ts"
+import { McpConfig } from "../mcp/config.ts"
+import { ProviderConfig, parseModelName } from "../model/model.ts"
+import type { PluginSurroundings } from "../plugin/input.ts"
+import type { PluginProblem } from "../plugin/load.ts"
+import { openPlugins, type Plugins } from "../plugin/open.ts"
+import type { Store } from "../store/store.ts"
+import { describeIssues } from "../tool/validate.ts"
+import { errorMessage, UsageError } from "../util/errors.ts"
+import { canonicalJson, isRecord } from "../util/json.ts"
+import type { TackleOptions } from "./options.ts"
+import { pluginAliases, toolAliases } from "./tools.ts"
+
+/** What plugins need of the engine that they are loaded for. */
+export interface PluginWiring
+  extends Pick<PluginSurroundings, "directory" | "worktree" | "environment" | "signal"> {
+  /** Undefined until it is open: plugins are loaded before. */
+  store(): Store | undefined
+  onFault(message: string, error: unknown): void
+}
+
+/** The plugins that the options name, and the options as the plugins' `config` hooks leave them. */
+export async function openPluginsOf(
+  options: TackleOptions,
+  wiring: PluginWiring,
+): Promise<{ plugins: Plugins; options: TackleOptions }> {
+  const { onFault, store, worktree, ...place } = wiring
+  const config = configOf(options)
+  const open = () => {
+    const opened = store()
+    if (opened) return opened
+    throw new UsageError("Sessions cannot be read while plugins are loaded: do it in a hook.")
+  }
+  const plugins = await openPlugins({
+    sources: options.plugins ?? [],
+    surroundings: {
+      ...place,
+      worktree,
+      log: ({ plugin, level, message, extra }) =>
+        options.onPluginLog?.({ plugin, level, message, ...(extra === undefined ? {} : { extra }) }),
+      session: async (id) => open().session(id),
+      sessions: async () => open().sessions({ worktree, parentID: null }),
+      messages: async (id) => open().messages(id),
+      todos: async (id) => open().todos(id),
+      config: () => config,
+    },
+    aliases: { file: toolAliases(), package: pluginAliases() },
+    contain: (plugin, work) =>
+      contain(work, (error) => onFault(`an error escaped the plugin ${plugin}`, error)),
+    onFailure: (error) => onFault("a plugin was set aside", error),
+    onLeftOut: (what) => onFault("left out", new Error(what)),
+    ...(options.limits?.plugin ? { limits: options.limits.plugin } : {}),
+  })
+  const changed = await plugins.host.config(config)
+  const applied = applyConfig(options, { before: config, after: changed })
+  return {
+    plugins: { ...plugins, problems: [...plugins.problems, ...applied.problems] },
+    options: applied.options,
+  }
+}
+
+/** The part of the options that has a name in the config. */
+function configOf({ model, defaultAgent, agents = {}, providers = {}, mcp = {} }: TackleOptions) {
+  const agent = Object.entries(agents).map(([name, { model: ref, ...rest }]) => [
+    name,
+    ref ? { ...rest, model: `${ref.providerID}/${ref.modelID}` } : rest,
+  ])
+  return {
+    ...(typeof model === "string" ? { model } : {}),
+    ...(defaultAgent === undefined ? {} : { default_agent: defaultAgent }),
+    agent: Object.fromEntries(agent) as Record<string, unknown>,
+    provider: providers,
+    mcp,
+    command: {},
+    permission: {},
+  }
+}
+
+/** Rules are left out: a plugin loosens none. */
+const PluginAgent = z.object({
+  description: z.string().optional(),
+  mode: z.enum(["primary", "subagent", "all"]).optional(),
+  prompt: z.string().optional(),
+  model: z
+    .string()
+    .transform((name) => parseModelName(name))
+    .optional(),
+  temperature: z.number().optional(),
+  steps: z.number().int().positive().optional(),
+  disable: z.boolean().optional(),
+})
+
+/** What each key of the config that a plugin may change comes to. Others are named and stay as they were. */
+const changeable: Readonly<Record<string, (value: unknown) => Partial<TackleOptions>>> = {
+  model: (value) => ({ model: z.string().parse(value) }),
+  default_agent: (value) => ({ defaultAgent: z.string().parse(value) }),
+  agent: (value) => ({ agents: z.record(z.string(), PluginAgent).parse(value) }),
+  provider: (value) => ({ providers: z.record(z.string(), ProviderConfig).parse(value) }),
+  mcp: (value) => ({ mcp: McpConfig.parse(value) }),
+}
+
+function applyConfig(
+  options: TackleOptions,
+  { before, after }: { before: Record<string, unknown>; after: Record<string, unknown> },
+): { options: TackleOptions; problems: PluginProblem[] } {
+  const problems: PluginProblem[] = []
+  const report = (message: string) => problems.push({ file: "plugins", message })
+  let result = options
+  for (const [key, value] of Object.entries(after)) {
+    if (value === undefined || same(before[key], value)) continue
+    const change = changeable[key]
+    if (!change) {
+      report(`what a plugin's config hook wrote into "${key}" is not used.`)
+      continue
+    }
+    try {
+      result = { ...result, ...change(value) }
+    } catch (error) {
+      const why = error instanceof z.ZodError ? describeIssues(error) : errorMessage(error)
+      report(`what a plugin's config hook wrote into "${key}" does not fit: ${why}.`)
+    }
+  }
+  return { options: result, problems }
+}
+
+function same(before: unknown, after: unknown): boolean {
+  if (isRecord(after) && Object.keys(after).length === 0 && before === undefined) return true
+  return canonicalJson(before ?? null) === canonicalJson(after)
+}

@@ -1,0 +1,96 @@
+import type { Model } from "../model/model.ts"
+import type { StepRequest } from "../model/stream.ts"
+import type { PluginHost } from "../plugin/host.ts"
+import type { OfferedTool } from "../registry/registry.ts"
+import type { UserMessage } from "../schema/message.ts"
+import { Part } from "../schema/part.ts"
+import { newId } from "../util/id.ts"
+
+/** The tools as plugins want the model to be told of them. What they take and do is the same. */
+export async function hookDefinitions(
+  plugins: PluginHost | undefined,
+  tools: readonly OfferedTool[],
+  signal: AbortSignal,
+): Promise<readonly OfferedTool[]> {
+  if (!plugins?.has("tool.definition")) return tools
+  const changed: OfferedTool[] = []
+  for (const tool of tools) {
+    const { definition, schema, id } = tool
+    const about = {
+      input: { toolID: id },
+      output: { description: definition.description, parameters: { ...schema } },
+    }
+    const { output } = await plugins.run("tool.definition", about, signal)
+    const { description, parameters } = output
+    changed.push({ ...tool, definition: { ...definition, description }, schema: parameters })
+  }
+  return changed
+}
+
+/** The parts of the person's message as plugins leave them: texts and files may be changed, taken away and added. */
+export async function hookMessage(
+  plugins: PluginHost | undefined,
+  message: UserMessage,
+  parts: readonly Part[],
+  signal: AbortSignal,
+): Promise<Part[]> {
+  if (!plugins?.has("chat.message")) return [...parts]
+  const { id: messageID, sessionID, agent, model } = message
+  const about = {
+    input: { sessionID, agent, model, messageID },
+    output: { message: { ...message }, parts: parts.map((part) => ({ ...part })) },
+  }
+  const { output } = await plugins.run("chat.message", about, signal)
+  // Checked by the host; what plugins added gets its ids.
+  return output.parts.map((part) => Part.parse({ id: newId("prt"), ...part, sessionID, messageID }))
+}
+
+/** What plugins say of a request to the model, in the words of `StepRequest`. */
+export async function hookParams(
+  plugins: PluginHost | undefined,
+  {
+    model,
+    user,
+    agent,
+    temperature,
+  }: { model: Model; user: UserMessage; agent: string; temperature: number | undefined },
+  signal: AbortSignal,
+): Promise<
+  Pick<StepRequest, "temperature" | "topP" | "topK" | "maxOutputTokens" | "providerOptions" | "headers">
+> {
+  const [params, headers] = [plugins?.has("chat.params"), plugins?.has("chat.headers")]
+  if (!plugins || !(params || headers)) return temperature === undefined ? {} : { temperature }
+  const { ref, name, limit } = model.info
+  const input = {
+    sessionID: user.sessionID,
+    agent,
+    model: { id: ref.modelID, providerID: ref.providerID, name, limit: { ...limit } },
+    provider: { id: ref.providerID, source: "config", info: { id: ref.providerID }, options: {} },
+    message: { ...user },
+  }
+  const { output } = await plugins.run("chat.params", { input, output: { temperature, options: {} } }, signal)
+  const sent = await plugins.run("chat.headers", { input, output: { headers: {} } }, signal)
+  const { options, ...rest } = output
+  const set = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
+  return {
+    ...set,
+    ...(Object.keys(options).length > 0 ? { providerOptions: options } : {}),
+    ...(Object.keys(sent.output.headers).length > 0 ? { headers: sent.output.headers } : {}),
+  }
+}
+
+/** The request for a summary as plugins want it. */
+export async function hookSummary(
+  plugins: PluginHost | undefined,
+  sessionID: string,
+  prompt: string,
+  signal: AbortSignal,
+): Promise<string> {
+  if (!plugins?.has("session.compacting")) return prompt
+  const { output } = await plugins.run(
+    "session.compacting",
+    { input: { sessionID }, output: { context: [] } },
+    signal,
+  )
+  return [output.prompt ?? prompt, ...output.context].join("\n\n")
+}

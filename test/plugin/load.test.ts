@@ -1,0 +1,162 @@
+import { execFile } from "node:child_process"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { expect, test } from "vitest"
+import { findPackage } from "../../src/plugin/source.ts"
+import { temporaryProject } from "../../src/testing/project.ts"
+import type { PluginJob, PluginReport } from "./call-tools.ts"
+
+/** Plugin files and others of a project, loaded by a process of its own: vitest would resolve their imports itself. */
+async function load(
+  files: Record<string, string>,
+  { others = {}, ...job }: PluginJob & { others?: Record<string, string> } = {},
+): Promise<PluginReport> {
+  const project = await temporaryProject({
+    ...others,
+    ...Object.fromEntries(Object.entries(files).map(([name, text]) => [`.tackle/plugin/${name}`, text])),
+  })
+  const script = join(import.meta.dirname, "call-tools.ts")
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    script,
+    project.directory,
+    JSON.stringify(job),
+  ])
+  await project.remove()
+  return JSON.parse(stdout) as PluginReport
+}
+
+const greet = `
+import { type Plugin, tool } from "@opencode-ai/plugin"
+export const Greet: Plugin = async ({ directory, $ }, options) => ({
+  tool: {
+    greet: tool({
+      description: "Greets somebody",
+      args: { name: tool.schema.string().describe("Who") },
+      async execute({ name }, ctx) { return "Hello " + name + " " + (ctx.directory === directory) },
+    }),
+    echo: {
+      description: "Echoes",
+      args: { text: { type: "string" } },
+      async execute({ text }) { return { title: "echo", output: (await $\`printf '%s ' \${text}\`.text()) + String(options?.mark) } },
+    },
+  },
+})
+`
+
+test("a plugin's tools are offered and called, in TypeScript and without any node_modules", async () => {
+  const { problems, outputs, sources, parameters } = await load(
+    { "greet.ts": greet },
+    {
+      calls: [
+        ["greet", { name: "Ada" }],
+        ["greet", { name: 1 }],
+        ["echo", { text: "a'b $HOME; rm" }],
+      ],
+    },
+  )
+  expect(problems).toEqual({})
+  expect(outputs).toEqual([
+    "Hello Ada true",
+    expect.stringContaining("name: expected string"),
+    "a'b $HOME; rm undefined",
+  ])
+  expect(sources.greet).toMatch(/^plugin .*greet\.ts$/)
+  expect(parameters.echo).toMatchObject({ properties: { text: { type: "string" } } })
+})
+
+test("a package brings its own modules, in TypeScript without endings, and gets the options of the config", async () => {
+  const own = "home/node_modules/greeter/node_modules/@opencode-ai/plugin"
+  const { problems, outputs } = await load(
+    {},
+    {
+      others: {
+        "home/node_modules/greeter/package.json":
+          '{ "name": "greeter", "type": "module", "main": "src/plugin.ts" }',
+        "home/node_modules/greeter/src/plugin.ts": `
+          import { tool } from "@opencode-ai/plugin"
+          import { word } from "./words"
+          import { end } from "ending"
+          export default { id: "greeter", server: async (input, options) => ({
+            tool: { hail: tool({ description: "Hails", args: {}, execute: async () => word + options.mark + end }) },
+          }) }`,
+        "home/node_modules/greeter/src/words/index.ts": 'export const word: string = "Hail"',
+        [`${own}/package.json`]: '{ "name": "@opencode-ai/plugin", "main": "i.js" }',
+        [`${own}/i.js`]: 'throw new Error("not this one")',
+        "home/node_modules/ending/package.json": '{ "name": "ending", "main": "i.js" }',
+        "home/node_modules/ending/i.js": 'exports.end = "."',
+      },
+      packages: [{ spec: "greeter@1.0.0", options: { mark: "!" } }],
+      calls: [["hail", {}]],
+    },
+  )
+  expect(problems).toEqual({})
+  expect(outputs).toEqual(["Hail!."])
+})
+
+test("a package that is not installed and a text that names none say what to do", async () => {
+  const project = await temporaryProject()
+  const find = (spec: string) => () => findPackage({ spec }, [project.directory])
+  expect(find("@a/b@^1.2.0")).toThrow(
+    `npm install --ignore-scripts --prefix ${project.directory} @a/b@^1.2.0`,
+  )
+  expect(find("../up")).toThrow("names no plugin")
+  expect(find("a/../../b")).toThrow("names no plugin")
+  await project.remove()
+})
+
+test("a broken plugin is named with its fault and the others go on", async () => {
+  const { problems, outputs } = await load(
+    {
+      "a-throws.ts": 'export const A = async () => { throw new Error("no key") }',
+      "b-syntax.ts": "export const = 1",
+      "c-none.ts": "export const answer = 42",
+      "d-hangs.ts": "export default () => new Promise(() => {})",
+      "e-odd.ts": 'export default async () => ({ "tool.execute.before": 1 })',
+      "f-tool.ts": "export default async () => ({ tool: { broken: 1, 'bad id': {} } })",
+      "g-unused.ts": "export default async () => ({ auth: {}, 'experimental.text.complete': () => {} })",
+      "z-greet.ts": greet,
+    },
+    { calls: [["greet", { name: "Ada" }]] },
+  )
+  expect(problems).toEqual({
+    "a-throws.ts": expect.stringContaining("no key"),
+    "b-syntax.ts": expect.stringContaining("could not be loaded"),
+    "c-none.ts": expect.stringContaining("exports no plugin"),
+    "d-hangs.ts": expect.stringContaining("not ready within 1000 ms"),
+    "e-odd.ts": expect.stringContaining('"tool.execute.before" is number'),
+    "f-tool.ts": expect.stringMatching(/"broken" is left out.*"bad id" is left out/),
+    "g-unused.ts": "Tackle does not call these hooks of the plugin: auth, experimental.text.complete.",
+  })
+  expect(outputs).toEqual(["Hello Ada true"])
+})
+
+test("of a default export only that is the plugin; without one every exported function is", async () => {
+  const made = (id: string) =>
+    `async () => ({ tool: { ${id}: { description: "x", args: {}, execute: async () => "${id}" } } })`
+  const { problems, sources } = await load({
+    "one.ts": `export const helper = ${made("helper")}\nexport default ${made("main")}`,
+    "two.ts": `export const A = ${made("first")}\nexport const B = ${made("second")}\nexport const C = B`,
+  })
+  expect(problems).toEqual({})
+  expect(Object.keys(sources)).toEqual(expect.arrayContaining(["main", "first", "second"]))
+  expect(sources).not.toHaveProperty("helper")
+})
+
+test("without a plugin nothing of the folder is loaded", async () => {
+  const root = join(import.meta.dirname, "../..")
+  const script = `
+    import { registerHooks } from "node:module"
+    const seen = []
+    registerHooks({ resolve: (name, context, next) => { const found = next(name, context); seen.push(found.url); return found } })
+    const { createTackle } = await import(${JSON.stringify(join(root, "src/runtime/runtime.ts"))})
+    const { createMemoryStore } = await import(${JSON.stringify(join(root, "src/store/memory.ts"))})
+    const tackle = await createTackle({ directory: ".", dataDirectory: "./none", store: createMemoryStore() })
+    await tackle.close()
+    console.log(JSON.stringify(seen.filter((url) => url.includes("/src/plugin/") || url.includes("runtime/plugins"))), seen.length > 100)`
+  const project = await temporaryProject()
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script], {
+    cwd: project.directory,
+  })
+  await project.remove()
+  expect(stdout).toBe("[] true\n")
+})
