@@ -99,6 +99,16 @@ describe("real servers", () => {
     })
   })
 
+  test("what one call leaves in the server the next one finds", async () => {
+    const memory = realServer("memory")
+    const environment = { MEMORY_FILE_PATH: project.path("memory.jsonl") }
+    const { call } = openPool({ ...memory, settings: { ...memory.settings, environment } })
+    const entity = { name: "Ada", entityType: "person", observations: ["likes engines"] }
+    await call("memory_create_entities", { entities: [entity] })
+    const { metadata } = await call("memory_search_nodes", { query: "engines" })
+    expect(metadata?.structured).toMatchObject({ entities: [entity] })
+  })
+
   test("what the tool reports as an error fails the call with its words", async () => {
     const { call } = openPool(realServer("filesystem", project.directory))
     await expect(call("filesystem_read_text_file", { path: "/etc/passwd" })).rejects.toThrow(/Access denied/)
