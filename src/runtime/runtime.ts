@@ -553,6 +553,11 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       return registry.list({ model: ref, agent: agent.name, policy, lacking: lackingIn(agent) })
     },
     mcpServers: async () => (await mcp?.status()) ?? [],
+    mcpPrompts: async (signal = closing.signal) => (await mcp?.prompts(signal)) ?? [],
+    async mcpPrompt({ signal = closing.signal, ...asked }) {
+      if (!mcp) throw new UsageError("There are no MCP servers: the configuration names none.")
+      return hide(await mcp.prompt({ ...asked, signal }))
+    },
     problems: () => registry.problems(),
     callTool,
     async close() {

@@ -52,7 +52,7 @@ test("a server that was started anew is greeted anew at the next call", async ()
   const { call } = openPool(server.url)
   expect(await call("echo", { message: "one" })).toBe("Echo: one")
   await server.restart()
-  await expect(call("echo", { message: "two" })).rejects.toThrow(/was lost while it ran echo/)
+  await expect(call("echo", { message: "two" })).rejects.toThrow(/was lost when it was to run echo/)
   expect(await call("echo", { message: "three" })).toBe("Echo: three")
 })
 
