@@ -2,6 +2,7 @@ import { Client } from "@modelcontextprotocol/client"
 import { abortedError } from "../util/abort.ts"
 import type { McpServer } from "./config.ts"
 import { McpServerError } from "./errors.ts"
+import { requestCapabilities } from "./requests.ts"
 import type { ServerTransport } from "./transport.ts"
 
 /** A server that answered, and the way on which it did. */
@@ -16,6 +17,8 @@ export interface GreetOptions {
   timeout: number
   /** The server says that its tools are others now. */
   onToolsChanged(): void
+  /** Sets what answers the server. */
+  prepare(client: Client): void
   /** Fires to give up. */
   signal: AbortSignal
 }
@@ -29,14 +32,18 @@ const clientVersion = "0"
  */
 export async function greetFirst(
   ways: readonly ServerTransport[],
-  { server, timeout, onToolsChanged, signal }: GreetOptions,
+  { server, timeout, onToolsChanged, prepare, signal }: GreetOptions,
 ): Promise<Greeted> {
   let problem: McpServerError | undefined
   for (const transport of ways) {
-    const client = new Client({ name: "tackle", version: clientVersion })
+    const client = new Client(
+      { name: "tackle", version: clientVersion },
+      { capabilities: requestCapabilities },
+    )
     // Every request hears of its own fault; what is left are lines that are no messages.
     client.onerror = () => {}
     client.setNotificationHandler("notifications/tools/list_changed", () => onToolsChanged())
+    prepare(client)
     try {
       await client.connect(transport, { timeout, signal })
       return { client, transport }

@@ -1,6 +1,7 @@
 import { delimiter } from "node:path"
 import type {
   CallToolResult,
+  Client,
   GetPromptResult,
   Progress,
   Prompt,
@@ -12,11 +13,14 @@ import type {
 import { findProgram, type ProgramPlaces, programDirectories } from "../lsp/find-program.ts"
 import { abortedError } from "../util/abort.ts"
 import type { TreeIdentity } from "../util/process-tree.ts"
+import { createCallsUnderWay, type McpCall, silenceMs } from "./calls-under-way.ts"
 import type { McpServer } from "./config.ts"
 import { McpCallError, McpServerError } from "./errors.ts"
 import { greetFirst } from "./greet.ts"
 import { createHttpTransport, createSseTransport } from "./http-transport.ts"
+import type { Patience } from "./patience.ts"
 import { createProcessTransport } from "./process-transport.ts"
+import { answerRequests } from "./requests.ts"
 import type { ServerTransport } from "./transport.ts"
 
 /** Where a server works, and who hears of it. */
@@ -34,14 +38,6 @@ export interface ConnectOptions {
   onToolsChanged(): void
   /** Fires to give up the start. */
   signal: AbortSignal
-}
-
-/** One call of a tool. */
-export interface McpCall {
-  name: string
-  args: Record<string, unknown>
-  signal: AbortSignal
-  onProgress(progress: Progress): void
 }
 
 /** What can be read: what there is, and the patterns of what can be named. */
@@ -74,15 +70,22 @@ export interface McpConnection {
 /** What the largest `npx` takes to load its package. In milliseconds. */
 const defaultStartMs = 30_000
 
-/** A call that shows no progress for so long is given up. In milliseconds. */
-const silenceMs = 10 * 60_000
+/** Longer waits than this fire at once in Node. In milliseconds. */
+const longestTimer = 2 ** 31 - 1
 
 /** Starts or reaches the server and greets it. Throws `McpServerError`, and the signal's reason. */
 export async function connectServer(options: ConnectOptions): Promise<McpConnection> {
   const { server, onToolsChanged, signal } = options
   const { id, settings } = server
   const timeout = settings.timeout ?? defaultStartMs
-  const { client, transport } = await greetFirst(waysTo(options), { server, timeout, onToolsChanged, signal })
+  const calls = createCallsUnderWay(id)
+  const { client, transport } = await greetFirst(waysTo(options), {
+    server,
+    timeout,
+    onToolsChanged,
+    prepare: (made) => answerRequests(made, { worktree: options.worktree, answering: calls.answering }),
+    signal,
+  })
   const { tools, resources, prompts } = client.getServerCapabilities() ?? {}
   let lost = false
   client.onclose = () => {
@@ -112,12 +115,10 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
         throw new McpServerError(id, `it did not name its tools: ${transport.explain(error)}`, error)
       }
     },
-    call({ name, args, signal: stopped, onProgress }) {
-      const limits = { timeout: silenceMs, resetTimeoutOnProgress: true }
-      return asking(`run ${name}`, stopped, () =>
-        client.callTool({ name, arguments: args }, { signal: stopped, onprogress: onProgress, ...limits }),
-      )
-    },
+    call: (asked) =>
+      calls.run(asked, (patience) =>
+        asking(`run ${asked.name}`, patience.signal, () => callTool(client, asked, patience)),
+      ),
     resources: (stopped) =>
       asking("list its resources", stopped, async () => {
         if (!resources) return { resources: [], templates: [] }
@@ -141,6 +142,19 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
     alive: () => !lost,
     end: () => client.close(),
   }
+}
+
+/** How long the server may take is for the patience to say. */
+function callTool(
+  client: Client,
+  { name, args, onProgress }: McpCall,
+  { heard, signal }: Patience,
+): Promise<CallToolResult> {
+  function onprogress(progress: Progress): void {
+    heard()
+    onProgress(progress)
+  }
+  return client.callTool({ name, arguments: args }, { signal, onprogress, timeout: longestTimer })
 }
 
 /** The ways to the server, in the order in which they are tried. Throws `McpServerError` for a program that is not there. */

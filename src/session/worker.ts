@@ -8,6 +8,7 @@ import type { MessageWithParts } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
 import { orAbort } from "../util/abort.ts"
 import { promptHistory } from "./prompt-history.ts"
+import { sampleModel } from "./sample-model.ts"
 import type { SessionServices } from "./services.ts"
 import { systemPrompt } from "./system.ts"
 
@@ -66,6 +67,7 @@ export async function createWorker(
   })
   const question: CallHost["question"] = (asked, tool, stop) =>
     services.questions.ask({ sessionID, ...asked, tool }, stop)
+  const sample: CallHost["sample"] = (request) => sampleModel(request, model, services.streamLimits)
   const spillDirectory = `${services.spillRoot}/${sessionID}`
   const scope: Scope = { directory, worktree, policy, own: ownDirectories(session, agent, services) }
   if (services.searchPath !== undefined) scope.searchPath = services.searchPath
@@ -88,6 +90,7 @@ export async function createWorker(
     ...(changes === undefined ? {} : { changes }),
     ...(lacking.task === undefined ? { spawn } : {}),
     ...(lacking.question === undefined ? { question } : {}),
+    sample,
     ...(planFile === undefined ? {} : { plan: { file: planFile } }),
     ...(caller === undefined ? {} : { parent: caller }),
     ...(services.lsp === undefined ? {} : { lsp: services.lsp }),
