@@ -2,7 +2,7 @@ import type { Tool } from "@modelcontextprotocol/client"
 import { sleep, throwIfAborted } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
 import type { McpServer } from "./config.ts"
-import { McpServerError } from "./errors.ts"
+import { McpServerError, McpSignInError } from "./errors.ts"
 import type { ConnectOptions, McpConnection } from "./server.ts"
 
 /** A server is started again at most `max` times `withinMs`, after `delayMs`, twice that, four times that. */
@@ -87,12 +87,18 @@ export function createLivingServer(options: LivingServerOptions): LivingServer {
     starts.push(Date.now())
     if (again > 0) await sleep(restarts.delayMs * 2 ** (again - 1), signal)
     const { connectServer } = await import("./server.ts")
-    return connectServer({
-      ...options,
-      onToolsChanged() {
-        listed = undefined
-      },
-    })
+    try {
+      return await connectServer({
+        ...options,
+        onToolsChanged() {
+          listed = undefined
+        },
+      })
+    } catch (error) {
+      // It is not broken: the next attempt after the person signed in must not be refused.
+      if (error instanceof McpServerError && error.cause instanceof McpSignInError) starts.pop()
+      throw error
+    }
   }
 
   return {

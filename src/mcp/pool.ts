@@ -12,7 +12,7 @@ import { mcpToolID } from "./tool-id.ts"
 
 /** What the servers of an engine share. */
 export interface McpPoolOptions
-  extends Pick<ConnectOptions, "worktree" | "trusted" | "environment" | "record"> {
+  extends Pick<ConnectOptions, "worktree" | "trusted" | "environment" | "record" | "book"> {
   servers: readonly McpServer[]
   /** What the tools were: see {@link PinBook}. */
   pins: PinBook

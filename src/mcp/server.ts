@@ -14,10 +14,12 @@ import { findProgram, type ProgramPlaces, programDirectories } from "../lsp/find
 import { abortedError } from "../util/abort.ts"
 import type { TreeIdentity } from "../util/process-tree.ts"
 import { createCallsUnderWay, type McpCall, silenceMs } from "./calls-under-way.ts"
-import type { McpServer } from "./config.ts"
+import type { McpServer, RemoteServer } from "./config.ts"
 import { McpCallError, McpServerError } from "./errors.ts"
 import { greetFirst } from "./greet.ts"
 import { createHttpTransport, createSseTransport } from "./http-transport.ts"
+import { createAuthorizer } from "./oauth/authorizer.ts"
+import type { TokenBook } from "./oauth/token-book.ts"
 import type { Patience } from "./patience.ts"
 import { createProcessTransport } from "./process-transport.ts"
 import { answerRequests } from "./requests.ts"
@@ -34,6 +36,8 @@ export interface ConnectOptions {
   environment: Readonly<Record<string, string | undefined>>
   /** See `ProgramOptions`. */
   record(identity: TreeIdentity | undefined): () => void
+  /** Where tokens of servers are kept. */
+  book: TokenBook
   /** The server says that its tools are others now. */
   onToolsChanged(): void
   /** Fires to give up the start. */
@@ -159,7 +163,10 @@ function callTool(
 
 /** The ways to the server, in the order in which they are tried. Throws `McpServerError` for a program that is not there. */
 function waysTo({ server: { id, settings }, ...options }: ConnectOptions): ServerTransport[] {
-  if (settings.type === "remote") return [createHttpTransport(settings), createSseTransport(settings)]
+  if (settings.type === "remote") {
+    const authorizer = authorizerOf(id, settings, options)
+    return [createHttpTransport(settings, authorizer), createSseTransport(settings, authorizer)]
+  }
   const { worktree, trusted, environment, record } = options
   const given = { ...environment, ...settings.environment }
   const places: ProgramPlaces = { worktree, trusted, searchPath: given.PATH ?? "" }
@@ -172,6 +179,16 @@ function waysTo({ server: { id, settings }, ...options }: ConnectOptions): Serve
   }
   const env = { ...given, PATH: programDirectories(places).join(delimiter) }
   return [createProcessTransport({ argv: [program, ...args], cwd: worktree, env, record })]
+}
+
+/** None where a key is in the configuration: it stands for the person. */
+function authorizerOf(
+  id: string,
+  { url, headers = {}, oauth: settings = {} }: RemoteServer,
+  { book, signal }: Pick<ConnectOptions, "book" | "signal">,
+) {
+  const hasKey = Object.keys(headers).some((name) => name.toLowerCase() === "authorization")
+  return hasKey || settings === false ? undefined : createAuthorizer({ id, url, settings, book, signal })
 }
 
 function failureOf({ id, task, lost, why }: { id: string; task: string; lost: boolean; why: string }) {

@@ -3,6 +3,7 @@ import { chmod } from "node:fs/promises"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import type { McpServer } from "../../src/mcp/config.ts"
+import { openTokenBook } from "../../src/mcp/oauth/token-book.ts"
 import { createMcpPool, type McpPool } from "../../src/mcp/pool.ts"
 import { fakeContext } from "../../src/testing/context.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
@@ -42,6 +43,7 @@ function openPoolIn({ trusted }: { trusted: boolean }, ...servers: McpServer[]) 
     environment,
     record: () => () => {},
     pins: { check: async () => {} },
+    book: openTokenBook(project.path("mcp-auth.json")),
     onChanged: async () => {},
     onProblem: (error) => problems.push(errorMessage(error)),
     restarts: { delayMs: 1 },

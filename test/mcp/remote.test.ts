@@ -2,6 +2,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { afterEach, expect, test } from "vitest"
+import { openTokenBook } from "../../src/mcp/oauth/token-book.ts"
 import { createMcpPool, type McpPool } from "../../src/mcp/pool.ts"
 import { fakeContext } from "../../src/testing/context.ts"
 import { errorMessage } from "../../src/util/errors.ts"
@@ -21,6 +22,7 @@ function openPool(url: string, headers?: Record<string, string>) {
     trusted: false,
     environment: {},
     record: () => () => {},
+    book: openTokenBook("/nonexistent/mcp-auth.json"),
     pins: { check: async () => {} },
     onChanged: async () => {},
     onProblem: (error) => problems.push(errorMessage(error)),
