@@ -25,7 +25,7 @@ export type LocalServer = z.infer<typeof LocalServer>
 /** How Tackle signs in to a server. What is left out is found out, or agreed on with the server. */
 const OAuthSettings = z.strictObject({
   clientId: z.string().min(1).optional().describe("Client that was registered with the server by hand"),
-  clientSecret: z.string().min(1).optional().describe("Its secret, such as {env:NAME}"),
+  clientSecret: z.string().optional().describe("Its secret, such as {env:NAME}"),
   clientMetadataUrl: z
     .url({ protocol: /^https$/ })
     .optional()
