@@ -12,6 +12,7 @@ import type {
   JobCapability,
   LanguageCapability,
   PlanCapability,
+  Sample,
   SandboxCapability,
   SpawnRequest,
   SubagentResult,
@@ -87,6 +88,8 @@ export interface CallHost {
     caller: CallReference,
     signal: AbortSignal,
   ): Promise<QuestionAnswers | undefined>
+  /** Asks the model of the session. Absent where there is none. */
+  sample?: Sample
   plan?: PlanCapability
   /** Keeps calls that a call makes, before their first state. Without it they are not kept. */
   onNested?(parentCallID: string, calls: readonly Call[]): Promise<void>

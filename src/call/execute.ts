@@ -207,7 +207,7 @@ function createContext(
   onProgress: (update: { title?: string; metadata?: Record<string, unknown> }) => void,
 ): ToolContext {
   const { call, tool } = prepared
-  const { spawn, question } = host
+  const { spawn, question, sample } = host
   const askedFor = tool.source.kind === "builtin" ? undefined : tool.id
   const ctx: ToolContext = {
     sessionID: host.sessionID,
@@ -260,6 +260,8 @@ function createContext(
       const asked = document ? { questions, document } : { questions }
       return limit.outside(() => question(asked, referenceTo(call, host), limit.signal))
     }
+  // Our own code asks for leave before it hands on what a server asks.
+  if (sample && tool.source.kind === "mcp") ctx.sample = (request) => limit.outside(() => sample(request))
   if (host.plan) ctx.plan = host.plan
   if (host.extra) ctx.extra = host.extra
   return ctx

@@ -65,6 +65,7 @@ const notes: readonly (readonly [key: RegExp, note: string])[] = [
   [/^mcp\..*\.environment\./, "a variable of that program"],
   [/^mcp\..*\.url$/, "a server whose tools are offered; what they are called with goes there"],
   [/^mcp\..*\.headers\./, "is sent to that server"],
+  [/^mcp\..*\.oauth\./, "is how you sign in to that server"],
   [/^search\.url$/, "searches go there"],
 ]
 

@@ -70,6 +70,13 @@ export function configFiles(location: Location): ConfigFile[] {
   return files.filter(({ path, scope }) => scope !== "project" || !own.has(path))
 }
 
+/** Files of Tackle's own that hold the config of the project's root, or of the person, whether they exist or not. */
+export function ownConfigFiles(location: Location, scope: "project" | "user"): string[] {
+  return scope === "user"
+    ? tackleUserNames.map((name) => join(userDirectory(location), "tackle", name))
+    : tackleProjectNames.map((name) => join(location.worktree, name))
+}
+
 /**
  * The directories that may hold tools and the like, in rising precedence: the user's, then `.opencode` and `.tackle`
  * from the work tree's root down to the directory. Only those that exist.

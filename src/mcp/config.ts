@@ -24,12 +24,41 @@ const LocalServer = z.lazy(() =>
 )
 export type LocalServer = z.infer<typeof LocalServer>
 
+/** How Tackle signs in to a server. What is left out is found out, or agreed on with the server. */
+const OAuthSettings = z.lazy(() =>
+  z.strictObject({
+    clientId: z.string().min(1).optional().describe("Client that was registered with the server by hand"),
+    clientSecret: z.string().optional().describe("Its secret, such as {env:NAME}"),
+    clientMetadataUrl: z
+      .url({ protocol: /^https$/ })
+      .optional()
+      .describe("Address of a document about the client that stands for its id, where the server takes such"),
+    scope: z.string().optional().describe("Rights that are asked for, with blanks between them"),
+    redirectPort: z
+      .number()
+      .int()
+      .min(1)
+      .max(65_535)
+      .optional()
+      .describe("Port of 127.0.0.1 to which the browser comes back (default: any that is free)"),
+    grant: z
+      .enum(["authorization_code", "client_credentials"])
+      .optional()
+      .describe("client_credentials: the client signs in as itself, without a person"),
+  }),
+)
+export type OAuthSettings = z.infer<typeof OAuthSettings>
+
 /** A server at an address. */
 const RemoteServer = z.lazy(() =>
   z.strictObject({
     type: z.literal("remote"),
     url: z.url({ protocol: /^https?$/ }).describe("Where the server is asked"),
     headers: z.record(z.string(), z.string()).optional().describe("Headers of every request to it"),
+    oauth: z
+      .union([z.literal(false), OAuthSettings])
+      .optional()
+      .describe("How to sign in to it (`tackle mcp auth`); false: not at all"),
     ...common(),
   }),
 )

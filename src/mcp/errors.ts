@@ -11,6 +11,17 @@ export class McpServerError extends TackleError {
   }
 }
 
+/** The server wants the person to sign in, which is not done in passing. */
+export class McpSignInError extends TackleError {
+  constructor(server: string, why: string, cause?: unknown) {
+    super(`${why} Sign in to it: tackle mcp auth ${server}`, {
+      code: "mcp.sign-in",
+      recoverable: true,
+      cause,
+    })
+  }
+}
+
 /** The server was called and answered with an error, or not at all. */
 export class McpCallError extends TackleError {
   constructor(message: string, cause?: unknown) {

@@ -1,4 +1,5 @@
 import {
+  InsufficientScopeError,
   ProtocolError,
   SdkError,
   SdkErrorCode,
@@ -10,6 +11,8 @@ import {
 import { within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
 import type { RemoteServer } from "./config.ts"
+import { McpSignInError } from "./errors.ts"
+import type { Authorizer } from "./oauth/authorizer.ts"
 import type { ServerTransport } from "./transport.ts"
 
 /** How long a server may take to forget the session that we are done with. In milliseconds. */
@@ -19,10 +22,17 @@ const goodbyeMs = 500
 const foreignStatus: ReadonlySet<number> = new Set([400, 404, 405])
 
 /** Streamable HTTP. The headers go with every request, and to no other origin: redirects are followed only within it. */
-export function createHttpTransport({ url, headers = {} }: RemoteServer): ServerTransport {
-  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } })
+export function createHttpTransport(
+  { url, headers = {} }: RemoteServer,
+  authorizer?: Authorizer,
+): ServerTransport {
+  const transport = new StreamableHTTPClientTransport(new URL(url), {
+    requestInit: { headers },
+    onInsufficientScope: "throw",
+    ...(authorizer ? { authProvider: authorizer } : {}),
+  })
   const close = transport.close.bind(transport)
-  return Object.assign(withFaults(transport), {
+  return Object.assign(withFaults(transport, authorizer), {
     async close() {
       // It is over whatever the server says to it.
       if (transport.sessionId !== undefined)
@@ -36,18 +46,34 @@ export function createHttpTransport({ url, headers = {} }: RemoteServer): Server
 }
 
 /** The transport of the protocol's first version: one stream of events, and a POST for each message. Headers as above. */
-export function createSseTransport({ url, headers = {} }: RemoteServer): ServerTransport {
-  return withFaults(new SSEClientTransport(new URL(url), { requestInit: { headers } }))
+export function createSseTransport(
+  { url, headers = {} }: RemoteServer,
+  authorizer?: Authorizer,
+): ServerTransport {
+  const transport = new SSEClientTransport(new URL(url), {
+    requestInit: { headers },
+    ...(authorizer ? { authProvider: authorizer } : {}),
+  })
+  return withFaults(transport, authorizer)
 }
 
-function withFaults<T extends Transport>(transport: T): T & ServerTransport {
-  return Object.assign(transport, { explain, isLost, isForeign })
+function withFaults<T extends Transport>(transport: T, authorizer?: Authorizer): T & ServerTransport {
+  const plain = transport.send.bind(transport)
+  const send: Transport["send"] = async (message, options) => {
+    try {
+      await plain(message, options)
+    } catch (error) {
+      if (authorizer && error instanceof InsufficientScopeError) authorizer.onInsufficientScope(error)
+      throw error
+    }
+  }
+  return Object.assign(transport, { send, explain, isLost, isForeign })
 }
 
 function explain(error: unknown): string {
   const status = error instanceof SdkHttpError ? error.status : undefined
   if (status === 401 || status === 403)
-    return `it answered ${status}. It wants a key: put one under "headers" in the configuration. Signing in with OAuth is not supported.`
+    return `it answered ${status}. It wants another key than the one under "headers" in the configuration, or you to sign in (\`tackle mcp auth\`).`
   // What fetch throws says only that it failed; the reason is behind it.
   const cause = error instanceof Error && error.cause !== undefined ? `: ${errorMessage(error.cause)}` : ""
   return `${errorMessage(error)}${cause}`
@@ -55,7 +81,7 @@ function explain(error: unknown): string {
 
 /** An answer, or a silence, leaves the session as it was; all else ends it, such as a server that was started anew. */
 function isLost(error: unknown): boolean {
-  if (error instanceof ProtocolError) return false
+  if (error instanceof ProtocolError || error instanceof McpSignInError) return false
   return !(error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)
 }
 

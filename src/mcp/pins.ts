@@ -1,10 +1,8 @@
-import { createHash, randomBytes } from "node:crypto"
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
-import { dirname } from "node:path"
+import { createHash } from "node:crypto"
 import type { Tool } from "@modelcontextprotocol/client"
-import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
-import { canonicalJson, isRecord, parseJson } from "../util/json.ts"
+import { canonicalJson, isRecord } from "../util/json.ts"
 import type { McpServer } from "./config.ts"
+import { readPrivateFile, writePrivateFile } from "./private-file.ts"
 import { mcpToolID } from "./tool-id.ts"
 
 /** What tools of servers were when they were last offered in a work tree: what a person allowed is the tool as it was. */
@@ -36,7 +34,7 @@ export function openPinBook(path: string, worktree: string): PinBook {
       await lapse(changed)
       // Read again, so that what another process wrote meanwhile stays.
       const current = load(path)
-      save(path, { ...current, [worktree]: { ...current[worktree], ...now } })
+      writePrivateFile(path, { ...current, [worktree]: { ...current[worktree], ...now } }, "mcp.pins")
     },
   }
 }
@@ -49,15 +47,8 @@ function hashTool({ settings }: McpServer, { name, title, description, inputSche
 }
 
 function load(path: string): Pins {
-  let text: string
-  try {
-    text = readFileSync(path, "utf8")
-  } catch (error) {
-    if (["ENOENT", "ENOTDIR"].includes(systemCode(error) ?? "")) return Object.create(null)
-    throw error
-  }
-  const parsed = parseJson(text)
-  const stored = parsed.ok && isRecord(parsed.value) ? parsed.value : {}
+  const value = readPrivateFile(path)
+  const stored = isRecord(value) ? value : {}
   return Object.assign(
     Object.create(null),
     Object.fromEntries(Object.entries(stored).map(([worktree, hashes]) => [worktree, hashesOf(hashes)])),
@@ -69,19 +60,4 @@ function hashesOf(stored: unknown): Record<string, string> {
   return Object.fromEntries(
     entries.filter((entry): entry is [string, string] => typeof entry[1] === "string"),
   )
-}
-
-function save(path: string, pins: Pins): void {
-  const temporary = `${path}.${randomBytes(6).toString("hex")}`
-  try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    writeFileSync(temporary, `${JSON.stringify(pins, null, 2)}\n`, { mode: 0o600, flag: "wx" })
-    renameSync(temporary, path)
-  } catch (error) {
-    rmSync(temporary, { force: true })
-    throw new TackleError(
-      `${path} cannot be written (${errorMessage(error)}). Check the rights of its directory.`,
-      { code: "mcp.pins", recoverable: false, cause: error },
-    )
-  }
 }

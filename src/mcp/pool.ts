@@ -1,26 +1,19 @@
-import type { CallToolResult, Tool } from "@modelcontextprotocol/client"
 import type { Info } from "../tool/tool.ts"
-import { orAbort, sleep, throwIfAborted } from "../util/abort.ts"
-import { errorMessage } from "../util/errors.ts"
-import type { TreeIdentity } from "../util/process-tree.ts"
+import { orAbort } from "../util/abort.ts"
 import type { McpServer } from "./config.ts"
 import { McpServerError } from "./errors.ts"
+import { createLivingServer, defaultRestarts, type LivingServer, type Restarts } from "./living-server.ts"
 import type { PinBook } from "./pins.ts"
-import type { McpCall, McpConnection } from "./server.ts"
+import { type McpPrompt, type McpPromptMessage, toPrompt, toPromptMessage } from "./prompts.ts"
+import { resourceTools } from "./resources.ts"
+import type { ConnectOptions, McpConnection } from "./server.ts"
 import { fromMcpTool } from "./tool.ts"
 import { mcpToolID } from "./tool-id.ts"
 
 /** What the servers of an engine share. */
-export interface McpPoolOptions {
+export interface McpPoolOptions
+  extends Pick<ConnectOptions, "worktree" | "trusted" | "environment" | "record" | "book"> {
   servers: readonly McpServer[]
-  /** Where programs start. Absolute, links followed. */
-  worktree: string
-  /** False: no program that lies in the work tree is run. */
-  trusted: boolean
-  /** What programs get, before their own variables. */
-  environment: Readonly<Record<string, string | undefined>>
-  /** See `ProgramOptions`. */
-  record(identity: TreeIdentity | undefined): () => void
   /** What the tools were: see {@link PinBook}. */
   pins: PinBook
   /** Tools that are new or others than they were: what was allowed of them holds no more. By id. */
@@ -39,7 +32,7 @@ export interface McpServerStatus {
   problem?: string
 }
 
-/** A server's tool, with the server it is from. */
+/** A tool with the server it is from, or with the servers that it reads from. */
 export interface PooledTool {
   server: string
   tool: Info
@@ -54,140 +47,115 @@ export interface McpPool {
   tools(): Promise<PooledTool[]>
   /** Starts them like `tools`. */
   status(): Promise<McpServerStatus[]>
+  /**
+   * What the servers offer to people, in the order of the config. Starts them like `tools`; one that does not answer is
+   * told to `onProblem` and has none. Throws the signal's reason.
+   */
+  prompts(signal: AbortSignal): Promise<McpPrompt[]>
+  /**
+   * A prompt, filled in. Throws `McpServerError` for a server that is not there, `McpCallError` where it has no such
+   * prompt or lacks an argument, and the signal's reason.
+   */
+  prompt(asked: PromptCall): Promise<McpPromptMessage[]>
   /** Ends all servers and whatever they started. */
   close(): Promise<void>
 }
 
-/** A server is started again at most `max` times `withinMs`, after `delayMs`, twice that, four times that. */
-interface Restarts {
-  max: number
-  withinMs: number
-  delayMs: number
-}
-
-/** One that ends more often is broken, and each start may take half a minute of the person's time. */
-const defaultRestarts: Restarts = { max: 3, withinMs: 10 * 60_000, delayMs: 500 }
-
-interface Entry {
-  server: McpServer
-  connection?: Promise<McpConnection>
-  /** Set once it is up. */
-  running?: McpConnection
-  /** As last heard; undefined where the server has to be asked again. */
-  listed?: Promise<Tool[]>
-  known: readonly Tool[]
-  /** When it was started, in milliseconds since the epoch, oldest first. */
-  starts: number[]
-  problem?: string
+/** A prompt to be filled in. */
+export interface PromptCall {
+  server: string
+  name: string
+  arguments: Record<string, string>
+  signal: AbortSignal
 }
 
 /** See {@link McpPool}. */
 export function createMcpPool(options: McpPoolOptions): McpPool {
-  const restarts = { ...defaultRestarts, ...options.restarts }
   const closing = new AbortController()
-  const entries = options.servers.map((server): Entry => ({ server, known: [], starts: [] }))
-
-  /** The running server, or a new one. */
-  function connectionOf(entry: Entry): Promise<McpConnection> {
-    if (entry.connection && (!entry.running || entry.running.alive())) return entry.connection
-    const begun = start(entry)
-    entry.connection = begun
-    delete entry.running
-    delete entry.listed
-    begun.then(
-      (connection) => {
-        if (entry.connection === begun) entry.running = connection
-      },
-      () => {
-        if (entry.connection === begun) delete entry.connection
-      },
-    )
-    return begun
-  }
-
-  async function start(entry: Entry): Promise<McpConnection> {
-    const { server } = entry
-    throwIfAborted(closing.signal)
-    entry.starts = entry.starts.filter((time) => time > Date.now() - restarts.withinMs)
-    const again = entry.starts.length
-    if (again > restarts.max) {
-      const minutes = restarts.withinMs / 60_000
-      throw new McpServerError(
-        server.id,
-        `it was started ${again} times within ${minutes} minutes and is not started again for now. ${entry.problem ?? ""}`.trim(),
-      )
-    }
-    entry.starts.push(Date.now())
-    if (again > 0) await sleep(restarts.delayMs * 2 ** (again - 1), closing.signal)
-    const { connectServer } = await import("./server.ts")
-    return connectServer({
+  const living = options.servers.map((server) =>
+    createLivingServer({
+      ...options,
       server,
-      worktree: options.worktree,
-      trusted: options.trusted,
-      environment: options.environment,
-      record: options.record,
-      onToolsChanged: () => delete entry.listed,
+      restarts: { ...defaultRestarts, ...options.restarts },
+      onTools: (owner, tools) => options.pins.check(owner, tools, options.onChanged),
       signal: closing.signal,
+    }),
+  )
+  const refresh = () => Promise.all(living.map((each) => each.refresh()))
+
+  async function connectionOf(id: string, signal: AbortSignal): Promise<McpConnection> {
+    const found = living.find(({ server }) => server.id === id)
+    if (!found) throw new McpServerError(id, "the configuration has no such server.")
+    return await orAbort(found.connection(), signal)
+  }
+
+  /** Of all servers that say they have some. */
+  function toolsForResources(): PooledTool[] {
+    const [first, ...others] = living.filter((each) => each.has("resources")).map(({ server }) => server.id)
+    if (first === undefined) return []
+    const tools = resourceTools({
+      servers: [first, ...others],
+      list: async (id, signal) => (await connectionOf(id, signal)).resources(signal),
+      read: async (id, uri, signal) => (await connectionOf(id, signal)).readResource(uri, signal),
     })
+    return tools.map((tool) => ({ server: [first, ...others].join(", "), tool }))
   }
 
-  /** Keeps what is known where the server is not there. */
-  async function refresh(entry: Entry): Promise<void> {
+  async function promptsOf({ server: { id } }: LivingServer, signal: AbortSignal): Promise<McpPrompt[]> {
     try {
-      const connection = await connectionOf(entry)
-      entry.listed ??= connection.tools()
-      const tools = await entry.listed
-      if (tools !== entry.known) await options.pins.check(entry.server, tools, options.onChanged)
-      entry.known = tools
-      delete entry.problem
+      const prompts = await (await connectionOf(id, signal)).prompts(signal)
+      return prompts.map((prompt) => toPrompt(id, prompt))
     } catch (error) {
-      delete entry.listed
-      if (closing.signal.aborted) return
-      const problem = errorMessage(error)
-      if (entry.problem !== problem) options.onProblem(error)
-      entry.problem = problem
+      if (signal.aborted) throw error
+      options.onProblem(error)
+      return []
     }
-  }
-
-  async function call(entry: Entry, asked: McpCall): Promise<CallToolResult> {
-    const connection = await orAbort(connectionOf(entry), asked.signal)
-    return connection.call(asked)
-  }
-
-  function toolsOf(entry: Entry): PooledTool[] {
-    const { server, known } = entry
-    return known.map((tool) => ({
-      server: server.id,
-      tool: fromMcpTool(server.id, tool, (asked) => call(entry, asked)),
-    }))
   }
 
   return {
     async tools() {
-      await Promise.all(entries.map(refresh))
-      return entries.flatMap(toolsOf)
+      await refresh()
+      // First, so that no server can stand in for them.
+      return [...toolsForResources(), ...living.flatMap(toolsOf)]
     },
     async status() {
-      await Promise.all(entries.map(refresh))
-      return entries.map(statusOf)
+      await refresh()
+      return living.map(statusOf)
+    },
+    async prompts(signal) {
+      await orAbort(refresh(), signal)
+      const offering = living.filter((each) => each.has("prompts"))
+      return (await Promise.all(offering.map((each) => promptsOf(each, signal)))).flat()
+    },
+    async prompt({ server, name, arguments: args, signal }) {
+      const connection = await connectionOf(server, signal)
+      const { messages } = await connection.prompt(name, args, signal)
+      return messages.map(toPromptMessage)
     },
     async close() {
       closing.abort()
-      const connections = await Promise.allSettled(entries.map(({ connection }) => connection))
-      await Promise.all(
-        connections.map((result) => (result.status === "fulfilled" ? result.value?.end() : undefined)),
-      )
+      await Promise.all(living.map((each) => each.end()))
     },
   }
 }
 
-function statusOf({ server, known, problem }: Entry): McpServerStatus {
-  const tools = known.map((tool) => ({
-    id: mcpToolID(server.id, tool.name),
+function toolsOf({ server: { id }, ...living }: LivingServer): PooledTool[] {
+  return living.tools().map((tool) => ({
+    server: id,
+    tool: fromMcpTool(id, tool, async (asked) => {
+      const connection = await orAbort(living.connection(), asked.signal)
+      return connection.call(asked)
+    }),
+  }))
+}
+
+function statusOf(living: LivingServer): McpServerStatus {
+  const { id } = living.server
+  const problem = living.problem()
+  const tools = living.tools().map((tool) => ({
+    id: mcpToolID(id, tool.name),
     name: tool.name,
     description: tool.description ?? "",
   }))
-  return problem === undefined
-    ? { id: server.id, status: "connected", tools }
-    : { id: server.id, status: "failed", tools, problem }
+  return problem === undefined ? { id, status: "connected", tools } : { id, status: "failed", tools, problem }
 }

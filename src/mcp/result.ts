@@ -8,9 +8,8 @@ import type { ToolResult } from "../tool/result.ts"
  * where there is no other.
  */
 export function toToolResult(title: string, result: CallToolResult): ToolResult {
-  const { content, structuredContent } = result
-  const attachments = content.flatMap((block) => attachmentOf(block) ?? [])
-  const texts = content.flatMap((block) => textOf(block) ?? [])
+  const { structuredContent } = result
+  const { texts, attachments } = contentOf(result.content)
   if (texts.length === 0 && structuredContent) texts.push(JSON.stringify(structuredContent, undefined, 2))
   if (texts.length === 0 && attachments.length > 0) texts.push(`Attached: ${listTypes(attachments)}.`)
   return {
@@ -18,6 +17,14 @@ export function toToolResult(title: string, result: CallToolResult): ToolResult 
     output: texts.join("\n\n") || "The tool gave no output.",
     ...(structuredContent ? { metadata: { structured: structuredContent } } : {}),
     ...(attachments.length > 0 ? { attachments } : {}),
+  }
+}
+
+/** What blocks say, and what they bring along. */
+export function contentOf(content: readonly ContentBlock[]): { texts: string[]; attachments: Attachment[] } {
+  return {
+    texts: content.flatMap((block) => textOf(block) ?? []),
+    attachments: content.flatMap((block) => attachmentOf(block) ?? []),
   }
 }
 

@@ -1,12 +1,28 @@
 import { delimiter } from "node:path"
-import { type CallToolResult, Client, type Progress, type Tool } from "@modelcontextprotocol/client"
+import type {
+  CallToolResult,
+  Client,
+  GetPromptResult,
+  Progress,
+  Prompt,
+  ReadResourceResult,
+  Resource,
+  ResourceTemplateType,
+  Tool,
+} from "@modelcontextprotocol/client"
 import { findProgram, type ProgramPlaces, programDirectories } from "../lsp/find-program.ts"
 import { abortedError } from "../util/abort.ts"
 import type { TreeIdentity } from "../util/process-tree.ts"
-import type { McpServer } from "./config.ts"
+import { createCallsUnderWay, type McpCall, silenceMs } from "./calls-under-way.ts"
+import type { McpServer, RemoteServer } from "./config.ts"
 import { McpCallError, McpServerError } from "./errors.ts"
+import { greetFirst } from "./greet.ts"
 import { createHttpTransport, createSseTransport } from "./http-transport.ts"
+import { createAuthorizer } from "./oauth/authorizer.ts"
+import type { TokenBook } from "./oauth/token-book.ts"
+import type { Patience } from "./patience.ts"
 import { createProcessTransport } from "./process-transport.ts"
+import { answerRequests } from "./requests.ts"
 import type { ServerTransport } from "./transport.ts"
 
 /** Where a server works, and who hears of it. */
@@ -20,29 +36,35 @@ export interface ConnectOptions {
   environment: Readonly<Record<string, string | undefined>>
   /** See `ProgramOptions`. */
   record(identity: TreeIdentity | undefined): () => void
+  /** Where tokens of servers are kept. */
+  book: TokenBook
   /** The server says that its tools are others now. */
   onToolsChanged(): void
   /** Fires to give up the start. */
   signal: AbortSignal
 }
 
-/** One call of a tool. */
-export interface McpCall {
-  name: string
-  args: Record<string, unknown>
-  signal: AbortSignal
-  onProgress(progress: Progress): void
+/** What can be read: what there is, and the patterns of what can be named. */
+export interface ResourceList {
+  resources: Resource[]
+  templates: ResourceTemplateType[]
 }
 
-/** A server that is up. */
+/**
+ * A server that is up. What it is asked rejects with `McpCallError` where there is no answer, and with the signal's
+ * reason, of which the server is told.
+ */
 export interface McpConnection {
+  /** Kinds of things that the server says it has. */
+  readonly has: { tools: boolean; resources: boolean; prompts: boolean }
   /** Every tool that it has now. Throws `McpServerError`. */
   tools(): Promise<Tool[]>
-  /**
-   * Rejects with `McpCallError` where there is no answer, and with the signal's reason, of which the server is told. An
-   * error that the tool itself reports is a result.
-   */
+  /** An error that the tool itself reports is a result. */
   call(call: McpCall): Promise<CallToolResult>
+  resources(signal: AbortSignal): Promise<ResourceList>
+  readResource(uri: string, signal: AbortSignal): Promise<ReadResourceResult>
+  prompts(signal: AbortSignal): Promise<Prompt[]>
+  prompt(name: string, args: Record<string, string>, signal: AbortSignal): Promise<GetPromptResult>
   /** False once it ended. */
   alive(): boolean
   /** Asks it to end, then ends it with all that it started. May be called again. */
@@ -52,23 +74,43 @@ export interface McpConnection {
 /** What the largest `npx` takes to load its package. In milliseconds. */
 const defaultStartMs = 30_000
 
-/** A call that shows no progress for so long is given up. In milliseconds. */
-const silenceMs = 10 * 60_000
+/** Longer waits than this fire at once in Node. In milliseconds. */
+const longestTimer = 2 ** 31 - 1
 
 /** Starts or reaches the server and greets it. Throws `McpServerError`, and the signal's reason. */
 export async function connectServer(options: ConnectOptions): Promise<McpConnection> {
-  const { server, signal } = options
+  const { server, onToolsChanged, signal } = options
   const { id, settings } = server
   const timeout = settings.timeout ?? defaultStartMs
-  const { client, transport } = await greetFirst(waysTo(options), options, timeout)
+  const calls = createCallsUnderWay(id)
+  const { client, transport } = await greetFirst(waysTo(options), {
+    server,
+    timeout,
+    onToolsChanged,
+    prepare: (made) => answerRequests(made, { worktree: options.worktree, answering: calls.answering }),
+    signal,
+  })
+  const { tools, resources, prompts } = client.getServerCapabilities() ?? {}
   let lost = false
   client.onclose = () => {
     lost = true
   }
 
+  /** `task` is what the server could not do, in words. */
+  async function asking<T>(task: string, stopped: AbortSignal, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      if (stopped.aborted) throw abortedError(stopped)
+      lost ||= transport.isLost(error)
+      throw new McpCallError(failureOf({ id, task, lost, why: transport.explain(error) }), error)
+    }
+  }
+
   return {
+    has: { tools: tools !== undefined, resources: resources !== undefined, prompts: prompts !== undefined },
     async tools() {
-      if (!client.getServerCapabilities()?.tools) return []
+      if (!tools) return []
       try {
         return (await client.listTools(undefined, { timeout, signal })).tools
       } catch (error) {
@@ -77,26 +119,54 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
         throw new McpServerError(id, `it did not name its tools: ${transport.explain(error)}`, error)
       }
     },
-    async call({ name, args, signal: stopped, onProgress }) {
-      try {
-        return await client.callTool(
-          { name, arguments: args },
-          { signal: stopped, onprogress: onProgress, timeout: silenceMs, resetTimeoutOnProgress: true },
-        )
-      } catch (error) {
-        if (stopped.aborted) throw abortedError(stopped)
-        lost ||= transport.isLost(error)
-        throw new McpCallError(callFailure({ id, name, lost, why: transport.explain(error) }), error)
-      }
-    },
+    call: (asked) =>
+      calls.run(asked, (patience) =>
+        asking(`run ${asked.name}`, patience.signal, () => callTool(client, asked, patience)),
+      ),
+    resources: (stopped) =>
+      asking("list its resources", stopped, async () => {
+        if (!resources) return { resources: [], templates: [] }
+        const limits = { timeout, signal: stopped }
+        const listed = await client.listResources(undefined, limits)
+        const { resourceTemplates } = await client.listResourceTemplates(undefined, limits)
+        return { resources: listed.resources, templates: resourceTemplates }
+      }),
+    readResource: (uri, stopped) =>
+      asking(`read ${uri}`, stopped, () =>
+        client.readResource({ uri }, { timeout: silenceMs, signal: stopped }),
+      ),
+    prompts: (stopped) =>
+      asking("list its prompts", stopped, async () =>
+        prompts ? (await client.listPrompts(undefined, { timeout, signal: stopped })).prompts : [],
+      ),
+    prompt: (name, args, stopped) =>
+      asking(`give the prompt ${name}`, stopped, () =>
+        client.getPrompt({ name, arguments: args }, { timeout: silenceMs, signal: stopped }),
+      ),
     alive: () => !lost,
     end: () => client.close(),
   }
 }
 
+/** How long the server may take is for the patience to say. */
+function callTool(
+  client: Client,
+  { name, args, onProgress }: McpCall,
+  { heard, signal }: Patience,
+): Promise<CallToolResult> {
+  function onprogress(progress: Progress): void {
+    heard()
+    onProgress(progress)
+  }
+  return client.callTool({ name, arguments: args }, { signal, onprogress, timeout: longestTimer })
+}
+
 /** The ways to the server, in the order in which they are tried. Throws `McpServerError` for a program that is not there. */
 function waysTo({ server: { id, settings }, ...options }: ConnectOptions): ServerTransport[] {
-  if (settings.type === "remote") return [createHttpTransport(settings), createSseTransport(settings)]
+  if (settings.type === "remote") {
+    const authorizer = authorizerOf(id, settings, options)
+    return [createHttpTransport(settings, authorizer), createSseTransport(settings, authorizer)]
+  }
   const { worktree, trusted, environment, record } = options
   const given = { ...environment, ...settings.environment }
   const places: ProgramPlaces = { worktree, trusted, searchPath: given.PATH ?? "" }
@@ -111,35 +181,17 @@ function waysTo({ server: { id, settings }, ...options }: ConnectOptions): Serve
   return [createProcessTransport({ argv: [program, ...args], cwd: worktree, env, record })]
 }
 
-/** By the first way that the server speaks. Where it speaks none, the fault is that of the first. */
-async function greetFirst(
-  ways: readonly ServerTransport[],
-  { server, signal, onToolsChanged }: ConnectOptions,
-  timeout: number,
-): Promise<{ client: Client; transport: ServerTransport }> {
-  let problem: McpServerError | undefined
-  for (const transport of ways) {
-    const client = new Client({ name: "tackle", version: clientVersion })
-    // Every request hears of its own fault; what is left are lines that are no messages.
-    client.onerror = () => {}
-    client.setNotificationHandler("notifications/tools/list_changed", () => onToolsChanged())
-    try {
-      await client.connect(transport, { timeout, signal })
-      return { client, transport }
-    } catch (error) {
-      problem ??= new McpServerError(server.id, transport.explain(error), error)
-      await transport.close()
-      if (signal.aborted) throw abortedError(signal)
-      if (!transport.isForeign(error)) throw problem
-    }
-  }
-  throw problem
+/** None where a key is in the configuration: it stands for the person. */
+function authorizerOf(
+  id: string,
+  { url, headers = {}, oauth: settings = {} }: RemoteServer,
+  { book, signal }: Pick<ConnectOptions, "book" | "signal">,
+) {
+  const hasKey = Object.keys(headers).some((name) => name.toLowerCase() === "authorization")
+  return hasKey || settings === false ? undefined : createAuthorizer({ id, url, settings, book, signal })
 }
 
-/** The protocol wants one; servers at most note it. */
-const clientVersion = "0"
-
-function callFailure({ id, name, lost, why }: { id: string; name: string; lost: boolean; why: string }) {
-  if (!lost) return `The MCP server ${id} could not run ${name}: ${why}`
-  return `The MCP server ${id} was lost while it ran ${name}: ${why}\nIt is not known what was done. The next call connects again.`
+function failureOf({ id, task, lost, why }: { id: string; task: string; lost: boolean; why: string }) {
+  if (!lost) return `The MCP server ${id} could not ${task}: ${why}`
+  return `The MCP server ${id} was lost when it was to ${task}: ${why}\nIt is not known what was done. The next call connects again.`
 }

@@ -1,10 +1,13 @@
 import type { CallToolResult, Progress, Tool } from "@modelcontextprotocol/client"
 import * as z from "zod"
 import { define, type Info } from "../tool/tool.ts"
+import { orAbort } from "../util/abort.ts"
 import { canonicalJson } from "../util/json.ts"
+import type { McpCall } from "./calls-under-way.ts"
+import { elicit } from "./elicitation.ts"
 import { McpCallError } from "./errors.ts"
 import { toToolResult } from "./result.ts"
-import type { McpCall } from "./server.ts"
+import { sampler } from "./sampling.ts"
 import { mcpToolID } from "./tool-id.ts"
 
 /** Any object: the server checks its arguments by the schema that it sent. */
@@ -28,6 +31,11 @@ export function fromMcpTool(
         args,
         signal: ctx.abort,
         onProgress: (progress) => void ctx.metadata(describeProgress(progress)),
+        sessionID: ctx.sessionID,
+        answers: {
+          elicit: (form, signal) => orAbort(elicit(server, form, ctx.question), signal),
+          sample: sampler(server, ctx),
+        },
       })
       const ours = toToolResult(title, result)
       if (result.isError) throw new McpCallError(ours.output)

@@ -18,6 +18,7 @@ import type { EventOf, EventType } from "../event/events.ts"
 import type { ProgramHost } from "../external-tool/program.ts"
 import { createLanguageService } from "../lsp/service.ts"
 import { McpToolChangedError } from "../mcp/errors.ts"
+import { openTokenBook } from "../mcp/oauth/token-book.ts"
 import { createCredentials } from "../model/credentials.ts"
 import { type LanguageModel, type Model, parseModelName } from "../model/model.ts"
 import { createModels } from "../model/providers.ts"
@@ -96,7 +97,9 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
 
   const credentials = createCredentials({ environment, authFile: join(dataDirectory, "auth.json") })
   const { providers, secrets } = options
-  const stored = await credentials.stored()
+  const mcpTokens = join(dataDirectory, "mcp-auth.json")
+  const signedIn = options.mcp ? openTokenBook(mcpTokens).secrets() : {}
+  const stored = { ...(await credentials.stored()), ...signedIn }
   const mask = createSecretMask(
     knownSecrets({ environment, providers, secrets, search: options.search, stored }),
   )
@@ -130,9 +133,15 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
     home: homedir(),
     temporary: [...new Set(["/tmp", environment.TMPDIR || tmpdir()])],
     guarded: [dataDirectory, ...(options.configFiles ?? [])],
-    secret: ["auth.json", "tackle.db", "tackle.db-wal", "tackle.db-shm", "log", "snapshot"].map((name) =>
-      join(dataDirectory, name),
-    ),
+    secret: [
+      "auth.json",
+      "mcp-auth.json",
+      "tackle.db",
+      "tackle.db-wal",
+      "tackle.db-shm",
+      "log",
+      "snapshot",
+    ].map((name) => join(dataDirectory, name)),
   })
   const contents = createContentStore(join(dataDirectory, "snapshot"))
   const planRoot = join(dataDirectory, "plan")
@@ -155,6 +164,7 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
     worktree: realPath(worktree),
     trusted: options.trusted ?? false,
     pins: join(dataDirectory, "mcp-tools.json"),
+    tokens: mcpTokens,
     onChanged: lapse,
     environment: commandVariables(options, environment),
     record: (identity) => processes.add(identity),
@@ -578,6 +588,11 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
       return registry.list({ model: ref, agent: agent.name, policy, lacking: lackingIn(agent) })
     },
     mcpServers: async () => (await mcp?.status()) ?? [],
+    mcpPrompts: async (signal = closing.signal) => (await mcp?.prompts(signal)) ?? [],
+    async mcpPrompt({ signal = closing.signal, ...asked }) {
+      if (!mcp) throw new UsageError("There are no MCP servers: the configuration names none.")
+      return hide(await mcp.prompt({ ...asked, signal }))
+    },
     problems: () => registry.problems(),
     callTool,
     async close() {

@@ -1,7 +1,8 @@
 import type { Agent } from "../agent/agent.ts"
 import type { CallOutcome, Turn } from "../call/call.ts"
 import type { EventOf, EventType, TackleEvent } from "../event/events.ts"
-import type { McpServerStatus } from "../mcp/pool.ts"
+import type { McpServerStatus, PromptCall } from "../mcp/pool.ts"
+import type { McpPrompt, McpPromptMessage } from "../mcp/prompts.ts"
 import type { ModelInfo } from "../model/model.ts"
 import type { PermissionAsk, ReplyOutcome } from "../permission/engine.ts"
 import type { Explanation } from "../permission/explain.ts"
@@ -87,6 +88,13 @@ export interface Tackle {
   tools(scope?: { agent?: string; model?: string }): Promise<ToolListing[]>
   /** Every MCP server in use, started where it was not yet. */
   mcpServers(): Promise<McpServerStatus[]>
+  /** The prompts that MCP servers offer to people. Starts them like `mcpServers`. */
+  mcpPrompts(signal?: AbortSignal): Promise<McpPrompt[]>
+  /**
+   * One of them, filled in. Throws `McpServerError` where the server is not there, and `McpCallError` where it has no such
+   * prompt or lacks an argument.
+   */
+  mcpPrompt(asked: Omit<PromptCall, "signal"> & { signal?: AbortSignal }): Promise<McpPromptMessage[]>
   /** What kept tools out. */
   problems(): readonly RegistryProblem[]
   /** One call through the whole pipeline, without a model or a stored session. */

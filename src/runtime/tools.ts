@@ -17,15 +17,28 @@ import type { TackleOptions } from "./options.ts"
 /** Nothing of it is loaded where the options name no server. */
 export async function openMcp(
   { mcp }: TackleOptions,
-  { pins, ...surroundings }: Omit<McpPoolOptions, "servers" | "pins"> & { pins: string },
+  {
+    pins,
+    tokens,
+    ...surroundings
+  }: Omit<McpPoolOptions, "servers" | "pins" | "book"> & {
+    pins: string
+    tokens: string
+  },
 ): Promise<McpPool | undefined> {
   const servers = enabledServers(mcp)
   if (servers.length === 0) return undefined
-  const [{ createMcpPool }, { openPinBook }] = await Promise.all([
+  const [{ createMcpPool }, { openPinBook }, { openTokenBook }] = await Promise.all([
     import("../mcp/pool.ts"),
     import("../mcp/pins.ts"),
+    import("../mcp/oauth/token-book.ts"),
   ])
-  return createMcpPool({ ...surroundings, servers, pins: openPinBook(pins, surroundings.worktree) })
+  return createMcpPool({
+    ...surroundings,
+    servers,
+    pins: openPinBook(pins, surroundings.worktree),
+    book: openTokenBook(tokens),
+  })
 }
 
 export async function openRegistry(

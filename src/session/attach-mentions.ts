@@ -1,6 +1,7 @@
 import { type CallHost, newTurn } from "../call/call.ts"
 import { runCalls } from "../call/schedule.ts"
 import type { Refusal } from "../event/events.ts"
+import { readResourceID, resourceServers } from "../mcp/resources.ts"
 import { newId } from "../util/id.ts"
 import { type Attached, showCall, shownFiles } from "./attach.ts"
 import type { PromptFile } from "./handle.ts"
@@ -24,7 +25,8 @@ export async function attachMentions(
   agents: readonly string[],
 ): Promise<MentionedFiles> {
   const { directory, worktree } = host
-  const mentions = text.includes("@") ? findMentions(text, { directory, worktree, agents }) : []
+  const servers = resourceServers(host.offered.get(readResourceID)?.schema)
+  const mentions = text.includes("@") ? findMentions(text, { directory, worktree, agents, servers }) : []
   const result: MentionedFiles = { files: [], notes: [], refused: [] }
   const attached = mentions.filter((mention) => mention.kind !== "agent")
   for (const { kind, name } of mentions) {

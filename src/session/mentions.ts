@@ -4,26 +4,30 @@ import { isInside, resolvePath } from "../util/paths.ts"
 /** What the person names with `@` in a prompt. */
 export type Mention =
   | { kind: "file" | "directory"; name: string; path: string }
+  | { kind: "resource"; name: string; server: string; uri: string }
   | { kind: "agent"; name: string }
 
 /** More files than this are not attached: a pasted log full of names is no wish to read them all. */
 const maxMentions = 20
 
 /**
- * The words `@path` and `@"path with blanks"` that name something in the worktree, and `@name` of an agent. A path
- * starts at the directory; it goes before an agent of the same name. Punctuation behind a word, and a line number
- * (`:12`), are no part of it. Every other word with an `@`, such as an address, means nothing.
+ * The words `@path` and `@"path with blanks"` that name something in the worktree, `@name` of an agent, and
+ * `@server:uri` of a resource, whose server is one of those given. A path starts at the directory; it goes before an
+ * agent of the same name. Punctuation behind a word, and a line number (`:12`), are no part of it. Every other word
+ * with an `@`, such as an address, means nothing.
  */
 export function findMentions(
   text: string,
-  place: { directory: string; worktree: string; agents: readonly string[] },
+  place: { directory: string; worktree: string; agents: readonly string[]; servers: readonly string[] },
 ): Mention[] {
   const found = new Map<string, Mention>()
   for (const [, quoted, word = ""] of text.matchAll(mention)) {
     const names = quoted === undefined ? readings(word) : [quoted]
-    const known = firstOf(names, (name) => findPath(name, place) ?? findAgent(name, place.agents))
+    const known =
+      firstOf(names, (name) => findPath(name, place) ?? findAgent(name, place.agents)) ??
+      findResource(names, place.servers)
     if (!known) continue
-    found.set(known.kind === "agent" ? `@${known.name}` : known.path, known)
+    found.set("path" in known ? known.path : `@${known.name}`, known)
     if (found.size === maxMentions) break
   }
   return [...found.values()]
@@ -53,6 +57,18 @@ function findPath(name: string, { directory, worktree }: { directory: string; wo
 
 function findAgent(name: string, agents: readonly string[]): Mention | undefined {
   return agents.includes(name) ? { kind: "agent", name } : undefined
+}
+
+/** Whether there is such a resource only the server knows: the sentence's punctuation is taken off, no line number. */
+function findResource(
+  [word = "", ...others]: readonly string[],
+  servers: readonly string[],
+): Mention | undefined {
+  const name = others.length === 0 ? word : word.replace(/[.,;:!?)\]}'*_]+$/, "")
+  const server = servers.find((id) => name.startsWith(`${id}:`))
+  if (server === undefined) return undefined
+  const uri = name.slice(server.length + 1)
+  return /^[a-z][a-z0-9+.-]*:./i.test(uri) ? { kind: "resource", name, server, uri } : undefined
 }
 
 function kindOf(path: string): "file" | "directory" | undefined {

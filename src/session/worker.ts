@@ -9,6 +9,7 @@ import type { Session } from "../schema/session.ts"
 import { orAbort } from "../util/abort.ts"
 import { hookDefinitions } from "./plugin-hooks.ts"
 import { promptHistory } from "./prompt-history.ts"
+import { sampleModel } from "./sample-model.ts"
 import type { SessionServices } from "./services.ts"
 import { systemPrompt } from "./system.ts"
 
@@ -68,6 +69,7 @@ export async function createWorker(
   })
   const question: CallHost["question"] = (asked, tool, stop) =>
     services.questions.ask({ sessionID, ...asked, tool }, stop)
+  const sample: CallHost["sample"] = (request) => sampleModel(request, model, services.streamLimits)
   const spillDirectory = `${services.spillRoot}/${sessionID}`
   const scope: Scope = { directory, worktree, policy, own: ownDirectories(session, agent, services) }
   if (services.searchPath !== undefined) scope.searchPath = services.searchPath
@@ -90,6 +92,7 @@ export async function createWorker(
     ...(changes === undefined ? {} : { changes }),
     ...(lacking.task === undefined ? { spawn } : {}),
     ...(lacking.question === undefined ? { question } : {}),
+    sample,
     ...(planFile === undefined ? {} : { plan: { file: planFile } }),
     ...(caller === undefined ? {} : { parent: caller }),
     ...(services.lsp === undefined ? {} : { lsp: services.lsp }),

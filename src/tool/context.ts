@@ -180,6 +180,33 @@ export type AskPerson = (
   document?: QuestionDocument,
 ) => Promise<QuestionAnswers | undefined>
 
+/** A message of a {@link SampleRequest}. */
+export interface SampleMessage {
+  role: "user" | "assistant"
+  text: string
+}
+
+/** What the session's model is asked beside the session. */
+export interface SampleRequest {
+  system?: string
+  messages: readonly SampleMessage[]
+  /** Of the answer, in tokens. */
+  maxOutputTokens: number
+  temperature?: number
+  signal: AbortSignal
+}
+
+/** What it said. `cut`: the answer was longer. */
+export interface SampleResult {
+  text: string
+  /** The model's own name. */
+  model: string
+  cut: boolean
+}
+
+/** Asks the session's model for one answer, without tools. Throws what asking it throws. */
+export type Sample = (request: SampleRequest) => Promise<SampleResult>
+
 /** Where the session keeps its plan. */
 export interface PlanCapability {
   /** Absolute. It need not exist. */
@@ -239,6 +266,8 @@ export interface ToolContext {
   spawn?: Spawn
   /** Absent where nobody could answer. */
   question?: AskPerson
+  /** For MCP servers, whose requests ask `mcp_sampling` first. Absent without a session. */
+  sample?: Sample
   /** Absent where there is no plan mode: without a session, in a subagent's, and where it is switched off. */
   plan?: PlanCapability
   /** Absent where language servers are switched off. Whoever asks them asks for leave first. */

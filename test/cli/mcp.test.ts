@@ -1,5 +1,7 @@
-import { resolve } from "node:path"
-import { expect, test } from "vitest"
+import { readFile } from "node:fs/promises"
+import { join, resolve } from "node:path"
+import { describe, expect, test } from "vitest"
+import { startSignInServer } from "../mcp/authorization-server.ts"
 import { createMachine } from "./run-tackle.ts"
 
 const everything = {
@@ -40,4 +42,73 @@ test("a project's servers are there once it is trusted", async () => {
   })
   // Nobody is there to ask.
   expect((await machine.run(call)).code).not.toBe(0)
+})
+
+describe("mcp add", () => {
+  const command = everything.command[0] ?? ""
+
+  test("writes a server into the project's config, which counts once it is trusted", async () => {
+    const machine = await createMachine()
+    const added = await machine.run(["mcp", "add", "everything", "--env", "A=b=c", "--", command, "stdio"])
+    expect(added).toMatchObject({ code: 0, stderr: "" })
+    expect(added.stdout).toContain("It counts once the project is trusted")
+    expect(JSON.parse(await readFile(machine.project.path("tackle.json"), "utf8"))).toEqual({
+      mcp: { everything: { type: "local", command: [command, "stdio"], environment: { A: "b=c" } } },
+    })
+    expect((await machine.run(["mcp", "list", "--trust"])).stdout).toMatch(/^everything {2}connected/)
+  })
+
+  test("leaves what stands there, comments too, and never replaces a server", async () => {
+    const text = '{\n  // mine\n  "model": "a/b",\n  "mcp": { "old": { "enabled": false } },\n}\n'
+    const machine = await createMachine({ files: { "tackle.jsonc": text } })
+    await machine.run(["mcp", "add", "tickets", "https://tickets.example.com/mcp", "--header", "X-Team=docs"])
+    const written = await readFile(machine.project.path("tackle.jsonc"), "utf8")
+    expect(written).toMatch(
+      /^\{\n {2}\/\/ mine\n {2}"model": "a\/b",\n {2}"mcp": \{\s+"old": \{\s+"enabled": false/,
+    )
+    expect(written).toContain('"url": "https://tickets.example.com/mcp"')
+    expect(written).toContain('"X-Team": "docs"')
+    const again = await machine.run(["mcp", "add", "old", "https://tickets.example.com/mcp"])
+    expect(again.code).not.toBe(0)
+    expect(again.stderr).toContain('has an MCP server "old" already')
+    expect(await readFile(machine.project.path("tackle.jsonc"), "utf8")).toBe(written)
+  })
+
+  test("does not touch a file that it does not understand", async () => {
+    const machine = await createMachine({ files: { "tackle.json": '{ "mcp": ' } })
+    expect((await machine.run(["mcp", "add", "x", "node", "--user"])).stderr).not.toBe("")
+    expect((await machine.run(["mcp", "add", "x", "node"])).code).not.toBe(0)
+    expect(await readFile(machine.project.path("tackle.json"), "utf8")).toBe('{ "mcp": ')
+  })
+
+  test("--user writes into the person's own", async () => {
+    const machine = await createMachine()
+    const { stdout } = await machine.run(["mcp", "add", "everything", "--user", "--", command])
+    const path = /^Added everything to (.*)\.$/m.exec(stdout)?.[1] ?? ""
+    expect(path.startsWith(join(machine.home, "config"))).toBe(true)
+    expect((await machine.run(["mcp", "list"])).stdout).toMatch(/^everything {2}connected/)
+  })
+})
+
+test("mcp auth prints the page and waits for the person; mcp logout forgets", async () => {
+  await using closed = await startSignInServer()
+  const machine = await createMachine({
+    config: { mcp: { closed: { type: "remote", url: closed.url }, everything } },
+  })
+  expect((await machine.run(["mcp", "list"])).stdout).toContain("Sign in to it: tackle mcp auth closed")
+  const signing = machine.start(["mcp", "auth", "closed"])
+  const page = await new Promise<string>((found) => {
+    signing.child.stdout?.on("data", () => {
+      const [address] = /http:\S+authorize\S+/.exec(signing.stdout) ?? []
+      if (address !== undefined) found(address)
+    })
+  })
+  await fetch(page)
+  expect(await signing.ended).toMatchObject({ code: 0, stderr: "" })
+  expect(signing.stdout).toContain("Signed in to closed.")
+  expect((await machine.run(["mcp", "list"])).stdout).toMatch(/^closed {2}connected, 1 tool$/m)
+  expect((await machine.run(["mcp", "logout", "closed"])).stdout).toContain("Signed out of closed")
+  expect((await machine.run(["mcp", "list"])).stdout).toMatch(/^closed {2}failed$/m)
+  expect((await machine.run(["mcp", "auth", "everything"])).stderr).toContain("nobody signs in to")
+  expect((await machine.run(["mcp", "auth", "none"])).stderr).toContain("With an address there are: closed.")
 })

@@ -3,6 +3,7 @@ import { chmod } from "node:fs/promises"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import type { McpServer } from "../../src/mcp/config.ts"
+import { openTokenBook } from "../../src/mcp/oauth/token-book.ts"
 import { createMcpPool, type McpPool } from "../../src/mcp/pool.ts"
 import { fakeContext } from "../../src/testing/context.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
@@ -42,6 +43,7 @@ function openPoolIn({ trusted }: { trusted: boolean }, ...servers: McpServer[]) 
     environment,
     record: () => () => {},
     pins: { check: async () => {} },
+    book: openTokenBook(project.path("mcp-auth.json")),
     onChanged: async () => {},
     onProblem: (error) => problems.push(errorMessage(error)),
     restarts: { delayMs: 1 },
@@ -97,6 +99,16 @@ describe("real servers", () => {
       title: "filesystem: Read Text File",
       output: "apples\n",
     })
+  })
+
+  test("what one call leaves in the server the next one finds", async () => {
+    const memory = realServer("memory")
+    const environment = { MEMORY_FILE_PATH: project.path("memory.jsonl") }
+    const { call } = openPool({ ...memory, settings: { ...memory.settings, environment } })
+    const entity = { name: "Ada", entityType: "person", observations: ["likes engines"] }
+    await call("memory_create_entities", { entities: [entity] })
+    const { metadata } = await call("memory_search_nodes", { query: "engines" })
+    expect(metadata?.structured).toMatchObject({ entities: [entity] })
   })
 
   test("what the tool reports as an error fails the call with its words", async () => {
@@ -210,7 +222,7 @@ describe("calls", () => {
   test("a server that ends in a call says so, and the next call starts it again", async () => {
     const { call } = openPool(scriptedServer(log))
     await expect(call("scripted_crash")).rejects.toThrow(
-      /was lost while it ran crash: it exited with code 3. Its last words:\nout of cheese\nIt is not known what was done/,
+      /was lost when it was to run crash: it exited with code 3. Its last words:\nout of cheese\nIt is not known what was done/,
     )
     expect((await call("scripted_odd_n_me")).output).toContain("you called")
     expect(lines().filter((line) => line === "started")).toHaveLength(2)

@@ -2,6 +2,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { afterEach, expect, test } from "vitest"
+import { openTokenBook } from "../../src/mcp/oauth/token-book.ts"
 import { createMcpPool, type McpPool } from "../../src/mcp/pool.ts"
 import { fakeContext } from "../../src/testing/context.ts"
 import { errorMessage } from "../../src/util/errors.ts"
@@ -21,6 +22,7 @@ function openPool(url: string, headers?: Record<string, string>) {
     trusted: false,
     environment: {},
     record: () => () => {},
+    book: openTokenBook("/nonexistent/mcp-auth.json"),
     pins: { check: async () => {} },
     onChanged: async () => {},
     onProblem: (error) => problems.push(errorMessage(error)),
@@ -52,7 +54,7 @@ test("a server that was started anew is greeted anew at the next call", async ()
   const { call } = openPool(server.url)
   expect(await call("echo", { message: "one" })).toBe("Echo: one")
   await server.restart()
-  await expect(call("echo", { message: "two" })).rejects.toThrow(/was lost while it ran echo/)
+  await expect(call("echo", { message: "two" })).rejects.toThrow(/was lost when it was to run echo/)
   expect(await call("echo", { message: "three" })).toBe("Echo: three")
 })
 

@@ -4,7 +4,10 @@ import type { LocalServer, McpServer } from "../../src/mcp/config.ts"
 const programs = resolve(import.meta.dirname, "../../node_modules/.bin")
 
 /** A real server of the protocol's authors. */
-export function realServer(id: "everything" | "filesystem", ...args: string[]): McpServer {
+export function realServer(
+  id: "everything" | "filesystem" | "memory",
+  ...args: string[]
+): McpServer & { settings: LocalServer } {
   return { id, settings: { type: "local", command: [join(programs, `mcp-server-${id}`), ...args] } }
 }
 

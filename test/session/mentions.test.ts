@@ -26,6 +26,7 @@ describe("findMentions", () => {
       directory: project.directory,
       worktree: project.directory,
       agents: ["explore", "general"],
+      servers: ["docs", "my server"],
     }
     return findMentions(text, place).map(({ kind, name }) => `${kind} ${name}`)
   }
@@ -41,6 +42,12 @@ describe("findMentions", () => {
     ["@./ and @.", ["directory ./"]],
     ["me@b.md, a@src, @none, @..., @@b.md, @ b.md, @/etc/passwd, @../, @~", []],
     ["`@b.md`", ["file b.md"]],
+    [
+      "read @docs:demo://a/b.txt:12, (@docs:urn:x)",
+      ["resource docs:demo://a/b.txt:12", "resource docs:urn:x"],
+    ],
+    ['@"my server:demo://a b"', ["resource my server:demo://a b"]],
+    ["@none:demo://a @docs:plain @docs:", []],
   ])("%s", (text, expected) => {
     expect(find(text)).toEqual(expected)
   })
@@ -54,9 +61,9 @@ describe("findMentions", () => {
   test("any text has an end, and names nothing outside the worktree", () => {
     fc.assert(
       fc.property(fc.stringMatching(/^(@?[a-z./~:"' ]{0,6}){0,8}$/), (text) => {
-        const place = { directory: project.directory, worktree: project.directory, agents: [] }
+        const place = { directory: project.directory, worktree: project.directory, agents: [], servers: [] }
         for (const mention of findMentions(text, place))
-          expect(mention.kind !== "agent" && mention.path.startsWith(project.directory)).toBe(true)
+          expect("path" in mention && mention.path.startsWith(project.directory)).toBe(true)
       }),
     )
   })

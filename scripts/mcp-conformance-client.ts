@@ -1,0 +1,77 @@
+/**
+ * The engine as the client that the conformance suite of the protocol's authors asks for: given the address of a test
+ * server, it signs in where that is wanted, lists the tools and calls each. `npm run conformance:mcp` runs the suite.
+ */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type { OAuthSettings, RemoteServer } from "../src/mcp/config.ts"
+import { signIn } from "../src/mcp/oauth/sign-in.ts"
+import { openTokenBook } from "../src/mcp/oauth/token-book.ts"
+import { createTackle } from "../src/runtime/runtime.ts"
+import { isRecord, parseJson } from "../src/util/json.ts"
+
+/** A person who is asked to sign in again and again gives up. */
+const patience = 2
+
+const { MCP_CONFORMANCE_SCENARIO: scenario, MCP_CONFORMANCE_CONTEXT: context } = process.env
+const server: RemoteServer = { type: "remote", url: process.argv.at(-1) ?? "", oauth: settingsOf() }
+const directory = mkdtempSync(join(tmpdir(), "tackle-conformance-"))
+const book = openTokenBook(join(directory, "mcp-auth.json"))
+const tackle = await createTackle({
+  directory,
+  dataDirectory: directory,
+  mcp: { suite: server },
+  permission: { "*": "allow" },
+})
+// Answers with nothing: every field of a form has its default then.
+tackle.on("question.asked", ({ questions, reply }) => void reply(questions.map(() => [])))
+try {
+  await signingIn(callTools)
+} finally {
+  await tackle.close()
+  rmSync(directory, { recursive: true, force: true })
+}
+
+async function signingIn(work: () => Promise<void>): Promise<void> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!String(error).includes("tackle mcp auth") || attempt === patience) throw error
+      await signIn({ server, book, open: (url) => void fetch(url), signal: AbortSignal.timeout(60_000) })
+    }
+  }
+}
+
+async function callTools(): Promise<void> {
+  const [status] = await tackle.mcpServers()
+  if (status?.status !== "connected") throw new Error(status?.problem ?? "there is no server")
+  const tools = (await tackle.tools()).filter(({ source }) => source === "mcp suite")
+  for (const { id, parameters } of tools) {
+    const { state } = await tackle.callTool({ tool: id, input: JSON.stringify(sampleOf(parameters)) })
+    if (state.status === "error") throw new Error(`${id}: ${state.error}`)
+  }
+}
+
+/** A value for every parameter of the types that the suite has. */
+function sampleOf({ properties }: Record<string, unknown>): Record<string, unknown> {
+  const entries = isRecord(properties) ? Object.entries(properties) : []
+  return Object.fromEntries(
+    entries.map(([name, schema]) => [name, isRecord(schema) && schema.type === "number" ? 3 : "text"]),
+  )
+}
+
+/** What a person would have written into the configuration for the scenario. */
+function settingsOf(): OAuthSettings {
+  const parsed = parseJson(context ?? "{}")
+  const { client_id: id, client_secret: secret } = parsed.ok && isRecord(parsed.value) ? parsed.value : {}
+  return {
+    ...(typeof id === "string" ? { clientId: id } : {}),
+    ...(typeof secret === "string" ? { clientSecret: secret } : {}),
+    ...(scenario === "auth/client-credentials-basic" ? { grant: "client_credentials" } : {}),
+    ...(scenario === "auth/basic-cimd"
+      ? { clientMetadataUrl: "https://conformance-test.local/client-metadata.json" }
+      : {}),
+  }
+}

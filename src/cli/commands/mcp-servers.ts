@@ -1,0 +1,109 @@
+import { spawn } from "node:child_process"
+import { join } from "node:path"
+import { addServer } from "../../config/server-file.ts"
+import { findProgram } from "../../lsp/find-program.ts"
+import { enabledServers, McpConfig, type RemoteServer } from "../../mcp/config.ts"
+import { openTokenBook } from "../../mcp/oauth/token-book.ts"
+import { UsageError } from "../../util/errors.ts"
+import { atTerminal } from "../client.ts"
+import { printLine } from "../print.ts"
+import { openPlace, type Place, type PlaceFlags } from "../setup.ts"
+import { visible } from "../view/visible.ts"
+
+export interface AddServerFlags extends PlaceFlags {
+  user?: boolean
+  env?: string[]
+  header?: string[]
+}
+
+export interface AuthFlags extends PlaceFlags {
+  browser: boolean
+}
+
+/** How long a person may take to sign in, in milliseconds. */
+const signInMs = 10 * 60_000
+
+/** `tackle mcp add <id> <command…>`: writes a server into a config file, which it creates where there is none. */
+export async function addMcpServer(id: string, command: string[], flags: AddServerFlags): Promise<void> {
+  const place = await openPlace(flags)
+  const [first = ""] = command
+  const server = /^https?:\/\//.test(first) ? remoteServer(command, flags) : localServer(command, flags)
+  const parsed = McpConfig.safeParse({ [id]: server })
+  if (!parsed.success) throw new UsageError(`This is no MCP server: ${parsed.error.issues[0]?.message}`)
+  const path = await addServer(place, flags.user ? "user" : "project", [id, server])
+  printLine(`Added ${visible(id)} to ${path}.`)
+  if (!flags.user) printLine("It counts once the project is trusted: tackle trust")
+}
+
+/** `tackle mcp auth <id>`: the person signs in on the server's page, and what it gives is kept. */
+export async function signInToServer(id: string, flags: AuthFlags): Promise<void> {
+  const place = await openPlace(flags)
+  const server = remoteServerNamed(id, place)
+  const { signIn } = await import("../../mcp/oauth/sign-in.ts")
+  const book = tokensOf(place)
+  const open = (url: URL) => {
+    printLine(`Sign in to ${visible(id)} here:\n  ${url.href}`)
+    if (flags.browser && atTerminal()) showPage(url, place)
+  }
+  await signIn({ server, book, open, signal: AbortSignal.timeout(signInMs) })
+  printLine(`Signed in to ${visible(id)}.`)
+}
+
+/** `tackle mcp logout <id>`: what `mcp auth` kept is deleted. */
+export async function signOutOfServer(id: string, flags: PlaceFlags): Promise<void> {
+  const place = await openPlace(flags)
+  const server = remoteServerNamed(id, place)
+  const { signOut } = await import("../../mcp/oauth/sign-in.ts")
+  printLine(
+    signOut(server, tokensOf(place))
+      ? `Signed out of ${visible(id)}. The server itself was not told.`
+      : `You were not signed in to ${visible(id)}.`,
+  )
+}
+
+function remoteServer([url = "", ...rest]: string[], { env, header }: AddServerFlags): RemoteServer {
+  if (rest.length > 0) throw new UsageError("An address has no arguments.")
+  if (env) throw new UsageError("--env is for programs; an address has --header.")
+  return { type: "remote", url, ...(header ? { headers: pairs(header, "--header") } : {}) }
+}
+
+function localServer(command: string[], { env, header }: AddServerFlags) {
+  if (header) throw new UsageError("--header is for addresses; a program has --env.")
+  const environment = env ? { environment: pairs(env, "--env") } : {}
+  return { type: "local" as const, command, ...environment }
+}
+
+function pairs(given: readonly string[], flag: string): Record<string, string> {
+  return Object.fromEntries(
+    given.map((pair) => {
+      const at = pair.indexOf("=")
+      if (at < 1) throw new UsageError(`${flag} ${pair}: expected name=value.`)
+      return [pair.slice(0, at), pair.slice(at + 1)]
+    }),
+  )
+}
+
+function remoteServerNamed(id: string, { config }: Place): RemoteServer {
+  const servers = enabledServers(config.config.mcp)
+  const found = servers.find((server) => server.id === id)
+  if (found?.settings.type === "remote") return found.settings
+  if (found) throw new UsageError(`"${id}" is a program, which nobody signs in to.`)
+  const names = servers.flatMap(({ id: name, settings }) => (settings.type === "remote" ? [name] : []))
+  throw new UsageError(
+    `There is no MCP server "${id}". With an address there are: ${names.join(", ") || "none"}.`,
+  )
+}
+
+function tokensOf({ dataDirectory }: Place) {
+  return openTokenBook(join(dataDirectory, "mcp-auth.json"))
+}
+
+/** Where it does not open, the person has the address. */
+function showPage(url: URL, { worktree, environment }: Place): void {
+  const name = process.platform === "darwin" ? "open" : "xdg-open"
+  const program = findProgram(name, { worktree, trusted: false, searchPath: environment.PATH ?? "" })
+  if (program === undefined) return
+  const child = spawn(program, [url.href], { detached: true, stdio: "ignore" })
+  child.on("error", () => {})
+  child.unref()
+}

@@ -1,0 +1,71 @@
+import type { StoredOAuthClientInformation, StoredOAuthTokens } from "@modelcontextprotocol/client"
+import * as z from "zod"
+import { isRecord } from "../../util/json.ts"
+import { readPrivateFile, writePrivateFile } from "../private-file.ts"
+
+/** What is known of signing in to a server. */
+export interface SignedIn {
+  tokens?: StoredOAuthTokens | undefined
+  /** As the server registered us. */
+  client?: StoredOAuthClientInformation | undefined
+  /** What the server said when it last refused us: where its metadata are, and which rights it wants. */
+  challenge?: { resourceMetadataUrl?: string | undefined; scope?: string | undefined } | undefined
+}
+
+/** By the addresses of servers: a token goes to none but the one that it was given for. */
+export interface TokenBook {
+  /** Reads the file anew: another process may have signed in. */
+  get(url: string): SignedIn
+  /** Writes what `change` makes of it; undefined removes it. Throws `TackleError` where the file cannot be written. */
+  update(url: string, change: (now: SignedIn) => SignedIn | undefined): void
+  /** All tokens and secrets by what they are, to be hidden. */
+  secrets(): Record<string, string>
+}
+
+const Entry = z.object({
+  tokens: z
+    .looseObject({
+      access_token: z.string(),
+      token_type: z.string(),
+      expires_in: z.number().optional(),
+      scope: z.string().optional(),
+      refresh_token: z.string().optional(),
+      issuer: z.string().optional(),
+    })
+    .optional(),
+  client: z.looseObject({ client_id: z.string(), client_secret: z.string().optional() }).optional(),
+  challenge: z.object({ resourceMetadataUrl: z.url().optional(), scope: z.string().optional() }).optional(),
+})
+
+/** The book in `mcp-auth.json` of the data directory, which nobody else may read. */
+export function openTokenBook(path: string): TokenBook {
+  function load(): Record<string, unknown> {
+    const value = readPrivateFile(path)
+    return Object.assign(Object.create(null), isRecord(value) ? value : {})
+  }
+
+  return {
+    get: (url) => entryOf(load()[url]),
+    update(url, change) {
+      const { [url]: now, ...others } = load()
+      const changed = change(entryOf(now))
+      writePrivateFile(path, changed === undefined ? others : { ...others, [url]: changed }, "mcp.tokens")
+    },
+    secrets() {
+      const found: Record<string, string> = Object.create(null)
+      for (const [url, value] of Object.entries(load())) {
+        const { tokens, client } = entryOf(value)
+        if (tokens) found[`${url} access`] = tokens.access_token
+        if (tokens?.refresh_token !== undefined) found[`${url} refresh`] = tokens.refresh_token
+        if (client?.client_secret !== undefined) found[`${url} client`] = client.client_secret
+      }
+      return found
+    },
+  }
+}
+
+/** An entry that cannot be understood knows nothing. */
+function entryOf(value: unknown): SignedIn {
+  const { data } = Entry.safeParse(value ?? {})
+  return data ?? {}
+}

@@ -1,0 +1,142 @@
+import { pathToFileURL } from "node:url"
+import { describe, expect, test } from "vitest"
+import type { Question, QuestionAnswers } from "../../src/schema/question.ts"
+import { type Engine, startEngine } from "../session/engine.ts"
+import { resultsOf, run } from "../session/run.ts"
+import { realServer } from "./servers.ts"
+
+const { settings: everything } = realServer("everything")
+const permission = { "everything_*": "allow" } as const
+
+/** What the server says that it was answered. */
+async function answerOf(engine: Engine): Promise<unknown> {
+  const { session } = await run(engine)
+  const [result = ""] = await resultsOf(session)
+  const json = /Raw result: (.*)$/s.exec(result)?.[1] ?? /LLM sampling result: \n(.*)$/s.exec(result)?.[1]
+  return json === undefined ? result : JSON.parse(json)
+}
+
+const calling = (name: string, args = {}) => [
+  { calls: [{ name: `everything_${name}`, arguments: args }] },
+  { text: "Done." },
+]
+
+describe("a form", () => {
+  /** Answers by the fields' headers; the rest is left open. */
+  function answering(engine: Engine, answers: Record<string, string[]>[]) {
+    const asked: Question[][] = []
+    engine.tackle.on("question.asked", ({ questions, reply }) => {
+      const given = answers[asked.length] ?? {}
+      asked.push(questions)
+      reply(questions.map(({ header = "" }): QuestionAnswers[number] => given[header] ?? []))
+    })
+    return asked
+  }
+
+  test("is shown as questions; what is left open has its default", async () => {
+    await using engine = await startEngine(calling("trigger-elicitation-request"), {
+      mcp: { everything },
+      permission,
+    })
+    const asked = answering(engine, [
+      { String: ["Ada"], Boolean: ["Yes"], Integer: ["7"], "Titled Single Select Enum": ["Wonder Woman"] },
+    ])
+    expect(await answerOf(engine)).toEqual({
+      action: "accept",
+      content: {
+        name: "Ada",
+        check: true,
+        firstLine: "It was a dark and stormy night.",
+        integer: 7,
+        number: 3.14,
+        untitledSingleSelectEnum: "Monica",
+        untitledMultipleSelectEnum: ["Guitar"],
+        titledSingleSelectEnum: "hero-3",
+        titledMultipleSelectEnum: ["fish-1"],
+        legacyTitledEnum: "pet-1",
+      },
+    })
+    expect(asked).toHaveLength(1)
+    expect(asked[0]?.[0]?.question).toBe(
+      "The MCP server everything asks: Please provide inputs for the following fields:\nString: Your full, legal name",
+    )
+    expect(asked[0]?.find(({ header }) => header === "Titled Multiple Select Enum")).toMatchObject({
+      options: [{ label: "Tuna" }, { label: "Salmon" }, { label: "Trout" }],
+      multiple: true,
+    })
+  })
+
+  test("asks again for what does not fit", async () => {
+    await using engine = await startEngine(calling("trigger-elicitation-request"), {
+      mcp: { everything },
+      permission,
+    })
+    const asked = answering(engine, [
+      { Integer: ["half"], "String with email format": ["nowhere"] },
+      { String: ["Ada"], Integer: ["3"], "String with email format": ["ada@example.com"] },
+    ])
+    expect(await answerOf(engine)).toMatchObject({
+      action: "accept",
+      content: { name: "Ada", integer: 3, email: "ada@example.com" },
+    })
+    expect(asked[1]?.map(({ question }) => question.split("\n").at(-1))).toEqual([
+      "Please answer: it may not be left open.",
+      "Please give an e-mail address.",
+      "Please give a whole number from 1 to 100.",
+    ])
+  })
+
+  test("that the person dismisses is cancelled; declined where nobody could answer", async () => {
+    await using engine = await startEngine(
+      [...calling("trigger-elicitation-request"), ...calling("trigger-elicitation-request")],
+      { mcp: { everything }, permission },
+    )
+    expect(await answerOf(engine)).toEqual({ action: "decline" })
+    engine.tackle.on("question.asked", ({ reject }) => void reject())
+    expect(await answerOf(engine)).toEqual({ action: "cancel" })
+  })
+})
+
+describe("the model", () => {
+  const script = [
+    {
+      calls: [
+        { name: "everything_trigger-sampling-request", arguments: { prompt: "Sing", maxTokens: 9_999 } },
+      ],
+    },
+    { text: "La la." },
+    { text: "Done." },
+  ]
+
+  test("answers a server once the person said yes, with bounded tokens and no tools", async () => {
+    await using engine = await startEngine(script, { mcp: { everything }, permission })
+    const asked: unknown[] = []
+    engine.tackle.on("permission.asked", ({ permission: type, patterns, metadata, reply }) => {
+      asked.push([type, patterns, JSON.stringify(metadata).includes("Sing")])
+      void reply("once")
+    })
+    expect(await answerOf(engine)).toMatchObject({
+      role: "assistant",
+      content: { type: "text", text: "La la." },
+      stopReason: "endTurn",
+    })
+    expect(asked).toEqual([["mcp_sampling", ["everything"], true]])
+    const sent = engine.server.requests[1]?.body as Record<string, unknown>
+    expect(sent.max_tokens).toBe(4096)
+    expect(sent.tools).toBeUndefined()
+  })
+
+  test("is not asked where the person or a rule says no", async () => {
+    await using engine = await startEngine([script[0] ?? {}, { text: "Done." }], {
+      mcp: { everything },
+      permission: { ...permission, mcp_sampling: "deny" },
+    })
+    expect(await answerOf(engine)).toMatch(/mcp_sampling/)
+    expect(engine.server.requests).toHaveLength(2)
+  })
+})
+
+test("the root is the work tree", async () => {
+  await using engine = await startEngine(calling("get-roots-list"), { mcp: { everything }, permission })
+  expect(await answerOf(engine)).toContain(pathToFileURL(engine.tackle.worktree).href)
+})
