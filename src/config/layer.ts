@@ -8,7 +8,7 @@ import { filterEntries, type ObjectNode, withoutRepeats } from "./node.ts"
 import { parseConfig } from "./parse.ts"
 import { brokenExamples } from "./rule-examples.ts"
 import { type FileRules, takeRules } from "./rules.ts"
-import { substitute } from "./substitute.ts"
+import { type FileReader, substitute } from "./substitute.ts"
 
 /** A config text that was found, before anyone looked into it. */
 export interface ConfigSource extends Pick<ConfigFile, "path" | "kind" | "scope"> {
@@ -17,6 +17,8 @@ export interface ConfigSource extends Pick<ConfigFile, "path" | "kind" | "scope"
   hash: string
   /** False: of a project that is not trusted. */
   trusted: boolean
+  /** Gives the files that it may put in. Absent: as they are on the disk. */
+  read?: FileReader
 }
 
 /** A source, understood: what it adds to the merged config. */
@@ -32,7 +34,7 @@ export interface ConfigLayer {
 
 /** Parses, substitutes and checks one source. Throws {@link ConfigError}. */
 export async function readLayer(source: ConfigSource, location: Location): Promise<ConfigLayer> {
-  const { path, text, trusted, kind } = source
+  const { path, text, trusted, kind, read } = source
   const parsed = await parseConfig(path, text)
   const written = filterEntries(parsed, (entry) => (entry.key === "$schema" ? undefined : entry))
   const directory = resolve(location.directory, instructionsDirectory(path))
@@ -40,7 +42,7 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
   const warn = (warning: string) => warnings.push(warning)
 
   const counted = trusted
-    ? { tree: substitute(written, location, warn), ignored: [] }
+    ? { tree: substitute(written, { ...location, ...(read ? { read } : {}) }, warn), ignored: [] }
     : restrict(written, { worktree: location.worktree, directory })
   const { rest, rules, problems } = takeRules(counted.tree)
   const ignored =

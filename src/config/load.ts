@@ -52,7 +52,7 @@ const contentName = "TACKLE_CONFIG_CONTENT"
  * files; in OpenCode's these are warnings.
  */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
-  const sources = withTrust(readSources(options), options)
+  const sources = await withTrust(readSources(options), options)
   if (sources.length === 0) return merge([], options.worktree)
   const { readLayer } = await import("./layer.ts")
   const layers: ConfigLayer[] = []
@@ -80,18 +80,29 @@ function readSource({ path, kind, scope, required }: ConfigFile): ConfigSource |
   throw new ConfigError([{ place, text: "TACKLE_CONFIG names this file, and there is none." }])
 }
 
-function withTrust(sources: ConfigSource[], { trusted, worktree }: LoadConfigOptions): ConfigSource[] {
+async function withTrust(sources: ConfigSource[], options: LoadConfigOptions): Promise<ConfigSource[]> {
+  const { trusted } = options
   if (trusted === true) return sources
-  const items = sources
-    .filter(({ scope }) => scope === "project")
-    .map(({ path, hash }): TrustItem => ({ kind: "config", path: trustPath(worktree, path), hash }))
-  const changed = trusted === false ? items : trusted(items).changed
-  const untrusted = new Set(changed.map(({ path }) => path))
-  return sources.map((source) =>
-    source.scope === "project" && untrusted.has(trustPath(worktree, source.path))
-      ? { ...source, trusted: false }
-      : source,
-  )
+  const judged: ConfigSource[] = []
+  for (const source of sources) {
+    const ofProject = source.scope === "project"
+    if (!ofProject) judged.push(source)
+    else if (trusted === false) judged.push({ ...source, trusted: false })
+    else judged.push(await judge(source, trusted, options))
+  }
+  return judged
+}
+
+/** What counts of a trusted file, also of what it puts in, is what the check was about. */
+async function judge(
+  source: ConfigSource,
+  check: TrustCheck,
+  options: LoadConfigOptions,
+): Promise<ConfigSource> {
+  const { readTrustContent } = await import("./trust-content.ts")
+  const { hash, read } = await readTrustContent(source, options)
+  const item: TrustItem = { kind: "config", path: trustPath(options.worktree, source.path), hash }
+  return { ...source, trusted: check([item]).changed.length === 0, read }
 }
 
 function merge(layers: readonly ConfigLayer[], worktree: string): LoadedConfig {

@@ -3,6 +3,7 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { collectTrustItems, type FoundItem } from "../permission/trust-items.ts"
 import { findSkillFiles } from "../skill/find-skills.ts"
 import { isInside } from "../util/paths.ts"
+import { readSmallFile, type SmallFile } from "./read.ts"
 
 /** Where a run takes place. All paths absolute; `environment` is asked for `XDG_CONFIG_HOME` and `TACKLE_CONFIG`. */
 export interface Location {
@@ -99,15 +100,34 @@ export function instructionFiles(location: Location): string[] {
   return [...new Set(files)]
 }
 
-/** What a project brings that has to be trusted before it counts: its config, its tools and its skills. */
-export function projectTrustItems(location: Location): FoundItem[] {
+/** What a project brings that has to be trusted before it counts: its config, its tools and its skills. Throws `ConfigError`. */
+export async function projectTrustItems(location: Location): Promise<FoundItem[]> {
+  const config: { path: string; hash: string }[] = []
+  for (const { path, scope } of configFiles(location)) {
+    if (scope === "project" && isFile(path)) config.push({ path, hash: await hashConfig(path, location) })
+  }
   return collectTrustItems(location.worktree, {
-    config: configFiles(location)
-      .filter(({ scope }) => scope === "project")
-      .map(({ path }) => path),
+    config,
     toolFolders: projectDirectories(location).flatMap((path) => [join(path, "tool"), join(path, "tools")]),
     skillFiles: findSkillFiles(projectPlaces(location, skills)),
   })
+}
+
+/** Empty for what cannot be read: it is never trusted. */
+async function hashConfig(path: string, location: Location): Promise<string> {
+  // Brings the parsers: only where there is a config.
+  const { readTrustContent } = await import("./trust-content.ts")
+  const file = readIfPossible(path)
+  return file === undefined ? "" : (await readTrustContent({ path, ...file }, location)).hash
+}
+
+function readIfPossible(path: string): SmallFile | undefined {
+  try {
+    return readSmallFile(path)
+  } catch {
+    // Whoever loads it says what is wrong with it.
+    return undefined
+  }
 }
 
 function userDirectory({ home, environment }: Location): string {

@@ -26,17 +26,22 @@ export interface FoundItem extends TrustItem {
 /** Files above this are not hashed, so that a hostile project cannot hold up the start. In bytes. */
 const maxBytes = 64 * 1024 * 1024
 
+/** What {@link collectTrustItems} looks at. Paths absolute, below the work tree. */
+export interface TrustPlaces {
+  /** With the hash of each, which also covers what it puts in: that takes a parser, and the caller has one. */
+  config: readonly { path: string; hash: string }[]
+  toolFolders: readonly string[]
+  /** Paths of `SKILL.md` files. */
+  skillFiles?: readonly string[]
+}
+
 /**
- * Lists what exists of the config files, of the files in the tool folders and of the skills (paths of their `SKILL.md`),
- * sorted by path. Paths absolute, below the work tree.
+ * Lists the config files, what exists of the files in the tool folders, and the skills, sorted by path.
  *
  * A tool's hash also covers everything in the subdirectories of its folder, from where it may import. The other tools
  * of the folder have hashes of their own; `node_modules` has none. A skill's hash covers its whole directory.
  */
-export function collectTrustItems(
-  worktree: string,
-  places: { config: readonly string[]; toolFolders: readonly string[]; skillFiles?: readonly string[] },
-): FoundItem[] {
+export function collectTrustItems(worktree: string, places: TrustPlaces): FoundItem[] {
   const item = (kind: TrustItem["kind"], file: string, hash: string, contents: Contents): FoundItem => ({
     kind,
     path: trustPath(worktree, file),
@@ -44,7 +49,7 @@ export function collectTrustItems(
     file,
     contents: new Map(contents),
   })
-  const config = places.config.filter(isFile).map((path) => item("config", path, hashFile(path), []))
+  const config = places.config.map(({ path, hash }) => item("config", path, hash, []))
   const tools = places.toolFolders.flatMap((folder) => {
     const entries = list(folder)
     const helpers = entries.filter((entry) => entry.isDirectory()).map((entry) => join(folder, entry.name))
@@ -59,17 +64,11 @@ export function collectTrustItems(
   })
   const skills = (places.skillFiles ?? []).map((path) => {
     const tree = hashTree(dirname(path), worktree)
-    const contents = tree.flatMap(({ content }) => (content ? [content] : []))
+    const beside = tree.flatMap(({ content }) => (content ? [content] : []))
     // Of `SKILL.md` by itself too: it may be a link.
-    return item(
-      "skill",
-      path,
-      hashAll(
-        hashFile(path),
-        tree.map(({ line }) => line),
-      ),
-      contents,
-    )
+    const own = hashFile(path)
+    const lines = tree.map(({ line }) => line)
+    return item("skill", path, hashAll(own, lines), own === "" ? [] : [...beside, [realPath(path), own]])
   })
   return [...config, ...tools, ...skills].sort((a, b) => (a.path < b.path ? -1 : 1))
 }

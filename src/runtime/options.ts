@@ -11,6 +11,7 @@ import type { ToolFile } from "../registry/files.ts"
 import type { SandboxMode } from "../sandbox/wrap.ts"
 import type { Ruleset } from "../schema/permission.ts"
 import type { SubagentLimits } from "../session/subagent.ts"
+import type { SkillFile } from "../skill/load-skills.ts"
 import type { Store } from "../store/store.ts"
 import type { Info, OutputLimits } from "../tool/tool.ts"
 
@@ -29,10 +30,10 @@ export interface TackleOptions {
   /** Files with custom tools. Without `pinned` they are run as they are: name only what is trusted. */
   toolFiles?: readonly (string | ToolFile)[]
   /**
-   * `SKILL.md` files in rising precedence: name only what is trusted, since models follow them. One that cannot be used
-   * is left out.
+   * `SKILL.md` files in rising precedence: name only what is trusted, since models follow them. One that cannot be used,
+   * or is not what is `pinned`, is left out.
    */
-  skillFiles?: readonly string[]
+  skillFiles?: readonly (string | SkillFile)[]
   /** Ids that a later tool may take from an earlier one. */
   override?: readonly string[]
   /** Ids that are not to be there at all. */
