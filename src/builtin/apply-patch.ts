@@ -31,7 +31,7 @@ export const applyPatchTool = define("apply_patch", {
     const paths = named.flatMap(({ path, target }) => [path, ...(target === undefined ? [] : [target])])
     const reals = new Map(paths.map((path) => [path, resolveTarget(path)]))
     assertDistinct(paths, reals)
-    const { planned, ...result } = await lockAll(ctx, [...reals.values()], async () => {
+    const { planned, ...result } = await ctx.files.lock([...reals.values()], async () => {
       throwIfAborted(ctx.abort)
       const planned: PlannedSection[] = []
       for (const names of named)
@@ -40,11 +40,13 @@ export const applyPatchTool = define("apply_patch", {
       const about = { filePath: paths.join(", "), diff }
       await ctx.ask({ permission: "edit", patterns: paths, always: ["*"], metadata: about })
       throwIfAborted(ctx.abort)
-      for (const { file, target } of planned) {
-        await assertUnchanged(file.before)
-        if (target) await assertUnchanged(target.before)
-      }
-      const stamps = await keepingFiles(ctx, contents(planned), () => commit(planned))
+      const stamps = await ctx.files.commit([...reals.values()], async () => {
+        for (const { file, target } of planned) {
+          await assertUnchanged(file.before)
+          if (target) await assertUnchanged(target.before)
+        }
+        return keepingFiles(ctx, contents(planned), () => commit(planned))
+      })
       for (const { path, stamp } of knownFiles(planned, stamps)) ctx.files.record(path, stamp)
       return {
         title: planned.length === 1 ? changeLine(planned[0]) : `${planned.length} files`,
@@ -85,13 +87,6 @@ function assertDistinct(paths: readonly string[], reals: ReadonlyMap<string, str
     }
     known.add(real)
   }
-}
-
-/** In one order for everybody, so that two patches never wait for each other. */
-function lockAll<T>(ctx: ToolContext, reals: readonly string[], work: () => Promise<T>): Promise<T> {
-  return [...new Set(reals)]
-    .toSorted()
-    .reduceRight((inner, real) => () => ctx.files.lock(real, inner), work)()
 }
 
 async function openSection(

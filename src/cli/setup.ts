@@ -21,6 +21,7 @@ import { findToolFiles, type ToolFile } from "../registry/files.ts"
 import type { TackleOptions } from "../runtime/options.ts"
 import { createTackle, defaultDataDirectory } from "../runtime/runtime.ts"
 import type { Tackle } from "../runtime/tackle.ts"
+import type { SkillFile } from "../skill/load-skills.ts"
 import { createSecretMask } from "../tool/secrets.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { createLog, type Log, type LogLevel } from "../util/log.ts"
@@ -78,7 +79,7 @@ export async function openPlace(flags: PlaceFlags): Promise<Place> {
   const trust = openTrust(join(dataDirectory, "trust.json"))
   if (trust.problem) warn(trust.problem)
   const check = (items: readonly TrustItem[]) => trust.isTrusted(worktree, items)
-  const items = projectTrustItems(location)
+  const items = await projectTrustItems(location)
   const untrusted = flags.trust ? [] : check(items).changed
   const trusted = flags.trust === true || (items.length > 0 && untrusted.length === 0)
   const config = await loadConfig({ ...location, trusted: flags.trust ? true : check })
@@ -230,10 +231,14 @@ function trustedToolFiles(place: Place): ToolFile[] {
   })
 }
 
-/** Skills of the person, and those of the project that are trusted as they are now, in rising precedence. */
-export function trustedSkillFiles(place: Place): string[] {
-  const trusted = new Set(trustedItems(place, "skill").map(({ file }) => file))
-  return skillFiles(place).filter((file) => !isInside(file, place.worktree) || trusted.has(file))
+/** Skills of the person, and those of the project whose text is the trusted one, in rising precedence. */
+export function trustedSkillFiles(place: Place): SkillFile[] {
+  const trusted = new Map(trustedItems(place, "skill").map(({ file, contents }) => [file, contents]))
+  return skillFiles(place).flatMap((path) => {
+    if (!isInside(path, place.worktree)) return [{ path }]
+    const pinned = trusted.get(path)
+    return pinned ? [{ path, pinned }] : []
+  })
 }
 
 function trustedItems({ items, untrusted }: Place, wanted: FoundItem["kind"]): FoundItem[] {

@@ -9,7 +9,7 @@ import { filterEntries, type ObjectNode, withoutRepeats } from "./node.ts"
 import { parseConfig } from "./parse.ts"
 import { brokenExamples } from "./rule-examples.ts"
 import { type FileRules, takeRules } from "./rules.ts"
-import { substitute } from "./substitute.ts"
+import { type FileReader, substitute } from "./substitute.ts"
 
 /** A config text that was found, before anyone looked into it. */
 export interface ConfigSource extends Pick<ConfigFile, "path" | "kind" | "scope"> {
@@ -18,6 +18,8 @@ export interface ConfigSource extends Pick<ConfigFile, "path" | "kind" | "scope"
   hash: string
   /** False: of a project that is not trusted. */
   trusted: boolean
+  /** Gives the files that it may put in. Absent: as they are on the disk. */
+  read?: FileReader
 }
 
 /** A source, understood: what it adds to the merged config. */
@@ -33,7 +35,7 @@ export interface ConfigLayer {
 
 /** Parses, substitutes and checks one source. Throws {@link ConfigError}. */
 export async function readLayer(source: ConfigSource, location: Location): Promise<ConfigLayer> {
-  const { path, text, trusted, kind } = source
+  const { path, text, trusted, kind, read } = source
   const parsed = await parseConfig(path, text)
   const written = filterEntries(parsed.tree, (entry) => (entry.key === "$schema" ? undefined : entry))
   const directory = resolve(location.directory, instructionsDirectory(path))
@@ -42,7 +44,12 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
   for (const note of parsed.notes) warn(describeProblem(note))
 
   const counted = trusted
-    ? { tree: markdownPlace(path) ? written : substitute(written, location, warn), ignored: [] }
+    ? {
+        tree: markdownPlace(path)
+          ? written
+          : substitute(written, { ...location, ...(read ? { read } : {}) }, warn),
+        ignored: [],
+      }
     : restrict(written, { worktree: location.worktree, directory })
   const { rest, rules, problems } = takeRules(counted.tree)
   const ignored =

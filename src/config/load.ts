@@ -59,7 +59,7 @@ const contentName = "TACKLE_CONFIG_CONTENT"
  * files; in OpenCode's these are warnings.
  */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
-  const sources = withTrust(readSources(options), options)
+  const sources = await withTrust(readSources(options), options)
   if (sources.length === 0) return merge([], options.worktree)
   const { readLayer } = await import("./layer.ts")
   const layers: ConfigLayer[] = []
@@ -109,18 +109,36 @@ function readSource({ path, kind, scope, required }: ConfigFile): ConfigSource |
   throw new ConfigError([{ place, text: "TACKLE_CONFIG names this file, and there is none." }])
 }
 
-function withTrust(sources: ConfigSource[], { trusted, worktree }: LoadConfigOptions): ConfigSource[] {
+async function withTrust(sources: ConfigSource[], options: LoadConfigOptions): Promise<ConfigSource[]> {
+  const { trusted } = options
   if (trusted === true) return sources
-  const items = sources
-    .filter(({ scope }) => scope === "project")
-    .map(({ path, hash }): TrustItem => ({ kind: trustKind(path), path: trustPath(worktree, path), hash }))
-  const changed = trusted === false ? items : trusted(items).changed
-  const untrusted = new Set(changed.map(({ path }) => path))
-  return sources.flatMap((source): ConfigSource[] => {
-    if (source.scope !== "project" || !untrusted.has(trustPath(worktree, source.path))) return [source]
+  const judged: ConfigSource[] = []
+  for (const source of sources) {
+    const ofProject = source.scope === "project"
+    const looked = !ofProject
+      ? source
+      : trusted === false
+        ? { ...source, trusted: false }
+        : await judge(source, trusted, options)
     // An agent or command has no part that would count before trust.
-    return isText(source) ? [] : [{ ...source, trusted: false }]
-  })
+    if (looked.trusted || !isText(looked)) judged.push(looked)
+  }
+  return judged
+}
+
+/** What counts of a trusted file, also of what it puts in, is what the check was about. */
+async function judge(
+  source: ConfigSource,
+  check: TrustCheck,
+  options: LoadConfigOptions,
+): Promise<ConfigSource> {
+  const kind = trustKind(source.path)
+  const path = trustPath(options.worktree, source.path)
+  if (kind !== "config")
+    return { ...source, trusted: check([{ kind, path, hash: source.hash }]).changed.length === 0 }
+  const { readTrustContent } = await import("./trust-content.ts")
+  const { hash, read } = await readTrustContent(source, options)
+  return { ...source, trusted: check([{ kind, path, hash }]).changed.length === 0, read }
 }
 
 function merge(layers: readonly ConfigLayer[], worktree: string): LoadedConfig {

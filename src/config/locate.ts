@@ -4,6 +4,7 @@ import { collectTrustItems, type FoundItem, type TrustItem } from "../permission
 import { findSkillFiles } from "../skill/find-skills.ts"
 import { isInside } from "../util/paths.ts"
 import { markdownFiles, markdownPlace } from "./markdown-place.ts"
+import { readSmallFile, type SmallFile } from "./read.ts"
 
 /** Where a run takes place. All paths absolute; `environment` is asked for `XDG_CONFIG_HOME` and `TACKLE_CONFIG`. */
 export interface Location {
@@ -113,15 +114,20 @@ export function instructionFiles(location: Location): string[] {
   return [...new Set(files)]
 }
 
-/** What a project brings that has to be trusted before it counts: its config, tools, plugins, skills, agents and commands. */
-export function projectTrustItems(location: Location): FoundItem[] {
-  const own = configFiles(location).filter(({ scope }) => scope === "project")
+/**
+ * What a project brings that has to be trusted before it counts: its config, tools, plugins, skills, agents and commands.
+ * Throws `ConfigError`.
+ */
+export async function projectTrustItems(location: Location): Promise<FoundItem[]> {
+  const own = configFiles(location).filter(({ path, scope }) => scope === "project" && isFile(path))
   const holding = (kind: TrustItem["kind"]) =>
     own.filter(({ path }) => trustKind(path) === kind).map(({ path }) => path)
+  const config: { path: string; hash: string }[] = []
+  for (const path of holding("config")) config.push({ path, hash: await hashConfig(path, location) })
   const folders = (names: readonly string[]) =>
     projectDirectories(location).flatMap((path) => names.map((name) => join(path, name)))
   return collectTrustItems(location.worktree, {
-    config: holding("config"),
+    config,
     agents: holding("agent"),
     commands: holding("command"),
     toolFolders: folders(["tool", "tools"]),
@@ -133,6 +139,23 @@ export function projectTrustItems(location: Location): FoundItem[] {
 /** As what a file of {@link configFiles} is trusted. */
 export function trustKind(path: string): TrustItem["kind"] {
   return markdownPlace(path)?.holds ?? "config"
+}
+
+/** Empty for what cannot be read: it is never trusted. */
+async function hashConfig(path: string, location: Location): Promise<string> {
+  // Brings the parsers: only where there is a config.
+  const { readTrustContent } = await import("./trust-content.ts")
+  const file = readIfPossible(path)
+  return file === undefined ? "" : (await readTrustContent({ path, ...file }, location)).hash
+}
+
+function readIfPossible(path: string): SmallFile | undefined {
+  try {
+    return readSmallFile(path)
+  } catch {
+    // Whoever loads it says what is wrong with it.
+    return undefined
+  }
 }
 
 /** The directory that holds the directories of programs' own settings, `$XDG_CONFIG_HOME`. */

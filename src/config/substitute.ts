@@ -2,7 +2,10 @@ import { dirname, join, resolve } from "node:path"
 import { errorMessage } from "../util/errors.ts"
 import { ConfigError, describeProblem, type Place } from "./errors.ts"
 import type { ConfigNode } from "./node.ts"
-import { readSmallFile } from "./read.ts"
+import { readSmallFile, type SmallFile } from "./read.ts"
+
+/** Reads a file that is put in, by its absolute path. Throws where it cannot be read; undefined: there is none. */
+export type FileReader = (path: string) => SmallFile | undefined
 
 export interface Surroundings {
   /** Where relative paths of a config without a file start. Absolute. */
@@ -10,6 +13,8 @@ export interface Surroundings {
   /** What `~` stands for. Absolute. */
   home: string
   environment: Readonly<Record<string, string | undefined>>
+  /** Default: from the disk, as it is now. */
+  read?: FileReader
 }
 
 const pattern = /\{(env|file):([^{}]+)\}/g
@@ -56,12 +61,16 @@ function variable(
   return value ?? ""
 }
 
-function fileText(name: string, place: Place, { directory, home }: Surroundings): string {
+function fileText(
+  name: string,
+  place: Place,
+  { directory, home, read = readSmallFile }: Surroundings,
+): string {
   const path = name.startsWith("~/")
     ? join(home, name.slice(2))
     : resolve(directory, dirname(place.file), name)
   try {
-    const file = readSmallFile(path)
+    const file = read(path)
     if (file) return file.text.trim()
   } catch (error) {
     throw new ConfigError([{ place, text: `${path} cannot be read: ${errorMessage(error)}.` }], error)

@@ -26,24 +26,27 @@ export interface FoundItem extends TrustItem {
 /** Files above this are not hashed, so that a hostile project cannot hold up the start. In bytes. */
 const maxBytes = 64 * 1024 * 1024
 
+/** What {@link collectTrustItems} looks at. Paths absolute, below the work tree. */
+export interface TrustPlaces {
+  /** With the hash of each, which also covers what it puts in: that takes a parser, and the caller has one. */
+  config: readonly { path: string; hash: string }[]
+  toolFolders: readonly string[]
+  pluginFolders?: readonly string[]
+  /** Paths of `SKILL.md` files. */
+  skillFiles?: readonly string[]
+  /** Markdown files. */
+  agents?: readonly string[]
+  commands?: readonly string[]
+}
+
 /**
- * Lists what exists of the config files, of the files in the folders of tools and plugins, of the skills (paths of their
- * `SKILL.md`) and of the agents and commands in Markdown, sorted by path. Paths absolute, below the work tree.
+ * Lists the config files, what exists of the files in the folders of tools and plugins, the skills, and the agents and
+ * commands in Markdown, sorted by path.
  *
  * The hash of a tool or plugin also covers everything in the subdirectories of its folder, from where it may import. The
  * other files of the folder have hashes of their own; `node_modules` has none. A skill's hash covers its whole directory.
  */
-export function collectTrustItems(
-  worktree: string,
-  places: {
-    config: readonly string[]
-    toolFolders: readonly string[]
-    pluginFolders?: readonly string[]
-    skillFiles?: readonly string[]
-    agents?: readonly string[]
-    commands?: readonly string[]
-  },
-): FoundItem[] {
+export function collectTrustItems(worktree: string, places: TrustPlaces): FoundItem[] {
   const item = (kind: TrustItem["kind"], file: string, hash: string, contents: Contents): FoundItem => ({
     kind,
     path: trustPath(worktree, file),
@@ -54,7 +57,7 @@ export function collectTrustItems(
   const alone = (kind: TrustItem["kind"], paths: readonly string[] = []) =>
     paths.filter(isFile).map((path) => item(kind, path, hashFile(path), []))
   const texts = [
-    ...alone("config", places.config),
+    ...places.config.map(({ path, hash }) => item("config", path, hash, [])),
     ...alone("agent", places.agents),
     ...alone("command", places.commands),
   ]
@@ -74,17 +77,11 @@ export function collectTrustItems(
   const plugins = (places.pluginFolders ?? []).flatMap((folder) => codeIn("plugin", folder))
   const skills = (places.skillFiles ?? []).map((path) => {
     const tree = hashTree(dirname(path), worktree)
-    const contents = tree.flatMap(({ content }) => (content ? [content] : []))
+    const beside = tree.flatMap(({ content }) => (content ? [content] : []))
     // Of `SKILL.md` by itself too: it may be a link.
-    return item(
-      "skill",
-      path,
-      hashAll(
-        hashFile(path),
-        tree.map(({ line }) => line),
-      ),
-      contents,
-    )
+    const own = hashFile(path)
+    const lines = tree.map(({ line }) => line)
+    return item("skill", path, hashAll(own, lines), own === "" ? [] : [...beside, [realPath(path), own]])
   })
   return [...texts, ...tools, ...plugins, ...skills].sort((a, b) => (a.path < b.path ? -1 : 1))
 }

@@ -14,6 +14,7 @@ import type { SandboxMode } from "../sandbox/wrap.ts"
 import type { Ruleset } from "../schema/permission.ts"
 import type { CommandConfig } from "../session/command.ts"
 import type { SubagentLimits } from "../session/subagent.ts"
+import type { SkillFile } from "../skill/load-skills.ts"
 import type { Store } from "../store/store.ts"
 import type { Info, OutputLimits } from "../tool/tool.ts"
 
@@ -37,10 +38,10 @@ export interface TackleOptions {
    */
   plugins?: readonly PluginSource[]
   /**
-   * `SKILL.md` files in rising precedence: name only what is trusted, since models follow them. One that cannot be used
-   * is left out.
+   * `SKILL.md` files in rising precedence: name only what is trusted, since models follow them. One that cannot be used,
+   * or is not what is `pinned`, is left out.
    */
-  skillFiles?: readonly string[]
+  skillFiles?: readonly (string | SkillFile)[]
   /** Ids that a later tool may take from an earlier one. */
   override?: readonly string[]
   /** Ids that are not to be there at all. */

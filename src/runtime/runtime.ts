@@ -51,6 +51,7 @@ import { createGrantBook } from "../store/grant-book.ts"
 import type { Store } from "../store/store.ts"
 import type { FileLedger, FileStamp, SandboxCapability } from "../tool/context.ts"
 import { createFileLedger, stampBytes } from "../tool/ledger.ts"
+import { createPathLocks, type PathLocks } from "../tool/path-locks.ts"
 import { createSecretMask } from "../tool/secrets.ts"
 import { defaultRetentionDays, removeOldSpills } from "../tool/spill-retention.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
@@ -346,6 +347,7 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
     return models.get(chosen)
   }
 
+  const fileLocks = createPathLocks()
   const services: SessionServices = {
     store,
     bus,
@@ -353,6 +355,7 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
     registry,
     permission,
     jobs,
+    fileLocks,
     ...(languages === undefined ? {} : { lsp: languages }),
     sandbox: sandboxOf,
     policy: policyOf,
@@ -524,7 +527,7 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
       permission,
       withheld: (id) => registry.withheld(id, toolScope),
       scope,
-      files: personsLedger(),
+      files: personsLedger(fileLocks),
       jobs,
       sandbox: sandboxOf(agent, scope),
       ...(languages === undefined ? {} : { lsp: languages }),
@@ -654,8 +657,8 @@ function isModel(given: LanguageModel | Model, ref: ModelRef): boolean {
 }
 
 /** The ledger of a call that a person makes by hand: they vouch for the file as it is now. */
-function personsLedger(): FileLedger {
-  const ledger = createFileLedger()
+function personsLedger(locks: PathLocks): FileLedger {
+  const ledger = createFileLedger(locks)
   return { ...ledger, seen: (path) => ledger.seen(path) ?? stampNow(path) }
 }
 

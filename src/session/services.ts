@@ -17,6 +17,7 @@ import type {
   LanguageCapability,
   SandboxCapability,
 } from "../tool/context.ts"
+import type { PathLocks } from "../tool/path-locks.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 import type { OutputLimits } from "../tool/tool.ts"
 import type { Lineage } from "./lineage.ts"
@@ -32,6 +33,8 @@ export interface SessionServices {
   registry: Registry
   permission: Permission
   jobs: JobCapability
+  /** With which all sessions write files. */
+  fileLocks: PathLocks
   /** Absent where language servers are switched off. */
   lsp?: LanguageCapability
   /** The sandbox for the commands of an agent. */

@@ -42,7 +42,7 @@ import { createWorker, type RunContext, type Worker } from "./worker.ts"
 export function openSession(initial: Session, services: SessionServices): SessionHandle {
   const { store, bus } = services
   const recorder = createRecorder({ sessionID: initial.id, store, bus, mask: services.mask })
-  const files = createFileLedger()
+  const files = createFileLedger(services.fileLocks)
   let toPrompt = createPromptBuilder()
   let session = initial
   let history: MessageWithParts[] | undefined

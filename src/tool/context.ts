@@ -51,8 +51,13 @@ export interface FileStamp {
 export interface FileLedger {
   seen(path: string): FileStamp | undefined
   record(path: string, stamp: FileStamp): void
-  /** Runs `work` alone among all calls that name the same path; two on one file never interleave. */
-  lock<T>(path: string, work: () => Promise<T>): Promise<T>
+  /** Runs `work` alone among all calls of the session that name one of the paths; two on one file never interleave. */
+  lock<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
+  /**
+   * Runs the last step of a change alone among all sessions of the engine: to look whether the files are still what was
+   * asked about, and to write them. It is short, and nobody is asked in it.
+   */
+  commit<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
 }
 
 /** What stands at a resolved path before or after a change. No bytes: no file. */

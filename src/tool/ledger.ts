@@ -2,32 +2,25 @@ import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { stat } from "node:fs/promises"
 import type { FileLedger, FileStamp } from "./context.ts"
+import { createPathLocks, type PathLocks } from "./path-locks.ts"
 
 /** Files above this many bytes are told apart by size and time alone: hashing them would cost a read of the whole. */
 export const maxDigestBytes = 64 * 1024 * 1024
 
-/** What this session knows of the files, kept in memory. `session/` fills it again when a session is continued. */
-export function createFileLedger(): FileLedger {
+/**
+ * What this session knows of the files, kept in memory. `session/` fills it again when a session is continued. `commits`
+ * are the locks that it shares with other sessions.
+ */
+export function createFileLedger(commits: PathLocks = createPathLocks()): FileLedger {
   const stamps = new Map<string, FileStamp>()
-  const tails = new Map<string, Promise<unknown>>()
-
+  const calls = createPathLocks()
   return {
     seen: (path) => stamps.get(path),
     record(path, stamp) {
       stamps.set(path, stamp)
     },
-    async lock(path, work) {
-      const before = tails.get(path) ?? Promise.resolve()
-      const { promise: tail, resolve: release } = Promise.withResolvers<void>()
-      tails.set(path, tail)
-      await before
-      try {
-        return await work()
-      } finally {
-        release()
-        if (tails.get(path) === tail) tails.delete(path)
-      }
-    },
+    lock: calls.run,
+    commit: commits.run,
   }
 }
 

@@ -62,36 +62,45 @@ export function openPinned(real: string, flags: number): number {
 
 /** A directory that cannot be exchanged any more. Whoever opens one closes it. */
 export interface PinnedDirectory {
+  /** The directories that had to be made for it, the outermost first. Absolute. */
+  made: readonly string[]
   /** The path of an entry, by way of the open directory where the system has such paths. */
   entry(name: string): string
   close(): void
 }
 
-/** Opens the directory at a resolved path as {@link openPinned} does. It and its parents are made where they are missing. */
-export function openPinnedDirectory(real: string): PinnedDirectory {
-  const descriptor = openOrMake(real)
+/**
+ * Opens the directory at a resolved path as {@link openPinned} does. It and its parents are made where they are missing,
+ * unless `make` is false.
+ */
+export function openPinnedDirectory(real: string, { make = true } = {}): PinnedDirectory {
+  const made: string[] = []
+  const descriptor = make ? openOrMake(real, made) : openPinned(real, directoryFlags)
   return {
+    made,
     entry: (name) => entryOf(descriptor, real, name),
     close: () => closeSync(descriptor),
   }
 }
 
-function openOrMake(real: string): number {
-  const flags = constants.O_RDONLY | constants.O_DIRECTORY
+const directoryFlags = constants.O_RDONLY | constants.O_DIRECTORY
+
+function openOrMake(real: string, made: string[]): number {
   try {
-    return openPinned(real, flags)
+    return openPinned(real, directoryFlags)
   } catch (error) {
     if (systemCode(error) !== "ENOENT" || dirname(real) === real) throw error
   }
-  const parent = openOrMake(dirname(real))
+  const parent = openOrMake(dirname(real), made)
   try {
     mkdirSync(entryOf(parent, dirname(real), basename(real)))
+    made.push(real)
   } catch (error) {
     if (systemCode(error) !== "EEXIST") throw error
   } finally {
     closeSync(parent)
   }
-  return openPinned(real, flags)
+  return openPinned(real, directoryFlags)
 }
 
 function openOnce(real: string, flags: number): number {

@@ -15,7 +15,9 @@ import {
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
+import { applyPatchTool } from "../../src/builtin/apply-patch.ts"
 import { writeAtomic } from "../../src/builtin/file/atomic-write.ts"
+import { commitFiles, type FileStep } from "../../src/builtin/patch/commit-files.ts"
 import { readTool } from "../../src/builtin/read.ts"
 import { writeTool } from "../../src/builtin/write.ts"
 import { fakeContext } from "../../src/testing/context.ts"
@@ -109,6 +111,34 @@ test("bytes for a path that was judged land there or nowhere", async () => {
   expect(await readdir(outside)).toEqual(["file.txt"])
 })
 
+test("a patch changes, makes and takes away nothing behind a link that was swapped in", async () => {
+  const file = (name: string) => join(project, "place", name)
+  const steps = (round: number): FileStep[] => [
+    { path: file(`new-${round}.txt`), exists: false, bytes: Buffer.from("x") },
+    {
+      path: file(`deep-${round}/er/new.txt`),
+      exists: false,
+      bytes: Buffer.from("x"),
+      like: file("file.txt"),
+    },
+    { path: file("file.txt"), exists: true, bytes: Buffer.from("inside\n") },
+    // Every other one fails at its end, so that it is taken back.
+    { path: file(round % 2 ? `new-${round}.txt` : "none"), exists: true, bytes: undefined },
+  ]
+  await startSwapping()
+  let written = 0
+  for (let round = 0; round < rounds; round += 1) {
+    const done = commitFiles(steps(round))
+    written += await done.then(
+      () => 1,
+      () => 0,
+    )
+  }
+  expect(written).toBeGreaterThan(0)
+  expect(await readdir(outside)).toEqual(["file.txt"])
+  expect(await readFile(join(outside, "file.txt"), "utf8")).toBe("outside\n")
+})
+
 /** The person is asked, and meanwhile `place` becomes a link that leads out. */
 function swappedWhileAsked() {
   return fakeContext({
@@ -158,4 +188,24 @@ test.each([
       await exchange(secret, path)
     }),
   ).rejects.toThrow(/leads elsewhere than when leave was given/)
+})
+
+test.each([
+  ["changes", "Update File: place/file.txt\n@@\n-inside\n+changed"],
+  ["makes", "Add File: place/new.txt\n+x"],
+  ["takes away", "Delete File: place/file.txt"],
+  ["moves", "Update File: place/file.txt\n*** Move to: place/other.txt\n@@\n-inside\n+changed"],
+])("a patch that %s a file whose directory became a link meanwhile does nothing", async (_, section) => {
+  const ctx = swappedWhileAsked()
+  await (await readTool.init()).execute(
+    { filePath: "place/file.txt" },
+    fakeContext({ directory: project, files: ctx.files }),
+  )
+  const patchText = `*** Begin Patch\n*** ${section}\n*** End Patch`
+  await writeFile(join(outside, "file.txt"), "inside\n")
+  await expect((await applyPatchTool.init()).execute({ patchText }, ctx)).rejects.toThrow(
+    /was changed by someone else|leads elsewhere|does not exist/,
+  )
+  expect(await readdir(outside)).toEqual(["file.txt"])
+  expect(await readFile(join(outside, "file.txt"), "utf8")).toBe("inside\n")
 })

@@ -15,6 +15,19 @@ const shout = (word: string) => `
     },
   })`
 
+test("a file that a config puts in is part of what is trusted", async () => {
+  const machine = await createMachine({
+    files: { "tackle.json": '{"shell":"{file:shell.txt}"}', "shell.txt": "/bin/sh" },
+  })
+  const list = async () => (await machine.run(["trust", "--list"])).stdout
+  await machine.run(["trust", "--yes"])
+  expect(await list()).toMatch(
+    /^tackle\.json {2}\(trusted\)\n {2}shell = .+ \(.+puts in the text of shell\.txt\)$/m,
+  )
+  await machine.project.write("shell.txt", "./evil")
+  expect(await list()).toMatch(/^tackle\.json {2}\(changed since you trusted it\)$/m)
+})
+
 test("a project's tools and settings count only after trust, and no longer once they change", async () => {
   const machine = await createMachine({
     config: { permission: { shout: "allow" } },

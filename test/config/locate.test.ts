@@ -44,7 +44,7 @@ test("config directories: the user's, then the project's from its root down; onl
   ])
 })
 
-test("what has to be trusted: config and tools of the project, none of the user's", () => {
+test("what has to be trusted: config and tools of the project, none of the user's", async () => {
   place.write("home/.config/tackle/config.json", {})
   place.write("home/.config/tackle/tool/mine.ts", "")
   place.write("project/sub/tackle.toml", "")
@@ -58,7 +58,7 @@ test("what has to be trusted: config and tools of the project, none of the user'
     home: place.home,
     environment: {},
   }
-  expect(projectTrustItems(location).map(({ kind, path }) => `${kind} ${path}`)).toEqual([
+  expect((await projectTrustItems(location)).map(({ kind, path }) => `${kind} ${path}`)).toEqual([
     "tool .opencode/tool/a.ts",
     "config opencode.json",
     "tool sub/.tackle/tools/b",

@@ -1,4 +1,6 @@
+import { createHash } from "node:crypto"
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -156,9 +158,11 @@ describe("trust items", () => {
   }
   const collect = () =>
     collectTrustItems(root, {
-      config: ["tackle.json", "tackle.toml"].map((name) => join(root, name)),
+      config: ["tackle.json", "tackle.toml"].map((name) => join(root, name)).flatMap(withHash),
       toolFolders: ["tool", "tools"].map((name) => join(root, ".tackle", name)),
     })
+  const withHash = (path: string) =>
+    existsSync(path) ? [{ path, hash: createHash("sha256").update(readFileSync(path)).digest("hex") }] : []
   const hashOf = (path: string) => collect().find((item) => item.path === path)?.hash
 
   test("are the files that exist, with a hash of their content", () => {

@@ -1,4 +1,5 @@
-import { symlinkSync } from "node:fs"
+import { createHash } from "node:crypto"
+import { readFileSync, symlinkSync } from "node:fs"
 import { expect, onTestFinished, test } from "vitest"
 import { findSkillFiles } from "../../src/skill/find-skills.ts"
 import { loadSkills } from "../../src/skill/load-skills.ts"
@@ -71,6 +72,23 @@ test.each([
     { file: path("bad/SKILL.md"), message: expect.stringMatching(message) },
     { file: path("gone/SKILL.md"), message: expect.stringMatching(/ENOENT/) },
   ])
+})
+
+test("a pinned skill is loaded with the very text that was hashed, or not at all", async () => {
+  const { path, write } = await project({ "x/SKILL.md": skill("x"), "y/SKILL.md": skill("y") })
+  const files = ["x/SKILL.md", "y/SKILL.md"].map((name) => path(name))
+  const hashed = files.map(
+    (file) => [file, createHash("sha256").update(readFileSync(file)).digest("hex")] as const,
+  )
+  const pinned = new Map(hashed)
+  const load = () => loadSkills(files.map((file) => ({ path: file, pinned })))
+  expect((await load()).problems).toEqual([])
+  await write("x/SKILL.md", skill("x", "Something else"))
+  expect(await load()).toMatchObject({
+    skills: new Map([["y", expect.anything()]]),
+    problems: [{ file: path("x/SKILL.md"), message: expect.stringMatching(/not what was trusted/) }],
+  })
+  expect((await loadSkills([{ path: path("y/SKILL.md"), pinned: new Map() }])).problems).toHaveLength(1)
 })
 
 /** Each line doubles the one before ten times over. */

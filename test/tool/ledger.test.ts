@@ -50,16 +50,16 @@ test("work on one path runs in order and never at once, work on another beside i
   const ledger = createFileLedger()
   const order: string[] = []
   const { promise: gate, resolve: open } = Promise.withResolvers<void>()
-  const first = ledger.lock("/a", async () => {
+  const first = ledger.lock(["/a"], async () => {
     order.push("first in")
     await gate
     order.push("first out")
   })
-  const second = ledger.lock("/a", async () => {
+  const second = ledger.lock(["/a"], async () => {
     order.push("second")
     return 2
   })
-  await ledger.lock("/b", async () => {
+  await ledger.lock(["/b"], async () => {
     order.push("other")
   })
   expect(order).toEqual(["first in", "other"])
@@ -71,10 +71,10 @@ test("work on one path runs in order and never at once, work on another beside i
 
 test("work that fails lets the next in", async () => {
   const ledger = createFileLedger()
-  const failed = ledger.lock("/a", async () => {
+  const failed = ledger.lock(["/a"], async () => {
     throw new Error("no")
   })
-  const next = ledger.lock("/a", async () => "yes")
+  const next = ledger.lock(["/a"], async () => "yes")
   await expect(failed).rejects.toThrow("no")
   expect(await next).toBe("yes")
 })

@@ -52,7 +52,7 @@ export async function changeFile<C extends FileChange>(
   const path = resolvePath(filePath, ctx.directory)
   const title = showName(displayPath(path, ctx.worktree))
   const real = resolveTarget(path)
-  return ctx.files.lock(real, async () => {
+  return ctx.files.lock([real], async () => {
     throwIfAborted(ctx.abort)
     const before = await readBefore(path, real)
     assertSeen(before, ctx.files)
@@ -62,10 +62,12 @@ export async function changeFile<C extends FileChange>(
     const always = isWholeDiff(change.diff) ? ["*"] : []
     await ctx.ask({ permission: "edit", patterns: pinnedPatterns(path, real), always, metadata: about })
     throwIfAborted(ctx.abort)
-    await assertUnchanged(before)
     const { bytes } = change
     const known = { before: [{ path: real, bytes: bytesOf(before) }], after: [{ path: real, bytes }] }
-    const stamp = await keepingFiles(ctx, known, () => write(path, real, bytes))
+    const stamp = await ctx.files.commit([real], async () => {
+      await assertUnchanged(before)
+      return keepingFiles(ctx, known, () => write(path, real, bytes))
+    })
     ctx.files.record(real, stamp)
     return { change, title, metadata: { ...about, file: { path: real, stamp } } }
   })

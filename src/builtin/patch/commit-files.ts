@@ -1,7 +1,8 @@
-import { copyFile, link, mkdir, rename, rm, rmdir } from "node:fs/promises"
-import { dirname } from "node:path"
+import { copyFile, link, rename, rm, rmdir } from "node:fs/promises"
+import { basename, dirname, join } from "node:path"
 import type { FileStamp } from "../../tool/context.ts"
 import { errorMessage, systemCode, TackleError } from "../../util/errors.ts"
+import { MovedPathError, openPinnedDirectory, type PinnedDirectory } from "../../util/pinned-path.ts"
 import { type StagedFile, stageFile, temporaryBeside } from "../file/atomic-write.ts"
 import { showName } from "../file/show-name.ts"
 
@@ -27,70 +28,102 @@ export class RollbackError extends TackleError {
  * Makes all changes or none. Everything new is on the disk beside its place before the first file changes, so that a
  * full disk or a missing right is met in time; then each takes its place by a rename, files that go last. When one
  * fails, those before it are put back: the same bytes, mode and times, being the same files; new directories go.
- * Returns the stamps of the written files by path. Throws what the system threw, and {@link RollbackError} where
- * putting back failed too. A process that dies half-way leaves old bytes as `.tackle-*.tmp` beside their places.
+ * The paths are resolved: their directories are held open from before the first change to the end, so that links which
+ * are put into a path meanwhile lead nothing astray. Returns the stamps of the written files by path. Throws
+ * `MovedPathError` with nothing changed, what the system threw, and {@link RollbackError} where putting back failed too.
+ * A process that dies half-way leaves old bytes as `.tackle-*.tmp` beside their places.
  */
 export async function commitFiles(steps: readonly FileStep[]): Promise<Map<string, FileStamp>> {
   const staged = new Map<FileStep, StagedFile>()
   const undo: Undo[] = []
   const needed = new Set<string>()
+  const directories = openDirectories()
   try {
     for (const step of steps) {
+      const place = directories.place(step.path, undo)
       if (step.bytes === undefined) continue
-      await makeParents(step.path, undo)
-      staged.set(step, await stageFile(step.path, step.bytes, step.like))
+      const like = step.like === undefined ? place : directories.place(step.like, undo)
+      staged.set(step, await stageFile(place.now, step.bytes, like.now))
     }
     for (const [{ path, exists }, { temporary }] of staged) {
-      if (exists) await replace(path, temporary, undo)
-      else await place(path, temporary, undo)
+      const place = directories.place(path, undo)
+      if (exists) await replace(place, temporary, undo)
+      else await put(place, temporary, undo)
     }
-    for (const { path, bytes } of steps) if (bytes === undefined) await remove(path, undo)
+    for (const { path, bytes } of steps)
+      if (bytes === undefined) await remove(directories.place(path, undo), undo)
     return new Map([...staged].map(([{ path }, { stamp }]) => [path, stamp]))
   } catch (error) {
     const failures = await putBack(undo)
     if (failures.length === 0) throw error
-    for (const { backup } of failures) if (backup !== undefined) needed.add(backup)
+    for (const { backup } of failures) if (backup !== undefined) needed.add(backup.now)
     throw rollbackError(failures, error)
   } finally {
     const temporary = [...staged.values()].map((file) => file.temporary)
-    const backups = undo.flatMap(({ backup }) => backup ?? [])
+    const backups = undo.flatMap(({ backup }) => backup?.now ?? [])
     for (const path of [...temporary, ...backups]) if (!needed.has(path)) await rm(path, { force: true })
+    directories.close()
   }
+}
+
+/** A file by two paths: the one that it is told by, and the one by way of its open directory. */
+interface HeldPath {
+  named: string
+  now: string
 }
 
 /** How one thing is taken back, in words and in deed. */
 interface Undo {
   what: string
   /** Where the old bytes are as long as they are not back. */
-  backup?: string
+  backup?: HeldPath
   run: () => Promise<void>
 }
 
-async function makeParents(path: string, undo: Undo[]): Promise<void> {
-  const parent = dirname(path)
-  const first = await mkdir(parent, { recursive: true })
-  if (first === undefined) return
-  undo.push({ what: `the new directory ${showName(first)}`, run: () => removeEmpty(parent, first) })
-}
-
-/** From the innermost out to the first that was made. One in which something else stands by now stays. */
-async function removeEmpty(innermost: string, first: string): Promise<void> {
-  try {
-    for (let directory = innermost; ; directory = dirname(directory)) {
-      await rmdir(directory)
-      if (directory === first) return
-    }
-  } catch (error) {
-    const code = systemCode(error)
-    if (code !== "ENOTEMPTY" && code !== "EEXIST" && code !== "ENOENT") throw error
+/** Each directory is opened once, and made where it is not there. */
+function openDirectories() {
+  const open = new Map<string, PinnedDirectory>()
+  return {
+    place(path: string, undo: Undo[]): HeldPath {
+      const directory = open.get(dirname(path)) ?? openPinnedDirectory(dirname(path))
+      if (!open.has(dirname(path)))
+        for (const made of directory.made)
+          undo.push({ what: `the new directory ${showName(made)}`, run: () => removeEmpty(made) })
+      open.set(dirname(path), directory)
+      return { named: path, now: directory.entry(basename(path)) }
+    },
+    close() {
+      for (const directory of open.values()) directory.close()
+    },
   }
 }
 
-async function replace(path: string, temporary: string, undo: Undo[]): Promise<void> {
-  const backup = temporaryBeside(path)
-  await keep(path, backup)
-  undo.push({ what: showName(path), backup, run: () => rename(backup, path) })
-  await rename(temporary, path)
+/** One in which something else stands by now stays, and so does one that is elsewhere. */
+async function removeEmpty(path: string): Promise<void> {
+  try {
+    const parent = openPinnedDirectory(dirname(path), { make: false })
+    try {
+      await rmdir(parent.entry(basename(path)))
+    } finally {
+      parent.close()
+    }
+  } catch (error) {
+    const code = systemCode(error) ?? ""
+    if (error instanceof MovedPathError || ["ENOTEMPTY", "EEXIST", "ENOENT", "ENOTDIR"].includes(code)) return
+    throw error
+  }
+}
+
+async function replace(place: HeldPath, temporary: string, undo: Undo[]): Promise<void> {
+  const backup = backupOf(place)
+  await keep(place.now, backup.now)
+  undo.push({ what: showName(place.named), backup, run: () => rename(backup.now, place.now) })
+  await rename(temporary, place.now)
+}
+
+function backupOf({ named, now }: HeldPath): HeldPath {
+  const backup = temporaryBeside(now)
+  return { named: join(dirname(named), basename(backup)), now: backup }
 }
 
 /** A second name for the file, so that it never is without one; a copy where the file system knows no links. */
@@ -104,20 +137,20 @@ async function keep(path: string, backup: string): Promise<void> {
   }
 }
 
-async function place(path: string, temporary: string, undo: Undo[]): Promise<void> {
-  await rename(temporary, path)
-  undo.push({ what: showName(path), run: () => rm(path, { force: true }) })
+async function put({ named, now }: HeldPath, temporary: string, undo: Undo[]): Promise<void> {
+  await rename(temporary, now)
+  undo.push({ what: showName(named), run: () => rm(now, { force: true }) })
 }
 
-async function remove(path: string, undo: Undo[]): Promise<void> {
-  const backup = temporaryBeside(path)
-  await rename(path, backup)
-  undo.push({ what: showName(path), backup, run: () => rename(backup, path) })
+async function remove(place: HeldPath, undo: Undo[]): Promise<void> {
+  const backup = backupOf(place)
+  await rename(place.now, backup.now)
+  undo.push({ what: showName(place.named), backup, run: () => rename(backup.now, place.now) })
 }
 
 interface Failure {
   what: string
-  backup: string | undefined
+  backup: HeldPath | undefined
   error: unknown
 }
 
@@ -136,7 +169,7 @@ async function putBack(undo: readonly Undo[]): Promise<Failure[]> {
 
 function rollbackError(failures: readonly Failure[], cause: unknown): RollbackError {
   const named = failures.map(({ what, backup, error }) => {
-    const where = backup === undefined ? "" : `, whose old bytes are in ${showName(backup)}`
+    const where = backup === undefined ? "" : `, whose old bytes are in ${showName(backup.named)}`
     return `${what}${where} (${errorMessage(error)})`
   })
   return new RollbackError(

@@ -3,6 +3,7 @@ import { type EnabledSetting, enabledSettings } from "../../config/enabled-setti
 import { ConfigError } from "../../config/errors.ts"
 import { readSmallFile } from "../../config/read.ts"
 import { wholeName } from "../../config/shown-name.ts"
+import { readTrustContent } from "../../config/trust-content.ts"
 import { type FoundItem, trustPath } from "../../permission/trust-items.ts"
 import { isToolFile } from "../../registry/files.ts"
 import { UsageError } from "../../util/errors.ts"
@@ -84,7 +85,7 @@ async function shownItems(place: Place): Promise<ShownItem[]> {
   const { trust, worktree, items } = place
   const found: ShownItem[] = []
   for (const item of items)
-    found.push({ ...(await describe(item, worktree)), state: trust.state(worktree, item) })
+    found.push({ ...(await describe(item, place)), state: trust.state(worktree, item) })
   const there = new Set(items.map(({ kind, path }) => `${kind}:${path}`))
   const gone = trust.known(worktree).filter(({ kind, path }) => !there.has(`${kind}:${path}`))
   return [...found, ...gone.map((item) => ({ ...item, hash: "", state: "gone" as const }))]
@@ -92,17 +93,19 @@ async function shownItems(place: Place): Promise<ShownItem[]> {
 
 async function describe(
   { kind, path, hash, file, contents }: FoundItem,
-  worktree: string,
+  place: Place,
 ): Promise<Omit<ShownItem, "state">> {
   if (hash === "") return { kind, path, hash }
   if (kind === "config" || kind === "agent" || kind === "command") {
     const read = readSmallFile(file)
     // What is shown has to be what is pinned.
-    if (read?.hash !== hash)
+    if (read === undefined || (await readTrustContent({ path: file, ...read }, place)).hash !== hash)
       throw new UsageError(`${wholeName(path)} changed just now. Run \`tackle trust\` again.`)
     return { kind, path, hash, settings: await settingsOf(file, read.text, kind) }
   }
-  const files = Object.fromEntries([...contents].map(([real, each]) => [trustPath(worktree, real), each]))
+  const files = Object.fromEntries(
+    [...contents].map(([real, each]) => [trustPath(place.worktree, real), each]),
+  )
   const id = kind === "tool" && isToolFile(file) ? { tool: basename(path, extname(path)) } : {}
   return { kind, path, hash, ...id, files }
 }

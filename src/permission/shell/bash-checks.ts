@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs"
-import { isAbsolute, join } from "node:path"
+import { basename, isAbsolute, join } from "node:path"
 import type { Place } from "../place.ts"
 import { fileChecks, fromRoot } from "../place.ts"
 import { judge, type Policy } from "../policy.ts"
@@ -8,6 +8,7 @@ import type { Check, Scope } from "../request.ts"
 import { commandFileChecks, placesOf, plannedFileChecks } from "./command-files.ts"
 import { type CommandForms, type CommandPlace, commandForms, coversAll, expandWord } from "./command-forms.ts"
 import { crudeForms } from "./crude-forms.ts"
+import { showsContents } from "./git-contents.ts"
 import { trackedPaths } from "./git-index.ts"
 import { findRepository, repositoryFault } from "./git-repository.ts"
 import { maxCommandLength, type PlannedCommand, planCommand, type ShellPlan } from "./plan.ts"
@@ -63,6 +64,7 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     files.push(...(await commandFileChecks(command, directories, place)))
     const proof = proofs.get(command)
     if (!proof) files.push(...(await sweepChecks(command, directories, place, policy)))
+    files.push(...(await deniedInRepository(command, directories, place, policy)))
     if (!proof || (proof.git && !(wholeProved && (await isPlainRepository(directories))))) continue
     if (proof.showsTracked && (await tracksFilesNeedingLeave(directories, place, policy))) {
       check.reason = "it may show files that the repository tracks and that need leave to be read"
@@ -119,6 +121,39 @@ async function isPlainRepository(directories: readonly string[] | undefined): Pr
   for (const directory of directories ?? [])
     if ((await repositoryFault(directory)) !== undefined) return false
   return directories !== undefined
+}
+
+/**
+ * A deny of reading holds also where git may show the file, whatever a rule says of the command: such a command asks,
+ * since which files it shows cannot be told.
+ */
+async function deniedInRepository(
+  command: PlannedCommand,
+  directories: readonly string[] | undefined,
+  place: CommandPlace,
+  policy: Policy,
+): Promise<Check[]> {
+  const [program, ...words] = command.argv
+  if (basename(program?.text ?? "") !== "git" || !showsContents(words)) return []
+  const checks: Check[] = []
+  for (const directory of directories ?? []) {
+    const repository = await findRepository(directory)
+    const paths = repository ? await trackedPaths(repository.gitDirectory) : []
+    if (repository && !paths) checks.push(...possibleBelow(repository.root, place, policy))
+    const denied = (paths ?? [])
+      .map((path) => join(repository?.root ?? "", path))
+      .find((path) => judge(policy, "read", [fromRoot(path, place), path]).action === "deny")
+    if (denied === undefined) continue
+    const span = fromRoot(denied, place)
+    checks.push({
+      permission: "read",
+      pattern: span,
+      forms: [],
+      options: { span, spanRefusals: ["deny"] },
+      reason: "git may show it",
+    })
+  }
+  return checks
 }
 
 /** True where git may show such a file, or where what it tracks cannot be told. Of the past it shows any it ever tracked. */

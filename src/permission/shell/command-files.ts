@@ -3,7 +3,7 @@ import { basename, isAbsolute, join, resolve } from "node:path"
 import { externalChecks, fileChecks, fromRoot, isWithin } from "../place.ts"
 import { namesProtected, protectionOf } from "../protected.ts"
 import type { Check } from "../request.ts"
-import { type CommandPlace, coversAll, expandWord } from "./command-forms.ts"
+import { type CommandPlace, coversAll, expandWord, tableName } from "./command-forms.ts"
 import { globFiles } from "./glob-files.ts"
 import type { PlannedCommand, PlannedFile } from "./plan.ts"
 import { risksOf } from "./programs.ts"
@@ -34,7 +34,7 @@ export async function commandFileChecks(
   place: CommandPlace,
 ): Promise<Check[]> {
   const [program, ...words] = command.argv
-  const name = basename(program?.text ?? "")
+  const name = program ? tableName(program, place) : ""
   if (!program || takesText(name)) return []
   const somewhere = directories ? [] : [unknownPlace(command), unknownRead(command.pattern)]
   // What a wrapper runs is in the plan as a command of its own, with these same words.
@@ -45,7 +45,7 @@ export async function commandFileChecks(
   const texts = operands === words ? withoutScript(name, withoutTexts(name, words)) : operands
   const considered = wraps ? [] : texts
   const checks = await wordsChecks(considered, { name, directories, place })
-  return [...somewhere, ...checks, ...scriptChecks(name, words, directories, place)]
+  return [...somewhere, ...checks, ...scriptChecks(basename(name), words, directories, place)]
 }
 
 /** Reads of the files whose names stand in the text of a program: as far as one can see, for that text may make names. */

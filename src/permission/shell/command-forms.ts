@@ -97,6 +97,16 @@ function otherSpellings(name: string, words: readonly Word[]): string[] {
 /** More options do not stand in front of a subcommand. */
 const maxLeadingOptions = 24
 
+/**
+ * The name under which the tables may know a program. One that lies elsewhere than the system's has its whole path, which
+ * is in none of them: a copy of another program under the name of `ls` does what that one does.
+ */
+export function tableName(program: Word, place: CommandPlace): string {
+  const written = expandWord(program, place.home)
+  const path = shadowingPath(written, place) ?? written
+  return isGenuine(path) ? basename(path) : path
+}
+
 /** What a word that holds a program's text, or names what to run, may hold of commands. */
 function commandsWithin(text: string): string[] {
   return /[\s=!:'"+,]/.test(text) ? crudeForms(text.replaceAll(/[=!:"'+,[\]]/g, "\n")) : []

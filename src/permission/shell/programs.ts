@@ -82,7 +82,7 @@ function risksIn(program: RiskyProgram, words: readonly Word[]): string[][] {
       return [...risks, ...risksIn({ ...(operand ? { operand } : {}), ...own, options }, rest)]
     }
     const text = bundle ? `-${word.text}` : word.text
-    if (program.stopsAfter !== undefined && text.startsWith(program.stopsAfter)) break
+    if (program.stopsAfter !== undefined && text.startsWith(program.stopsAfter)) return risks
     const found = riskyNames(text, groups, valued, program)
     if (found) risks.push([...found, word.text])
     if (program.script?.options?.some((option) => carriesScript(text, option))) {
@@ -104,7 +104,18 @@ function risksIn(program: RiskyProgram, words: readonly Word[]): string[][] {
     if (operand && !operand.test(word.text)) risks.push([word.text])
     if (index >= (program.maxOperands ?? Number.POSITIVE_INFINITY)) risks.push([word.text])
   }
+  if (risks.length === 0 && takesInput(program, words, operands[0])) risks.push(["-"])
   return risks
+}
+
+const inputs: ReadonlySet<string> = new Set("- /dev/stdin /dev/fd/0 /proc/self/fd/0".split(" "))
+
+/** True where the program itself comes in as input: it is no more known than one behind `-c`. */
+function takesInput({ fromInput }: RiskyProgram, words: readonly Word[], file: Word | undefined): boolean {
+  if (fromInput === undefined) return false
+  if (file) return inputs.has(file.text)
+  const others = fromInput.split(" ")
+  return !words.some(({ text }) => others.includes(text.split("=", 1)[0] ?? text))
 }
 
 /** The names of the risky option that a word is or may be: abbreviated, with its value attached, within a bundle. */

@@ -1,13 +1,5 @@
 import type { ReadOnlyProgram } from "./read-only-program.ts"
 
-const only = (subcommand: string, options: string): ReadOnlyProgram => ({
-  options,
-  operands: "text",
-  operand: new RegExp(`^${subcommand}$`),
-  first: /./,
-  maxOperands: 1,
-})
-
 /** Subcommands of git beside the usual ones that only read, with the options that keep it so. */
 export const readOnlyGit: readonly (readonly [string, ReadOnlyProgram])[] = [
   [
@@ -72,8 +64,7 @@ export const readOnlyGit: readonly (readonly [string, ReadOnlyProgram])[] = [
   ["check-ignore", { options: "-q -v -n --no-index --non-matching --quiet --verbose", operands: "files" }],
   ["count-objects", { options: "-v -H --human-readable --verbose", operands: "text", maxOperands: 0 }],
   ["remote", { options: "-v --verbose", operands: "text", maxOperands: 0 }],
-  ["stash", only("list", "")],
-  ["worktree", only("list", "-v -z --porcelain --verbose")],
+  ["worktree list", { options: "-v -z --porcelain --verbose", operands: "text", maxOperands: 0 }],
   // Without `--list` a name would make a tag.
   [
     "tag",

@@ -1,3 +1,4 @@
+import { showsContents } from "./git-contents.ts"
 import { type ScannedArguments, scanArguments } from "./options.ts"
 import type { PlannedCommand, ShellPlan } from "./plan.ts"
 import { readOnlyGit } from "./read-only-git.ts"
@@ -227,6 +228,10 @@ const gitDiffOptions =
 
 const gitLogOptions = `${gitDiffOptions} -E -F -L: -c -g -i -m -n: -t --abbrev-commit --after= --all --all-match --ancestry-path --author= --author-date-order --before= --boundary --branches? --cc --cherry-mark --cherry-pick --children --committer= --date-order --date= --decorate? --decorate-refs= --extended-regexp --first-parent --fixed-strings --follow --format= --full-history --graph --grep= --invert-grep --left-right --max-count= --merges --min-parents= --max-parents= --no-abbrev-commit --no-decorate --no-expand-tabs --no-merges --no-notes --not --oneline --parents --perl-regexp --pretty? --regexp-ignore-case --relative-date --remotes? --reverse --right-only --left-only --since= --skip= --source --tags? --topo-order --until= --walk-reflogs`
 
+function withoutU(options: string): string {
+  return options.replace(" -u ", " ")
+}
+
 /** Subcommands that only read, with the options that keep it so. `branch` names no branch: that would make one. */
 const gitSubcommands: ReadonlyMap<string, ReadOnlyProgram> = new Map<string, ReadOnlyProgram>([
   ...readOnlyGit,
@@ -241,6 +246,9 @@ const gitSubcommands: ReadonlyMap<string, ReadOnlyProgram> = new Map<string, Rea
   ["log", { options: gitLogOptions, operands: "files", numbers: true }],
   ["show", { options: gitLogOptions, operands: "files", numbers: true }],
   ["diff", { options: gitDiffOptions, operands: "files", numbers: true }],
+  // Its `-u` means files that git does not track.
+  ["stash show", { options: withoutU(gitDiffOptions), operands: "text", maxOperands: 1, numbers: true }],
+  ["stash list", { options: gitLogOptions, operands: "text", maxOperands: 0, numbers: true }],
   [
     "branch",
     {
@@ -267,33 +275,12 @@ function proveGit(words: readonly Word[]): Proof | undefined {
   })
   const [subcommand, ...rest] = global.operands
   if (global.unknown || !subcommand) return undefined
-  const program = gitSubcommands.get(subcommand.text)
-  const proof = prove(program, rest)
-  if (!program || !proof) return undefined
-  const options = scanArguments(rest, program).options.map(({ name }) => name)
+  // Some have subcommands of their own, which are words and nothing behind a `--`.
+  const inner = gitSubcommands.get(`${subcommand.text} ${rest[0]?.text}`)
+  const proof = prove(inner ?? gitSubcommands.get(subcommand.text), inner ? rest.slice(1) : rest)
+  if (!proof) return undefined
   // `HEAD:name` and `:name` are files of a commit or the index.
   const named = proof.files.filter((word) => word.text.includes(":"))
   const inside = named.map((word) => ({ ...word, text: word.text.slice(word.text.indexOf(":") + 1) }))
-  const showsTracked = showsContents(subcommand.text, options)
-  return { ...proof, files: [...proof.files, ...inside], git: true, showsTracked }
+  return { ...proof, files: [...proof.files, ...inside], git: true, showsTracked: showsContents(words) }
 }
-
-/** True where lines of files are among what git prints, and not just their names or counts. */
-function showsContents(subcommand: string, options: readonly string[]): boolean {
-  if (subcommand === "status") return options.some((name) => /^(?:-v|--verbose)/.test(name))
-  if (options.some((name) => patchOptions.has(name))) return true
-  if (subcommand === "blame" || subcommand === "cat-file") return true
-  return (subcommand === "diff" || subcommand === "show") && !options.some((name) => summaryOptions.has(name))
-}
-
-const patchOptions = new Set(
-  "-p -u -U -W -L -c --patch --patch-with-stat --unified --function-context --cc --binary --check --word-diff --word-diff-regex".split(
-    " ",
-  ),
-)
-
-const summaryOptions = new Set(
-  "-s -q --no-patch --quiet --stat --numstat --shortstat --dirstat --summary --compact-summary --name-only --name-status --raw".split(
-    " ",
-  ),
-)

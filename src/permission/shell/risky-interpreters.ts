@@ -8,17 +8,33 @@ const awk: RiskyProgram = {
   script: { plain: plainAwk, options: ["-e", "--source"] },
 }
 
-const python: RiskyProgram = { options: "-c", valued: "-W -X", stopsAtOperand: true, stopsAfter: "-m" }
+const python: RiskyProgram = {
+  options: "-c",
+  valued: "-W -X",
+  stopsAtOperand: true,
+  stopsAfter: "-m",
+  fromInput: "-V -VV --version -h --help --help-env --help-xoptions --help-all",
+}
 const node: RiskyProgram = {
   options:
     "-e|--eval -p|--print -r|--require --import --loader|--experimental-loader --env-file --env-file-if-exists --experimental-config-file --experimental-default-config-file --openssl-config --redirect-warnings --cpu-prof-dir --cpu-prof-name --heap-prof-dir --heap-prof-name --diagnostic-dir --report-dir|--report-directory --report-filename --trace-event-file-pattern --tls-keylog --localstorage-file --test-reporter --test-reporter-destination --test-global-setup --snapshot-blob --build-snapshot --build-snapshot-config --experimental-sea-config",
   valued: "-C",
   whole: true,
   stopsAtOperand: true,
+  fromInput: "-v --version -h --help --test --run --v8-options --completion-bash",
 }
-const perl: RiskyProgram = { options: "-e -E -i -M -m -d -I -x -F", stopsAtOperand: true }
-const ruby: RiskyProgram = { options: "-e -r|--require -i -I -x -C", valued: "-E", stopsAtOperand: true }
-const lua: RiskyProgram = { options: "-e -l -i", stopsAtOperand: true }
+const perl: RiskyProgram = {
+  options: "-e -E -i -M -m -d -I -x -F",
+  stopsAtOperand: true,
+  fromInput: "-v -V -h -?",
+}
+const ruby: RiskyProgram = {
+  options: "-e -r|--require -i -I -x -C",
+  valued: "-E",
+  stopsAtOperand: true,
+  fromInput: "-v --version -h --help --copyright",
+}
+const lua: RiskyProgram = { options: "-e -l -i", stopsAtOperand: true, fromInput: "-v" }
 const vim: RiskyProgram = {
   options: "-c --cmd -S -s -u -U -w -W -i -V --startuptime --remote-expr --remote-send -l",
   operand: /^(?!\+)/,
@@ -60,6 +76,7 @@ export const riskyInterpreters: readonly (readonly [string, RiskyProgram])[] = [
       options:
         "-r|--run -B|--process-begin -R|--process-code -E|--process-end -F|--process-file -d|--define -c|--php-ini -z|--zend-extension",
       stopsAtOperand: true,
+      fromInput: "-v --version -h --help -i --info -m --modules -S --server -l --syntax-check --ini",
     },
   ],
   ["lua luajit lua5.1 lua5.3 lua5.4", lua],
@@ -69,6 +86,16 @@ export const riskyInterpreters: readonly (readonly [string, RiskyProgram])[] = [
   ["erl", { options: "-eval -s -run -boot -config", singleDash: true }],
   ["ghc runghc", { options: "-e -o* -pgm* -F -fplugin -package-db", singleDash: true }],
   ["osascript groovy scala gnuplot", { options: "-e", stopsAtOperand: true }],
+  ["guile", { options: "-c -e -l -ds -x -L -C", stopsAtOperand: true, fromInput: "-v --version -h --help" }],
+  [
+    "ocaml",
+    { options: "-e -init -I", singleDash: true, stopsAtOperand: true, fromInput: "-version -vnum -help" },
+  ],
+  ["rake", { options: "-e|--execute -p|--execute-print -E|--execute-continue -r|--require -I|--libdir" }],
+  [
+    "tex latex pdftex pdflatex xelatex lualatex",
+    { options: "-shell-escape -enable-write18", singleDash: true },
+  ],
   ["octave", { options: "--eval --persist" }],
   ["dc", { options: "-e|--expression -f|--file" }],
   ["java", { options: jvm, singleDash: true, operand: /^(?!@)/ }],

@@ -13,6 +13,11 @@ export interface RiskyProgram {
   /** What follows the first operand belongs to the script or program that it names, and so does what follows these. */
   stopsAtOperand?: boolean
   stopsAfter?: string
+  /**
+   * Without an operand, or with `-`, it runs the program that it is given as input, which a rule allows by naming `-`. The
+   * options with which it does something else.
+   */
+  fromInput?: string
   /** The first word is a bundle of short options even without a dash, as with `tar`. */
   leadingBundle?: boolean
   /** Operands of the kind that is a program of its own: plain ones pass, all others are risky. */

@@ -7,7 +7,7 @@ import { protectionOf } from "../protected.ts"
 import type { Check } from "../request.ts"
 import { concerns } from "../rules.ts"
 import { candidates, placesOf } from "./command-files.ts"
-import type { CommandPlace } from "./command-forms.ts"
+import { type CommandPlace, tableName } from "./command-forms.ts"
 import type { PlannedCommand } from "./plan.ts"
 import { fileOperands, isReader, takesText } from "./read-only.ts"
 import { filesNeedingLeave } from "./recursive-read.ts"
@@ -35,14 +35,14 @@ export async function sweepChecks(
   policy: Policy,
 ): Promise<Check[]> {
   const [program, ...words] = command.argv
-  const name = basename(program?.text ?? "")
-  const sweeps = isSweeping(name, words)
+  const name = program ? tableName(program, place) : ""
+  const sweeps = isSweeping(basename(name), words)
   const denies = readDenies(policy).length > 0
   if (!directories || takesText(name) || (isReader(name) && !sweeps) || (!sweeps && !denies)) return []
 
   const operands = fileOperands(name, words).filter((word) => !word.dynamic && !word.glob)
   const named = operands.flatMap((word) => pathsOf(word, directories, place))
-  const here = sweeps && startsHere.has(name) && named.every((path) => kindOf(path) === undefined)
+  const here = sweeps && startsHere.has(basename(name)) && named.every((path) => kindOf(path) === undefined)
   const roots = here ? [...named, ...directories] : named
   const needsLeave = (path: string) => needsSome(path, place, policy, sweeps)
   const checks: Check[] = []

@@ -68,6 +68,11 @@ describe("git that shows what stands in files", () => {
     "git diff --stat -p",
     "git status -v",
     "git log -U3",
+    "git log -wp",
+    "git stash show -p",
+    "git stash show --patch stash",
+    "git stash list -p",
+    "git stash list --cc",
   ]
   const naming = [
     "git diff --stat",
@@ -75,6 +80,9 @@ describe("git that shows what stands in files", () => {
     "git log",
     "git status",
     "git log --stat",
+    "git log -Sup",
+    "git stash list",
+    "git stash show --stat",
     "git branch",
   ]
 
@@ -87,11 +95,27 @@ describe("git that shows what stands in files", () => {
     expect(await verdict(repository(["a.ts", ".env"]), command)).toBe("allow")
   })
 
-  test("files that a rule keeps from being read count too, and rules for the command stand above", async () => {
+  test("files that a rule keeps from being read count too, and no rule for the command hides a deny", async () => {
     const worktree = repository(["a.ts", "private/x"])
     expect(await verdict(worktree, "git diff")).toBe("allow")
     expect(await verdict(worktree, "git diff", { read: { "private/*": "deny" } })).toBe("ask")
-    const rules: PermissionConfig = { read: { "private/*": "deny" }, bash: { "git diff *": "allow" } }
-    expect(await verdict(worktree, "git diff", rules)).toBe("allow")
+    const all: PermissionConfig = { bash: { "git *": "allow" } }
+    const denied: PermissionConfig = { ...all, read: { "private/*": "deny" } }
+    for (const command of [
+      ...showing,
+      "git diff HEAD -- a.ts",
+      "git --no-pager log --max-count 1 -p",
+      "git format-patch --stdout -1",
+      "git stash show",
+      "git stash show -up",
+      "git add -p",
+      "git whatchanged -p",
+      "git diff-tree --patch HEAD",
+    ]) {
+      expect([command, await verdict(worktree, command, denied)]).toEqual([command, "ask"])
+      expect([command, await verdict(worktree, command, all)]).toEqual([command, "allow"])
+    }
+    for (const command of [...naming, "git push -u origin x", "git commit -m v", "git stash push -u"])
+      expect([command, await verdict(worktree, command, denied)]).toEqual([command, "allow"])
   })
 })

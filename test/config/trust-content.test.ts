@@ -1,0 +1,78 @@
+import { symlinkSync } from "node:fs"
+import { join } from "node:path"
+import { afterEach, beforeEach, expect, test } from "vitest"
+import { projectTrustItems } from "../../src/config/locate.ts"
+import type { TrustItem } from "../../src/permission/trust-items.ts"
+import { createPlace, type TestPlace } from "./place.ts"
+
+let place: TestPlace
+
+beforeEach(() => {
+  place = createPlace()
+})
+afterEach(() => place.remove())
+
+const location = () => ({
+  directory: place.project,
+  worktree: place.project,
+  home: place.home,
+  environment: {},
+})
+
+async function item(): Promise<TrustItem> {
+  const [only] = await projectTrustItems(location())
+  if (!only) throw new Error("there is no item")
+  return only
+}
+
+/** The shell of the config where only `trusted` is trusted. */
+async function shell(trusted: TrustItem) {
+  const check = (items: readonly TrustItem[]) => ({
+    changed: items.filter(({ path, hash }) => hash === "" || hash !== trusted.hash || path !== trusted.path),
+  })
+  const { config, projectTrusted } = await place.load({ trusted: check })
+  return projectTrusted ? config.shell : "not trusted"
+}
+
+test.each([
+  ["tackle.json", '{"shell":"/bin/{file:name}"}'],
+  ["tackle.json", '{"shell":"/bin/\\u007bfi\\u006ce:name}"}'],
+  ["tackle.toml", 'shell = "/bin/\\u007bfile:name}"'],
+  [".tackle/config.json", '{"shell":"/bin/{file:../name}"}'],
+])("%s lapses with the text of a file that it puts in: %s", async (file, text) => {
+  place.write(`project/${file}`, text)
+  place.write("project/name", "sh\n")
+  const trusted = await item()
+  expect(await shell(trusted)).toBe("/bin/sh")
+  place.write("project/name", "../../tmp/evil")
+  expect(await shell(trusted)).toBe("not trusted")
+  expect((await item()).hash).not.toBe(trusted.hash)
+  place.write("project/name", "sh\n")
+  expect(await shell(trusted)).toBe("/bin/sh")
+})
+
+test("a file that comes, goes or cannot be read is a change too", async () => {
+  place.write("project/tackle.json", '{"shell":"{file:~/name}"}')
+  const missing = await item()
+  await expect(shell(missing)).rejects.toThrow(/there is no file/)
+  place.write("home/name", "sh")
+  const there = await item()
+  place.write("home/name", "x".repeat(1024 * 1024 + 1))
+  const large = await item()
+  await expect(shell(large)).rejects.toThrow(/larger than 1 MB/)
+  expect(new Set([missing, there, large].map(({ hash }) => hash)).size).toBe(3)
+})
+
+test("a config that puts in no file has the hash of its bytes", async () => {
+  place.write("project/tackle.json", "{}")
+  expect((await item()).hash).toBe("44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a")
+})
+
+test("one that puts in more than is looked at is never trusted, and devices do not hold up the start", async () => {
+  const names = Array.from({ length: 65 }, (_, index) => `{file:${index}}`).join("")
+  place.write("project/tackle.json", { shell: names })
+  expect((await item()).hash).toBe("")
+  symlinkSync("/dev/zero", join(place.project, "zero"))
+  place.write("project/tackle.json", { shell: "{file:zero}" })
+  await expect(shell(await item())).rejects.toThrow(/no regular file/)
+})
