@@ -9,6 +9,7 @@ import { defineModels } from "./grammar/models.ts"
 import { definePermission } from "./grammar/permission.ts"
 import { defineRun } from "./grammar/run.ts"
 import { defineSession } from "./grammar/session.ts"
+import { defineStats } from "./grammar/stats.ts"
 import { defineTool } from "./grammar/tool.ts"
 import { defineTrust } from "./grammar/trust.ts"
 
@@ -40,6 +41,7 @@ const grammars: Readonly<Record<string, (program: Command) => void>> = {
   mcp: defineMcp,
   permission: definePermission,
   session: defineSession,
+  stats: defineStats,
   config: defineConfig,
   models: defineModels,
   gateway: defineGateway,

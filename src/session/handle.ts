@@ -30,8 +30,13 @@ export interface PromptOptions {
   signal?: AbortSignal
   /** Replaces the step limit of the agent. At least 1. */
   maxSteps?: number
-  /** Ends the run after the step that reaches so many tokens and a last one without calls. What came from a cache is free. */
+  /**
+   * Ends the run after the step that reaches so many tokens and a last one without calls. What subagents use counts, what
+   * came from a cache does not.
+   */
   maxTokens?: number
+  /** The same in US dollars, by the prices of the config. A model without any makes the run fail before it begins. */
+  maxCost?: number
   /** `provider/model`: from now on the session's model. */
   model?: string
   /** The `task` call that this prompt works for: what is asked of a person names it. */

@@ -1,6 +1,6 @@
 import { type CallHost, newTurn, type Turn } from "../call/call.ts"
 import { runCalls } from "../call/schedule.ts"
-import type { RunStatus } from "../event/events.ts"
+import type { RunStatus, Usage } from "../event/events.ts"
 import { ProviderError } from "../model/errors.ts"
 import type { Model } from "../model/model.ts"
 import { type RetryLimits, retryDelay } from "../model/retry.ts"
@@ -11,8 +11,9 @@ import type { Handover } from "../tool/result.ts"
 import { sleep, TimeoutError } from "../util/abort.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
+import { type Budget, limitReached, stepsMessage } from "./budget.ts"
 import type { ContextRoom } from "./context-room.ts"
-import { noTokens, sumUsage } from "./cost.ts"
+import { addUsage, noTokens, sumUsage } from "./cost.ts"
 import { type Processor, startStep } from "./processor.ts"
 import type { Recorder } from "./recorder.ts"
 import type { Worker } from "./worker.ts"
@@ -29,9 +30,10 @@ export interface LoopInput {
   user: UserMessage
   /** The session so far, the new user message last. The loop appends to it. */
   history: MessageWithParts[]
-  maxSteps: number
-  /** Tokens that the steps may use together, without what came from a cache. The step after that is the last. */
-  maxTokens?: number
+  /** What the prompt may use. The step after that is the last. */
+  budget: Budget
+  /** What others used for this prompt so far: its subagents, and summaries. */
+  spentElsewhere(): Usage
   limits: StreamLimits
   retry: RetryLimits
   recorder: Recorder
@@ -58,6 +60,7 @@ export interface LoopResult {
 export async function runLoop(input: LoopInput): Promise<LoopResult> {
   const turn = newTurn()
   const messages: AssistantMessage[] = []
+  const { budget } = input
   let { worker, user } = input
   const result = (status: RunStatus, error?: MessageError): LoopResult => ({
     status,
@@ -66,9 +69,9 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
     ...(error ? { error } : {}),
   })
 
-  for (let step = 1; step <= input.maxSteps; step += 1) {
+  for (let step = 1; step <= budget.maxSteps; step += 1) {
     await input.room.beforeStep()
-    const limit = limitReached(input, step, messages)
+    const limit = limitReached(budget, step, addUsage([sumUsage(messages), input.spentElsewhere()]))
     const last = limit !== undefined
     const processor = startStep(newMessage(input, worker, user), {
       recorder: input.recorder,
@@ -107,7 +110,7 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
     if (calls.length === 0) return result("completed")
     if (user.agent !== worker.agent.name) worker = await input.workAs(user.agent)
   }
-  return result("limit", stepsMessage(input.maxSteps))
+  return result("limit", stepsMessage(budget.maxSteps))
 }
 
 const abortedMessage: MessageError = { name: "aborted", message: "The run was interrupted." }
@@ -116,30 +119,10 @@ const loopMessage: MessageError = {
   message: `The run was stopped: ${loopRefusalLimit} calls were refused because they only repeated earlier ones.`,
 }
 
-/** Why this step has to be the last, or nothing. */
-function limitReached(
-  { maxSteps, maxTokens }: LoopInput,
-  step: number,
-  messages: readonly AssistantMessage[],
-): MessageError | undefined {
-  if (step === maxSteps) return stepsMessage(maxSteps)
-  if (maxTokens === undefined) return undefined
-  const { input, output, reasoning, cacheWrite } = sumUsage(messages)
-  if (input + output + reasoning + cacheWrite < maxTokens) return undefined
-  return { name: "limit", message: `The run was stopped: it used up its ${maxTokens} tokens.` }
-}
-
 /** How a run ends whose signal fired: a limit of time is a limit like others, all else is an interruption. */
 function stopped({ reason }: AbortSignal): [RunStatus, MessageError] {
   if (reason instanceof TimeoutError) return ["limit", { name: "limit", message: reason.message }]
   return ["interrupted", abortedMessage]
-}
-
-function stepsMessage(steps: number): MessageError {
-  return {
-    name: "limit",
-    message: `The run was stopped: it reached its limit of ${steps} step${steps === 1 ? "" : "s"} (--max-steps, or "steps" of the agent).`,
-  }
 }
 
 function newMessage({ session, model }: LoopInput, { agent }: Worker, user: UserMessage): AssistantMessage {

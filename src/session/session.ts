@@ -3,7 +3,7 @@ import { newTurn } from "../call/call.ts"
 import type { EventOf } from "../event/events.ts"
 import { createPromptBuilder } from "../model/convert.ts"
 import { type Model, parseModelName } from "../model/model.ts"
-import type { MessageWithParts, UserMessage } from "../schema/message.ts"
+import type { AssistantMessage, MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { Part, ToolPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { Direction } from "../snapshot/undo.ts"
@@ -13,8 +13,10 @@ import type { Handover } from "../tool/result.ts"
 import { createSpillOpener } from "../tool/spill.ts"
 import { newId } from "../util/id.ts"
 import { attachMentions, type MentionedFiles } from "./attach-mentions.ts"
+import { assertCountable, type Budget, restOf } from "./budget.ts"
 import { type CompactionInput, type CompactionResult, compact } from "./compact.ts"
 import { createContextRoom } from "./context-room.ts"
+import { addUsage, sumUsage } from "./cost.ts"
 import { conclude, concludeBroken, type Ending, withOthers } from "./ending.ts"
 import { eventStream } from "./event-stream.ts"
 import { type PromptFile, type PromptOptions, SessionBusyError, type SessionHandle } from "./handle.ts"
@@ -65,15 +67,24 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     const agent = services.agent(session.agent)
     const named = options.model === undefined ? {} : { model: parseModelName(options.model) }
     const model = await services.model({ ...session, ...named }, agent)
+    const { maxSteps = agent.steps, maxTokens, maxCost } = options
+    const budget: Budget = {
+      maxSteps,
+      ...(maxTokens === undefined ? {} : { maxTokens }),
+      ...(maxCost === undefined ? {} : { maxCost }),
+    }
+    assertCountable(budget, model.info)
     await services.loadPolicy(session)
     const user = await begin(past, { text, files: options.files ?? [], agent, model })
     const ends: EventOf<"run.completed">[] = []
+    const spentElsewhere = () => addUsage([sumUsage(room.spent), ...ends.map(({ usage }) => usage)])
     const spawn = createSpawner({
       parent: () => session,
       model: model.info.ref,
       bus,
       services: services.subagents,
       onEnd: (end) => ends.push(end),
+      rest: () => restOf(budget, addUsage([sumUsage(stepsSince(user, past)), spentElsewhere()])),
     })
     const context: RunContext = {
       session: () => session,
@@ -93,6 +104,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       history: past,
       info: model.info,
       compact: () => compactHistory({ history: past, agent, model, auto: true, signal }),
+      warn: (fill) => bus.publish({ type: "context.filling", sessionID: session.id, ...fill }),
     })
     const result = await runLoop({
       session,
@@ -102,8 +114,8 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       model,
       user,
       history: past,
-      maxSteps: options.maxSteps ?? agent.steps,
-      ...(options.maxTokens === undefined ? {} : { maxTokens: options.maxTokens }),
+      budget,
+      spentElsewhere,
       limits: services.streamLimits,
       retry: services.retry,
       recorder,
@@ -295,4 +307,11 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     undo: (options) => goBack("undo", options),
     redo: (options) => goBack("redo", options),
   }
+}
+
+/** The steps that answer a prompt, so far. */
+function stepsSince(user: UserMessage, history: readonly MessageWithParts[]): AssistantMessage[] {
+  return history.flatMap(({ message }) =>
+    message.role === "assistant" && message.id > user.id ? [message] : [],
+  )
 }

@@ -24,6 +24,8 @@ export interface RunFlags extends PlaceFlags, RuleFlags {
   auto?: boolean
   file?: string[]
   maxSteps?: number
+  maxTokens?: number
+  maxCost?: number
   timeout?: number
 }
 
@@ -56,6 +58,8 @@ export async function run(message: readonly string[], flags: RunFlags): Promise<
         signal: interrupt.signal,
         ...(flags.model === undefined ? {} : { model: flags.model }),
         ...(flags.maxSteps === undefined ? {} : { maxSteps: flags.maxSteps }),
+        ...(flags.maxTokens === undefined ? {} : { maxTokens: flags.maxTokens }),
+        ...(flags.maxCost === undefined ? {} : { maxCost: flags.maxCost }),
       })
       process.exitCode = (await started.completed).exitCode
     } finally {
