@@ -37,6 +37,11 @@ export interface PromptOptions {
   maxTokens?: number
   /** The same in US dollars, by the prices of the config. A model without any makes the run fail before it begins. */
   maxCost?: number
+  /**
+   * A JSON Schema. The run's `text` is then JSON that fits it, with its defaults filled in; a run whose model does not
+   * write such an answer fails. A schema that cannot be checked makes it fail before it begins.
+   */
+  outputSchema?: Readonly<Record<string, unknown>>
   /** `provider/model`: from now on the session's model. */
   model?: string
   /** The `task` call that this prompt works for: what is asked of a person names it. */

@@ -11,6 +11,7 @@ import type { Handover } from "../tool/result.ts"
 import { sleep, TimeoutError } from "../util/abort.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
+import type { AnswerDemand } from "./answer-demand.ts"
 import { type Budget, limitReached, stepsMessage } from "./budget.ts"
 import type { ContextRoom } from "./context-room.ts"
 import { addUsage, noTokens, sumUsage } from "./cost.ts"
@@ -38,6 +39,10 @@ export interface LoopInput {
   retry: RetryLimits
   recorder: Recorder
   room: ContextRoom
+  /** What the answer has to be. */
+  demand?: AnswerDemand
+  /** Appends a message in the person's place to the history, and returns it. */
+  tell(text: string): Promise<UserMessage>
   /** Makes the session another agent's. Appends the message that says so to the history, and returns it. */
   handOver(handover: Handover): Promise<UserMessage>
   /** The agent of that name, ready to work. */
@@ -106,8 +111,11 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
 
     if (input.signal.aborted) return result(...stopped(input.signal))
     if (turn.loopRefusals >= loopRefusalLimit) return result("limit", loopMessage)
+    const verdict = input.demand?.judge(processor.parts)
     if (last) return result("limit", limit)
-    if (calls.length === 0) return result("completed")
+    if (verdict?.kind === "failed") return result("failed", verdict.error)
+    if (verdict?.kind === "retry") user = await input.tell(verdict.message)
+    else if (verdict ? verdict.kind === "met" : calls.length === 0) return result("completed")
     if (user.agent !== worker.agent.name) worker = await input.workAs(user.agent)
   }
   return result("limit", stepsMessage(budget.maxSteps))
@@ -167,7 +175,7 @@ async function streamWithRetries(
 }
 
 async function streamOnce(processor: Processor, input: LoopInput, last: boolean): Promise<void> {
-  const { worker, model, signal, limits } = input
+  const { worker, model, demand, signal, limits } = input
   const { agent, tools } = worker
   const events = streamStep({
     language: await model.language(),
@@ -179,6 +187,7 @@ async function streamOnce(processor: Processor, input: LoopInput, last: boolean)
       inputSchema: schema,
     })),
     toolChoice: last ? "none" : "auto",
+    ...(demand?.format === undefined ? {} : { answerSchema: demand.format }),
     ...(agent.temperature === undefined ? {} : { temperature: agent.temperature }),
     limits,
     signal,

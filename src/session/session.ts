@@ -12,6 +12,7 @@ import { createFileLedger } from "../tool/ledger.ts"
 import type { Handover } from "../tool/result.ts"
 import { createSpillOpener } from "../tool/spill.ts"
 import { newId } from "../util/id.ts"
+import { demandAnswer } from "./answer-demand.ts"
 import { attachMentions, type MentionedFiles } from "./attach-mentions.ts"
 import { assertCountable, type Budget, restOf } from "./budget.ts"
 import { type CompactionInput, type CompactionResult, compact } from "./compact.ts"
@@ -74,8 +75,11 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       ...(maxCost === undefined ? {} : { maxCost }),
     }
     assertCountable(budget, model.info)
+    const { outputSchema } = options
+    const demand = outputSchema && demandAnswer(outputSchema, model.info)
     await services.loadPolicy(session)
-    const user = await begin(past, { text, files: options.files ?? [], agent, model })
+    const notes = demand ? [demand.instructions] : []
+    const user = await begin(past, { text, notes, files: options.files ?? [], agent, model })
     const ends: EventOf<"run.completed">[] = []
     const spentElsewhere = () => addUsage([sumUsage(room.spent), ...ends.map(({ usage }) => usage)])
     const spawn = createSpawner({
@@ -95,6 +99,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       todo: createTodoCapability(session.id, store, recorder),
       spawn,
       signal,
+      ...(demand?.tool === undefined ? {} : { tool: demand.tool }),
       ...(options.caller === undefined ? {} : { caller: options.caller }),
     }
     const workAs = (name: string) => createWorker(services.agent(name), context, services)
@@ -110,6 +115,8 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       session,
       worker,
       workAs,
+      ...(demand === undefined ? {} : { demand }),
+      tell: (text) => tell(text, model, past),
       handOver: (handover) => goOverTo(handover, model, past),
       model,
       user,
@@ -122,7 +129,11 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       room,
       signal,
     })
-    const end = conclude({ bus, sessionID: session.id, started }, result, { past, spent: room.spent })
+    const end = conclude({ bus, sessionID: session.id, started }, result, {
+      past,
+      spent: room.spent,
+      answer: demand?.answer,
+    })
     return withOthers(end, ends, mentioned.refused)
   }
 
@@ -220,10 +231,18 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     past: MessageWithParts[],
     {
       text,
+      notes,
       files: given,
       agent,
       model,
-    }: { text: string; files: readonly PromptFile[]; agent: Agent; model: Model },
+    }: {
+      text: string
+      /** What Tackle adds to it. */
+      notes: readonly string[]
+      files: readonly PromptFile[]
+      agent: Agent
+      model: Model
+    },
   ): Promise<UserMessage> {
     const message = newUserMessage({ session, agent, model })
     const base = () => ({ id: newId("prt"), sessionID: session.id, messageID: message.id })
@@ -231,6 +250,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       { ...base(), type: "text", text },
       ...given.map((file) => ({ ...base(), type: "file" as const, ...file })),
     ]
+    for (const note of notes) parts.push({ ...base(), type: "text", text: note, synthetic: true })
     const putBack = describeUndone(session.undone, past)
     if (putBack !== undefined) parts.push({ ...base(), type: "text", text: putBack, synthetic: true })
     const time = { ...session.time, updated: message.time.created }
@@ -250,12 +270,17 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     past: MessageWithParts[],
   ): Promise<UserMessage> {
     session = { ...session, agent }
-    const message = newUserMessage({ session, agent: services.agent(agent), model })
+    await recorder.session(session)
+    return tell(text, model, past)
+  }
+
+  /** A message to the model in the person's place. */
+  async function tell(text: string, model: Model, past: MessageWithParts[]): Promise<UserMessage> {
+    const message = newUserMessage({ session, agent: services.agent(session.agent), model })
     const messageID = message.id
     const parts: Part[] = [
       { id: newId("prt"), sessionID: session.id, messageID, type: "text", text, synthetic: true },
     ]
-    await recorder.session(session)
     await recorder.write({ messages: [message], created: true, parts })
     past.push({ message, parts })
     return message

@@ -37,6 +37,8 @@ export interface RunContext {
   changes: CallHost["changes"]
   todo: NonNullable<CallHost["todo"]>
   spawn: NonNullable<CallHost["spawn"]>
+  /** Offered beside the agent's own, before them where they have the same id. */
+  tool?: OfferedTool
   /** The `task` call that the run works for. */
   caller?: CallHost["parent"]
   signal: AbortSignal
@@ -54,7 +56,8 @@ export async function createWorker(
   const policy = () => services.policy(run.session(), agent)
   const lacking = services.lacking(agent, session)
   const toolScope = { model: model.info.ref, agent: agent.name, policy: policy(), lacking }
-  const tools = await orAbort(services.registry.tools(toolScope), signal)
+  const registered = await orAbort(services.registry.tools(toolScope), signal)
+  const tools = run.tool ? [...registered.filter(({ id }) => id !== run.tool?.id), run.tool] : registered
   const planFile = services.planFile(session)
   const system = systemPrompt({
     agent,

@@ -1,14 +1,17 @@
+import { readFile } from "node:fs/promises"
 import { text as readAll } from "node:stream/consumers"
 import { useNetworkSettings } from "../../model/proxy.ts"
 import type { Tackle } from "../../runtime/tackle.ts"
 import type { SessionHandle } from "../../session/handle.ts"
 import { TimeoutError } from "../../util/abort.ts"
-import { UsageError } from "../../util/errors.ts"
+import { errorMessage, UsageError } from "../../util/errors.ts"
+import { isRecord, parseJson } from "../../util/json.ts"
 import { answerRequests } from "../answer.ts"
 import { attachFiles } from "../attach.ts"
 import { chooseModel } from "../choose-model.ts"
 import { canAskHere } from "../client.ts"
 import { exitCode } from "../exit.ts"
+import { printLine } from "../print.ts"
 import { openPlace, openTackle, type PlaceFlags, type RuleFlags } from "../setup.ts"
 import { stdout } from "../stdout.ts"
 import { createJsonView } from "../view/json.ts"
@@ -27,11 +30,13 @@ export interface RunFlags extends PlaceFlags, RuleFlags {
   maxTokens?: number
   maxCost?: number
   timeout?: number
+  outputSchema?: string
 }
 
 /** `tackle run`: one prompt to its end. Sets the exit code of the process. */
 export async function run(message: readonly string[], flags: RunFlags): Promise<void> {
   const prompt = await readPrompt(message)
+  const outputSchema = flags.outputSchema === undefined ? undefined : await readSchema(flags.outputSchema)
   const place = await openPlace(flags)
   const restoreNetwork = await useNetworkSettings(place.environment)
   const model = flags.model ?? place.config.config.model ?? (await chooseModel(place))
@@ -40,7 +45,12 @@ export async function run(message: readonly string[], flags: RunFlags): Promise<
     const view =
       flags.format === "json"
         ? createJsonView(stdout)
-        : createTextView({ output: stdout, notes: process.stderr, worktree: place.worktree })
+        : createTextView({
+            // Where the answer is JSON, other words are for people.
+            output: outputSchema ? process.stderr : stdout,
+            notes: process.stderr,
+            worktree: place.worktree,
+          })
     const interrupt = interruptSignal(flags.timeout)
     try {
       const files = await attachFiles(tackle, flags.file ?? [], interrupt.signal)
@@ -59,9 +69,12 @@ export async function run(message: readonly string[], flags: RunFlags): Promise<
         ...(flags.model === undefined ? {} : { model: flags.model }),
         ...(flags.maxSteps === undefined ? {} : { maxSteps: flags.maxSteps }),
         ...(flags.maxTokens === undefined ? {} : { maxTokens: flags.maxTokens }),
+        ...(outputSchema === undefined ? {} : { outputSchema }),
         ...(flags.maxCost === undefined ? {} : { maxCost: flags.maxCost }),
       })
-      process.exitCode = (await started.completed).exitCode
+      const { status, text, exitCode } = await started.completed
+      if (outputSchema && flags.format === "text" && status === "completed") printLine(text)
+      process.exitCode = exitCode
     } finally {
       interrupt.release()
       view.end()
@@ -81,6 +94,19 @@ async function readPrompt(message: readonly string[]): Promise<string> {
   const prompt = fromStdin ? (await readAll(process.stdin)).trim() : given
   if (prompt === "") throw new UsageError("The message is empty: stdin held no text.")
   return prompt
+}
+
+async function readSchema(file: string): Promise<Record<string, unknown>> {
+  let text: string
+  try {
+    text = await readFile(file, "utf8")
+  } catch (error) {
+    throw new UsageError(`Cannot read ${file} (--output-schema): ${errorMessage(error)}`, error)
+  }
+  const parsed = parseJson(text)
+  if (parsed.ok && isRecord(parsed.value)) return parsed.value
+  const problem = parsed.ok ? "it is no object" : parsed.error
+  throw new UsageError(`${file} (--output-schema) is no JSON Schema: ${problem}.`)
 }
 
 async function openSession(tackle: Tackle, flags: RunFlags): Promise<SessionHandle> {

@@ -25,6 +25,7 @@ export function defineRun(program: Command): void {
     .option("--max-steps <n>", "steps of the model before the run is stopped", positive)
     .option("--max-tokens <n>", "tokens of the run before it is stopped", positive)
     .option("--max-cost <dollars>", "US dollars of the run before it is stopped", amount)
+    .option("--output-schema <file>", "answer with JSON that fits this JSON Schema, on stdout")
     .option("--timeout <seconds>", "interrupt the run after this time", positive)
     .action(async (message: string[], flags: RunFlags) =>
       (await import("../commands/index.ts")).run.run(message, flags),
