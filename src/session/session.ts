@@ -212,7 +212,8 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     past: readonly MessageWithParts[],
   ): Promise<MentionedFiles> {
     const offered = new Map(worker.tools.map((tool) => [tool.id, tool]))
-    const host = worker.host({ messageID, turn: newTurn(), offered })
+    // What is attached is no call of the model's, and never recorded as one.
+    const { recorded: _, ...host } = worker.host({ messageID, turn: newTurn(), offered })
     if (host.parent) return { files: [], notes: [], refused: [] }
     const agents = host.spawn ? services.subagents.startable(host.agent) : []
     const mentioned = await attachMentions(text, host, agents)

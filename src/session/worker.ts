@@ -93,6 +93,7 @@ export async function createWorker(
     ...(lacking.question === undefined ? { question } : {}),
     ...(planFile === undefined ? {} : { plan: { file: planFile } }),
     ...(caller === undefined ? {} : { parent: caller }),
+    ...(services.recorded === undefined ? {} : { recorded: services.recorded }),
     ...(services.lsp === undefined ? {} : { lsp: services.lsp }),
     ...(services.spillBytes === undefined ? {} : { spillBytes: services.spillBytes }),
     ...(services.mask === undefined ? {} : { mask: services.mask }),

@@ -27,6 +27,18 @@ export function defineRun(program: Command): void {
     .option("--max-cost <dollars>", "US dollars of the run before it is stopped", amount)
     .option("--output-schema <file>", "answer with JSON that fits this JSON Schema, on stdout")
     .option("--timeout <seconds>", "interrupt the run after this time", positive)
+    .addOption(
+      new Option("--record <file>", "write down what is asked and answered, for --replay").conflicts([
+        "session",
+        "continue",
+      ]),
+    )
+    .addOption(
+      new Option("--replay <file>", "run a recording again, without a model or any work").conflicts([
+        ...["record", "session", "continue", "agent", "model", "file", "outputSchema"],
+        ...["maxSteps", "maxTokens", "maxCost", "allow", "deny"],
+      ]),
+    )
     .action(async (message: string[], flags: RunFlags) =>
       (await import("../commands/index.ts")).run.run(message, flags),
     )
