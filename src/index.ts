@@ -31,6 +31,7 @@ export {
   type SessionHandle,
 } from "./session/handle.ts"
 export { SessionHeldError } from "./session/lease.ts"
+export type { ModelStats, ToolStats, UsageStats } from "./session/stats.ts"
 export type { UndoResult } from "./session/undo.ts"
 export { type RefusedFile, type RestoredFile, UndoRefusedError } from "./snapshot/undo.ts"
 export { StoreError } from "./store/errors.ts"

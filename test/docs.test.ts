@@ -192,6 +192,7 @@ const payloads: Record<EventType, z.ZodRawShape> = {
   "question.replied": { requestID: z.string(), answers: QuestionAnswers },
   "question.rejected": { requestID: z.string() },
   "todo.updated": { todos: z.array(Todo) },
+  "context.filling": { used: z.number(), room: z.number() },
   "run.completed": {
     status: z.enum(["completed", "failed", "limit", "interrupted"]),
     exitCode: z.number(),

@@ -63,6 +63,12 @@ export function newTurn(): Turn {
   return { past: [], refused: [], loopRefusals: 0 }
 }
 
+/** How a call ended when it was recorded. */
+export type RecordedResults = (call: {
+  tool: string
+  input: Readonly<Record<string, unknown>>
+}) => CallOutcome["state"]
+
 /** Everything the calls of one step need of the world. */
 export interface CallHost {
   sessionID: string
@@ -109,6 +115,8 @@ export interface CallHost {
   /** Why a tool that exists is not offered; undefined for a name that is no tool's. */
   withheld?(id: string): string | undefined
   turn: Turn
+  /** Gives the recorded end of a call, in a run that is played back. */
+  recorded?: RecordedResults
   /** Set where no call may run any more: why, for the model. */
   closed?: string
   /** Fires on the person's interrupt and the end of the run. */

@@ -9,6 +9,7 @@ import { isInside, realPath, resolvePath } from "../util/paths.ts"
 import type { Call, CallHost, CallOutcome, PastCall } from "./call.ts"
 import { executeCall } from "./execute.ts"
 import { type InvalidCall, type PreparedCall, prepareCall } from "./prepare.ts"
+import { runOrRecall } from "./recorded.ts"
 
 /**
  * Runs the calls of one step and returns their outcomes in the order of the calls. Calls run side by side, with four
@@ -31,7 +32,7 @@ export async function runCalls(calls: readonly Call[], host: CallHost): Promise<
     host.turn.past.push(call.past)
     const run = () =>
       call.kind === "prepared"
-        ? executeCall(call, past, host, nestedCalls(call, host))
+        ? runOrRecall(call, host, (host) => executeCall(call, past, host, nestedCalls(call, host)))
         : refuse(call, past, host)
     outcomes.push(runAfter(before, run))
   })

@@ -10,6 +10,7 @@ import { defineModels } from "./grammar/models.ts"
 import { definePermission } from "./grammar/permission.ts"
 import { defineRun } from "./grammar/run.ts"
 import { defineSession } from "./grammar/session.ts"
+import { defineStats } from "./grammar/stats.ts"
 import { defineTool } from "./grammar/tool.ts"
 import { defineTrust } from "./grammar/trust.ts"
 
@@ -42,6 +43,7 @@ const grammars: Readonly<Record<string, (program: Command) => void>> = {
   mcp: defineMcp,
   permission: definePermission,
   session: defineSession,
+  stats: defineStats,
   config: defineConfig,
   models: defineModels,
   gateway: defineGateway,

@@ -25,7 +25,7 @@ export interface Refusal {
   reason: string
 }
 
-/** `limit`: the step limit or the third refused loop. `refused` calls do not make a run fail. */
+/** `limit`: steps, tokens, cost, time, or the third refused loop. `refused` calls do not make a run fail. */
 export type RunStatus = "completed" | "failed" | "limit" | "interrupted"
 
 interface Payloads {
@@ -52,6 +52,8 @@ interface Payloads {
   /** The person dismissed it, or the run ended. */
   "question.rejected": { requestID: string }
   "todo.updated": { todos: Todo[] }
+  /** The history takes most of the room that the model's context has for it. Both in tokens. Once, until it is shorter. */
+  "context.filling": { used: number; room: number }
   "run.completed": {
     status: RunStatus
     exitCode: number

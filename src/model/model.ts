@@ -24,6 +24,8 @@ export interface ModelInfo {
   cost?: { input: number; output: number; cacheRead?: number; cacheWrite?: number }
   /** True: it takes images (and what else its family takes). Otherwise the model gets a note instead of the file. */
   attachment?: boolean
+  /** True: the server can be told the JSON Schema of the answer, also beside tools. */
+  structuredOutput?: boolean
   /** Default: `openai-compatible`. */
   family?: ProviderFamily
   /** What the config says about patience, in milliseconds: see `StreamLimits`. */
@@ -83,6 +85,8 @@ export const ModelConfig = z.lazy(() =>
     /** How calls are written where they are read from the text. Default: by the model's name. */
     toolDialect: z.enum(dialectNames).optional(),
     attachment: flag,
+    /** True: the server takes a JSON Schema for the answer. Default: only OpenAI itself is known to. */
+    structured_output: flag,
     /** US dollars per million tokens. */
     cost: z
       .strictObject({

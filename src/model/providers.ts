@@ -1,6 +1,7 @@
-import type { LanguageModelV4, LanguageModelV4CallOptions, SharedV4ProviderOptions } from "@ai-sdk/provider"
+import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider"
 import type { ModelRef } from "../schema/message.ts"
 import { UsageError } from "../util/errors.ts"
+import { isStrictSchema } from "./answer-schema.ts"
 import type { Credentials } from "./credentials.ts"
 import { ModelNotFoundError } from "./errors.ts"
 import { type Model, type ModelConfig, type ModelInfo, modelName, type ProviderConfig } from "./model.ts"
@@ -130,6 +131,7 @@ function describe(provider: Provider | undefined, modelID: string): ModelInfo | 
     limit: { ...config?.limit },
     // Servers that merely speak the format often take no files, and then refuse the whole request.
     attachment: config?.attachment ?? (family !== "openai-compatible" && family !== "other"),
+    structuredOutput: config?.structured_output ?? family === "openai",
     family,
   }
   const cost = readCost(config)
@@ -200,13 +202,17 @@ async function open(
       baseURL: ownURL || moved || row?.baseURL,
       headers,
       fetch: dependencies.fetch ?? (await import("./http-fetch.ts")).httpFetch,
+      ...(own(config.models ?? {}, modelID)?.structured_output === true && {
+        supportsStructuredOutputs: true,
+      }),
     },
     dependencies.importPackage ?? ((name) => import(name)),
   )
   const model = own(config.models ?? {}, modelID)
   return asNamed(factory(model?.id ?? modelID), {
     ref: { providerID: id, modelID },
-    options: model?.options && { [optionsKey(provider)]: model.options },
+    optionsKey: optionsKey(provider),
+    options: model?.options,
     timeoutMs: timeout === false ? undefined : timeout,
   })
 }
@@ -220,12 +226,20 @@ function optionsKey(provider: Provider): string {
 /** The model under our names, which errors then carry, with what the config wants in every request. */
 function asNamed(
   inner: LanguageModelV4,
-  wishes: { ref: ModelRef; options: SharedV4ProviderOptions | undefined; timeoutMs: number | undefined },
+  wishes: {
+    ref: ModelRef
+    optionsKey: string
+    options: ModelConfig["options"]
+    timeoutMs: number | undefined
+  },
 ): LanguageModelV4 {
-  const { ref, options, timeoutMs } = wishes
+  const { ref, optionsKey: key, options, timeoutMs } = wishes
   function withWishes(call: LanguageModelV4CallOptions): LanguageModelV4CallOptions {
     const changed = { ...call }
-    if (options !== undefined) changed.providerOptions = { ...options, ...call.providerOptions }
+    const format = call.responseFormat?.type === "json" ? call.responseFormat.schema : undefined
+    const strict = format === undefined ? {} : { strictJsonSchema: isStrictSchema(format) }
+    if (options !== undefined || format !== undefined)
+      changed.providerOptions = { [key]: { ...strict, ...options }, ...call.providerOptions }
     if (timeoutMs !== undefined) {
       const limit = AbortSignal.timeout(timeoutMs)
       changed.abortSignal = call.abortSignal ? AbortSignal.any([call.abortSignal, limit]) : limit

@@ -47,6 +47,8 @@ export interface StepRequest {
   /** Sent with every request, also where `toolChoice` forbids to use them. */
   tools: readonly OfferedTool[]
   toolChoice?: "auto" | "none" | "required"
+  /** The JSON Schema of the answer, where the server knows such a thing. */
+  answerSchema?: JsonSchema
   maxOutputTokens?: number
   temperature?: number
   topP?: number
@@ -174,7 +176,7 @@ async function open(
 }
 
 function callOptions(request: StepRequest, abortSignal: AbortSignal): LanguageModelV4CallOptions {
-  const { prompt, info, tools, maxOutputTokens, temperature, headers } = request
+  const { prompt, info, tools, answerSchema, maxOutputTokens, temperature, headers } = request
   const options: LanguageModelV4CallOptions = { prompt, abortSignal }
   if (tools.length > 0) {
     options.tools = tools.map(({ name, description, inputSchema }) => ({
@@ -185,6 +187,8 @@ function callOptions(request: StepRequest, abortSignal: AbortSignal): LanguageMo
     }))
     options.toolChoice = { type: request.toolChoice ?? "auto" }
   }
+  if (answerSchema !== undefined)
+    options.responseFormat = { type: "json", schema: answerSchema, name: "answer" }
   if (maxOutputTokens !== undefined) options.maxOutputTokens = maxOutputTokens
   if (temperature !== undefined) options.temperature = temperature
   if (request.topP !== undefined) options.topP = request.topP

@@ -42,6 +42,9 @@ export function describeEvent(event: TackleEvent): PluginEvent[] {
       return [about(event.type, { requestID: event.requestID })]
     case "todo.updated":
       return [about(event.type, { todos: event.todos })]
+    // Only we tell of it.
+    case "context.filling":
+      return []
     case "run.completed":
       return [about("session.status", { status: { type: "idle" } }), about("session.idle", {})]
   }

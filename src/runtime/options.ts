@@ -1,5 +1,6 @@
 import type { AgentConfig } from "../agent/agent.ts"
 import type { SearchConfig } from "../builtin/web/search-backend.ts"
+import type { RecordedResults } from "../call/call.ts"
 import type { LspConfig } from "../lsp/config.ts"
 import type { McpConfig } from "../mcp/config.ts"
 import type { LanguageModel, Model, ProviderConfig } from "../model/model.ts"
@@ -104,6 +105,10 @@ export interface TackleOptions {
     /** What one `task` may use, and how deep subagents may go. */
     subagent?: Partial<SubagentLimits>
   }
+  /** What models that are named are asked with. Default: Node's own HTTP client. */
+  fetch?: typeof fetch
+  /** Plays a run back: calls end as this says and do nothing. */
+  recorded?: RecordedResults
   /** Faults that stop nothing: an error that escaped a tool, a subscriber that threw. Default: stderr. */
   onFault?: (message: string, error: unknown) => void
   /** What plugins note for the log. Default: nowhere. */

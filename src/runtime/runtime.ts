@@ -120,6 +120,7 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
     credentials,
     environment,
     toolMemory: openToolMemory(dataDirectory),
+    ...(options.fetch === undefined ? {} : { fetch: options.fetch }),
   })
   const sandbox = openSandbox({
     mode: options.sandbox ?? "auto",
@@ -402,6 +403,7 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
     retry: { ...defaultRetryLimits, ...options.limits?.retry },
     onEscape: (tool, error) => onFault(`an error escaped the ${tool} tool`, error),
     ...(environment.PATH === undefined ? {} : { searchPath: environment.PATH }),
+    ...(options.recorded === undefined ? {} : { recorded: options.recorded }),
     ...(options.limits?.spillBytes === undefined ? {} : { spillBytes: options.limits.spillBytes }),
     ...(mask === undefined ? {} : { mask }),
     ...(plugins === undefined ? {} : { plugins: plugins.host }),

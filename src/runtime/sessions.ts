@@ -4,6 +4,7 @@ import { parseModelName } from "../model/model.ts"
 import type { Session } from "../schema/session.ts"
 import type { SessionHandle } from "../session/handle.ts"
 import { assertNotHeld } from "../session/lease.ts"
+import { createStats } from "../session/stats.ts"
 import type { LeaseHolder, Store } from "../store/store.ts"
 import type { Sessions } from "./tackle.ts"
 
@@ -70,6 +71,14 @@ export function createSessions(options: SessionsOptions): Sessions {
         await rm(join(root, id), { recursive: true, force: true })
       return deleted
     },
+    async stats({ everywhere = false, session: id } = {}) {
+      const stats = createStats()
+      const scope = everywhere || id !== undefined ? {} : { worktree }
+      const all = await store.sessions({ ...scope, limit: Number.MAX_SAFE_INTEGER })
+      const counted = id === undefined ? all : familyOf(id, all)
+      for (const session of counted) stats.add(session, await store.messages(session.id))
+      return stats.result()
+    },
     compact: async (id, choice) => (await sessions.get(id))?.compact(choice),
     undo: async (id, choice) => (await sessions.get(id))?.undo(choice),
     redo: async (id, choice) => (await sessions.get(id))?.redo(choice),
@@ -98,4 +107,11 @@ async function archives() {
     import("../session/sanitize.ts"),
   ])
   return { ...archive, ...sanitize }
+}
+
+/** A session and all that were started below it. */
+function familyOf(id: string, all: readonly Session[]): Session[] {
+  return all
+    .filter((session) => session.id === id || session.parentID === id)
+    .flatMap((session) => (session.id === id ? [session] : familyOf(session.id, all)))
 }

@@ -15,6 +15,7 @@ import type { Command } from "../session/command.ts"
 import type { CompactionResult } from "../session/compact.ts"
 import type { SessionHandle } from "../session/handle.ts"
 import type { QuestionOutcome, Questions } from "../session/questions.ts"
+import type { UsageStats } from "../session/stats.ts"
 import type { UndoResult } from "../session/undo.ts"
 import type { Store } from "../store/store.ts"
 
@@ -38,6 +39,8 @@ export interface Sessions {
   list(options?: { everywhere?: boolean; limit?: number; parentID?: string }): Promise<Session[]>
   /** With everything in it. False: there was none. */
   delete(id: string): Promise<boolean>
+  /** What the sessions of this worktree used; of all with `everywhere`; of one and its subagents' with `session`. */
+  stats(options?: { everywhere?: boolean; session?: string }): Promise<UsageStats>
   /** `SessionHandle.compact` by id. Undefined where there is no such session. */
   compact(id: string, options?: { signal?: AbortSignal }): Promise<CompactionResult | undefined>
   /** `SessionHandle.undo` by id. Undefined where there is no such session. */

@@ -15,6 +15,7 @@ export const MessageError = z.object({
     "content-filter",
     "limit",
     "refused",
+    "output",
     "unknown",
   ]),
   message: z.string(),

@@ -22,14 +22,18 @@ export function createContextRoom({
   history,
   info,
   compact,
+  warn,
 }: {
   history: readonly MessageWithParts[]
   info: ModelInfo
   compact(): Promise<CompactionResult>
+  /** Told once that the history, of `used` tokens, will soon be too long for its `room`; and again after it was shorter. */
+  warn(state: Fill): void
 }): ContextRoom {
   const spent: CompactionResult["spent"] = []
   let inRow = 0
   let failed = false
+  let warned = false
 
   async function tryOnce(): Promise<boolean> {
     if (failed) return false
@@ -50,7 +54,12 @@ export function createContextRoom({
     async beforeStep() {
       const last = history.at(-1)
       if (last?.message.role === "assistant" && !last.message.error) inRow = 0
-      if (isNearlyFull(history, info)) await tryOnce()
+      const fill = fillOf(history, info)
+      if (!fill) return
+      const filling = fill.used >= fill.room * warningShare
+      if (filling && !warned) warn(fill)
+      warned = filling
+      if (fill.used >= fill.room) await tryOnce()
     },
     async afterOverflow() {
       inRow += 1
@@ -62,13 +71,22 @@ export function createContextRoom({
 /** Tokens left free for an answer of a model whose output limit is not known. At most half of the context is left free. */
 const defaultAnswer = 20_000
 
-/** True where the last step since a compaction leaves no room for another answer. Never for an unknown limit. */
-function isNearlyFull(history: readonly MessageWithParts[], { limit }: ModelInfo): boolean {
+/** The part of the room from which on the person is warned. */
+const warningShare = 0.8
+
+/** Tokens of the history at its last step, and those it may have so that another answer fits. */
+interface Fill {
+  used: number
+  room: number
+}
+
+/** Undefined where the limit is not known, or no step was made since a compaction. */
+function fillOf(history: readonly MessageWithParts[], { limit }: ModelInfo): Fill | undefined {
   const { context, output } = limit
-  if (!context) return false
+  if (!context) return undefined
   const last = history.findLast((entry) => entry.message.role === "assistant" || compactionOf(entry))
-  if (last?.message.role !== "assistant") return false
+  if (last?.message.role !== "assistant") return undefined
   const { tokens } = last.message
   const used = tokens.input + tokens.output + tokens.reasoning + tokens.cache.read + tokens.cache.write
-  return used >= context - Math.min(output ?? defaultAnswer, context / 2)
+  return { used, room: context - Math.min(output ?? defaultAnswer, context / 2) }
 }

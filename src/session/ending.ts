@@ -10,11 +10,15 @@ import type { LoopResult } from "./loop.ts"
 /** The last event of a run, before the bus puts its time on it. */
 export type Ending = Extract<EventInput, { type: "run.completed" }>
 
-/** The end of a run that had its steps. Tells the bus of its error first. `spent`: on compaction. */
+/** The end of a run that had its steps. Tells the bus of its error first. `spent`: on compaction. `answer`: of a demanded shape. */
 export function conclude(
   { bus, sessionID, started }: EndingContext,
   result: LoopResult,
-  { past, spent }: { past: readonly MessageWithParts[]; spent: CompactionResult["spent"] },
+  {
+    past,
+    spent,
+    answer,
+  }: { past: readonly MessageWithParts[]; spent: CompactionResult["spent"]; answer: string | undefined },
 ): Ending {
   const { status, error, turn, messages } = result
   if (error && status !== "interrupted") {
@@ -30,7 +34,7 @@ export function conclude(
     sessionID,
     status,
     exitCode: exitCodeOf(result),
-    text: lastText(past, messages.at(-1)?.id),
+    text: answer ?? lastText(past, messages.at(-1)?.id),
     usage: sumUsage([...messages, ...spent]),
     refused: turn.refused,
     durationMs: Date.now() - started,

@@ -31,8 +31,18 @@ export interface PromptOptions {
   signal?: AbortSignal
   /** Replaces the step limit of the agent. At least 1. */
   maxSteps?: number
-  /** Ends the run after the step that reaches so many tokens and a last one without calls. What came from a cache is free. */
+  /**
+   * Ends the run after the step that reaches so many tokens and a last one without calls. What subagents use counts, what
+   * came from a cache does not.
+   */
   maxTokens?: number
+  /** The same in US dollars, by the prices of the config. A model without any makes the run fail before it begins. */
+  maxCost?: number
+  /**
+   * A JSON Schema. The run's `text` is then JSON that fits it, with its defaults filled in; a run whose model does not
+   * write such an answer fails. A schema that cannot be checked makes it fail before it begins.
+   */
+  outputSchema?: Readonly<Record<string, unknown>>
   /** `provider/model`: from now on the session's model. */
   model?: string
   /** The text is this command as the person wrote it: the model gets what its template makes of it. */

@@ -1,6 +1,6 @@
 import { type CallHost, newTurn, type Turn } from "../call/call.ts"
 import { runCalls } from "../call/schedule.ts"
-import type { RunStatus } from "../event/events.ts"
+import type { RunStatus, Usage } from "../event/events.ts"
 import { ProviderError } from "../model/errors.ts"
 import type { Model } from "../model/model.ts"
 import { type RetryLimits, retryDelay } from "../model/retry.ts"
@@ -12,8 +12,10 @@ import type { Handover } from "../tool/result.ts"
 import { sleep, TimeoutError } from "../util/abort.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
+import type { AnswerDemand } from "./answer-demand.ts"
+import { type Budget, limitReached, stepsMessage } from "./budget.ts"
 import type { ContextRoom } from "./context-room.ts"
-import { noTokens, sumUsage } from "./cost.ts"
+import { addUsage, noTokens, sumUsage } from "./cost.ts"
 import { hookParams } from "./plugin-hooks.ts"
 import { type Processor, startStep } from "./processor.ts"
 import type { Recorder } from "./recorder.ts"
@@ -31,13 +33,18 @@ export interface LoopInput {
   user: UserMessage
   /** The session so far, the new user message last. The loop appends to it. */
   history: MessageWithParts[]
-  maxSteps: number
-  /** Tokens that the steps may use together, without what came from a cache. The step after that is the last. */
-  maxTokens?: number
+  /** What the prompt may use. The step after that is the last. */
+  budget: Budget
+  /** What others used for this prompt so far: its subagents, and summaries. */
+  spentElsewhere(): Usage
   limits: StreamLimits
   retry: RetryLimits
   recorder: Recorder
   room: ContextRoom
+  /** What the answer has to be. */
+  demand?: AnswerDemand
+  /** Appends a message in the person's place to the history, and returns it. */
+  tell(text: string): Promise<UserMessage>
   plugins?: PluginHost | undefined
   /** Makes the session another agent's. Appends the message that says so to the history, and returns it. */
   handOver(handover: Handover): Promise<UserMessage>
@@ -61,6 +68,7 @@ export interface LoopResult {
 export async function runLoop(input: LoopInput): Promise<LoopResult> {
   const turn = newTurn()
   const messages: AssistantMessage[] = []
+  const { budget } = input
   let { worker, user } = input
   const result = (status: RunStatus, error?: MessageError): LoopResult => ({
     status,
@@ -69,9 +77,9 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
     ...(error ? { error } : {}),
   })
 
-  for (let step = 1; step <= input.maxSteps; step += 1) {
+  for (let step = 1; step <= budget.maxSteps; step += 1) {
     await input.room.beforeStep()
-    const limit = limitReached(input, step, messages)
+    const limit = limitReached(budget, step, addUsage([sumUsage(messages), input.spentElsewhere()]))
     const last = limit !== undefined
     const processor = startStep(newMessage(input, worker, user), {
       recorder: input.recorder,
@@ -106,11 +114,14 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
 
     if (input.signal.aborted) return result(...stopped(input.signal))
     if (turn.loopRefusals >= loopRefusalLimit) return result("limit", loopMessage)
+    const verdict = input.demand?.judge(processor.parts)
     if (last) return result("limit", limit)
-    if (calls.length === 0) return result("completed")
+    if (verdict?.kind === "failed") return result("failed", verdict.error)
+    if (verdict?.kind === "retry") user = await input.tell(verdict.message)
+    else if (verdict ? verdict.kind === "met" : calls.length === 0) return result("completed")
     if (user.agent !== worker.agent.name) worker = await input.workAs(user.agent)
   }
-  return result("limit", stepsMessage(input.maxSteps))
+  return result("limit", stepsMessage(budget.maxSteps))
 }
 
 const abortedMessage: MessageError = { name: "aborted", message: "The run was interrupted." }
@@ -119,30 +130,10 @@ const loopMessage: MessageError = {
   message: `The run was stopped: ${loopRefusalLimit} calls were refused because they only repeated earlier ones.`,
 }
 
-/** Why this step has to be the last, or nothing. */
-function limitReached(
-  { maxSteps, maxTokens }: LoopInput,
-  step: number,
-  messages: readonly AssistantMessage[],
-): MessageError | undefined {
-  if (step === maxSteps) return stepsMessage(maxSteps)
-  if (maxTokens === undefined) return undefined
-  const { input, output, reasoning, cacheWrite } = sumUsage(messages)
-  if (input + output + reasoning + cacheWrite < maxTokens) return undefined
-  return { name: "limit", message: `The run was stopped: it used up its ${maxTokens} tokens.` }
-}
-
 /** How a run ends whose signal fired: a limit of time is a limit like others, all else is an interruption. */
 function stopped({ reason }: AbortSignal): [RunStatus, MessageError] {
   if (reason instanceof TimeoutError) return ["limit", { name: "limit", message: reason.message }]
   return ["interrupted", abortedMessage]
-}
-
-function stepsMessage(steps: number): MessageError {
-  return {
-    name: "limit",
-    message: `The run was stopped: it reached its limit of ${steps} step${steps === 1 ? "" : "s"} (--max-steps, or "steps" of the agent).`,
-  }
 }
 
 function newMessage({ session, model }: LoopInput, { agent }: Worker, user: UserMessage): AssistantMessage {
@@ -187,7 +178,7 @@ async function streamWithRetries(
 }
 
 async function streamOnce(processor: Processor, input: LoopInput, last: boolean): Promise<void> {
-  const { worker, model, signal, limits } = input
+  const { worker, model, demand, signal, limits } = input
   const { agent, tools } = worker
   const { temperature } = agent
   const events = streamStep({
@@ -201,6 +192,7 @@ async function streamOnce(processor: Processor, input: LoopInput, last: boolean)
     })),
     toolChoice: last ? "none" : "auto",
     ...(await hookParams(input.plugins, { model, user: input.user, agent: agent.name, temperature }, signal)),
+    ...(demand?.format === undefined ? {} : { answerSchema: demand.format }),
     limits,
     signal,
   })

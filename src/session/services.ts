@@ -1,4 +1,5 @@
 import type { Agent } from "../agent/agent.ts"
+import type { RecordedResults } from "../call/call.ts"
 import type { Bus } from "../event/bus.ts"
 import type { Model } from "../model/model.ts"
 import type { RetryLimits } from "../model/retry.ts"
@@ -67,6 +68,8 @@ export interface SessionServices {
   spillBytes?: number
   mask?: SecretMask
   outputLimits?: Partial<OutputLimits>
+  /** Gives the recorded ends of calls, in a run that is played back. */
+  recorded?: RecordedResults
   streamLimits: StreamLimits
   retry: RetryLimits
   /** Absent where there is no plugin. */

@@ -3,7 +3,7 @@ import { newTurn } from "../call/call.ts"
 import type { EventOf } from "../event/events.ts"
 import { createPromptBuilder } from "../model/convert.ts"
 import { type Model, parseModelName } from "../model/model.ts"
-import type { MessageWithParts, UserMessage } from "../schema/message.ts"
+import type { AssistantMessage, MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { Part, ToolPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { Direction } from "../snapshot/undo.ts"
@@ -12,9 +12,12 @@ import { createFileLedger } from "../tool/ledger.ts"
 import type { Handover } from "../tool/result.ts"
 import { createSpillOpener } from "../tool/spill.ts"
 import { newId } from "../util/id.ts"
+import { demandAnswer } from "./answer-demand.ts"
 import { attachMentions, type MentionedFiles } from "./attach-mentions.ts"
+import { assertCountable, type Budget, restOf } from "./budget.ts"
 import { type CompactionInput, type CompactionResult, compact } from "./compact.ts"
 import { createContextRoom } from "./context-room.ts"
+import { addUsage, sumUsage } from "./cost.ts"
 import { conclude, concludeBroken, type Ending, withOthers } from "./ending.ts"
 import { eventStream } from "./event-stream.ts"
 import { type PromptFile, type PromptOptions, SessionBusyError, type SessionHandle } from "./handle.ts"
@@ -92,15 +95,27 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     const agent = services.agent(session.agent)
     const named = options.model === undefined ? {} : { model: parseModelName(options.model) }
     const model = await services.model({ ...session, ...named }, agent)
+    const { maxSteps = agent.steps, maxTokens, maxCost } = options
+    const budget: Budget = {
+      maxSteps,
+      ...(maxTokens === undefined ? {} : { maxTokens }),
+      ...(maxCost === undefined ? {} : { maxCost }),
+    }
+    assertCountable(budget, model.info)
+    const { outputSchema } = options
+    const demand = outputSchema && demandAnswer(outputSchema, model.info)
     await services.loadPolicy(session)
-    const user = await begin(past, { text, files: options.files ?? [], agent, model, signal })
+    const notes = demand ? [demand.instructions] : []
+    const user = await begin(past, { text, notes, files: options.files ?? [], agent, model, signal })
     const ends: EventOf<"run.completed">[] = []
+    const spentElsewhere = () => addUsage([sumUsage(room.spent), ...ends.map(({ usage }) => usage)])
     const spawn = createSpawner({
       parent: () => session,
       model: model.info.ref,
       bus,
       services: services.subagents,
       onEnd: (end) => ends.push(end),
+      rest: () => restOf(budget, addUsage([sumUsage(stepsSince(user, past)), spentElsewhere()])),
     })
     const context: RunContext = {
       session: () => session,
@@ -111,6 +126,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       todo: createTodoCapability(session.id, store, recorder),
       spawn,
       signal,
+      ...(demand?.tool === undefined ? {} : { tool: demand.tool }),
       ...(options.caller === undefined ? {} : { caller: options.caller }),
     }
     const workAs = (name: string) => createWorker(services.agent(name), context, services)
@@ -121,17 +137,20 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       history: past,
       info: model.info,
       compact: () => compactHistory({ history: past, agent, model, auto: true, signal }),
+      warn: (fill) => bus.publish({ type: "context.filling", sessionID: session.id, ...fill }),
     })
     const result = await runLoop({
       session,
       worker,
       workAs,
+      ...(demand === undefined ? {} : { demand }),
+      tell: (text) => tell(text, model, past),
       handOver: (handover) => goOverTo(handover, model, past),
       model,
       user,
       history: past,
-      maxSteps: options.maxSteps ?? agent.steps,
-      ...(options.maxTokens === undefined ? {} : { maxTokens: options.maxTokens }),
+      budget,
+      spentElsewhere,
       limits: services.streamLimits,
       retry: services.retry,
       recorder,
@@ -139,7 +158,11 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       plugins: services.plugins,
       signal,
     })
-    const end = conclude({ bus, sessionID: session.id, started }, result, { past, spent: room.spent })
+    const end = conclude({ bus, sessionID: session.id, started }, result, {
+      past,
+      spent: room.spent,
+      answer: demand?.answer,
+    })
     return withOthers(end, ends, [...(expanded?.refused ?? []), ...mentioned.refused])
   }
 
@@ -241,7 +264,8 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     past: readonly MessageWithParts[],
   ): Promise<MentionedFiles> {
     const offered = new Map(worker.tools.map((tool) => [tool.id, tool]))
-    const host = worker.host({ messageID, turn: newTurn(), offered })
+    // What is attached is no call of the model's, and never recorded as one.
+    const { recorded: _, ...host } = worker.host({ messageID, turn: newTurn(), offered })
     if (host.parent) return { files: [], notes: [], refused: [] }
     const agents = host.spawn ? services.subagents.startable(host.agent) : []
     const mentioned = await attachMentions(text, host, agents)
@@ -260,11 +284,20 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     past: MessageWithParts[],
     {
       text,
+      notes,
       files: given,
       agent,
       model,
       signal,
-    }: { text: string; files: readonly PromptFile[]; agent: Agent; model: Model; signal: AbortSignal },
+    }: {
+      text: string
+      /** What Tackle adds to it. */
+      notes: readonly string[]
+      files: readonly PromptFile[]
+      agent: Agent
+      model: Model
+      signal: AbortSignal
+    },
   ): Promise<UserMessage> {
     const message = newUserMessage({ session, agent, model })
     const base = () => ({ id: newId("prt"), sessionID: session.id, messageID: message.id })
@@ -273,6 +306,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       ...given.map((file) => ({ ...base(), type: "file" as const, ...file })),
     ]
     const parts = await hookMessage(services.plugins, message, said, signal)
+    for (const note of notes) parts.push({ ...base(), type: "text", text: note, synthetic: true })
     const putBack = describeUndone(session.undone, past)
     if (putBack !== undefined) parts.push({ ...base(), type: "text", text: putBack, synthetic: true })
     const time = { ...session.time, updated: message.time.created }
@@ -292,12 +326,17 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     past: MessageWithParts[],
   ): Promise<UserMessage> {
     session = { ...session, agent }
-    const message = newUserMessage({ session, agent: services.agent(agent), model })
+    await recorder.session(session)
+    return tell(text, model, past)
+  }
+
+  /** A message to the model in the person's place. */
+  async function tell(text: string, model: Model, past: MessageWithParts[]): Promise<UserMessage> {
+    const message = newUserMessage({ session, agent: services.agent(session.agent), model })
     const messageID = message.id
     const parts: Part[] = [
       { id: newId("prt"), sessionID: session.id, messageID, type: "text", text, synthetic: true },
     ]
-    await recorder.session(session)
     await recorder.write({ messages: [message], created: true, parts })
     past.push({ message, parts })
     return message
@@ -349,4 +388,11 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     undo: (options) => goBack("undo", options),
     redo: (options) => goBack("redo", options),
   }
+}
+
+/** The steps that answer a prompt, so far. */
+function stepsSince(user: UserMessage, history: readonly MessageWithParts[]): AssistantMessage[] {
+  return history.flatMap(({ message }) =>
+    message.role === "assistant" && message.id > user.id ? [message] : [],
+  )
 }

@@ -8,6 +8,7 @@ import type { ToolPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { SpawnRequest, SubagentProgress, SubagentResult } from "../tool/context.ts"
 import { TackleError } from "../util/errors.ts"
+import type { Budget } from "./budget.ts"
 import type { PromptOptions, SessionHandle } from "./handle.ts"
 import { watchFamily } from "./watch-family.ts"
 
@@ -57,8 +58,10 @@ export function createSpawner(options: {
   bus: Bus
   services: SubagentServices
   onEnd(end: EventOf<"run.completed">): void
+  /** What is left of the run's budget. */
+  rest(): Pick<Budget, "maxTokens" | "maxCost">
 }): NonNullable<CallHost["spawn"]> {
-  const { parent, model, bus, services, onEnd } = options
+  const { parent, model, bus, services, onEnd, rest } = options
 
   return async (request, { messageID, callID }) => {
     const { limits } = services
@@ -81,8 +84,12 @@ export function createSpawner(options: {
     limit.start()
     try {
       progress.report()
-      const budget: PromptOptions = { maxSteps: Math.min(agent.steps, limits.steps ?? agent.steps) }
-      if (limits.tokens !== undefined) budget.maxTokens = limits.tokens
+      const budget: PromptOptions = {
+        ...rest(),
+        maxSteps: Math.min(agent.steps, limits.steps ?? agent.steps),
+      }
+      const { maxTokens = Number.POSITIVE_INFINITY } = budget
+      if (limits.tokens !== undefined) budget.maxTokens = Math.min(limits.tokens, maxTokens)
       const caller = { sessionID: parent().id, messageID, callID, agent: agent.name }
       const end = await child.prompt(request.prompt, { ...budget, caller, signal: limit.signal }).completed
       onEnd(end)

@@ -39,6 +39,8 @@ export interface RunContext {
   changes: CallHost["changes"]
   todo: NonNullable<CallHost["todo"]>
   spawn: NonNullable<CallHost["spawn"]>
+  /** Offered beside the agent's own, before them where they have the same id. */
+  tool?: OfferedTool
   /** The `task` call that the run works for. */
   caller?: CallHost["parent"]
   signal: AbortSignal
@@ -57,7 +59,8 @@ export async function createWorker(
   const lacking = services.lacking(agent, session)
   const toolScope = { model: model.info.ref, agent: agent.name, policy: policy(), lacking }
   const offered = await orAbort(services.registry.tools(toolScope), signal)
-  const tools = await hookDefinitions(services.plugins, offered, signal)
+  const hooked = await hookDefinitions(services.plugins, offered, signal)
+  const tools = run.tool ? [...hooked.filter(({ id }) => id !== run.tool?.id), run.tool] : hooked
   const planFile = services.planFile(session)
   const system = systemPrompt({
     agent,
@@ -95,6 +98,7 @@ export async function createWorker(
     sample,
     ...(planFile === undefined ? {} : { plan: { file: planFile } }),
     ...(caller === undefined ? {} : { parent: caller }),
+    ...(services.recorded === undefined ? {} : { recorded: services.recorded }),
     ...(services.lsp === undefined ? {} : { lsp: services.lsp }),
     ...(services.spillBytes === undefined ? {} : { spillBytes: services.spillBytes }),
     ...(services.mask === undefined ? {} : { mask: services.mask }),

@@ -1,4 +1,3 @@
-import { text as readAll } from "node:stream/consumers"
 import { shownName } from "../../config/shown-name.ts"
 import { useNetworkSettings } from "../../model/proxy.ts"
 import type { Tackle } from "../../runtime/tackle.ts"
@@ -8,84 +7,102 @@ import { TimeoutError } from "../../util/abort.ts"
 import { UsageError } from "../../util/errors.ts"
 import { answerRequests } from "../answer.ts"
 import { attachFiles } from "../attach.ts"
-import { chooseModel } from "../choose-model.ts"
 import { canAskHere } from "../client.ts"
-import { exitCode } from "../exit.ts"
+import { exitCode as exitCodes } from "../exit.ts"
 import { warn } from "../notice.ts"
-import { openPlace, openTackle, type PlaceFlags, type RuleFlags } from "../setup.ts"
+import { printLine } from "../print.ts"
+import { openReplay, type StartedRecording, startRecording } from "../recording.ts"
+import { type RunTask, readTask, recordedTask, type TaskFlags } from "../run-task.ts"
+import { openPlace, openTackle, type PlaceFlags } from "../setup.ts"
 import { stdout } from "../stdout.ts"
 import { createJsonView } from "../view/json.ts"
 import { createTextView } from "../view/text.ts"
 
-export interface RunFlags extends PlaceFlags, RuleFlags {
-  model?: string
-  agent?: string
+export interface RunFlags extends PlaceFlags, TaskFlags {
   session?: string
   continue?: boolean
   fork?: boolean
   format: "text" | "json"
   auto?: boolean
   file?: string[]
-  maxSteps?: number
   timeout?: number
+  record?: string
+  replay?: string
 }
 
 /** `tackle run`: one prompt to its end. Sets the exit code of the process. */
 export async function run(message: readonly string[], flags: RunFlags): Promise<void> {
-  const prompt = await readPrompt(message)
+  if (flags.replay !== undefined && message.length > 0)
+    throw new UsageError("The message is part of the recording: leave it out with --replay.")
   const place = await openPlace(flags)
+  const replay = flags.replay === undefined ? undefined : openReplay(flags.replay, place)
+  const task = replay ? recordedTask(replay.run) : await readTask(message, flags, place)
+  const recording = flags.record === undefined ? undefined : await startRecording(flags.record, place)
   const restoreNetwork = await useNetworkSettings(place.environment)
-  const model = flags.model ?? place.config.config.model ?? (await chooseModel(place))
-  const tackle = await openTackle(place, flags, { model })
+  const tackle = await openTackle(place, task, {
+    model: task.model,
+    ...recording?.options,
+    ...replay?.options,
+  })
   try {
-    const view =
-      flags.format === "json"
-        ? createJsonView(stdout)
-        : createTextView({ output: stdout, notes: process.stderr, worktree: place.worktree })
-    const interrupt = interruptSignal(flags.timeout)
-    try {
-      const files = await attachFiles(tackle, flags.file ?? [], interrupt.signal)
-      tackle.subscribe(view.show)
-      answerRequests(tackle, {
-        auto: flags.auto ?? false,
-        questions: canAskHere(place.environment) && !flags.auto,
-        pause: view.pause,
-        signal: interrupt.signal,
-        interrupt: interrupt.fire,
-      })
-      const command = commandOf(prompt, tackle, flags)
-      const session = await openSession(tackle, flags)
-      const started = session.prompt(prompt, {
-        files,
-        ...(command === undefined ? {} : { command }),
-        signal: interrupt.signal,
-        ...(flags.model === undefined ? {} : { model: flags.model }),
-        ...(flags.maxSteps === undefined ? {} : { maxSteps: flags.maxSteps }),
-      })
-      process.exitCode = (await started.completed).exitCode
-    } finally {
-      interrupt.release()
-      view.end()
-    }
+    process.exitCode = await runTask(task, { tackle, flags, recording })
+    if (replay && !replay.end()) process.exitCode = exitCodes.failed
   } finally {
     await tackle.close()
+    recording?.end()
     restoreNetwork()
   }
 }
 
-async function readPrompt(message: readonly string[]): Promise<string> {
-  const given = message.join(" ").trim()
-  const fromStdin = given === "-" || given === ""
-  if (given === "" && process.stdin.isTTY) {
-    throw new UsageError('There is no message. Write what to do: tackle run "list the files".')
+/** Returns the exit code. */
+async function runTask(
+  task: RunTask,
+  { tackle, flags, recording }: { tackle: Tackle; flags: RunFlags; recording: StartedRecording | undefined },
+): Promise<number> {
+  const { outputSchema, limits } = task
+  const view =
+    flags.format === "json"
+      ? createJsonView(stdout)
+      : createTextView({
+          // Where the answer is JSON, other words are for people.
+          output: outputSchema ? process.stderr : stdout,
+          notes: process.stderr,
+          worktree: tackle.worktree,
+        })
+  const interrupt = interruptSignal(flags.timeout)
+  try {
+    const files = task.files ?? (await attachFiles(tackle, flags.file ?? [], interrupt.signal))
+    const questions = canAskHere(process.env) && !flags.auto
+    tackle.subscribe(view.show)
+    answerRequests(tackle, {
+      auto: flags.auto ?? false,
+      questions,
+      pause: view.pause,
+      signal: interrupt.signal,
+      interrupt: interrupt.fire,
+    })
+    if (recording) tackle.subscribe(recording.take)
+    recording?.begin({ ...task, files: [...files], questions })
+    const command = commandOf(task, tackle)
+    const session = await openSession(tackle, task, flags)
+    const { status, text, exitCode } = await session.prompt(task.prompt, {
+      files,
+      ...(command === undefined ? {} : { command }),
+      signal: interrupt.signal,
+      ...limits,
+      ...(task.named ? { model: task.model } : {}),
+      ...(outputSchema === undefined ? {} : { outputSchema }),
+    }).completed
+    if (outputSchema && flags.format === "text" && status === "completed") printLine(text)
+    return exitCode
+  } finally {
+    interrupt.release()
+    view.end()
   }
-  const prompt = fromStdin ? (await readAll(process.stdin)).trim() : given
-  if (prompt === "") throw new UsageError("The message is empty: stdin held no text.")
-  return prompt
 }
 
 /** What was said on the command line goes before what the command says. */
-function commandOf(prompt: string, tackle: Tackle, { agent }: RunFlags): CommandCall | undefined {
+function commandOf({ prompt, agent }: RunTask, tackle: Tackle): CommandCall | undefined {
   const found = findCommand(prompt, tackle.commands())
   if (!("call" in found)) {
     if (found.near !== undefined)
@@ -99,16 +116,16 @@ function commandOf(prompt: string, tackle: Tackle, { agent }: RunFlags): Command
   return agent === undefined || found.call.subtask ? found.call : call
 }
 
-async function openSession(tackle: Tackle, flags: RunFlags): Promise<SessionHandle> {
-  if (!flags.fork) return findSession(tackle, flags)
+async function openSession(tackle: Tackle, task: RunTask, flags: RunFlags): Promise<SessionHandle> {
+  if (!flags.fork) return findSession(tackle, task, flags)
   if (flags.session === undefined && !flags.continue) {
     throw new UsageError("--fork needs the session to copy: -c for the last, or -s <id>.")
   }
-  const from = await findSession(tackle, flags)
+  const from = await findSession(tackle, task, flags)
   return (await tackle.sessions.fork(from.id)) ?? from
 }
 
-async function findSession(tackle: Tackle, flags: RunFlags): Promise<SessionHandle> {
+async function findSession(tackle: Tackle, task: RunTask, flags: RunFlags): Promise<SessionHandle> {
   if (flags.agent !== undefined && (flags.session !== undefined || flags.continue)) {
     throw new UsageError("A session keeps its agent: leave out --agent, or begin a new session.")
   }
@@ -131,8 +148,8 @@ async function findSession(tackle: Tackle, flags: RunFlags): Promise<SessionHand
     return session
   }
   return tackle.sessions.create({
-    ...(flags.agent === undefined ? {} : { agent: flags.agent }),
-    ...(flags.model === undefined ? {} : { model: flags.model }),
+    ...(task.agent === undefined ? {} : { agent: task.agent }),
+    ...(task.named ? { model: task.model } : {}),
   })
 }
 
@@ -140,7 +157,7 @@ async function findSession(tackle: Tackle, flags: RunFlags): Promise<SessionHand
 function interruptSignal(timeoutSeconds: number | undefined) {
   const controller = new AbortController()
   const fire = () => {
-    if (controller.signal.aborted) process.exit(exitCode.interrupted)
+    if (controller.signal.aborted) process.exit(exitCodes.interrupted)
     controller.abort()
   }
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const

@@ -3,11 +3,14 @@ import { text as readStdin } from "node:stream/consumers"
 import type { Tackle } from "../../runtime/tackle.ts"
 import type { MessageWithParts } from "../../schema/message.ts"
 import type { Session } from "../../schema/session.ts"
+import { sumUsage } from "../../session/cost.ts"
 import { errorMessage, UsageError } from "../../util/errors.ts"
 import { localMinute } from "../../util/local-time.ts"
 import { printJson, printLine } from "../print.ts"
 import { type FormatFlags, openPlace, openTackle, type PlaceFlags } from "../setup.ts"
 import { callLine } from "../view/call-line.ts"
+import { style } from "../view/style.ts"
+import { usageWords } from "../view/usage.ts"
 import { oneLine, visible } from "../view/visible.ts"
 
 export interface SessionListFlags extends FormatFlags {
@@ -51,6 +54,9 @@ export async function showSession(id: string | undefined, flags: FormatFlags): P
     if (flags.format === "json") return printJson({ session: handle.info(), messages })
     printLine(describeSession(handle.info()))
     for (const message of messages) printMessage(message, tackle.worktree)
+    const { usage } = await tackle.sessions.stats({ session: handle.id })
+    const words = usageWords(usage)
+    if (words.length > 0) printLine(style.dim(`in all: ${words.join(" · ")}`))
   })
 }
 
@@ -135,5 +141,7 @@ function printMessage({ message, parts }: MessageWithParts, worktree: string): v
     if (part.type === "tool")
       for (const line of callLine(part, worktree, process.stdout.columns || 100)) printLine(line)
   }
+  const used = message.role === "assistant" ? usageWords(sumUsage([message])) : []
+  if (used.length > 0) printLine(style.dim(`  ${used.join(" · ")}`))
   if (message.role === "assistant" && message.error) printLine(`✗ ${visible(message.error.message)}`)
 }

@@ -26,6 +26,14 @@ export function positive(value: string): number {
   return number
 }
 
+/** For a flag that is an amount of money. */
+export function amount(value: string): number {
+  const number = Number(value)
+  if (value.trim() === "" || !Number.isFinite(number) || number <= 0)
+    throw new InvalidArgumentError("It must be a number above 0.")
+  return number
+}
+
 /** For a flag that is a port. */
 export function port(value: string): number {
   const number = Number(value)

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander"
 import type { RunFlags } from "../commands/run.ts"
-import { collect, format, place, positive } from "./flags.ts"
+import { amount, collect, format, place, positive } from "./flags.ts"
 
 /** The command line of `tackle run`. */
 export function defineRun(program: Command): void {
@@ -23,7 +23,22 @@ export function defineRun(program: Command): void {
     .option("--deny <rule>", "deny a permission[:pattern]", collect)
     .option("-f, --file <path>", "attach a file", collect)
     .option("--max-steps <n>", "steps of the model before the run is stopped", positive)
+    .option("--max-tokens <n>", "tokens of the run before it is stopped", positive)
+    .option("--max-cost <dollars>", "US dollars of the run before it is stopped", amount)
+    .option("--output-schema <file>", "answer with JSON that fits this JSON Schema, on stdout")
     .option("--timeout <seconds>", "interrupt the run after this time", positive)
+    .addOption(
+      new Option("--record <file>", "write down what is asked and answered, for --replay").conflicts([
+        "session",
+        "continue",
+      ]),
+    )
+    .addOption(
+      new Option("--replay <file>", "run a recording again, without a model or any work").conflicts([
+        ...["record", "session", "continue", "agent", "model", "file", "outputSchema"],
+        ...["maxSteps", "maxTokens", "maxCost", "allow", "deny"],
+      ]),
+    )
     .action(async (message: string[], flags: RunFlags) =>
       (await import("../commands/index.ts")).run.run(message, flags),
     )

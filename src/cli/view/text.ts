@@ -6,6 +6,7 @@ import { callLine, startLine } from "./call-line.ts"
 import { createChildren } from "./children.ts"
 import { type Activity, createStatusLine } from "./status-line.ts"
 import { style } from "./style.ts"
+import { usageWords } from "./usage.ts"
 import type { View } from "./view.ts"
 import { columns, visible, wrapped } from "./visible.ts"
 
@@ -157,6 +158,9 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
         if (event.source === "auto" && event.reply === "reject")
           note(style.yellow("⊘ --auto does not answer this; it was refused"))
         return
+      case "context.filling":
+        noteAll(wrapped(fillingText(event), proseWidth()), style.yellow)
+        return
       case "session.error":
         noteAll(wrapped(`✗ ${event.error.message}`, proseWidth()), style.red)
         return
@@ -189,13 +193,17 @@ function retryText({ attempt, delayMs, error }: RetryPart): string {
   return `↻ attempt ${attempt} failed, trying again in ${Math.ceil(delayMs / 1000)} s: ${error}`
 }
 
+function fillingText({ used, room }: Extract<TackleEvent, { type: "context.filling" }>): string {
+  const share = `${Math.round((used / room) * 100)} % of the model's context is used (${used} of ${room} tokens)`
+  return `! ${share}: older parts will be replaced by a summary when it is full`
+}
+
 function summary(event: Extract<TackleEvent, { type: "run.completed" }>): string[] {
   const { status, usage, refused, durationMs, sessionID } = event
   const words = [
     { completed: "done", failed: "failed", limit: "stopped by a limit", interrupted: "interrupted" }[status],
     `${(durationMs / 1000).toFixed(1)} s`,
-    ...(usage.input + usage.output > 0 ? [`${usage.input + usage.cacheRead} + ${usage.output} tokens`] : []),
-    ...(usage.cost > 0 ? [`$${usage.cost.toFixed(4)}`] : []),
+    ...usageWords(usage),
     ...(refused.length > 0 ? [`${refused.length} refused`] : []),
   ]
   return [words.join(" · "), `go on with: tackle run -s ${sessionID} "…"`]

@@ -1,0 +1,57 @@
+import type { Usage } from "../../event/events.ts"
+import { printJson, printLine } from "../print.ts"
+import type { FormatFlags } from "../setup.ts"
+import { usageWords } from "../view/usage.ts"
+import { visible } from "../view/visible.ts"
+import { withTackle } from "./session.ts"
+
+export interface StatsFlags extends FormatFlags {
+  all?: boolean
+}
+
+/** `tackle stats`: what the sessions of this project, or of all, used. */
+export async function showStats(flags: StatsFlags): Promise<void> {
+  await withTackle(flags, async (tackle) => {
+    const stats = await tackle.sessions.stats({ everywhere: flags.all ?? false })
+    if (flags.format === "json") return printJson(stats)
+    const { sessions, prompts, usage, models, tools } = stats
+    if (sessions === 0) return printLine("No sessions yet.")
+    printLine([count(sessions, "session"), count(prompts, "prompt"), ...words(usage)].join(" · "))
+    printTable(
+      models.map(({ model, steps, usage: used }) => [model, count(steps, "step"), words(used).join(" · ")]),
+    )
+    printTable(
+      tools.map(({ tool, calls, failed, durationMs }) => [
+        tool,
+        count(calls, "call"),
+        [`${(durationMs / 1000).toFixed(1)} s`, ...(failed > 0 ? [`${failed} failed`] : [])].join(" · "),
+      ]),
+    )
+  })
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? "" : "s"}`
+}
+
+function words(usage: Usage): string[] {
+  const known = usageWords(usage)
+  return known.length > 0 ? known : ["no tokens counted"]
+}
+
+/** Rows after an empty line, the columns under each other. */
+function printTable(rows: readonly (readonly string[])[]): void {
+  if (rows.length === 0) return
+  const shown = rows.map((row) => row.map((cell) => visible(cell)))
+  const widths = (shown[0] ?? []).map((_, column) =>
+    Math.max(...shown.map((row) => (row[column] ?? "").length)),
+  )
+  printLine("")
+  for (const row of shown)
+    printLine(
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    )
+}

@@ -1,0 +1,131 @@
+import { closeSync, openSync, readFileSync, writeSync } from "node:fs"
+import { join } from "node:path"
+import { knownSecrets } from "../call/known-secrets.ts"
+import type { TackleEvent } from "../event/events.ts"
+import { createCredentials } from "../model/credentials.ts"
+import { type ProviderConfig, parseModelName } from "../model/model.ts"
+import { parseRecording, type RecordingLine, type RunLine } from "../model/recording/format.ts"
+import { type Places, withMarks, withPlaces } from "../model/recording/places.ts"
+import { recordFetch } from "../model/recording/record-fetch.ts"
+import { startReplay } from "../model/recording/replay.ts"
+import type { TackleOptions } from "../runtime/options.ts"
+import { createSecretMask } from "../tool/secrets.ts"
+import { errorMessage, UsageError } from "../util/errors.ts"
+import { localDay } from "../util/local-time.ts"
+import { warn } from "./notice.ts"
+import type { RunTask } from "./run-task.ts"
+import type { Place } from "./setup.ts"
+
+/** A run that is written down, for `--record`. */
+export interface StartedRecording {
+  /** What the engine is to be opened with. */
+  options: Pick<TackleOptions, "fetch">
+  /** To be called first, with what the run is asked. */
+  begin(run: RunTask & Pick<RunLine, "files" | "questions">): void
+  /** A subscriber: keeps how calls end. */
+  take(event: TackleEvent): void
+  end(): void
+}
+
+/** Writes over a file that is there. It is readable by this person alone. Throws `UsageError` where it cannot be written. */
+export async function startRecording(file: string, place: Place): Promise<StartedRecording> {
+  const { environment, dataDirectory, config } = place
+  const { provider: providers = {}, secrets, search } = config.config
+  const authFile = join(dataDirectory, "auth.json")
+  const stored = await createCredentials({ environment, authFile }).stored()
+  const mask = createSecretMask(knownSecrets({ environment, providers, secrets, search, stored }))
+  const places = placesOf(place)
+  const { httpFetch } = await import("../model/http-fetch.ts")
+  const descriptor = openForWriting(file)
+
+  function write(line: RecordingLine): void {
+    writeSync(descriptor, `${withMarks(JSON.stringify(mask?.value(line) ?? line), places)}\n`)
+  }
+
+  return {
+    options: { fetch: recordFetch(httpFetch, write) },
+    begin: (run) => write({ type: "run", version: 1, ...run, providers: withoutKeys(providers, run.model) }),
+    take(event) {
+      if (event.type !== "part.updated" || event.part.type !== "tool") return
+      const { tool, state } = event.part
+      if (state.status === "completed" || state.status === "error") write({ type: "tool", tool, state })
+    },
+    end: () => closeSync(descriptor),
+  }
+}
+
+/** A recorded run that is run again, for `--replay`. */
+export interface StartedReplay {
+  /** What it was asked. */
+  run: RunLine
+  options: Pick<TackleOptions, "fetch" | "recorded" | "providers" | "questions">
+  /** Tells the person what came of it, and returns whether all was as recorded. */
+  end(): boolean
+}
+
+/** Throws `UsageError` for a file that is no recording. */
+export function openReplay(file: string, place: Place): StartedReplay {
+  const recording = parseRecording(withPlaces(readText(file), placesOf(place)), file)
+  const { run, exchanges, tools } = recording
+  const replay = startReplay(recording)
+  return {
+    run,
+    options: {
+      fetch: replay.fetch,
+      recorded: replay.result,
+      providers: withPretendedKeys(run.providers),
+      questions: run.questions,
+    },
+    end() {
+      const difference = replay.end()
+      if (difference === undefined) warn(`as recorded: ${exchanges.length} requests, ${tools.length} calls.`)
+      else warn(`this run is not as recorded. ${difference}`)
+      return difference === undefined
+    },
+  }
+}
+
+function placesOf({ dataDirectory, directory, worktree, home }: Place): Places {
+  return { data: dataDirectory, directory, worktree, home, today: localDay(Date.now()) }
+}
+
+/** What is needed to ask the same again: the model's provider is among them, also where the config does not name it. */
+function withoutKeys(
+  providers: Readonly<Record<string, ProviderConfig>>,
+  model: string,
+): RunLine["providers"] {
+  const { providerID } = parseModelName(model)
+  const all: Record<string, ProviderConfig> = { [providerID]: {}, ...providers }
+  return Object.fromEntries(
+    Object.entries(all).map(([id, { options, env: _, ...provider }]) => {
+      const { baseURL } = options ?? {}
+      return [id, { ...provider, ...(baseURL === undefined ? {} : { options: { baseURL } }) }]
+    }),
+  )
+}
+
+/** Nobody reads them, but without one a provider is not asked. */
+function withPretendedKeys(providers: RunLine["providers"]): RunLine["providers"] {
+  return Object.fromEntries(
+    Object.entries(providers).map(([id, provider]) => [
+      id,
+      { ...provider, options: { ...provider.options, apiKey: "none" } },
+    ]),
+  )
+}
+
+function openForWriting(file: string): number {
+  try {
+    return openSync(file, "w", 0o600)
+  } catch (error) {
+    throw new UsageError(`Cannot write ${file} (--record): ${errorMessage(error)}`, error)
+  }
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, "utf8")
+  } catch (error) {
+    throw new UsageError(`Cannot read ${file} (--replay): ${errorMessage(error)}`, error)
+  }
+}

@@ -1,0 +1,21 @@
+import type { Usage } from "../../event/events.ts"
+
+/**
+ * Tokens and dollars in a few words: `12000 + 340 tokens (11000 from the cache), $0.0123`. What was read and written,
+ * thoughts among it. Nothing where nothing was used.
+ */
+export function usageWords({ input, output, reasoning, cacheRead, cacheWrite, cost }: Usage): string[] {
+  const read = input + cacheRead + cacheWrite
+  const written = output + reasoning
+  const cached = cacheRead > 0 ? ` (${cacheRead} from the cache)` : ""
+  return [
+    ...(read + written > 0 ? [`${read} + ${written} tokens${cached}`] : []),
+    ...(cost > 0 ? [dollars(cost)] : []),
+  ]
+}
+
+/** `$0.0123`; below a hundredth of a cent with two digits that say something. */
+export function dollars(cost: number): string {
+  if (cost >= 0.0001 || cost === 0) return `$${cost.toFixed(4)}`
+  return `$${cost.toFixed(1 - Math.floor(Math.log10(cost)))}`
+}

@@ -1,0 +1,104 @@
+import type { ToolStateCompleted, ToolStateError } from "../../schema/tool-state.ts"
+import { canonicalJson } from "../../util/json.ts"
+import { ProviderError } from "../errors.ts"
+import { describeDifference, firstDifference } from "./difference.ts"
+import type { Exchange, Recording, ResponseLine } from "./format.ts"
+import { requestOf } from "./record-fetch.ts"
+
+/** A run against its recording: nothing is asked and no tool works. */
+export interface Replay {
+  /** Answers with what was recorded. Rejects with a `ProviderError` at the first request that is another. */
+  fetch: typeof fetch
+  /** How the call ended when it was recorded. */
+  result(call: {
+    tool: string
+    input: Readonly<Record<string, unknown>>
+  }): ToolStateCompleted | ToolStateError
+  /** To be called at the end: the first difference in words, also that something was not asked. */
+  end(): string | undefined
+}
+
+/** Requests that are under way side by side, as those of subagents, may come in any order. */
+export function startReplay({ exchanges, tools }: Recording): Replay {
+  const open = [...exchanges]
+  const results = [...tools]
+  let first: string | undefined
+
+  function differs(text: string): string {
+    first ??= text
+    return text
+  }
+
+  function take(asked: ReturnType<typeof requestOf>): Exchange {
+    const match = open.find((exchange) => differenceOf(exchange, asked) === undefined)
+    const [next] = open
+    if (match === undefined) {
+      const text =
+        next === undefined
+          ? `Request ${exchanges.length + 1} is not in the recording: ${asked.method} ${asked.url}`
+          : `Request ${next.number} differs: ${differenceOf(next, asked)}`
+      throw new ProviderError(differs(text), { kind: "unknown", retryable: false })
+    }
+    open.splice(open.indexOf(match), 1)
+    return match
+  }
+
+  return {
+    async fetch(input, init) {
+      init?.signal?.throwIfAborted()
+      const { number, response } = take(requestOf(input, init))
+      if (response) return answerOf(response)
+      const text = differs(`Request ${number} has no answer in the recording: the run ended before.`)
+      throw new ProviderError(text, { kind: "unknown", retryable: false })
+    },
+    result({ tool, input }) {
+      const wanted = canonicalJson(input)
+      const place = results.findIndex(
+        (line) => line.tool === tool && canonicalJson(line.state.input) === wanted,
+      )
+      const [found] = place < 0 ? [] : results.splice(place, 1)
+      if (found) return found.state
+      const error = differs(`The call ${tool} ${wanted} is not in the recording.`)
+      const now = Date.now()
+      return { status: "error", input: { ...input }, error, time: { start: now, end: now } }
+    },
+    end() {
+      const [left] = open
+      if (first === undefined && left !== undefined)
+        differs(`Request ${left.number} was not made: ${left.method} ${left.url}`)
+      return first
+    },
+  }
+}
+
+function differenceOf(
+  { method, url, body }: Exchange,
+  asked: ReturnType<typeof requestOf>,
+): string | undefined {
+  // The server may be at another address; what is asked of it is not.
+  const expected = { method, path: new URL(url).pathname }
+  const got = { method: asked.method, path: new URL(asked.url).pathname }
+  const difference = firstDifference(expected, got) ?? firstDifference(body, asked.body)
+  return difference && describeDifference(difference)
+}
+
+function answerOf({ status, contentType, parts, error }: ResponseLine): Response {
+  const failure =
+    error && Object.assign(new Error(error.message), error.code === undefined ? {} : { code: error.code })
+  if (status === undefined) throw new TypeError("fetch failed", { cause: failure })
+  const left = parts.map((part) => new TextEncoder().encode(part))
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const part = left.shift()
+      if (part) controller.enqueue(part)
+      else if (failure) controller.error(failure)
+      else controller.close()
+    },
+  })
+  const headers = {
+    ...(contentType === undefined ? {} : { "content-type": contentType }),
+    // What was waited for was waited for then.
+    ...(status >= 400 ? { "retry-after-ms": "0" } : {}),
+  }
+  return new Response(body, { status, headers })
+}

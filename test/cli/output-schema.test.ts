@@ -1,0 +1,51 @@
+import { expect, test } from "vitest"
+import { createMachine, endOf } from "./run-tackle.ts"
+
+const schema = { type: "object", properties: { count: { type: "integer" } }, required: ["count"] }
+const args = ["run", "--output-schema", "count.json", "how many?"]
+
+test("stdout has the JSON alone, in one line; the model's words go to stderr", async () => {
+  const machine = await createMachine({
+    files: { "count.json": JSON.stringify(schema) },
+    script: [
+      { text: "Let me look.", calls: [{ name: "list", arguments: { path: "." } }] },
+      { calls: [{ name: "final_answer", arguments: { count: 1 } }] },
+    ],
+  })
+  const run = await machine.run(args)
+  expect(run).toMatchObject({ code: 0, stdout: '{"count":1}\n' })
+  expect(run.stderr).toContain("Let me look.")
+})
+
+test("an answer that never fits: exit code 1, an empty stdout, and the reason", async () => {
+  const machine = await createMachine({
+    files: { "count.json": JSON.stringify(schema) },
+    script: () => ({ text: '{"count":"one"}' }),
+  })
+  const run = await machine.run(args)
+  expect(run).toMatchObject({ code: 1, stdout: "" })
+  expect(run.stderr).toContain('after 3 attempts: count: expected number, got "one"')
+  expect(machine.server.requests).toHaveLength(3)
+})
+
+test("as events the end has the JSON as its text", async () => {
+  const machine = await createMachine({
+    files: { "count.json": JSON.stringify(schema) },
+    script: [{ calls: [{ name: "final_answer", arguments: { count: 1 } }] }],
+  })
+  const run = await machine.run([...args, "--format", "json"])
+  expect(endOf(run)).toMatchObject({ status: "completed", text: '{"count":1}' })
+})
+
+test("a file that is missing or no schema is a mistake of the command line", async () => {
+  const machine = await createMachine({ files: { "count.json": "[]" } })
+  expect(await machine.run(args)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("it is no object"),
+  })
+  await machine.project.write("count.json", '{"type":"strnig"}')
+  expect(await machine.run(args)).toMatchObject({ code: 2, stderr: expect.stringContaining("strnig") })
+  const missing = await machine.run(["run", "--output-schema", "none.json", "go"])
+  expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining("none.json (--output-schema)") })
+  expect(machine.server.requests).toHaveLength(0)
+})

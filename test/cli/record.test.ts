@@ -1,0 +1,175 @@
+import { readFile, stat, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { expect, test } from "vitest"
+import type { Script } from "../../src/testing/model-server.ts"
+import { callsOf, createMachine, endOf, eventsOf, type Machine, only } from "./run-tackle.ts"
+
+const read = { name: "read", arguments: { filePath: "a.txt" } }
+const write = { name: "write", arguments: { filePath: "b.txt", content: "new\n" } }
+const bash = { name: "bash", arguments: { command: "echo $KEY_OF_SHOP", description: "Say it" } }
+const secret = "sesame-open-42"
+
+const script: Script = [
+  { status: 503, text: "Not now." },
+  { text: "I look.", calls: [read, write, bash], pieceSize: 3 },
+  { text: `All done with ${secret}.` },
+]
+
+async function recorded(machine: Machine, ...args: string[]) {
+  const file = join(machine.home, "run.jsonl")
+  const env = { KEY_OF_SHOP: secret }
+  const run = await machine.run(["run", "--record", file, "--format", "json", "--auto", ...args, "go"], {
+    env,
+  })
+  return { file, run, lines: (await readFile(file, "utf8")).trimEnd().split("\n") }
+}
+
+function machineWith(given: Script) {
+  return createMachine({
+    files: { "a.txt": "kiwi\n" },
+    script: given,
+    config: { secrets: ["KEY_OF_SHOP"], retry: { maxAttempts: 2 } },
+  })
+}
+
+/** The same in another directory, home and data directory, without a model server and without the files. */
+async function elsewhere() {
+  const machine = await createMachine({ config: null })
+  await machine.server.close()
+  return machine
+}
+
+test("a recorded run can be run again elsewhere: no server, no work, the same calls and end", async () => {
+  const machine = await machineWith(script)
+  const { file, run } = await recorded(machine)
+  expect(endOf(run)).toMatchObject({ status: "completed" })
+  expect(await machine.project.read("b.txt")).toBe("new\n")
+
+  const other = await elsewhere()
+  const again = await other.run(["run", "--replay", file, "--format", "json"])
+  expect(again.stderr).toContain("as recorded: 3 requests, 3 calls.")
+  expect(endOf(again)).toMatchObject({ exitCode: 0, text: "All done with [secret KEY_OF_SHOP]." })
+  expect(callsOf(again).map(([tool, status]) => [tool, status])).toEqual(
+    callsOf(run).map(([tool, status]) => [tool, status]),
+  )
+  const retries = only(eventsOf(again), "part.updated").filter(({ part }) => part.type === "retry")
+  expect(retries).toMatchObject([{ part: { delayMs: 0 } }])
+  await expect(stat(other.project.path("b.txt"))).rejects.toThrow("ENOENT")
+})
+
+test("a recording has no keys, headers or secrets, and only this person reads it", async () => {
+  const machine = await machineWith(script)
+  machine.env.TACKLE_CONFIG_CONTENT =
+    machine.env.TACKLE_CONFIG_CONTENT?.replace('"k"', '"key-of-the-server"') ?? ""
+  const { file, lines } = await recorded(machine)
+  const text = lines.join("\n")
+  for (const hidden of [
+    secret,
+    "key-of-the-server",
+    "authorization",
+    machine.project.directory,
+    machine.home,
+  ])
+    expect(text.toLowerCase()).not.toContain(hidden.toLowerCase())
+  expect(text).toContain("[secret KEY_OF_SHOP]")
+  expect(lines.map((line) => JSON.parse(line).type)).toEqual([
+    "run",
+    ...["request", "response", "request", "response"],
+    ...["tool", "tool", "tool"],
+    ...["request", "response"],
+  ])
+  // The events of the stream, one by one.
+  expect(JSON.parse(lines[4] ?? "").parts.length).toBeGreaterThan(10)
+  expect((await stat(file)).mode & 0o777).toBe(0o600)
+})
+
+test("the first difference is named by its request and its place in the body, with exit code 1", async () => {
+  const machine = await machineWith(script)
+  const { file, lines } = await recorded(machine)
+  const other = await elsewhere()
+  // As if the call had then come back with something else.
+  const request = lines.findLastIndex((line) => line.includes('"type":"request"'))
+  const broken = lines.with(request, lines[request]?.replace("kiwi", "plum") ?? "")
+  await writeFile(file, broken.join("\n"))
+  const differs = await other.run(["run", "--replay", file])
+  expect(differs.code).toBe(1)
+  expect(differs.stderr).toMatch(
+    /this run is not as recorded\. Request 3 differs: messages\[\d\]\.content: expected .*plum.*, got .*kiwi/,
+  )
+})
+
+test("a request that is missing, one too many, and a call without a record are differences", async () => {
+  const machine = await machineWith(script)
+  const { file, lines } = await recorded(machine)
+  const other = await elsewhere()
+  const replayed = async (kept: string[]) => {
+    await writeFile(file, kept.join("\n"))
+    const { code, stderr } = await other.run(["run", "--replay", file])
+    return { code, stderr }
+  }
+  expect(await replayed(lines.slice(0, -2))).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("Request 3 is not in the recording"),
+  })
+  const more = lines.at(-2)?.replace('"number":3', '"number":4') ?? ""
+  expect(await replayed([...lines, more])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("Request 4 was not made"),
+  })
+  expect(await replayed(lines.filter((line) => !line.includes('"tool":"write"')))).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('The call write {"content":"new\\n","filePath":"b.txt"} is not'),
+  })
+})
+
+test("connections that break are recorded and break again; a refused call is refused again", async () => {
+  const machine = await machineWith([
+    { text: "half of it", fault: "cut", pieceSize: 1 },
+    { calls: [read, { name: "bash", arguments: { command: "rm -rf a.txt", description: "Remove" } }] },
+    { text: "Well." },
+  ])
+  const { file, run } = await recorded(machine, "--deny", "bash:rm *")
+  expect(run.code).toBe(3)
+  const other = await elsewhere()
+  const again = await other.run(["run", "--replay", file, "--format", "json"])
+  expect(again.stderr).toContain("as recorded")
+  expect(endOf(again)).toMatchObject({ exitCode: endOf(run).exitCode, text: "Well." })
+  const { refused } = endOf(again)
+  expect(refused.map(({ tool }) => tool)).toEqual(endOf(run).refused.map(({ tool }) => tool))
+})
+
+test("a subagent's requests are part of it", async () => {
+  const task = {
+    name: "task",
+    arguments: { description: "Look", prompt: "look around", subagent_type: "general" },
+  }
+  const machine = await machineWith(({ body }) => {
+    const isChild = JSON.stringify(body.messages).includes("look around") && body.messages.length < 4
+    const last = body.messages.at(-1)
+    if (last?.role === "tool") return { text: "Seen." }
+    return { calls: [isChild ? read : task] }
+  })
+  const { file, run } = await recorded(machine)
+  expect(run.code).toBe(0)
+  const again = await (await elsewhere()).run(["run", "--replay", file])
+  expect(again.stderr).toContain("as recorded: 4 requests")
+  expect(again.code).toBe(0)
+})
+
+test("what is no recording, and a message beside one, are mistakes of the command line", async () => {
+  const machine = await machineWith(script)
+  await machine.project.write("x.jsonl", '{"type":"run","version":2}')
+  expect(await machine.run(["run", "--replay", "x.jsonl"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("x.jsonl:1 is no line of a recording"),
+  })
+  expect(await machine.run(["run", "--replay", "none"])).toMatchObject({ code: 2 })
+  expect(await machine.run(["run", "--replay", "x.jsonl", "go"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("part of the recording"),
+  })
+  expect(await machine.run(["run", "--record", "none/x", "go"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("--record"),
+  })
+})
