@@ -37,6 +37,7 @@ import type { SessionHandle } from "../session/handle.ts"
 import { createLineage } from "../session/lineage.ts"
 import { maskStore } from "../session/masked-store.ts"
 import { createQuestions } from "../session/questions.ts"
+import { settleKilled } from "../session/restore.ts"
 import type { SessionServices } from "../session/services.ts"
 import { openSession } from "../session/session.ts"
 import { defaultSubagentLimits, type SubagentLimits } from "../session/subagent.ts"
@@ -166,7 +167,10 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   // The last thing that can fail, so that nothing is left open.
   const unmasked = options.store ?? (await openDefaultStore(dataDirectory))
   const store = mask ? maskStore(unmasked, mask) : unmasked
-  // Nobody waits for it but `close`: commands of a killed run are in the way of nothing that begins now.
+  await settleKilled(store).catch((error: unknown) =>
+    onFault("what became of the calls of killed runs could not be stored", error),
+  )
+  // Who only looks does not wait for it, prompts and `close` do.
   const orphansEnded = processes
     .endOrphans()
     .catch((error: unknown) => onFault("what killed runs left could not be looked for", error))
@@ -318,6 +322,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     store,
     bus,
     holder: { id: newId("eng"), ...identifyProcess() },
+    cleared: orphansEnded,
     registry,
     permission,
     jobs,

@@ -113,6 +113,7 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
     put: database.prepare(
       "INSERT INTO leases (session_id, data) VALUES (?, ?) ON CONFLICT (session_id) DO UPDATE SET data = excluded.data",
     ),
+    all: database.prepare("SELECT session_id, data FROM leases"),
     remove: database.prepare("DELETE FROM leases WHERE session_id = ? AND data ->> 'id' = ?"),
   }
   const select = {
@@ -166,6 +167,18 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
   function holderOf(sessionID: string): LeaseHolder | undefined {
     const row = leases.select.get(sessionID)
     return row && parse<LeaseHolder>(row.data)
+  }
+
+  function messagesOf(sessionID: string, after: string, limit: number): MessageWithParts[] {
+    const rows = select.messages.all(sessionID, after, limit).reverse()
+    const byID = new Map<unknown, MessageWithParts>()
+    for (const { id, data } of rows) byID.set(id, { message: parse<Message>(data), parts: [] })
+    const [oldest, newest] = [rows.at(0)?.id, rows.at(-1)?.id]
+    if (oldest === undefined || newest === undefined) return []
+    for (const row of select.parts.all(sessionID, oldest, newest)) {
+      byID.get(row.message_id)?.parts.push(parse<Part>(row.data))
+    }
+    return [...byID.values()]
   }
 
   function transact<T>(work: () => T): T {
@@ -227,17 +240,7 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
       return run(() => Number(remove.session.run(id).changes) > 0)
     },
     async messages(sessionID, page = {}) {
-      return run(() => {
-        const rows = select.messages.all(sessionID, page.after ?? "", page.limit ?? -1).reverse()
-        const byID = new Map<unknown, MessageWithParts>()
-        for (const { id, data } of rows) byID.set(id, { message: parse<Message>(data), parts: [] })
-        const [oldest, newest] = [rows.at(0)?.id, rows.at(-1)?.id]
-        if (oldest === undefined || newest === undefined) return []
-        for (const row of select.parts.all(sessionID, oldest, newest)) {
-          byID.get(row.message_id)?.parts.push(parse<Part>(row.data))
-        }
-        return [...byID.values()]
-      })
+      return run(() => messagesOf(sessionID, page.after ?? "", page.limit ?? -1))
     },
     async todos(sessionID) {
       return run(() => {
@@ -264,6 +267,20 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
     },
     async release(sessionID, holder) {
       run(() => leases.remove.run(sessionID, holder.id))
+    },
+    async recover(lives, settle) {
+      for (const row of run(() => leases.all.all())) {
+        const [sessionID, present] = [String(row.session_id), parse<LeaseHolder>(row.data)]
+        if (lives(present)) continue
+        run(() =>
+          transact(() => {
+            // Another process may have been here first, or work on the session by now.
+            if (holderOf(sessionID)?.id !== present.id) return
+            settle(messagesOf(sessionID, "", -1)).forEach(apply)
+            leases.remove.run(sessionID, present.id)
+          }),
+        )
+      }
     },
     async holder(sessionID) {
       return run(() => holderOf(sessionID))

@@ -53,6 +53,14 @@ export interface Store {
   lease(sessionID: string, holder: LeaseHolder, lives: (holder: LeaseHolder) => boolean): Promise<LeaseHolder>
   /** Takes back what `lease` gave to this holder. */
   release(sessionID: string, holder: LeaseHolder): Promise<void>
+  /**
+   * Settles every session whose holder does not live any more and lets go of it: what `settle` makes of its messages is
+   * written and the lease taken back in one step, so that nobody sees the one without the other.
+   */
+  recover(
+    lives: (holder: LeaseHolder) => boolean,
+    settle: (history: MessageWithParts[]) => readonly Change[],
+  ): Promise<void>
   /** Whose the session is, dead or alive. */
   holder(sessionID: string): Promise<LeaseHolder | undefined>
   /** Ends everything; a later call throws. */
