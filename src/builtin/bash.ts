@@ -80,6 +80,7 @@ export function createBashTool(options: BashOptions): Info {
     description: texts.map((name) => readText(new URL(name, import.meta.url))).join("\n"),
     parameters: options.sandboxed ? sandboxedParameters : parameters,
     access: "execute",
+    asksFirst: true,
     limits: { keep: "head-tail", ...options.limits },
     async execute(args, ctx) {
       const { command, description = command } = args

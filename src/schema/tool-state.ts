@@ -17,12 +17,16 @@ const Metadata = z.record(z.string(), z.unknown())
 export const ToolStatePending = z.object({ status: z.literal("pending"), input: Input, raw: z.string() })
 export type ToolStatePending = z.infer<typeof ToolStatePending>
 
-/** The tool works; title and metadata are what it last reported. Times are milliseconds since the epoch. */
+/**
+ * The tool works; title and metadata are what it last reported. `harmless`: so far it has changed nothing outside of the
+ * engine, since it only reads or waits for leave. Times are milliseconds since the epoch.
+ */
 export const ToolStateRunning = z.object({
   status: z.literal("running"),
   input: Input,
   title: z.string().optional(),
   metadata: Metadata.optional(),
+  harmless: z.literal(true).optional(),
   time: z.object({ start: z.number() }),
 })
 export type ToolStateRunning = z.infer<typeof ToolStateRunning>
@@ -87,11 +91,39 @@ export function pending(raw = "", input: Record<string, unknown> = {}): ToolStat
   return { status: "pending", input, raw }
 }
 
-/** pending → running. */
-export function start(from: ToolStatePending, input: Record<string, unknown>, at: number): ToolStateRunning {
+/** pending → running. `harmless`: the tool will not act before {@link act}. */
+export function start(
+  from: ToolStatePending,
+  input: Record<string, unknown>,
+  at: number,
+  { harmless = false }: { harmless?: boolean } = {},
+): ToolStateRunning {
   const to: ToolStateRunning = { status: "running", input, time: { start: at } }
+  if (harmless) to.harmless = true
   assertMove(from, to)
   return to
+}
+
+/** running → running: from now on it may take effect. To be stored before it does. */
+export function act(from: ToolStateRunning): ToolStateRunning {
+  const { harmless: _, ...to } = from
+  assertMove(from, to)
+  return to
+}
+
+/**
+ * False where it is proved that a call which ended in this state, or was cut off in it, had no effect: it was stored as
+ * `act` has it before it began.
+ */
+export function mayHaveActed(state: ToolStatePending | ToolStateRunning): boolean {
+  return state.status === "running" && state.harmless !== true
+}
+
+/** What the model is told of an unfinished call beside how it ended. */
+export function describeEffect(state: ToolStatePending | ToolStateRunning): string {
+  return mayHaveActed(state)
+    ? "It may have taken effect, whole or in part: look before you repeat it."
+    : "It had no effect."
 }
 
 /** running → running: a new title, and metadata merged over what was there. */

@@ -11,7 +11,11 @@ import type { SecretMask } from "../tool/secrets.ts"
  */
 export function maskStore(store: Store, mask: SecretMask): Store {
   return {
-    commit: (changes) => store.commit(changes.map((change) => maskChange(change, mask))),
+    commit: (changes, options) =>
+      store.commit(
+        changes.map((change) => maskChange(change, mask)),
+        options,
+      ),
     async session(id) {
       const session = await store.session(id)
       return session && maskSession(session, mask)

@@ -38,6 +38,9 @@ const edit: Action = {
   done: (directory) => contentOf(directory, "one.txt") === "one.txt, edited\n",
 }
 
+/** A file whose writing was never recorded as done has to be read before it is edited. */
+const read: Action = { name: "read", arguments: { filePath: "one.txt" }, done: () => false }
+
 /** To-do lists are the engine's own: written twice they are the same. */
 const todo: Action = {
   name: "todowrite",
@@ -62,6 +65,7 @@ interface Step {
 
 const steps: Step[] = [
   { actions: [write("one.txt"), effect("one")] },
+  { actions: [read] },
   { actions: [edit] },
   { actions: [effect("slow", { before: 0.15, after: 0.05 })] },
   { actions: [effect("batched"), write("batched.txt")], batch: true },
@@ -110,6 +114,10 @@ export function replyTo({ body }: RecordedRequest, directory: string, untrue: Un
   return { text: lastWords }
 }
 
+function isTraceless(action: Action): boolean {
+  return action === read || action === todo
+}
+
 interface PastCall {
   name: string
   input: string
@@ -123,13 +131,13 @@ function isLeft(action: Action, past: readonly PastCall[], directory: string, un
   if (result === undefined) return true
   const what = `${action.name} ${action.arguments.description ?? action.arguments.filePath ?? ""}`
   const there = action.done(directory)
-  if (/^Error: .*(never started|no effect|not run)/s.test(result)) {
-    if (there && action !== todo) untrue(`${what} was reported as not started, but has taken effect`)
+  if (/^Error: .*(never started|had no effect|not run)/s.test(result)) {
+    if (there) untrue(`${what} was reported as not started, but has taken effect`)
     return true
   }
   if (/^Error: .*may have taken effect/s.test(result)) return !there
   if (result.startsWith("Error: ")) untrue(`${what} failed with: ${result}`)
-  else if (!there && action !== todo) untrue(`${what} was reported as done, but is not: ${result}`)
+  else if (!there && !isTraceless(action)) untrue(`${what} was reported as done, but is not: ${result}`)
   return false
 }
 
@@ -179,5 +187,5 @@ export function tookEffect(
   const text = JSON.stringify(input)
   const all = [...steps.flatMap(({ actions }) => actions), ...childSteps.flat()]
   const action = all.find(({ name, arguments: args }) => name === tool && JSON.stringify(args) === text)
-  return action === undefined || action === todo ? undefined : action.done(directory)
+  return action === undefined || isTraceless(action) ? undefined : action.done(directory)
 }
