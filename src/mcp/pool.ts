@@ -2,7 +2,7 @@ import type { CallToolResult, Tool } from "@modelcontextprotocol/client"
 import type { Info } from "../tool/tool.ts"
 import { orAbort, sleep, throwIfAborted } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
-import type { TreeIdentity } from "../util/process-tree.ts"
+import type { RecordTree } from "../util/process.ts"
 import type { McpServer } from "./config.ts"
 import { McpServerError } from "./errors.ts"
 import type { PinBook } from "./pins.ts"
@@ -20,7 +20,7 @@ export interface McpPoolOptions {
   /** What programs get, before their own variables. */
   environment: Readonly<Record<string, string | undefined>>
   /** See `ProgramOptions`. */
-  record(identity: TreeIdentity | undefined): () => void
+  record: RecordTree
   /** What the tools were: see {@link PinBook}. */
   pins: PinBook
   /** Tools that are new or others than they were: what was allowed of them holds no more. By id. */

@@ -2,7 +2,7 @@ import { delimiter } from "node:path"
 import { type CallToolResult, Client, type Progress, type Tool } from "@modelcontextprotocol/client"
 import { findProgram, type ProgramPlaces, programDirectories } from "../lsp/find-program.ts"
 import { abortedError } from "../util/abort.ts"
-import type { TreeIdentity } from "../util/process-tree.ts"
+import type { RecordTree } from "../util/process.ts"
 import type { McpServer } from "./config.ts"
 import { McpCallError, McpServerError } from "./errors.ts"
 import { createHttpTransport, createSseTransport } from "./http-transport.ts"
@@ -19,7 +19,7 @@ export interface ConnectOptions {
   /** What programs get, before their own variables. */
   environment: Readonly<Record<string, string | undefined>>
   /** See `ProgramOptions`. */
-  record(identity: TreeIdentity | undefined): () => void
+  record: RecordTree
   /** The server says that its tools are others now. */
   onToolsChanged(): void
   /** Fires to give up the start. */

@@ -140,20 +140,20 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     pins: join(dataDirectory, "mcp-tools.json"),
     onChanged: lapse,
     environment: commandVariables(options, environment),
-    record: (identity) => processes.add(identity),
+    record: processes.add,
     onProblem: (error) => onFault("tools are missing", error),
   })
   const programs: ProgramHost = {
     directory,
     copies: join(dataDirectory, "external-tool"),
     environment: programVariables(commandVariables(options, environment)),
-    record: (identity) => processes.add(identity),
+    record: processes.add,
   }
   const surroundings: BuiltinOptions = {
     bash: {
       ...commandOptions(options, environment),
       sandboxed: sandbox.present,
-      record: ({ identity }) => processes.add(identity),
+      record: processes.add,
     },
     task: { subagents: subagentsOf },
     skills: { offered: skillsOf, find: (name) => skills.get(name) },
