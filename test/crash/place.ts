@@ -35,10 +35,17 @@ export interface Running {
   ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
 }
 
-export async function createPlace({ sandbox = "off" }: { sandbox?: "off" | "auto" } = {}): Promise<Place> {
+export interface PlaceOptions {
+  /** Default `off`. */
+  sandbox?: "off" | "auto"
+  /** A data directory that it shares with others, and does not remove. */
+  data?: string
+}
+
+export async function createPlace({ sandbox = "off", ...shared }: PlaceOptions = {}): Promise<Place> {
   const project = await temporaryProject()
   const home = await realpath(await mkdtemp(join(tmpdir(), "tackle-crash-")))
-  const data = join(home, "data")
+  const data = shared.data ?? join(home, "data")
   const { directory } = project
   const untruths: string[] = []
   const server = await startModelServer({
