@@ -7,8 +7,9 @@ test.skipIf(process.platform !== "linux")(
   { timeout: 120_000 },
   async () => {
     const first = 1 + Math.floor(Math.random() * 18)
-    const survivals = await crashSeries({ every: 18, first, killed: 5, terminated: 3 }, (line) =>
-      console.log(line),
+    const survivals = await crashSeries(
+      { every: 18, first, killed: 5, terminated: 3, powerCuts: 3 },
+      (line) => console.log(line),
     )
     expect(survivals.length).toBeGreaterThan(12)
     expect(survivals.filter(({ wrong }) => wrong.length > 0)).toEqual([])

@@ -68,13 +68,17 @@ function readInto(remains: Remains, database: DatabaseSync): void {
 const rank: Record<ToolState["status"], number> = { pending: 0, running: 1, completed: 2, error: 2 }
 
 /**
- * What is wrong right after a crash: a damaged database, an announced state that is not stored, a recorded result
+ * What is wrong right after a crash: a damaged database, an announced state that is not kept, a recorded result
  * without its effect, an effect of a call that is recorded as not started.
  */
-export function wrongAfterCrash(remains: Remains, { directory }: Place, stdout: string): string[] {
+export function wrongAfterCrash(
+  remains: Remains,
+  { directory }: Place,
+  { stdout, isKept }: { stdout: string; isKept(part: ToolPart): boolean },
+): string[] {
   const wrong = [...remains.faults]
   for (const event of eventsIn(stdout)) {
-    if (event.type !== "part.updated" || event.part.type !== "tool") continue
+    if (event.type !== "part.updated" || event.part.type !== "tool" || !isKept(event.part)) continue
     const { id, tool, state } = event.part
     const stored = remains.parts.get(id)?.state
     if (!stored) wrong.push(`${tool} was announced as ${state.status} and is not stored`)

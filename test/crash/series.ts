@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { crash, type Survival } from "./crash.ts"
 import { measure } from "./measure.ts"
 import { afterTime, atWrite } from "./moment.ts"
+import { canTrace } from "./power-cut.ts"
 
 /** How many crashes there are to be. */
 export interface SeriesSize {
@@ -14,6 +15,8 @@ export interface SeriesSize {
   killed: number
   /** At random moments by SIGTERM. */
   terminated: number
+  /** At random moments with a loss of power. */
+  powerCuts: number
 }
 
 /** So many runs at once: each waits for commands and the disk most of the time. */
@@ -30,6 +33,10 @@ export async function crashSeries(size: SeriesSize, say: (line: string) => void)
     for (let n = 0; n < size.killed; n += 1)
       cases.push(() => crash(moment(), { sandbox: n % 2 === 0 ? "off" : "auto" }))
     for (let n = 0; n < size.terminated; n += 1) cases.push(() => crash(moment(), { signal: "SIGTERM" }))
+    if (size.powerCuts > 0 && !canTrace()) say("No power cuts: there is no strace that works here.")
+    else
+      for (let n = 0; n < size.powerCuts; n += 1)
+        cases.push(() => crash(moment(), { powerCut: { lost: n % 2 === 0 ? 1 : 0.3 } }))
     const survivals = await inLanes(cases, say)
     const survived = survivals.filter(({ wrong }) => wrong.length === 0).length
     const missed = survivals.filter((survival) => survival.missed).length
