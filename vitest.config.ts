@@ -8,7 +8,12 @@ const shared = {
 }
 
 /** These run the built command, or import the built library, as a person does. */
-const built = ["test/cli/**/*.test.ts", "test/examples/**/*.test.ts", "test/docs.test.ts"]
+const built = [
+  "test/cli/**/*.test.ts",
+  "test/examples/**/*.test.ts",
+  "test/docs.test.ts",
+  "test/crash/*.test.ts",
+]
 
 export default defineConfig({
   test: {

@@ -24,6 +24,7 @@ export const applyPatchTool = define("apply_patch", {
   description: readText(new URL("./apply-patch.md", import.meta.url)),
   parameters,
   access: "write",
+  asksFirst: true,
   // Which files it is about stands inside the patch, where the order of calls cannot see it.
   serial: true,
   async execute({ patchText }, ctx) {

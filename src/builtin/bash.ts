@@ -6,7 +6,7 @@ import { define, type Info, type OutputLimits } from "../tool/tool.ts"
 import { defaultLimits } from "../tool/truncate.ts"
 import { abortedError, throwIfAborted } from "../util/abort.ts"
 import { resolvePath } from "../util/paths.ts"
-import type { RunningProcess } from "../util/process.ts"
+import type { RecordTree } from "../util/process.ts"
 import { readText } from "../util/text-file.ts"
 import { createJob } from "./command/background-job.ts"
 import { describeOutput, formatSeconds } from "./command/command-text.ts"
@@ -65,8 +65,8 @@ export interface BashOptions {
   ): CommandVariables | Promise<CommandVariables>
   /** A program that takes `-c` and a command. Default: `/bin/bash`, else `/bin/sh`. */
   shell?: string
-  /** Writes a process down, so that a later start ends what this one could not. Returns what strikes it out. */
-  record?: (process: RunningProcess) => () => void
+  /** Writes a command down, so that a later start ends what this one could not. */
+  record?: RecordTree
   /** There is a sandbox to run commands in: see `ToolContext.sandbox`. Changes what models are told. */
   sandboxed?: boolean
   /** For calls that name none. Milliseconds. */
@@ -83,6 +83,7 @@ export function createBashTool(options: BashOptions): Info {
     description: texts.map((name) => readText(new URL(name, import.meta.url))).join("\n"),
     parameters: options.sandboxed ? sandboxedParameters : parameters,
     access: "execute",
+    asksFirst: true,
     limits: { keep: "head-tail", ...options.limits },
     async execute(args, ctx) {
       const { command, description = command } = args
@@ -142,8 +143,7 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
     progress.touch()
   }
 
-  const { process, sandboxed, ended } = await startCommand(shell, ctx, onOutput)
-  const strike = plan.record?.(process)
+  const { process, sandboxed, ended } = await startCommand(shell, ctx, { onOutput, record: plan.record })
   let job: Job | undefined
   try {
     // Whoever follows the call may want to know what runs.
@@ -177,7 +177,7 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
     if (!job) {
       buffer.close()
       ended()
-      strike?.()
+      process.strikeOut()
     }
   }
 }

@@ -28,6 +28,7 @@ export const editTool = define("edit", {
   description: readText(new URL("./edit.md", import.meta.url)),
   parameters,
   access: "write",
+  asksFirst: true,
   async execute(args, ctx) {
     if (args.oldString === args.newString) {
       throw new EditError("identical", "oldString and newString are identical: there is nothing to change.")

@@ -37,6 +37,7 @@ export const lspTool = define("lsp", {
   parameters,
   // It may start a program, and must not ask about files that are being changed.
   access: "execute",
+  asksFirst: true,
   async execute(args, ctx) {
     const path = resolvePath(args.filePath, ctx.directory)
     const real = realPath(path)

@@ -46,6 +46,7 @@ export function createTaskTool({ subagents }: TaskOptions): Info<typeof paramete
     description: describe(subagents(init?.agent?.name ?? "")),
     parameters,
     access: "execute",
+    asksFirst: true,
     async execute(args, ctx) {
       const { description, prompt, subagent_type: agent, task_id: sessionID } = args
       const { spawn } = ctx

@@ -25,6 +25,7 @@ export function createWebfetchTool(cache = createPageCache()): Info<typeof param
     description: readText(new URL("./webfetch.md", import.meta.url)),
     parameters,
     access: "network",
+    asksFirst: true,
     async execute(args, ctx) {
       const { page, cached } = await openPage(args, ctx, cache)
       const content = await contentOf(page, args.format, ctx.abort)

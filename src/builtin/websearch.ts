@@ -21,6 +21,7 @@ export function createWebsearchTool(backend: SearchBackend): Info<typeof webPara
     description: readText(new URL("./websearch.md", import.meta.url)),
     parameters: webParameters,
     access: "network",
+    asksFirst: true,
     execute: ({ query, numResults }, ctx) =>
       search(backend, { kind: "web", query, results: numResults, maxCharacters: maxWebCharacters }, ctx),
   })
@@ -41,6 +42,7 @@ export function createCodesearchTool(backend: SearchBackend): Info<typeof codePa
     description: readText(new URL("./codesearch.md", import.meta.url)),
     parameters: codeParameters,
     access: "network",
+    asksFirst: true,
     execute: ({ query, tokensNum }, ctx) => {
       const maxCharacters = tokensNum * tokenCharacters
       return search(backend, { kind: "code", query, results: 8, maxCharacters }, ctx)

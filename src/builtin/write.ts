@@ -15,6 +15,7 @@ export const writeTool = define("write", {
   description: readText(new URL("./write.md", import.meta.url)),
   parameters,
   access: "write",
+  asksFirst: true,
   async execute({ filePath, content }, ctx) {
     const { change, title, metadata } = await changeFile(ctx, filePath, (before, title) =>
       planWrite(before, title, content),

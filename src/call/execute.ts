@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { detectLoop } from "../permission/doom-loop.ts"
 import { PermissionError } from "../permission/errors.ts"
 import type { Action, CallReference } from "../schema/permission.ts"
-import { complete, fail, progress, start } from "../schema/tool-moves.ts"
+import { act, complete, fail, progress, start } from "../schema/tool-moves.ts"
 import type { ToolState, ToolStateRunning } from "../schema/tool-state.ts"
 import type { AskRequest, CallTools, ToolContext } from "../tool/context.ts"
 import { executeValidated, type RunOptions } from "../tool/run.ts"
@@ -45,15 +45,22 @@ export async function executeCall(
     ms: timeout,
     expired: `The ${tool.id} tool was stopped: it did not finish within ${timeout} ms.`,
   })
-  const progressing = createThrottle<ToolStateRunning>(progressIntervalMs, (latest) => {
+  const progressing = createThrottle<void>(progressIntervalMs, () => {
     // A report that cannot be stored will fail again, and be seen, when the result is stored.
-    report(latest).catch((error: unknown) => host.onEscape(tool.id, error))
+    report(state).catch((error: unknown) => host.onEscape(tool.id, error))
   })
 
-  const ctx = createContext(prepared, host, limit, (update) => {
-    if (state.status !== "running") return
-    state = progress(state, hide(update))
-    progressing.push(state)
+  const ctx = createContext(prepared, host, limit, {
+    onProgress(update) {
+      if (state.status !== "running") return
+      state = progress(state, hide(update))
+      progressing.push()
+    },
+    async onLeave() {
+      if (state.status !== "running" || !state.harmless || onlyReads(tool)) return
+      state = act(state)
+      await report(state)
+    },
   })
   if (callTools) ctx.call = callTools
 
@@ -62,7 +69,8 @@ export async function executeCall(
     await askLoop(prepared, past, host)
     await askForThirdParty(prepared, host)
     throwIfAborted(host.signal)
-    state = start(prepared.state, prepared.state.input, Date.now())
+    const harmless = onlyReads(tool) || asksFirst(tool)
+    state = start(prepared.state, prepared.state.input, Date.now(), { harmless })
     if (prepared.repaired !== undefined)
       state = progress(state, { metadata: { repaired: prepared.repaired } })
     await report(state)
@@ -81,7 +89,7 @@ export async function executeCall(
     const end = await endOf(prepared, host, { ...result, metadata }, "completed")
     last = complete(state, { ...result, ...recut(end, result, ctx, host) }, Date.now())
   } catch (error) {
-    const failure = hide(settleFailure(error, { callID: call.callID, tool: tool.id, turn: host.turn }))
+    const failure = hide(settleFailure(error, { callID: call.callID, tool: tool.id, turn: host.turn, state }))
     // A refused loop got no new result: it must not look like a change, which would let the next rounds run.
     if (failure.metadata.kind !== "loop") prepared.past.result = digest(failure.error)
     const { error: text, metadata } = failure
@@ -118,6 +126,15 @@ function recut(end: CallEnd, result: CallEnd, ctx: ToolContext, host: CallHost):
     canDelegate,
   })
   return { ...end, output: cut.output, metadata: { ...end.metadata, ...cut.metadata } }
+}
+
+/** Only our own tools are believed about what they do. */
+function onlyReads({ definition, source }: PreparedCall["tool"]): boolean {
+  return source.kind === "builtin" && definition.access === "read"
+}
+
+function asksFirst({ definition, source }: PreparedCall["tool"]): boolean {
+  return source.kind === "builtin" && definition.asksFirst === true
 }
 
 function runOptions({ limits, offered }: CallHost): RunOptions {
@@ -200,11 +217,18 @@ function referenceTo({ callID }: Call, { messageID, parent }: CallHost): CallRef
   return { messageID, callID, ...(parent ? { parent } : {}) }
 }
 
+/** What a call does with what its tool tells the context. */
+interface ContextHooks {
+  onProgress(update: { title?: string; metadata?: Record<string, unknown> }): void
+  /** Before the tool hears that it may go on. */
+  onLeave(): Promise<void>
+}
+
 function createContext(
   prepared: PreparedCall,
   host: CallHost,
   limit: TimeLimit,
-  onProgress: (update: { title?: string; metadata?: Record<string, unknown> }) => void,
+  { onProgress, onLeave }: ContextHooks,
 ): ToolContext {
   const { call, tool } = prepared
   const { spawn, question, sample } = host
@@ -243,6 +267,7 @@ function createContext(
       const check = again ? await host.permission.check(request, host.scope) : undefined
       if (check && check.action !== "deny") return
       await limit.outside(() => ask(request, prepared, host, limit.signal))
+      await onLeave()
     },
   }
   if (host.model) ctx.model = host.model

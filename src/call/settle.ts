@@ -1,5 +1,7 @@
 import type { Refusal } from "../event/events.ts"
 import { PermissionError } from "../permission/errors.ts"
+import { describeEffect } from "../schema/tool-moves.ts"
+import type { ToolStatePending, ToolStateRunning } from "../schema/tool-state.ts"
 import { AbortedError, TimeoutError } from "../util/abort.ts"
 import { errorMessage, TackleError } from "../util/errors.ts"
 import type { Turn } from "./call.ts"
@@ -21,12 +23,12 @@ export class LoopRefusedError extends TackleError {
 export type FailureKind = "refused" | "loop" | "aborted" | "timeout" | "failed"
 
 /**
- * Anything thrown on the way of a call, as its last state: the text for the model, and the kind for programs. Refusals
- * are also noted in the turn.
+ * Anything thrown on the way of a call, as its last state: the text for the model, and the kind for programs. Of a call
+ * that was cut off the text says whether it may have taken effect. Refusals are also noted in the turn.
  */
 export function settleFailure(
   error: unknown,
-  { callID, tool, turn }: { callID: string; tool: string; turn: Turn },
+  { callID, tool, turn, state }: FailedCall,
 ): { error: string; metadata: Record<string, unknown> } {
   const kind = kindOf(error)
   const refusal = error instanceof LoopRefusedError ? error.refusal : error
@@ -34,7 +36,17 @@ export function settleFailure(
     turn.refused.push(describeRefusal(refusal, { callID, tool }))
     if (kind === "loop") turn.loopRefusals += 1
   }
-  return { error: errorMessage(error), metadata: { kind } }
+  const cutOff = kind === "aborted" || kind === "timeout"
+  const text = cutOff ? `${errorMessage(error)} ${describeEffect(state)}` : errorMessage(error)
+  return { error: text, metadata: { kind } }
+}
+
+/** `state`: as it stood when it failed. */
+interface FailedCall {
+  callID: string
+  tool: string
+  turn: Turn
+  state: ToolStatePending | ToolStateRunning
 }
 
 function kindOf(error: unknown): FailureKind {

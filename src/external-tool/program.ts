@@ -1,5 +1,5 @@
 import type { PinnedFiles } from "../util/module-graph.ts"
-import type { TreeIdentity } from "../util/process-tree.ts"
+import type { RecordTree } from "../util/process.ts"
 
 /** An executable that speaks the protocol, and what every start of it needs. */
 export interface Program {
@@ -19,6 +19,5 @@ export interface ProgramHost {
   /** Where private copies lie. Absolute; made when needed. */
   copies: string
   environment: Readonly<Record<string, string | undefined>>
-  /** Writes a started tree down, so that it is ended where this process is killed; the function strikes it out. */
-  record?(identity: TreeIdentity | undefined): () => void
+  record?: RecordTree
 }

@@ -15,9 +15,9 @@ export async function startProgram(
 ): Promise<RunningProcess> {
   const { args, ...rest } = options
   const file = pinned ? privateCopy(path, pinned, host.copies) : path
-  const child = await startProcess({ ...rest, argv: [file, ...args], env: host.environment })
-  const strike = host.record?.(child.identity)
+  const { environment: env, record } = host
+  const child = await startProcess({ ...rest, argv: [file, ...args], env, record })
   // Neither rejects.
-  if (strike) void Promise.all([child.exited, child.closed]).then(strike)
+  void Promise.all([child.exited, child.closed]).then(() => child.strikeOut())
   return child
 }

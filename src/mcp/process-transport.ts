@@ -1,8 +1,7 @@
 import { type JSONRPCMessage, ReadBuffer, serializeMessage } from "@modelcontextprotocol/client"
 import { within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
-import { type RunningProcess, startProcess } from "../util/process.ts"
-import type { TreeIdentity } from "../util/process-tree.ts"
+import { type RecordTree, type RunningProcess, startProcess } from "../util/process.ts"
 import type { ServerTransport } from "./transport.ts"
 
 /** A program that speaks the protocol on its standard input and output. */
@@ -10,8 +9,7 @@ export interface ProgramOptions {
   argv: readonly [string, ...string[]]
   cwd: string
   env: Readonly<Record<string, string | undefined>>
-  /** Notes what runs, for a later start that has to end it. The function it gives strikes it out. */
-  record(identity: TreeIdentity | undefined): () => void
+  record: RecordTree
 }
 
 /** A well-behaved server ends when its input does; one that does not is ended all the same. In milliseconds. */
@@ -75,18 +73,18 @@ export function createProcessTransport(options: ProgramOptions): ServerTransport
         cwd: options.cwd,
         env: options.env,
         input: true,
+        record: options.record,
         onOutput: receive,
         onErrorOutput(bytes) {
           errors = (errors + Buffer.from(bytes).toString()).slice(-shownErrors)
         },
       })
       child = running
-      const strike = options.record(running.identity)
       // Neither rejects.
       void running.exited.then(async ({ code, signal }) => {
         await within(running.closed, goodbyeMs)
         if (ending === undefined) await running.kill()
-        strike()
+        running.strikeOut()
         stop(signal ? `it was ended by ${signal}` : `it exited with code ${code}`)
       })
     },

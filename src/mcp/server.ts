@@ -12,7 +12,7 @@ import type {
 } from "@modelcontextprotocol/client"
 import { findProgram, type ProgramPlaces, programDirectories } from "../lsp/find-program.ts"
 import { abortedError } from "../util/abort.ts"
-import type { TreeIdentity } from "../util/process-tree.ts"
+import type { RecordTree } from "../util/process.ts"
 import { createCallsUnderWay, type McpCall, silenceMs } from "./calls-under-way.ts"
 import type { McpServer, RemoteServer } from "./config.ts"
 import { McpCallError, McpServerError } from "./errors.ts"
@@ -35,7 +35,7 @@ export interface ConnectOptions {
   /** What programs get, before their own variables. */
   environment: Readonly<Record<string, string | undefined>>
   /** See `ProgramOptions`. */
-  record(identity: TreeIdentity | undefined): () => void
+  record: RecordTree
   /** Where tokens of servers are kept. */
   book: TokenBook
   /** The server says that its tools are others now. */

@@ -8,6 +8,7 @@ import type {
 } from "@ai-sdk/provider"
 import type { Message, MessageWithParts } from "../schema/message.ts"
 import type { ToolPart } from "../schema/part.ts"
+import { describeEffect } from "../schema/tool-moves.ts"
 import { isRecord } from "../util/json.ts"
 import { convertFile } from "./convert-file.ts"
 import { type ModelInfo, modelName, type ProviderFamily } from "./model.ts"
@@ -196,7 +197,7 @@ function resultOf({ state }: ToolPart, model: ModelInfo): { text: string; files:
       return { text: `Error: ${state.error.toWellFormed()}`, files: [] }
     case "running":
       return {
-        text: "Error: The call was interrupted while it ran; it may have taken effect. Check before you repeat it.",
+        text: `Error: The call was interrupted while it ran. ${describeEffect(state)}`,
         files: [],
       }
     case "pending":

@@ -39,6 +39,7 @@ import type { SessionHandle } from "../session/handle.ts"
 import { createLineage } from "../session/lineage.ts"
 import { maskStore } from "../session/masked-store.ts"
 import { createQuestions } from "../session/questions.ts"
+import { settleKilled } from "../session/restore.ts"
 import type { SessionServices } from "../session/services.ts"
 import { openSession } from "../session/session.ts"
 import { defaultSubagentLimits, type SubagentLimits } from "../session/subagent.ts"
@@ -169,20 +170,20 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
     tokens: mcpTokens,
     onChanged: lapse,
     environment: commandVariables(options, environment),
-    record: (identity) => processes.add(identity),
+    record: processes.add,
     onProblem: (error) => onFault("tools are missing", error),
   })
   const programs: ProgramHost = {
     directory,
     copies: join(dataDirectory, "external-tool"),
     environment: programVariables(commandVariables(options, environment)),
-    record: (identity) => processes.add(identity),
+    record: processes.add,
   }
   const surroundings: BuiltinOptions = {
     bash: {
       ...commandOptions(options, environment, plugins),
       sandboxed: sandbox.present,
-      record: ({ identity }) => processes.add(identity),
+      record: processes.add,
     },
     task: { subagents: subagentsOf },
     skills: { offered: skillsOf, find: (name) => skills.get(name) },
@@ -196,8 +197,11 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
   // The last thing that can fail, so that nothing is left open.
   const unmasked = options.store ?? (await openDefaultStore(dataDirectory))
   const store = mask ? maskStore(unmasked, mask) : unmasked
+  await settleKilled(store).catch((error: unknown) =>
+    onFault("what became of the calls of killed runs could not be stored", error),
+  )
   opened = store
-  // Nobody waits for it but `close`: commands of a killed run are in the way of nothing that begins now.
+  // Who only looks does not wait for it, prompts and `close` do.
   const orphansEnded = processes
     .endOrphans()
     .catch((error: unknown) => onFault("what killed runs left could not be looked for", error))
@@ -353,6 +357,7 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
     store,
     bus,
     holder: { id: newId("eng"), ...identifyProcess() },
+    cleared: orphansEnded,
     registry,
     permission,
     jobs,

@@ -4,7 +4,7 @@ import { delimiter, isAbsolute, join } from "node:path"
 import { within } from "../util/abort.ts"
 import { errorMessage, TackleError } from "../util/errors.ts"
 import { isInside, realPath } from "../util/paths.ts"
-import { type RunningProcess, startProcess } from "../util/process.ts"
+import { type ProcessOptions, type RunningProcess, startProcess } from "../util/process.ts"
 import type { Bounds, Command, ConfinedCommand, HostFilter } from "./bounds.ts"
 import { type Bubblewrap, underBubblewrap } from "./bubblewrap.ts"
 import { scrubEnvironment } from "./environment.ts"
@@ -204,10 +204,10 @@ async function runOnce(command: ConfinedCommand): Promise<void> {
 export async function startConfined(
   command: ConfinedCommand,
   onOutput: (bytes: Uint8Array) => void,
-  input = false,
+  options: Pick<ProcessOptions, "input" | "record"> = {},
 ): Promise<RunningProcess> {
   try {
-    return await startProcess({ ...command, onOutput, input })
+    return await startProcess({ ...command, ...options, onOutput })
   } finally {
     command.started()
   }

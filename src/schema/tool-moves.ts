@@ -35,11 +35,39 @@ export function pending(raw = "", input: Record<string, unknown> = {}): ToolStat
   return { status: "pending", input, raw }
 }
 
-/** pending → running. */
-export function start(from: ToolStatePending, input: Record<string, unknown>, at: number): ToolStateRunning {
+/** pending → running. `harmless`: the tool will not act before {@link act}. */
+export function start(
+  from: ToolStatePending,
+  input: Record<string, unknown>,
+  at: number,
+  { harmless = false }: { harmless?: boolean } = {},
+): ToolStateRunning {
   const to: ToolStateRunning = { status: "running", input, time: { start: at } }
+  if (harmless) to.harmless = true
   assertMove(from, to)
   return to
+}
+
+/** running → running: from now on it may take effect. To be stored before it does. */
+export function act(from: ToolStateRunning): ToolStateRunning {
+  const { harmless: _, ...to } = from
+  assertMove(from, to)
+  return to
+}
+
+/**
+ * False where it is proved that a call which ended in this state, or was cut off in it, had no effect: it was stored as
+ * `act` has it before it began.
+ */
+export function mayHaveActed(state: ToolStatePending | ToolStateRunning): boolean {
+  return state.status === "running" && state.harmless !== true
+}
+
+/** What the model is told of an unfinished call beside how it ended. */
+export function describeEffect(state: ToolStatePending | ToolStateRunning): string {
+  return mayHaveActed(state)
+    ? "It may have taken effect, whole or in part: look before you repeat it."
+    : "It had no effect."
 }
 
 /** running → running: a new title, and metadata merged over what was there. */

@@ -16,12 +16,16 @@ const Metadata = z.record(z.string(), z.unknown())
 export const ToolStatePending = z.object({ status: z.literal("pending"), input: Input, raw: z.string() })
 export type ToolStatePending = z.infer<typeof ToolStatePending>
 
-/** The tool works; title and metadata are what it last reported. Times are milliseconds since the epoch. */
+/**
+ * The tool works; title and metadata are what it last reported. `harmless`: so far it has changed nothing outside of the
+ * engine, since it only reads or waits for leave. Times are milliseconds since the epoch.
+ */
 export const ToolStateRunning = z.object({
   status: z.literal("running"),
   input: Input,
   title: z.string().optional(),
   metadata: Metadata.optional(),
+  harmless: z.literal(true).optional(),
   time: z.object({ start: z.number() }),
 })
 export type ToolStateRunning = z.infer<typeof ToolStateRunning>

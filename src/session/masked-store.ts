@@ -1,4 +1,4 @@
-import type { Message } from "../schema/message.ts"
+import type { Message, MessageWithParts } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { Change, Store } from "../store/store.ts"
@@ -11,27 +11,36 @@ import type { SecretMask } from "../tool/secrets.ts"
  */
 export function maskStore(store: Store, mask: SecretMask): Store {
   return {
-    commit: (changes) => store.commit(changes.map((change) => maskChange(change, mask))),
+    commit: (changes, options) =>
+      store.commit(
+        changes.map((change) => maskChange(change, mask)),
+        options,
+      ),
     async session(id) {
       const session = await store.session(id)
       return session && maskSession(session, mask)
     },
     sessions: async (filter) => (await store.sessions(filter)).map((session) => maskSession(session, mask)),
     deleteSession: (id) => store.deleteSession(id),
-    async messages(sessionID, page) {
-      const stored = await store.messages(sessionID, page)
-      return stored.map(({ message, parts }) => ({
-        message: maskMessage(message, mask),
-        parts: parts.map((part) => maskPart(part, mask)),
-      }))
-    },
+    messages: async (sessionID, page) => maskHistory(await store.messages(sessionID, page), mask),
     todos: async (sessionID) => mask.value(await store.todos(sessionID)),
     grants: (scope) => store.grants(scope),
     lease: (sessionID, holder, lives) => store.lease(sessionID, holder, lives),
     release: (sessionID, holder) => store.release(sessionID, holder),
+    recover: (lives, settle) =>
+      store.recover(lives, (history) =>
+        settle(maskHistory(history, mask)).map((change) => maskChange(change, mask)),
+      ),
     holder: (sessionID) => store.holder(sessionID),
     close: () => store.close(),
   }
+}
+
+function maskHistory(history: readonly MessageWithParts[], mask: SecretMask): MessageWithParts[] {
+  return history.map(({ message, parts }) => ({
+    message: maskMessage(message, mask),
+    parts: parts.map((part) => maskPart(part, mask)),
+  }))
 }
 
 function maskChange(change: Change, mask: SecretMask): Change {

@@ -13,8 +13,9 @@ import type {
   Tokens,
   ToolPart,
 } from "../schema/part.ts"
-import { assertMove, fail, pending } from "../schema/tool-moves.ts"
+import { assertMove, describeEffect, fail, mayHaveActed, pending } from "../schema/tool-moves.ts"
 import type { ToolState } from "../schema/tool-state.ts"
+import type { CommitOptions } from "../store/store.ts"
 import { newId } from "../util/id.ts"
 import { isRecord } from "../util/json.ts"
 import { costOf } from "./cost.ts"
@@ -67,13 +68,17 @@ export function startStep(
   }
 
   /** `ended`: the message itself has changed too. */
-  function write(written: readonly Part[], ended = false): Promise<void> {
+  function write(
+    written: readonly Part[],
+    { ended = false, ...options }: { ended?: boolean } & CommitOptions = {},
+  ): Promise<void> {
     const created = !stored
     stored = true
     return recorder.write({
       messages: created || ended ? [{ ...message }] : [],
       created,
       parts: created ? [startPart, ...written] : written,
+      ...options,
     })
   }
 
@@ -124,8 +129,9 @@ export function startStep(
     const part = calls.get(callID)
     if (!part) throw new Error(`There is no call ${callID} in message ${message.id}.`)
     assertMove(part.state, state)
+    const durable = hasActed(part.state) !== hasActed(state)
     part.state = state
-    await write([{ ...part }])
+    await write([{ ...part }], { durable })
   }
 
   async function finish(why: FinishReason, tokens: Tokens): Promise<void> {
@@ -141,7 +147,7 @@ export function startStep(
       tokens,
       cost: message.cost,
     })
-    await write([part], true)
+    await write([part], { ended: true })
   }
 
   const startPart = add<StepStartPart>({ ...base(), type: "step-start" })
@@ -235,15 +241,20 @@ export function startStep(
         const text =
           state.status === "pending"
             ? "This call was not run: the answer was interrupted."
-            : "This call was interrupted; it may have taken effect."
+            : `This call was interrupted. ${describeEffect(state)}`
         await setState(callID, fail(state, { error: text, metadata: { kind: "aborted" } }, Date.now()))
       }
       if (message.time.completed !== undefined && !error) return
       message.time = { ...message.time, completed: Date.now() }
       if (error) message.error = error
-      await write([], true)
+      await write([], { ended: true })
     },
   }
+}
+
+/** True while a call works of which nobody could say after a crash what it has done: its begin and end are synced. */
+function hasActed(state: ToolState): boolean {
+  return state.status === "running" && mayHaveActed(state)
 }
 
 /** A call on its way in. `whole`: the provider has said that its arguments are complete. */

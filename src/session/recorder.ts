@@ -4,7 +4,7 @@ import type { Message } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
-import type { Change, Store } from "../store/store.ts"
+import type { Change, CommitOptions, Store } from "../store/store.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 
 /**
@@ -13,8 +13,13 @@ import type { SecretMask } from "../tool/secrets.ts"
  */
 export interface Recorder {
   session(session: Session): Promise<void>
-  /** New or changed messages and parts, in one transaction. `created` says which messages are new. */
-  write(change: { messages?: readonly Message[]; created?: boolean; parts?: readonly Part[] }): Promise<void>
+  /**
+   * New or changed messages and parts, in one transaction. `created` says which messages are new, `durable` that it has
+   * to survive a loss of power.
+   */
+  write(
+    change: { messages?: readonly Message[]; created?: boolean; parts?: readonly Part[] } & CommitOptions,
+  ): Promise<void>
   removeParts(parts: readonly Part[]): Promise<void>
   todos(todos: readonly Todo[]): Promise<void>
   /** Text that streams in: announced, and stored with its part's next state. */
@@ -41,11 +46,15 @@ export function createRecorder({
   let tail: Promise<unknown> = Promise.resolve()
   const deltas = createDeltas(() => void commit([], []), mask)
 
-  function commit(changes: readonly Change[], events: readonly EventInput[]): Promise<void> {
+  function commit(
+    changes: readonly Change[],
+    events: readonly EventInput[],
+    options?: CommitOptions,
+  ): Promise<void> {
     // Deltas that came before this change are announced before it, those that come from now on after it.
     const earlier = deltas.take(changes.flatMap((change) => (change.kind === "part" ? [change.part.id] : [])))
     const done = tail.then(async () => {
-      if (changes.length > 0) await store.commit(changes)
+      if (changes.length > 0) await store.commit(changes, options)
       for (const { partID, field, text } of earlier) {
         bus.publish({ type: "part.delta", sessionID, partID, field, delta: text })
       }
@@ -59,7 +68,7 @@ export function createRecorder({
   return {
     session: (session) =>
       commit([{ kind: "session", session }], [{ type: "session.updated", sessionID, session }]),
-    write({ messages = [], created = false, parts = [] }) {
+    write({ messages = [], created = false, parts = [], ...options }) {
       return commit(
         [
           ...messages.map((message) => ({ kind: "message", message }) as const),
@@ -72,6 +81,7 @@ export function createRecorder({
           ),
           ...parts.map((part) => ({ type: "part.updated", sessionID, part }) as const),
         ],
+        options,
       )
     },
     removeParts(parts) {

@@ -1,13 +1,15 @@
 import type { AssistantMessage, Message, MessageWithParts } from "../schema/message.ts"
 import type { Part, ToolPart } from "../schema/part.ts"
-import { fail } from "../schema/tool-moves.ts"
+import { describeEffect, fail } from "../schema/tool-moves.ts"
+import type { Store } from "../store/store.ts"
 import type { FileLedger, FileStamp } from "../tool/context.ts"
 import { isRecord } from "../util/json.ts"
+import { isProcessRunning } from "../util/process-identity.ts"
 
 /**
- * What was under way when an earlier process ended, as it has become. A call that was still pending never started, one
- * that was running may have taken effect; an answer that was still coming in is interrupted. The history is changed;
- * the changed messages and parts are returned.
+ * What was under way when an earlier process ended, as it has become. A call that was still pending never started; one
+ * that was running had no effect where it is stored as harmless, and may have taken effect otherwise; an answer that was
+ * still coming in is interrupted. The history is changed; the changed messages and parts are returned.
  */
 export function settleInterrupted(history: readonly MessageWithParts[]): {
   messages: AssistantMessage[]
@@ -18,6 +20,17 @@ export function settleInterrupted(history: readonly MessageWithParts[]): {
     messages: history.flatMap(({ message }) => (isUnfinished(message) ? [interrupt(message, now)] : [])),
     parts: history.flatMap(({ parts }) => parts.filter(isOpen).map((part) => settle(part, now))),
   }
+}
+
+/** Settles the sessions that were worked on by processes which are gone, those of subagents too. */
+export async function settleKilled(store: Store): Promise<void> {
+  await store.recover(isProcessRunning, (history) => {
+    const { messages, parts } = settleInterrupted(history)
+    return [
+      ...messages.map((message) => ({ kind: "message", message }) as const),
+      ...parts.map((part) => ({ kind: "part", part }) as const),
+    ]
+  })
 }
 
 /** Fills the ledger with what the calls of the history read and wrote, so that a continued session need not read again. */
@@ -56,8 +69,7 @@ function settle(part: ToolPart, at: number): ToolPart {
       at,
     )
   } else if (state.status === "running") {
-    const error =
-      "The process ended while this call ran. It may have taken effect, whole or in part: look before you repeat it."
+    const error = `The process ended while this call ran. ${describeEffect(state)}`
     part.state = fail(state, { error, metadata: { kind: "interrupted" } }, at)
   }
   return part

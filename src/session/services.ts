@@ -31,6 +31,8 @@ export interface SessionServices {
   bus: Bus
   /** Under this name the engine works on sessions. */
   holder: LeaseHolder
+  /** Resolves when the commands of runs that were killed are ended. They may work on the same files as those that begin. */
+  cleared: Promise<void>
   registry: Registry
   permission: Permission
   jobs: JobCapability

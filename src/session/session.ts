@@ -224,8 +224,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
   async function alone<T>(work: (stopped: AbortSignal) => Promise<T>): Promise<T> {
     if (running) throw new SessionBusyError(session.id)
     const controller = new AbortController()
-    const lease = { store, sessionID: session.id, holder: services.holder }
-    const ended = withLease(lease, () => work(controller.signal))
+    const ended = whileHeld(() => work(controller.signal))
     running = { controller, ended: ended.catch(() => {}) }
     try {
       return await ended
@@ -254,6 +253,12 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     await keep({ ...base, type: "text", text: expanded.text, synthetic: true })
     past.at(-1)?.parts.push(...kept.values())
     return expanded
+  }
+
+  /** What runs of this session left is out of the way, and no other engine writes it. */
+  async function whileHeld<T>(work: () => Promise<T>): Promise<T> {
+    await services.cleared
+    return withLease({ store, sessionID: session.id, holder: services.holder }, work)
   }
 
   /** What a prompt of the person's names with `@` becomes parts of their message. A model's words name nothing. */
@@ -351,8 +356,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       const signal = options.signal ? AbortSignal.any([controller.signal, options.signal]) : controller.signal
       const events = eventStream(bus, session.id, () => controller.abort())
       const started = Date.now()
-      const lease = { store, sessionID: session.id, holder: services.holder }
-      const completed = withLease(lease, () => run(text, options, signal))
+      const completed = whileHeld(() => run(text, options, signal))
         .catch((error: unknown) => {
           // What could not be stored did not happen: the next prompt goes on from the store, and settles what is open there.
           history = undefined

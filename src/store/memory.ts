@@ -142,6 +142,13 @@ export function createMemoryStore(): Store {
       assertOpen()
       if (leases.get(sessionID)?.id === holder.id) leases.delete(sessionID)
     },
+    async recover(lives, settle) {
+      for (const [sessionID, holder] of [...leases]) {
+        if (lives(copy(holder))) continue
+        await this.commit(settle(await this.messages(sessionID)))
+        leases.delete(sessionID)
+      }
+    },
     async holder(sessionID) {
       assertOpen()
       const present = leases.get(sessionID)

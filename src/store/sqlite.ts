@@ -22,8 +22,8 @@ export interface SqliteStoreOptions {
  * directory, is made, readable by its owner alone. Throws {@link StoreError}, and leaves the file as it is, when it is
  * no database, damaged, another program's, or written by a newer Tackle.
  *
- * `synchronous = NORMAL`: what was committed survives the death of the process at any instant; a loss of power may take
- * the last commits with it, never the file.
+ * What was committed survives the death of the process at any instant. A loss of power may take the commits after the
+ * last durable one with it, the newest first, never the file.
  */
 export async function openSqliteStore(path: string, options: SqliteStoreOptions = {}): Promise<Store> {
   const busyMs = options.busyTimeoutMs ?? 5000
@@ -68,10 +68,13 @@ function prepareDatabase(path: string, database: DatabaseSync, busyMs: number): 
         "Update Tackle, or set TACKLE_DATA_DIR to another directory. Nothing was changed.",
     )
   }
-  database.exec("PRAGMA synchronous = NORMAL")
+  database.exec(synchronous.normal)
   waitWhileBusy(busyMs, () => database.exec("PRAGMA journal_mode = WAL"))
   if (version < migrations.length) waitWhileBusy(busyMs, () => migrate(database))
 }
+
+/** In WAL mode `FULL` syncs the log after a commit, `NORMAL` before a checkpoint only. Ignored within a transaction. */
+const synchronous = { normal: "PRAGMA synchronous = NORMAL", full: "PRAGMA synchronous = FULL" }
 
 function createStore(path: string, database: DatabaseSync, busyMs: number): Store {
   const transaction = { begin: database.prepare("BEGIN IMMEDIATE"), commit: database.prepare("COMMIT") }
@@ -113,6 +116,7 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
     put: database.prepare(
       "INSERT INTO leases (session_id, data) VALUES (?, ?) ON CONFLICT (session_id) DO UPDATE SET data = excluded.data",
     ),
+    all: database.prepare("SELECT session_id, data FROM leases"),
     remove: database.prepare("DELETE FROM leases WHERE session_id = ? AND data ->> 'id' = ?"),
   }
   const select = {
@@ -168,6 +172,18 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
     return row && parse<LeaseHolder>(row.data)
   }
 
+  function messagesOf(sessionID: string, after: string, limit: number): MessageWithParts[] {
+    const rows = select.messages.all(sessionID, after, limit).reverse()
+    const byID = new Map<unknown, MessageWithParts>()
+    for (const { id, data } of rows) byID.set(id, { message: parse<Message>(data), parts: [] })
+    const [oldest, newest] = [rows.at(0)?.id, rows.at(-1)?.id]
+    if (oldest === undefined || newest === undefined) return []
+    for (const row of select.parts.all(sessionID, oldest, newest)) {
+      byID.get(row.message_id)?.parts.push(parse<Part>(row.data))
+    }
+    return [...byID.values()]
+  }
+
   function transact<T>(work: () => T): T {
     transaction.begin.run()
     try {
@@ -181,19 +197,28 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
     }
   }
 
+  /** Runs work whose commit is on the disk when it returns. */
+  function durably(work: () => void): void {
+    database.exec(synchronous.full)
+    try {
+      work()
+    } finally {
+      database.exec(synchronous.normal)
+    }
+  }
+
   function run<T>(work: () => T): T {
     if (!database.isOpen) throw new StoreError(`The store of ${path} is closed.`)
     return guarded(path, () => waitWhileBusy(busyMs, work))
   }
 
   return {
-    async commit(changes) {
+    async commit(changes, { durable = false } = {}) {
       const [first, ...more] = changes
-      run(() => {
-        // One statement is a transaction by itself.
-        if (first !== undefined && more.length === 0) apply(first)
-        else if (first !== undefined) transact(() => changes.forEach(apply))
-      })
+      if (first === undefined) return run(() => {})
+      // One statement is a transaction by itself.
+      const write = () => (more.length === 0 ? apply(first) : transact(() => changes.forEach(apply)))
+      run(() => (durable ? durably(write) : write()))
     },
     async session(id) {
       return run(() => {
@@ -227,17 +252,7 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
       return run(() => Number(remove.session.run(id).changes) > 0)
     },
     async messages(sessionID, page = {}) {
-      return run(() => {
-        const rows = select.messages.all(sessionID, page.after ?? "", page.limit ?? -1).reverse()
-        const byID = new Map<unknown, MessageWithParts>()
-        for (const { id, data } of rows) byID.set(id, { message: parse<Message>(data), parts: [] })
-        const [oldest, newest] = [rows.at(0)?.id, rows.at(-1)?.id]
-        if (oldest === undefined || newest === undefined) return []
-        for (const row of select.parts.all(sessionID, oldest, newest)) {
-          byID.get(row.message_id)?.parts.push(parse<Part>(row.data))
-        }
-        return [...byID.values()]
-      })
+      return run(() => messagesOf(sessionID, page.after ?? "", page.limit ?? -1))
     },
     async todos(sessionID) {
       return run(() => {
@@ -264,6 +279,20 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
     },
     async release(sessionID, holder) {
       run(() => leases.remove.run(sessionID, holder.id))
+    },
+    async recover(lives, settle) {
+      for (const row of run(() => leases.all.all())) {
+        const [sessionID, present] = [String(row.session_id), parse<LeaseHolder>(row.data)]
+        if (lives(present)) continue
+        run(() =>
+          transact(() => {
+            // Another process may have been here first, or work on the session by now.
+            if (holderOf(sessionID)?.id !== present.id) return
+            settle(messagesOf(sessionID, "", -1)).forEach(apply)
+            leases.remove.run(sessionID, present.id)
+          }),
+        )
+      }
     },
     async holder(sessionID) {
       return run(() => holderOf(sessionID))

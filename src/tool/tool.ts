@@ -32,6 +32,11 @@ export interface Definition<P extends z.ZodType = z.ZodType> {
   /** Offered only to models of these providers. */
   providers?: readonly string[]
   access?: Access
+  /**
+   * It changes nothing before its first `ctx.ask` was answered. A call that is cut off before is then known to have had
+   * no effect. Of a third party's tool it is not believed.
+   */
+  asksFirst?: boolean
   /** Never beside another call of the same step. */
   serial?: boolean
   /** Milliseconds after which the call is aborted. Default: none. */

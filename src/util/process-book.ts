@@ -4,35 +4,36 @@ import { join } from "node:path"
 import * as z from "zod"
 import { systemCode } from "./errors.ts"
 import { identifyProcess, isProcessRunning } from "./process-identity.ts"
-import { killOrphans, markName, type TreeIdentity } from "./process-tree.ts"
+import { killOrphans, markName, type TreeIdentity, type TreeIntent } from "./process-tree.ts"
 
 /** What runs for one process of ours, in files, so that a later one can end it where this one was killed. */
 export interface ProcessBook {
-  /** Writes a tree down. The returned function strikes it out; it may be called more than once. */
-  add(identity: TreeIdentity | undefined): () => void
+  /** Writes a tree down, or that one will be started. The returned function strikes it out; it may be called again. */
+  add(tree: TreeIdentity | TreeIntent): () => void
   /** Strikes out all that was added. */
   clear(): void
   /** Ends the trees of processes of ours that are gone, and strikes them out. Those of running ones are left alone. */
   endOrphans(): Promise<void>
 }
 
+// An empty or common line would be found in the environment of strangers.
+const markSchema = z.lazy(() => z.string().startsWith(`${markName}=`))
+
 const entrySchema = z.lazy(() =>
   z.object({
     /** The process of ours that started the tree. */
     owner: z.object({ pid: z.int(), startTime: z.number().optional(), bootID: z.string().optional() }),
-    tree: z.object({
-      group: z.int().min(2),
-      // An empty or common line would be found in the environment of strangers.
-      mark: z.string().startsWith(`${markName}=`),
-      startTime: z.number(),
-      bootID: z.string(),
-    }),
+    tree: z.union([
+      z.object({ group: z.int().min(2), mark: markSchema, startTime: z.number(), bootID: z.string() }),
+      z.object({ group: z.undefined().optional(), mark: markSchema, bootID: z.string() }),
+    ]),
   }),
 )
 type Entry = z.infer<typeof entrySchema>
 
 /**
- * A book in the directory, which is made with the first entry: one file a tree. A file that cannot be written or read
+ * A book in the directory, which is made with the first entry: one file for the intent and one for the tree, since a file
+ * that is written over may be found half written. A file that cannot be written or read
  * is told to `onFault` and stops nothing.
  */
 export function createProcessBook(
@@ -52,8 +53,8 @@ export function createProcessBook(
 
   return {
     add(tree) {
-      if (!tree) return () => {}
-      const file = join(directory, `${process.pid}-${tree.group}.json`)
+      const mark = tree.mark.slice(markName.length + 1)
+      const file = join(directory, `${process.pid}-${mark}-${tree.group ?? "intent"}.json`)
       const entry: Entry = { owner: identifyProcess(), tree }
       try {
         mkdirSync(directory, { recursive: true, mode: 0o700 })

@@ -34,6 +34,19 @@ export interface TreeIdentity extends ProcessTree {
   bootID: string
 }
 
+/** A tree that is about to start: its mark is all that is known of it. Linux only. */
+export interface TreeIntent {
+  group?: undefined
+  mark: string
+  bootID: string
+}
+
+/** The intent to start a tree with this mark; undefined without `/proc`. */
+export function intendTree(mark: string): TreeIntent | undefined {
+  const bootID = readBootID()
+  return bootID === undefined ? undefined : { mark, bootID }
+}
+
 /** The identity of a running tree; undefined without `/proc`, or when its first process is gone. */
 export function identifyTree(tree: { group: number; mark: string }): TreeIdentity | undefined {
   const startTime = readProcess(tree.group)?.startTime
@@ -43,16 +56,18 @@ export function identifyTree(tree: { group: number; mark: string }): TreeIdentit
 }
 
 /**
- * Ends what an earlier process of ours left running. Does nothing after a reboot, nor where the group's number went to
- * a stranger: one that neither started when ours did nor carries the mark. True if there was something to end.
+ * Ends what an earlier process of ours left running, or may have started just before it ended. Does nothing after a
+ * reboot, nor where the group's number went to a stranger: one that neither started when ours did nor carries the mark.
+ * True if there was something to end.
  */
-export async function killOrphans(identity: TreeIdentity, graceMs = killGraceMs): Promise<boolean> {
-  const { mark, group, startTime, bootID } = identity
+export async function killOrphans(tree: TreeIdentity | TreeIntent, graceMs = killGraceMs): Promise<boolean> {
+  const { mark, group, bootID } = tree
   if (bootID !== readBootID()) return false
-  const first = readProcess(group)
+  const first = group === undefined ? undefined : readProcess(group)
+  const ours = group !== undefined && first?.startTime === tree.startTime
   const marked = readProcessTable().some((entry) => entry.alive && hasEnvironmentLine(entry.pid, mark))
-  if (!marked && first?.startTime !== startTime) return false
-  const stranger = first !== undefined && first.startTime !== startTime
+  if (!marked && !ours) return false
+  const stranger = first !== undefined && !ours
   await killTree({ mark, group: stranger ? undefined : group }, graceMs)
   return true
 }

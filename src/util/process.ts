@@ -5,13 +5,24 @@ import { Socket } from "node:net"
 import { within } from "./abort.ts"
 import { errorMessage, systemCode, TackleError } from "./errors.ts"
 import { openInputPipe, openPipe, type Pipe } from "./pipe.ts"
-import { identifyTree, isGroupAlive, killTree, markName, type TreeIdentity } from "./process-tree.ts"
+import {
+  identifyTree,
+  intendTree,
+  isGroupAlive,
+  killTree,
+  markName,
+  type TreeIdentity,
+  type TreeIntent,
+} from "./process-tree.ts"
 
 /** How a process ended: one of the two is set. */
 export interface Exit {
   code: number | null
   signal: NodeJS.Signals | null
 }
+
+/** Writes a tree down, so that it is ended where this process is killed. The returned function strikes it out. */
+export type RecordTree = (tree: TreeIdentity | TreeIntent) => () => void
 
 /** A program to start. Nothing here goes through a shell. */
 export interface ProcessOptions {
@@ -29,6 +40,8 @@ export interface ProcessOptions {
   onErrorOutput?(bytes: Uint8Array): void
   /** True: standard input is a pipe that {@link RunningProcess.input} writes to. Default: it is closed. */
   input?: boolean
+  /** Gets the intent before anything starts, then the tree. Not called where the system has no `/proc`. */
+  record?: RecordTree | undefined
 }
 
 /** The standard input of a running program. */
@@ -51,6 +64,8 @@ export interface RunningProcess {
   readonly closed: Promise<void>
   /** True while something of its group runs or holds the output open. */
   running(): boolean
+  /** Strikes the tree out of the records: nothing of it is left to be ended. */
+  strikeOut(): void
   /** SIGTERM to the whole tree, after the grace period SIGKILL; then no more output comes. */
   kill(): Promise<void>
   /** From now on this process does not keep ours from ending. */
@@ -82,16 +97,22 @@ const lastReadMs = 100
 export async function startProcess(options: ProcessOptions): Promise<RunningProcess> {
   const mark = { name: markName, value: randomBytes(12).toString("hex") }
   const pipes = await openPipes(options)
+  const records = createRecords(options.record)
   let child: ChildProcess & { pid: number }
+  const line = `${mark.name}=${mark.value}`
   try {
+    records.add(intendTree(line))
     child = await spawnInto(pipes, options, { ...options.env, [mark.name]: mark.value })
   } catch (error) {
+    records.strikeOut()
     for (const end of ownEnds(pipes)) closeSync(end)
     throw new SpawnError(options.argv[0], error)
   } finally {
     for (const end of childEnds(pipes)) closeSync(end)
   }
-  const tree = { group: child.pid, mark: `${mark.name}=${mark.value}` }
+  const tree = { group: child.pid, mark: line }
+  const identity = identifyTree(tree)
+  records.add(identity)
   const output = readAll([
     readOutput(pipes.output.read, options.onOutput),
     ...(pipes.errors && options.onErrorOutput ? [readOutput(pipes.errors.read, options.onErrorOutput)] : []),
@@ -102,11 +123,12 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
   if (input) void Promise.all([exited, output.closed]).then(() => input.stop())
 
   return {
-    identity: identifyTree(tree),
+    identity,
     ...(input ? { input: { write: input.write, end: input.end } } : {}),
     exited,
     closed: output.closed,
     running: () => output.open() || (!options.holdsOutput && isGroupAlive(tree.group)),
+    strikeOut: records.strikeOut,
     async kill() {
       await killTree(tree)
       // What was written last is still to be read; only what could not be ended holds the pipe open now.
@@ -117,6 +139,19 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
     unref() {
       child.unref()
       output.unref()
+    },
+  }
+}
+
+/** What is written down of one program. */
+function createRecords(record: RecordTree | undefined) {
+  const strikes: (() => void)[] = []
+  return {
+    add(tree: TreeIdentity | TreeIntent | undefined): void {
+      if (record && tree) strikes.push(record(tree))
+    },
+    strikeOut(): void {
+      for (const strike of strikes.splice(0)) strike()
     },
   }
 }

@@ -12,6 +12,7 @@ import { runTool } from "../../src/tool/run.ts"
 import { createSpillOpener } from "../../src/tool/spill.ts"
 import { AbortedError } from "../../src/util/abort.ts"
 import { readProcess } from "../../src/util/process-table.ts"
+import { isGroupAlive } from "../../src/util/process-tree.ts"
 
 let directory: string
 let jobs: JobTable
@@ -250,14 +251,15 @@ describe("time and abort", () => {
 describe("progress", () => {
   test("the process is on record before its first report, and struck out when it has ended", async () => {
     const noted: unknown[] = []
-    const record: BashOptions["record"] = ({ identity, running }) => {
-      noted.push(identity, ctx.reported.length)
-      return () => noted.push(running())
+    const record: BashOptions["record"] = ({ group }) => {
+      noted.push([group, ctx.reported.length])
+      return () => noted.push(group === undefined || isGroupAlive(group))
     }
     await bash({ command: "echo one; sleep 0.25; echo two", description: "Count" }, { record })
     const identity = { group: expect.any(Number), bootID: expect.any(String) }
     const known = process.platform === "linux" ? expect.objectContaining(identity) : undefined
-    expect(noted).toEqual([known, 0, false])
+    // That it will be started, what was; then both are struck out.
+    if (known) expect(noted).toEqual([[undefined, 0], [expect.any(Number), 0], true, false])
     expect(ctx.reported[0]).toMatchObject({ title: "Count", metadata: { process: known } })
     const outputs = ctx.reported.map((update) => update.metadata?.output)
     expect(outputs).toContain("one\n")

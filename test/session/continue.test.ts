@@ -2,6 +2,7 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { expect, test } from "vitest"
 import { createTackle } from "../../src/runtime/runtime.ts"
+import { describeEffect } from "../../src/schema/tool-moves.ts"
 import { SessionBusyError } from "../../src/session/handle.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
@@ -261,4 +262,24 @@ test("latest is the session of this worktree that was used last, children left o
   await run(engine, { session: first })
   expect((await engine.tackle.sessions.latest())?.id).toBe(first.id)
   await expect(engine.tackle.sessions.create({ agent: "nobody" })).rejects.toThrow(/no agent "nobody".*build/)
+})
+
+test("a call that was killed while it waited for leave, or only read, is known to have had no effect", async () => {
+  const store = createMemoryStore()
+  const edit = { name: "write", arguments: { filePath: "a.txt", content: "a" } }
+  const seen: string[] = []
+  await using engine = await startEngine([{ calls: [edit] }, { text: "Done." }], {
+    store,
+    permission: { edit: "ask" },
+  })
+  engine.tackle.on("part.updated", ({ part }) => {
+    if (part.type === "tool" && part.state.status === "running") seen.push(describeEffect(part.state))
+  })
+  engine.tackle.on("permission.asked", (request) => {
+    expect(seen).toEqual(["It had no effect."])
+    void request.reply("once")
+  })
+  expect((await run(engine)).end.status).toBe("completed")
+  expect(seen[1]).toMatch(/^It may have taken effect/)
+  expect(await engine.project.read("a.txt")).toBe("a")
 })

@@ -270,6 +270,37 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       expect(await store.holder("ses_1")).toBeUndefined()
     })
 
+    test("what holders left that are gone is settled and let go of in one step, what others hold stays", async () => {
+      for (const id of ["ses_1", "ses_2", "ses_3"])
+        await store.commit([
+          session(id),
+          message(`msg_${id}`, id),
+          part(`prt_${id}`, `msg_${id}`, id, "open"),
+        ])
+      const [living, gone] = [
+        { id: "eng_1", pid: 1 },
+        { id: "eng_2", pid: 2 },
+      ]
+      await store.lease("ses_1", living, () => true)
+      await store.lease("ses_2", gone, () => true)
+      const lives = ({ pid }: { pid: number }) => pid === living.pid
+
+      const refused = store.recover(lives, () => [part("prt_x", "msg_nowhere", "ses_2")])
+      await expect(refused).rejects.toThrow(StoreError)
+      expect(await store.holder("ses_2")).toEqual(gone)
+
+      const seen: string[] = []
+      await store.recover(lives, (history) => {
+        seen.push(...history.map(({ message }) => message.id))
+        return [part("prt_ses_2", "msg_ses_2", "ses_2", "settled")]
+      })
+      expect(seen).toEqual(["msg_ses_2"])
+      expect(await texts("ses_2")).toEqual([["msg_ses_2", "settled"]])
+      expect(await texts("ses_1")).toEqual([["msg_ses_1", "open"]])
+      expect(await store.holder("ses_2")).toBeUndefined()
+      expect(await store.holder("ses_1")).toEqual(living)
+    })
+
     test("a lease ends with its session, and there is none without", async () => {
       await store.commit([session("ses_1")])
       await store.lease("ses_1", { id: "eng_1", pid: 1 }, () => true)

@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
-import { startProcess } from "../../src/util/process.ts"
+import { type RecordTree, startProcess } from "../../src/util/process.ts"
 import { createProcessBook } from "../../src/util/process-book.ts"
 
 async function createBook() {
@@ -17,8 +17,8 @@ async function createBook() {
   return { directory, book, faults }
 }
 
-async function sleeper() {
-  const process = await startProcess({ argv: ["sleep", "300"], cwd: "/", env: {}, onOutput() {} })
+async function sleeper(record?: RecordTree) {
+  const process = await startProcess({ argv: ["sleep", "300"], cwd: "/", env: {}, onOutput() {}, record })
   onTestFinished(() => process.kill())
   return process
 }
@@ -35,9 +35,8 @@ test.skipIf(process.platform !== "linux")("only what a process that is gone left
   await book.endOrphans()
   expect(existsSync(directory)).toBe(false)
 
-  const [ours, theirs, struck] = [await sleeper(), await sleeper(), await sleeper()]
-  book.add(ours.identity)
-  book.add(struck.identity)()
+  const [ours, theirs, struck] = [await sleeper(book.add), await sleeper(), await sleeper(book.add)]
+  struck.strikeOut()
   await writeFile(
     join(directory, "gone.json"),
     JSON.stringify({ owner: { pid: await deadPid() }, tree: theirs.identity }),
@@ -45,14 +44,42 @@ test.skipIf(process.platform !== "linux")("only what a process that is gone left
   await book.endOrphans()
   expect((await theirs.exited).signal).toBe("SIGTERM")
   expect([ours.running(), struck.running()]).toEqual([true, true])
-  const [left = "", ...more] = await readdir(directory)
-  expect(more).toEqual([])
-  expect(JSON.parse(await readFile(join(directory, left), "utf8")).tree).toEqual(ours.identity)
+  const left = (await readdir(directory)).sort()
+  const trees = await Promise.all(
+    left.map(async (name) => JSON.parse(await readFile(join(directory, name), "utf8")).tree),
+  )
+  const { mark, bootID } = ours.identity ?? {}
+  expect(trees).toEqual([ours.identity, { mark, bootID }])
 
   book.clear()
   expect(await readdir(directory)).toEqual([])
   expect(faults).toEqual([])
 })
+
+test.skipIf(process.platform !== "linux")(
+  "what was started and not yet written down is found by the intent; an intent of nothing ends nothing",
+  async () => {
+    const { directory, book, faults } = await createBook()
+    await mkdir(directory)
+    const intents: unknown[] = []
+    const started = await sleeper((tree) => {
+      if (tree.group === undefined) intents.push(tree)
+      return () => {}
+    })
+    const bystander = await sleeper()
+    const never = { mark: "TACKLE_PROCESS=0123456789abcdef01234567", bootID: started.identity?.bootID }
+    for (const [index, tree] of [...intents, never].entries())
+      await writeFile(
+        join(directory, `${index}.json`),
+        JSON.stringify({ owner: { pid: await deadPid() }, tree }),
+      )
+    await book.endOrphans()
+    expect((await started.exited).signal).toBe("SIGTERM")
+    expect(bystander.running()).toBe(true)
+    expect(await readdir(directory)).toEqual([])
+    expect(faults).toEqual([])
+  },
+)
 
 test.skipIf(process.platform !== "linux")("a file that is no entry goes, and ends nothing", async () => {
   const { directory, book, faults } = await createBook()
@@ -76,7 +103,7 @@ test.skipIf(process.platform !== "linux")("a file that is no entry goes, and end
 test("a directory that cannot be made is told and stops nothing", async () => {
   const { directory, book, faults } = await createBook()
   await writeFile(directory, "no directory")
-  const process = await sleeper()
-  expect(() => book.add(process.identity)()).not.toThrow()
-  expect(faults).toHaveLength(process.identity ? 1 : 0)
+  const process = await sleeper(book.add)
+  expect(() => process.strikeOut()).not.toThrow()
+  expect(faults).toHaveLength(process.identity ? 2 : 0)
 })

@@ -1,6 +1,6 @@
 import { startConfined } from "../../sandbox/wrap.ts"
 import type { ToolContext } from "../../tool/context.ts"
-import { type RunningProcess, startProcess } from "../../util/process.ts"
+import { type RecordTree, type RunningProcess, startProcess } from "../../util/process.ts"
 
 /** A shell with the text it was given. */
 export interface ShellCommand {
@@ -27,15 +27,15 @@ export interface StartedCommand {
 export async function startCommand(
   { text, argv, env, cwd, outside, stdin }: ShellCommand,
   { sandbox }: Pick<ToolContext, "sandbox">,
-  onOutput: (bytes: Uint8Array) => void,
+  { onOutput, record }: { onOutput: (bytes: Uint8Array) => void; record: RecordTree | undefined },
 ): Promise<StartedCommand> {
   const confined = outside ? undefined : await sandbox?.confine({ text, argv, env, cwd })
   if (!confined) {
-    const process = await startProcess({ argv, cwd, env, onOutput, input: stdin })
+    const process = await startProcess({ argv, cwd, env, onOutput, input: stdin, record })
     return { process, sandboxed: false, ended: () => {} }
   }
   try {
-    const process = await startConfined(confined, onOutput, stdin)
+    const process = await startConfined(confined, onOutput, { input: stdin, record })
     return { process, sandboxed: true, ended: confined.ended }
   } catch (error) {
     confined.ended()

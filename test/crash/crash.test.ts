@@ -1,0 +1,17 @@
+import { expect, test } from "vitest"
+import { crashSeries } from "./series.ts"
+
+/** The short form of `npm run test:crash`: other writes each time. */
+test.skipIf(process.platform !== "linux")(
+  "a run that is killed is gone on with: nothing lost, nothing done twice, nothing left running",
+  { timeout: 120_000 },
+  async () => {
+    const first = 1 + Math.floor(Math.random() * 18)
+    const survivals = await crashSeries(
+      { every: 18, first, killed: 5, terminated: 3, powerCuts: 3 },
+      (line) => console.log(line),
+    )
+    expect(survivals.length).toBeGreaterThan(12)
+    expect(survivals.filter(({ wrong }) => wrong.length > 0)).toEqual([])
+  },
+)

@@ -1,0 +1,75 @@
+import { join } from "node:path"
+import type { ToolPart } from "../../src/schema/part.ts"
+import { mayHaveActed } from "../../src/schema/tool-moves.ts"
+import { eventsIn, inspect, wrongAfterCrash, wrongAtEnd } from "./inspect.ts"
+import type { Moment } from "./moment.ts"
+import { comesTrue, createPlace, type Place, processesIn } from "./place.ts"
+import { cutPower, underTrace } from "./power-cut.ts"
+import { lastWords, prompt } from "./task.ts"
+
+/** What became of one run that was cut off. */
+export interface Survival {
+  moment: string
+  /** The run had ended before its moment came. */
+  missed: boolean
+  /** Nothing: it was survived. */
+  wrong: string[]
+}
+
+export const runArguments = ["run", "--auto", "--format", "json"]
+
+export interface CrashOptions {
+  /** Default `SIGKILL`. */
+  signal?: NodeJS.Signals
+  /** Of the commands. Default `off`. */
+  sandbox?: "off" | "auto"
+  /** The machine loses its power at the moment, and with it so much of what was not synced: from 0 to 1. */
+  powerCut?: { lost: number }
+}
+
+/** Cuts one run off at the moment, looks at what it left, goes on with it and looks at the end. */
+export async function crash(
+  moment: Moment,
+  { signal = "SIGKILL", sandbox = "off", powerCut }: CrashOptions = {},
+): Promise<Survival> {
+  await using place = await createPlace({ sandbox })
+  await moment.prepare?.(place)
+  const log = join(place.home, "trace.log")
+  const run = place.start([...runArguments, prompt], powerCut ? underTrace(log) : [])
+  await moment.reached(place, run)
+  const missed = run.child.exitCode !== null
+  run.child.kill(signal)
+  await run.ended
+  if (powerCut) cutPower(place, log, powerCut.lost)
+  moment.clear?.(place)
+  const wrong = wrongAfterCrash(inspect(place.data), place, {
+    stdout: run.said.stdout,
+    isKept: powerCut ? isDurable : () => true,
+  })
+  wrong.push(...(await goOn(place)))
+  await comesTrue(() => processesIn(place.directory).length === 0)
+  wrong.push(...wrongAtEnd(inspect(place.data), place))
+  return { moment: moment.name, missed, wrong }
+}
+
+/** What has to survive a loss of power: that a call may have acted, and what came of it. */
+function isDurable({ tool, state }: ToolPart): boolean {
+  if (state.status === "pending") return false
+  return state.status === "running" ? mayHaveActed(state) : ["bash", "write", "edit", "task"].includes(tool)
+}
+
+/** The next start, as a person would make it. */
+export async function goOn(place: Place): Promise<string[]> {
+  const began = inspect(place.data).sessions > 0
+  const next = place.start([...runArguments, ...(began ? ["--continue"] : []), prompt])
+  const { code, signal } = await next.ended
+  const end = eventsIn(next.said.stdout).findLast(({ type }) => type === "run.completed")
+  const text = end?.type === "run.completed" ? end.text : ""
+  if (code === 0 && text === lastWords) return []
+  const errors = eventsIn(next.said.stdout).flatMap((event) =>
+    event.type === "session.error" ? [event.error.message] : [],
+  )
+  return [
+    `the next start ended with ${code ?? signal}, "${text}": ${[...errors, next.said.stderr.trim()].join(" ")}`,
+  ]
+}

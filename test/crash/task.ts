@@ -1,0 +1,191 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import type { ChatMessage, RecordedRequest } from "../../src/testing/model-server.ts"
+import type { Reply, ScriptedCall } from "../../src/testing/reply.ts"
+
+/** What the model was told that is not so: the reason why a crash test fails. */
+export type Untruth = (what: string) => void
+
+/** One thing that is to be done exactly once, and how to see in the project that it was. */
+interface Action extends ScriptedCall {
+  name: string
+  arguments: Record<string, unknown>
+  done(directory: string): boolean
+}
+
+/** Appends a line: whoever runs it twice is seen. `before` and `after`: seconds in which it can be caught. */
+function effect(line: string, { before = 0, after = 0, more = "" } = {}): Action {
+  const wait = (seconds: number) => (seconds > 0 ? [`sleep ${seconds}`] : [])
+  const command = [...wait(before), `echo ${line} >> effects.log`, ...wait(after)].join("; ") + more
+  return {
+    name: "bash",
+    arguments: { command, description: line },
+    done: (directory) => effectsIn(directory).includes(line),
+  }
+}
+
+function write(name: string): Action {
+  return {
+    name: "write",
+    arguments: { filePath: name, content: `${name}\n` },
+    done: (directory) => contentOf(directory, name) !== undefined,
+  }
+}
+
+const edit: Action = {
+  name: "edit",
+  arguments: { filePath: "one.txt", oldString: "one.txt", newString: "one.txt, edited" },
+  done: (directory) => contentOf(directory, "one.txt") === "one.txt, edited\n",
+}
+
+/** A file whose writing was never recorded as done has to be read before it is edited. */
+const read: Action = { name: "read", arguments: { filePath: "one.txt" }, done: () => false }
+
+/** To-do lists are the engine's own: written twice they are the same. */
+const todo: Action = {
+  name: "todowrite",
+  arguments: { todos: [{ content: "finish", status: "in_progress", priority: "high" }] },
+  done: () => false,
+}
+
+const childPrompt = "Do the part of the subagent."
+const childSteps: Action[][] = [[effect("child", { after: 0.05 })], [write("child.txt")]]
+
+const task: Action = {
+  name: "task",
+  arguments: { description: "a part", prompt: childPrompt, subagent_type: "general" },
+  done: (directory) => childSteps.flat().every(({ done }) => done(directory)),
+}
+
+/** Done as one `batch`, or each by a call of its own. */
+interface Step {
+  actions: Action[]
+  batch?: true
+}
+
+const steps: Step[] = [
+  { actions: [write("one.txt"), effect("one")] },
+  { actions: [read] },
+  { actions: [edit] },
+  { actions: [effect("slow", { before: 0.15, after: 0.05 })] },
+  { actions: [effect("batched"), write("batched.txt")], batch: true },
+  { actions: [todo] },
+  { actions: [task] },
+  // A job that goes on when its call has ended.
+  { actions: [effect("job", { more: "; sleep 300 &" })] },
+  { actions: [effect("last")] },
+]
+
+/** What the project holds when the task was done, each effect once. */
+export const finished = {
+  effects: ["batched", "child", "job", "last", "one", "slow"],
+  files: {
+    "one.txt": "one.txt, edited\n",
+    "batched.txt": "batched.txt\n",
+    "child.txt": "child.txt\n",
+  } as Record<string, string>,
+}
+
+/** What the model says at the end. */
+export const lastWords = "All is done."
+
+export const prompt = "Do the task."
+
+/**
+ * A careful model: it repeats a call that never started, looks before it repeats one that may have taken effect, and
+ * repeats no other. It goes by the history alone, so that it does not matter which process asks.
+ */
+export function replyTo({ body }: RecordedRequest, directory: string, untrue: Untruth): Reply {
+  const past = pastCalls(body.messages)
+  const isChild = body.messages.some(
+    ({ role, content }) => role === "user" && textOf(content) === childPrompt,
+  )
+  const plan: Step[] = isChild ? childSteps.map((actions) => ({ actions })) : steps
+  for (const { actions, batch } of plan) {
+    // A subagent that is told nothing of an earlier one looks for itself.
+    const left = actions.filter(
+      (action) => !(isChild && action.done(directory)) && isLeft(action, past, directory, untrue),
+    )
+    if (left.length === 0) continue
+    if (!batch) return { calls: left.map(({ name, arguments: input }) => ({ name, arguments: input })) }
+    const calls = left.map(({ name, arguments: parameters }) => ({ tool: name, parameters }))
+    return { calls: [{ name: "batch", arguments: { calls } }] }
+  }
+  return { text: lastWords }
+}
+
+function isTraceless(action: Action): boolean {
+  return action === read || action === todo
+}
+
+interface PastCall {
+  name: string
+  input: string
+  /** A call of a `batch` has that one's result. */
+  result: string
+}
+
+function isLeft(action: Action, past: readonly PastCall[], directory: string, untrue: Untruth): boolean {
+  const input = JSON.stringify(action.arguments)
+  const result = past.findLast((call) => call.name === action.name && call.input === input)?.result
+  if (result === undefined) return true
+  const what = `${action.name} ${action.arguments.description ?? action.arguments.filePath ?? ""}`
+  const there = action.done(directory)
+  if (/^Error: .*(never started|had no effect|not run)/s.test(result)) {
+    if (there) untrue(`${what} was reported as not started, but has taken effect`)
+    return true
+  }
+  if (/^Error: .*may have taken effect/s.test(result)) return !there
+  if (result.startsWith("Error: ")) untrue(`${what} failed with: ${result}`)
+  else if (!there && !isTraceless(action)) untrue(`${what} was reported as done, but is not: ${result}`)
+  return false
+}
+
+function pastCalls(messages: readonly ChatMessage[]): PastCall[] {
+  const results = new Map(
+    messages.flatMap(({ role, tool_call_id: id, content }) =>
+      role === "tool" && id !== undefined ? [[id, textOf(content)] as const] : [],
+    ),
+  )
+  return messages.flatMap(({ tool_calls: calls = [] }) =>
+    calls.flatMap(({ id, function: { name, arguments: text } }) => {
+      const input = JSON.parse(text) as Record<string, unknown>
+      const result = results.get(id) ?? "Error: no result"
+      if (name !== "batch") return [{ name, input: JSON.stringify(input), result }]
+      // The arguments of a call that never started may not have been complete.
+      const inner = (input.calls ?? []) as { tool: string; parameters: unknown }[]
+      return inner.map(({ tool, parameters }) => ({ name: tool, input: JSON.stringify(parameters), result }))
+    }),
+  )
+}
+
+function textOf(content: ChatMessage["content"]): string {
+  if (typeof content === "string") return content
+  return (content ?? []).map(({ text = "" }) => text).join("")
+}
+
+/** The lines that the commands of the task left, in their order. */
+export function effectsIn(directory: string): string[] {
+  return (contentOf(directory, "effects.log") ?? "").split("\n").filter((line) => line !== "")
+}
+
+/** Undefined where there is no such file. */
+export function contentOf(directory: string, name: string): string | undefined {
+  try {
+    return readFileSync(join(directory, name), "utf8")
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether the project shows what a recorded call did; undefined for a call that leaves no trace of its own. */
+export function tookEffect(
+  tool: string,
+  input: Record<string, unknown>,
+  directory: string,
+): boolean | undefined {
+  const text = JSON.stringify(input)
+  const all = [...steps.flatMap(({ actions }) => actions), ...childSteps.flat()]
+  const action = all.find(({ name, arguments: args }) => name === tool && JSON.stringify(args) === text)
+  return action === undefined || isTraceless(action) ? undefined : action.done(directory)
+}
