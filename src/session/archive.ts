@@ -31,13 +31,16 @@ export class ArchiveError extends TackleError {
   }
 }
 
+/** What every archive begins with. */
+export const archiveHead = { format: "tackle.session", version: 1 } as const
+
 /** A session with everything in it, or undefined where there is none. */
 export async function exportSession(store: Store, id: string): Promise<Archive | undefined> {
   const session = await store.session(id)
   if (!session) return undefined
   const children: SessionRecord[] = []
   for (const child of await descendants(store, id)) children.push(await recordOf(store, child))
-  return { format: "tackle.session", version: 1, ...(await recordOf(store, session)), children }
+  return { ...archiveHead, ...(await recordOf(store, session)), children }
 }
 
 /**
@@ -150,7 +153,8 @@ function checkRecord({ session, messages }: SessionRecord): void {
   }
 }
 
-async function descendants(store: Store, parentID: string): Promise<Session[]> {
+/** The sessions that the subagents of one worked in, at any depth, a parent before its children. */
+export async function descendants(store: Store, parentID: string): Promise<Session[]> {
   const found: Session[] = []
   const children = await store.sessions({ parentID, limit: Number.MAX_SAFE_INTEGER })
   for (const child of children.sort((a, b) => (a.id < b.id ? -1 : 1))) {

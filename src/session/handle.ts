@@ -2,6 +2,7 @@ import type { EventOf, TackleEvent } from "../event/events.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { CallReference } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
+import type { MessagePage } from "../store/store.ts"
 import { TackleError } from "../util/errors.ts"
 import type { CompactionResult } from "./compact.ts"
 import type { UndoResult } from "./undo.ts"
@@ -55,7 +56,8 @@ export interface SessionHandle {
   prompt(text: string, options?: PromptOptions): PromptRun
   /** Interrupts the run under way, if there is one; resolves when it has ended. */
   abort(): Promise<void>
-  messages(): Promise<MessageWithParts[]>
+  /** Those of the page, all without one, as they are stored. A long session is read a page at a time. */
+  messages(page?: MessagePage): Promise<MessageWithParts[]>
   /**
    * Replaces what is old by a summary, for the model alone: nothing is deleted. Asks the session's model. Throws
    * `CompactionError` where that does not make it smaller, {@link SessionBusyError}, and what asking throws.

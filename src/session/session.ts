@@ -18,8 +18,10 @@ import { createContextRoom } from "./context-room.ts"
 import { conclude, concludeBroken, type Ending, withOthers } from "./ending.ts"
 import { eventStream } from "./event-stream.ts"
 import { type PromptFile, type PromptOptions, SessionBusyError, type SessionHandle } from "./handle.ts"
+import { historyPages, type PageReader } from "./history.ts"
 import { withLease } from "./lease.ts"
 import { runLoop } from "./loop.ts"
+import { dropSummed } from "./prompt-history.ts"
 import { createRecorder } from "./recorder.ts"
 import { restoreLedger, settleInterrupted } from "./restore.ts"
 import type { SessionServices } from "./services.ts"
@@ -35,19 +37,25 @@ export function openSession(initial: Session, services: SessionServices): Sessio
   const { store, bus } = services
   const recorder = createRecorder({ sessionID: initial.id, store, bus, mask: services.mask })
   const files = createFileLedger()
+  const readPage: PageReader = (page) => store.messages(initial.id, page)
   let toPrompt = createPromptBuilder()
   let session = initial
+  /** What the model is given; all else stays in the store. */
   let history: MessageWithParts[] | undefined
   let running: { controller: AbortController; ended: Promise<unknown> } | undefined
 
   async function load(): Promise<MessageWithParts[]> {
     if (history) return history
-    const stored = await store.messages(session.id)
-    const settled = settleInterrupted(stored)
-    if (settled.messages.length + settled.parts.length > 0) await recorder.write(settled)
-    restoreLedger(stored, files)
-    history = stored
-    return stored
+    const loaded: MessageWithParts[] = []
+    for await (const page of historyPages(readPage)) {
+      const settled = settleInterrupted(page)
+      if (settled.messages.length + settled.parts.length > 0) await recorder.write(settled)
+      restoreLedger(page, files)
+      loaded.push(...page)
+      dropSummed(loaded)
+    }
+    history = loaded
+    return loaded
   }
 
   /** What another engine added since this one looked becomes part of the history. */
@@ -152,6 +160,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
         ...choice,
       })
     } finally {
+      dropSummed(choice.history)
       // Messages that were converted before may hold outputs which are pruned now.
       toPrompt = createPromptBuilder()
     }
@@ -161,7 +170,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     return alone(async () => {
       await catchUp()
       const { contents } = services
-      const undone = await undoTurn(session, { direction, others, history: await load(), contents, recorder })
+      const undone = await undoTurn(session, { direction, others, readPage, contents, recorder })
       session = undone.session
       return undone.result
     })
@@ -219,7 +228,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       { ...base(), type: "text", text },
       ...given.map((file) => ({ ...base(), type: "file" as const, ...file })),
     ]
-    const putBack = describeUndone(session.undone, past)
+    const putBack = await describeUndone(session.undone, readPage)
     if (putBack !== undefined) parts.push({ ...base(), type: "text", text: putBack, synthetic: true })
     const time = { ...session.time, updated: message.time.created }
     session = { ...session, model: model.info.ref, time }
@@ -279,7 +288,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       running?.controller.abort()
       await running?.ended
     },
-    messages: () => store.messages(initial.id),
+    messages: (page = {}) => readPage(page),
     compact: ({ signal: given } = {}) =>
       alone(async (stopped) => {
         const signal = given ? AbortSignal.any([stopped, given]) : stopped

@@ -117,8 +117,11 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
   }
   const select = {
     session: database.prepare("SELECT data FROM sessions WHERE id = ?"),
-    messages: database.prepare(
-      "SELECT id, data FROM messages WHERE session_id = ? AND id > ? ORDER BY id DESC LIMIT ?",
+    newest: database.prepare(
+      "SELECT id, data FROM messages WHERE session_id = ? AND id > ? AND id < ? ORDER BY id DESC LIMIT ?",
+    ),
+    oldest: database.prepare(
+      "SELECT id, data FROM messages WHERE session_id = ? AND id > ? AND id < ? ORDER BY id LIMIT ?",
     ),
     parts: database.prepare(
       `SELECT message_id, data FROM parts WHERE session_id = ? AND message_id BETWEEN ? AND ?
@@ -226,9 +229,10 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
     async deleteSession(id) {
       return run(() => Number(remove.session.run(id).changes) > 0)
     },
-    async messages(sessionID, page = {}) {
+    async messages(sessionID, { after = "", before = afterAllText, limit = -1, from = "newest" } = {}) {
       return run(() => {
-        const rows = select.messages.all(sessionID, page.after ?? "", page.limit ?? -1).reverse()
+        const rows = select[from].all(sessionID, after, before, limit)
+        if (from === "newest") rows.reverse()
         const byID = new Map<unknown, MessageWithParts>()
         for (const { id, data } of rows) byID.set(id, { message: parse<Message>(data), parts: [] })
         const [oldest, newest] = [rows.at(0)?.id, rows.at(-1)?.id]
@@ -273,6 +277,9 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
     },
   }
 }
+
+/** The greatest character there is: all ids come before it. */
+const afterAllText = "\u{10ffff}"
 
 /** Our own JSON, written from a value of this type: it is not validated again. */
 function parse<T>(data: unknown): T {
