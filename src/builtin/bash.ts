@@ -63,7 +63,7 @@ export interface BashOptions {
   /** A program that takes `-c` and a command. Default: `/bin/bash`, else `/bin/sh`. */
   shell?: string
   /** Writes a process down, so that a later start ends what this one could not. Returns what strikes it out. */
-  record?: (process: RunningProcess) => () => void
+  record?: (process: RunningProcess, sessionID: string) => () => void
   /** There is a sandbox to run commands in: see `ToolContext.sandbox`. Changes what models are told. */
   sandboxed?: boolean
   /** For calls that name none. Milliseconds. */
@@ -139,7 +139,7 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
   }
 
   const { process, sandboxed, ended } = await startCommand(shell, ctx, onOutput)
-  const strike = plan.record?.(process)
+  const strike = plan.record?.(process, ctx.sessionID)
   let job: Job | undefined
   try {
     // Whoever follows the call may want to know what runs.

@@ -54,10 +54,19 @@ export const ConfigFile = z.strictObject({
       spillBytes: count
         .optional()
         .describe("Bytes at which the file with the full output ends (default 1 GB)"),
-      retentionDays: count.optional().describe("Days that full outputs are kept (default 7)"),
+      retentionDays: count.optional().describe("Days that full outputs are kept (default: retention.days)"),
     })
     .optional()
     .describe("Limits of tool output"),
+  retention: z
+    .strictObject({
+      days: count.optional().describe("Days after their last use that files are kept (default 7)"),
+      megabytes: count
+        .optional()
+        .describe("Megabytes of full outputs, and of copies of changed files, that are kept (default 512)"),
+    })
+    .optional()
+    .describe("How long and how much is kept of the files beside the sessions"),
   subagent: z
     .strictObject({
       depth: z

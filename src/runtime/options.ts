@@ -13,6 +13,7 @@ import type { Ruleset } from "../schema/permission.ts"
 import type { SubagentLimits } from "../session/subagent.ts"
 import type { Store } from "../store/store.ts"
 import type { Info, OutputLimits } from "../tool/tool.ts"
+import type { RetentionLimits } from "./retention.ts"
 
 /** What an engine is made of. Only `directory` is needed; nothing is read from files but what is named here. */
 export interface TackleOptions {
@@ -82,8 +83,10 @@ export interface TackleOptions {
   limits?: {
     output?: Partial<OutputLimits>
     spillBytes?: number
-    /** Days that full outputs are kept. Default: 7. */
+    /** Days that full outputs are kept. Default: as other files. */
     retentionDays?: number
+    /** How long and how much of the files beside the database is kept. Default: 7 days, 512 MB. */
+    retention?: Partial<RetentionLimits>
     stream?: Partial<StreamLimits>
     retry?: Partial<RetryLimits>
     /** What one `task` may use, and how deep subagents may go. */

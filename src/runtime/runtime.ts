@@ -34,6 +34,7 @@ import type { Grant, PermissionReply, PermissionRequest, Ruleset } from "../sche
 import type { QuestionRequest } from "../schema/question.ts"
 import type { Session } from "../schema/session.ts"
 import type { SessionHandle } from "../session/handle.ts"
+import { isHeld } from "../session/lease.ts"
 import { createLineage } from "../session/lineage.ts"
 import { maskStore } from "../session/masked-store.ts"
 import { createQuestions } from "../session/questions.ts"
@@ -42,7 +43,7 @@ import { openSession } from "../session/session.ts"
 import { defaultSubagentLimits, type SubagentLimits } from "../session/subagent.ts"
 import { loadSkills } from "../skill/load-skills.ts"
 import type { Skill } from "../skill/skill.ts"
-import { createContentStore } from "../snapshot/content-store.ts"
+import { createContentStore, defaultContentLimits } from "../snapshot/content-store.ts"
 import { defaultScanLimits } from "../snapshot/scan.ts"
 import { createTurnChanges } from "../snapshot/turn-changes.ts"
 import { createGrantBook } from "../store/grant-book.ts"
@@ -50,13 +51,13 @@ import type { Store } from "../store/store.ts"
 import type { FileLedger, FileStamp, SandboxCapability } from "../tool/context.ts"
 import { createFileLedger, stampBytes } from "../tool/ledger.ts"
 import { createSecretMask } from "../tool/secrets.ts"
-import { defaultRetentionDays, removeOldSpills } from "../tool/spill-retention.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { realPath } from "../util/paths.ts"
 import { createProcessBook } from "../util/process-book.ts"
 import { identifyProcess } from "../util/process-identity.ts"
 import type { TackleOptions } from "./options.ts"
+import { cleanUp, defaultRetentionLimits, programFolder, spillFolder } from "./retention.ts"
 import { createSessions } from "./sessions.ts"
 import type { AskedQuestion, AskedRequest, Tackle } from "./tackle.ts"
 import { commandOptions, commandVariables, openMcp, openRegistry, programVariables } from "./tools.ts"
@@ -116,7 +117,12 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       join(dataDirectory, name),
     ),
   })
-  const contents = createContentStore(join(dataDirectory, "snapshot"))
+  const retention = { ...defaultRetentionLimits, ...options.limits?.retention }
+  const contents = createContentStore(join(dataDirectory, "snapshot"), {
+    ...defaultContentLimits,
+    days: retention.days,
+    totalBytes: retention.megabytes * 1024 * 1024,
+  })
   const planRoot = join(dataDirectory, "plan")
   const search = chooseSearch(environment, options.search)
   const features = readFeatures({
@@ -144,7 +150,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   })
   const programs: ProgramHost = {
     directory,
-    copies: join(dataDirectory, "external-tool"),
+    copies: join(dataDirectory, programFolder),
     environment: programVariables(commandVariables(options, environment)),
     record: (identity) => processes.add(identity),
   }
@@ -152,7 +158,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     bash: {
       ...commandOptions(options, environment),
       sandboxed: sandbox.present,
-      record: ({ identity }) => processes.add(identity),
+      record: ({ identity }, sessionID) => processes.add(identity, sessionID),
     },
     task: { subagents: subagentsOf },
     skills: { offered: skillsOf, find: (name) => skills.get(name) },
@@ -170,6 +176,14 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   const orphansEnded = processes
     .endOrphans()
     .catch((error: unknown) => onFault("what killed runs left could not be looked for", error))
+  // Nor for this, which has something to do once a day.
+  const cleanedUp = cleanUp({
+    dataDirectory,
+    limits: retention,
+    contents,
+    inUse: async (id) => (await isHeld(store, id)) || jobs.runsFor(id) || (await processes.isAtWork(id)),
+    ...(options.limits?.retentionDays === undefined ? {} : { outputDays: options.limits.retentionDays }),
+  }).catch((error: unknown) => onFault("old files could not be removed", error))
   const handles = new Map<string, SessionHandle>()
   const closing = new AbortController()
   /** Calls without a session that are under way. */
@@ -362,7 +376,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
         save,
       }),
     turns: new Map(),
-    spillRoot: join(dataDirectory, "truncate"),
+    spillRoot: join(dataDirectory, spillFolder),
     streamLimits: { ...defaultStreamLimits, ...options.limits?.stream },
     retry: { ...defaultRetryLimits, ...options.limits?.retry },
     onEscape: (tool, error) => onFault(`an error escaped the ${tool} tool`, error),
@@ -405,6 +419,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     worktree,
     holder: services.holder,
     kept: [services.spillRoot, planRoot],
+    endJobs: (sessionIDs) => jobs.killOf(sessionIDs),
     defaultAgent: options.defaultAgent ?? "build",
     async checkModel(agent, model) {
       const chosen = agentNamed(agent)
@@ -509,15 +524,6 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     return { ...hide(outcome), turn: { ...turn, refused: hide(turn.refused) } }
   }
 
-  /** At the end, where nobody waits for it. */
-  function sweepSpills(): void {
-    try {
-      removeOldSpills(services.spillRoot, options.limits?.retentionDays ?? defaultRetentionDays)
-    } catch (error) {
-      onFault("old outputs could not be removed", error)
-    }
-  }
-
   return {
     directory,
     worktree,
@@ -564,10 +570,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
       await orphansEnded
       await languages?.close()
       await sandbox.close()
-      sweepSpills()
-      await contents
-        .sweep()
-        .catch((error: unknown) => onFault("old copies of files could not be removed", error))
+      await cleanedUp
       if (!options.store) await store.close()
       release()
     },

@@ -12,9 +12,16 @@ import type { Session } from "../schema/session.ts"
 import type { Archive } from "../session/archive.ts"
 import type { CompactionResult } from "../session/compact.ts"
 import type { SessionHandle } from "../session/handle.ts"
+import type { PruneChoice } from "../session/prune.ts"
 import type { QuestionOutcome, Questions } from "../session/questions.ts"
 import type { UndoResult } from "../session/undo.ts"
 import type { Store } from "../store/store.ts"
+
+/** What became of old sessions, the oldest first. */
+export interface PruneResult {
+  deleted: Session[]
+  held: Session[]
+}
 
 /** The sessions of one engine. */
 export interface Sessions {
@@ -36,6 +43,11 @@ export interface Sessions {
   list(options?: { everywhere?: boolean; limit?: number; parentID?: string }): Promise<Session[]>
   /** With everything in it. False: there was none. */
   delete(id: string): Promise<boolean>
+  /**
+   * Deletes old sessions of this worktree, `everywhere` those of all; with `dryRun` none. Returns those that went, and
+   * those that stay because somebody works on them. Throws `UsageError` where nothing says which.
+   */
+  prune(options: PruneChoice & { everywhere?: boolean; dryRun?: boolean }): Promise<PruneResult>
   /** `SessionHandle.compact` by id. Undefined where there is no such session. */
   compact(id: string, options?: { signal?: AbortSignal }): Promise<CompactionResult | undefined>
   /** `SessionHandle.undo` by id. Undefined where there is no such session. */

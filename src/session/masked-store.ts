@@ -30,6 +30,7 @@ export function maskStore(store: Store, mask: SecretMask): Store {
     lease: (sessionID, holder, lives) => store.lease(sessionID, holder, lives),
     release: (sessionID, holder) => store.release(sessionID, holder),
     holder: (sessionID) => store.holder(sessionID),
+    reclaim: () => store.reclaim(),
     close: () => store.close(),
   }
 }

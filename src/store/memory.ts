@@ -148,6 +148,9 @@ export function createMemoryStore(): Store {
       const present = leases.get(sessionID)
       return present && copy(present)
     },
+    async reclaim() {
+      assertOpen()
+    },
     async close() {
       closed = true
     },

@@ -69,6 +69,8 @@ function prepareDatabase(path: string, database: DatabaseSync, busyMs: number): 
     )
   }
   database.exec("PRAGMA synchronous = NORMAL")
+  // Only before the first table. Others get it when room is first given back.
+  if (kind === "empty") database.exec("PRAGMA auto_vacuum = INCREMENTAL")
   waitWhileBusy(busyMs, () => database.exec("PRAGMA journal_mode = WAL"))
   if (version < migrations.length) waitWhileBusy(busyMs, () => migrate(database))
 }
@@ -271,6 +273,14 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
     },
     async holder(sessionID) {
       return run(() => holderOf(sessionID))
+    },
+    async reclaim() {
+      run(() => {
+        const incremental = database.prepare("PRAGMA auto_vacuum").get()?.auto_vacuum === 2
+        database.exec(incremental ? "PRAGMA incremental_vacuum" : "PRAGMA auto_vacuum = INCREMENTAL; VACUUM")
+        // What was only written to the log does not make the file shorter.
+        database.exec("PRAGMA wal_checkpoint(TRUNCATE)")
+      })
     },
     async close() {
       if (database.isOpen) run(() => database.close())

@@ -67,6 +67,8 @@ export interface Store {
   release(sessionID: string, holder: LeaseHolder): Promise<void>
   /** Whose the session is, dead or alive. */
   holder(sessionID: string): Promise<LeaseHolder | undefined>
+  /** Gives the room of what was removed back to the file system. Takes as long as that is large. */
+  reclaim(): Promise<void>
   /** Ends everything; a later call throws. */
   close(): Promise<void>
 }

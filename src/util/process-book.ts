@@ -8,8 +8,10 @@ import { killOrphans, markName, type TreeIdentity } from "./process-tree.ts"
 
 /** What runs for one process of ours, in files, so that a later one can end it where this one was killed. */
 export interface ProcessBook {
-  /** Writes a tree down. The returned function strikes it out; it may be called more than once. */
-  add(identity: TreeIdentity | undefined): () => void
+  /** Writes a tree down, with the session it works for. The returned function strikes it out; it may be called more than once. */
+  add(identity: TreeIdentity | undefined, sessionID?: string): () => void
+  /** True while a process of ours that runs has a tree of the session's. */
+  isAtWork(sessionID: string): Promise<boolean>
   /** Strikes out all that was added. */
   clear(): void
   /** Ends the trees of processes of ours that are gone, and strikes them out. Those of running ones are left alone. */
@@ -26,6 +28,7 @@ const entrySchema = z.object({
     startTime: z.number(),
     bootID: z.string(),
   }),
+  sessionID: z.string().optional(),
 })
 type Entry = z.infer<typeof entrySchema>
 
@@ -49,10 +52,14 @@ export function createProcessBook(
   }
 
   return {
-    add(tree) {
+    add(tree, sessionID) {
       if (!tree) return () => {}
       const file = join(directory, `${process.pid}-${tree.group}.json`)
-      const entry: Entry = { owner: identifyProcess(), tree }
+      const entry: Entry = {
+        owner: identifyProcess(),
+        tree,
+        ...(sessionID === undefined ? {} : { sessionID }),
+      }
       try {
         mkdirSync(directory, { recursive: true, mode: 0o700 })
         writeFileSync(file, JSON.stringify(entry), { mode: 0o600 })
@@ -64,6 +71,11 @@ export function createProcessBook(
     },
     clear() {
       for (const file of files) strike(file)
+    },
+    async isAtWork(sessionID) {
+      const names = await namesIn(directory)
+      const entries = await Promise.all(names.map((name) => readEntry(join(directory, name))))
+      return entries.some((entry) => entry?.sessionID === sessionID && isProcessRunning(entry.owner))
     },
     async endOrphans() {
       const names = await namesIn(directory)

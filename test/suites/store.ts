@@ -145,6 +145,16 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       )
     })
 
+    test("giving back room changes nothing that is kept", async () => {
+      for (const id of ["ses_1", "ses_2"])
+        await store.commit([session(id), message(`msg_${id}`, id), part(`prt_${id}`, `msg_${id}`, id)])
+      await store.deleteSession("ses_1")
+      await store.reclaim()
+      await store.reclaim()
+      expect(await texts("ses_2")).toEqual([["msg_ses_2", "prt_ses_2"]])
+      expect(await texts("ses_1")).toEqual([])
+    })
+
     test("removes a part, only by its own session", async () => {
       await store.commit([session("ses_1"), message("msg_1", "ses_1"), part("prt_1", "msg_1", "ses_1")])
       await store.commit([{ kind: "part.remove", sessionID: "ses_2", messageID: "msg_1", partID: "prt_1" }])
