@@ -158,6 +158,7 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
         startedAt,
         process,
         buffer,
+        onEnd: () => strike?.(),
       })
       ctx.jobs.add(job)
       // The first process of a sandbox holds the output open until nothing runs in it.
