@@ -22,6 +22,7 @@ export type { Attachment, ToolState } from "./schema/tool-state.ts"
 export { type Archive, ArchiveError } from "./session/archive.ts"
 export { CompactionError, type CompactionResult } from "./session/compact.ts"
 export {
+  EngineClosedError,
   type PromptFile,
   type PromptOptions,
   type PromptRun,

@@ -33,7 +33,7 @@ import type { ModelRef } from "../schema/message.ts"
 import type { Grant, PermissionReply, PermissionRequest, Ruleset } from "../schema/permission.ts"
 import type { QuestionRequest } from "../schema/question.ts"
 import type { Session } from "../schema/session.ts"
-import type { SessionHandle } from "../session/handle.ts"
+import { EngineClosedError, type SessionHandle } from "../session/handle.ts"
 import { isHeld } from "../session/lease.ts"
 import { createLineage } from "../session/lineage.ts"
 import { maskStore } from "../session/masked-store.ts"
@@ -51,6 +51,7 @@ import type { Store } from "../store/store.ts"
 import type { FileLedger, FileStamp, SandboxCapability } from "../tool/context.ts"
 import { createFileLedger, stampBytes } from "../tool/ledger.ts"
 import { createSecretMask } from "../tool/secrets.ts"
+import { orAbort } from "../util/abort.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { realPath } from "../util/paths.ts"
@@ -328,7 +329,12 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     return models.get(chosen)
   }
 
+  function assertOpen(): void {
+    if (closing.signal.aborted) throw new EngineClosedError()
+  }
+
   const services: SessionServices = {
+    assertOpen,
     store,
     bus,
     holder: { id: newId("eng"), ...identifyProcess() },
@@ -394,6 +400,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   }
 
   async function begin(fields: Omit<Session, "id" | "time">): Promise<SessionHandle> {
+    assertOpen()
     const now = Date.now()
     const session: Session = { id: newId("ses"), ...fields, time: { created: now, updated: now } }
     await store.commit([{ kind: "session", session }])
@@ -464,7 +471,8 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
   }
 
   /** Ends with the engine, like the runs of the sessions. */
-  function callTool({ signal, ...rest }: Parameters<Tackle["callTool"]>[0]) {
+  async function callTool({ signal, ...rest }: Parameters<Tackle["callTool"]>[0]) {
+    assertOpen()
     const signals = signal ? [closing.signal, signal] : [closing.signal]
     const call = runAlone({ ...rest, signal: AbortSignal.any(signals) })
     calls.add(call)
@@ -492,7 +500,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     }
     const question: CallHost["question"] = (asked, caller, stop) =>
       questions.ask({ sessionID: session.id, ...asked, tool: caller }, stop)
-    const offered = await registry.tools(toolScope)
+    const offered = await orAbort(registry.tools(toolScope), signal)
     const call: Call = { callID: newId("prt"), tool, raw: input }
     const turn = newTurn()
     const scope = scopeOf(policy, [spillDirectory, ...services.skillDirectories(agent)])
@@ -551,14 +559,18 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     },
     questions: { reply: questions.reply, reject: questions.reject, pending: questions.pending },
     models: () => models.list(),
-    async tools({ agent: name = options.defaultAgent ?? "build", model } = {}) {
+    async tools({ agent: name = options.defaultAgent ?? "build", model, signal } = {}) {
       const agent = agentNamed(name)
       const chosen = model ?? (typeof options.model === "string" ? options.model : undefined)
       const ref = chosen === undefined ? { providerID: "", modelID: "" } : parseModelName(chosen)
       const policy = policyOf({ id: "", worktree }, agent)
-      return registry.list({ model: ref, agent: agent.name, policy, lacking: lackingIn(agent) })
+      const listed = registry.list({ model: ref, agent: agent.name, policy, lacking: lackingIn(agent) })
+      return signal ? orAbort(listed, signal) : listed
     },
-    mcpServers: async () => (await mcp?.status()) ?? [],
+    async mcpServers({ signal } = {}) {
+      const status = mcp?.status() ?? Promise.resolve([])
+      return signal ? orAbort(status, signal) : status
+    },
     problems: () => registry.problems(),
     callTool,
     async close() {

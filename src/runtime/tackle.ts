@@ -92,20 +92,29 @@ export interface Tackle {
   /** The questions of the `question` tool: what waits, and the ways to answer. */
   readonly questions: Pick<Questions, "reply" | "reject" | "pending">
   models(): ModelInfo[]
-  /** Every tool, with the reason where the agent and model are not offered it. */
-  tools(scope?: { agent?: string; model?: string }): Promise<ToolListing[]>
-  /** Every MCP server in use, started where it was not yet. */
-  mcpServers(): Promise<McpServerStatus[]>
+  /**
+   * Every tool, with the reason where the agent and model are not offered it. Waits for MCP servers to start: rejects with
+   * {@link AbortedError} when the signal fires first.
+   */
+  tools(scope?: { agent?: string; model?: string; signal?: AbortSignal }): Promise<ToolListing[]>
+  /** Every MCP server in use, started where it was not yet. Rejects when the signal fires before they are. */
+  mcpServers(options?: { signal?: AbortSignal }): Promise<McpServerStatus[]>
   /** What kept tools out. */
   problems(): readonly RegistryProblem[]
-  /** One call through the whole pipeline, without a model or a stored session. */
+  /**
+   * One call through the whole pipeline, without a model or a stored session. Rejects with {@link AbortedError} where the
+   * signal fires before the call has begun.
+   */
   callTool(call: {
     tool: string
     input: string
     agent?: string
     signal?: AbortSignal
   }): Promise<CallOutcome & { turn: Turn }>
-  /** Ends jobs, language and MCP servers and runs, waits for them, closes the store. */
+  /**
+   * Ends jobs, language and MCP servers and runs, waits for them, closes the store. From then on prompts and calls throw
+   * {@link EngineClosedError}.
+   */
   close(): Promise<void>
 }
 

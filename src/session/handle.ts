@@ -17,6 +17,19 @@ export class SessionBusyError extends TackleError {
   }
 }
 
+/** The engine was closed, and works on nothing more. */
+export class EngineClosedError extends TackleError {
+  constructor() {
+    super(
+      "This engine was closed. Open another one with createTackle to go on; what is stored is all there.",
+      {
+        code: "engine.closed",
+        recoverable: false,
+      },
+    )
+  }
+}
+
 /** What a person gives a prompt beside its text. */
 export interface PromptFile {
   mime: string
@@ -51,7 +64,7 @@ export interface SessionHandle {
   info(): Session
   /**
    * Starts at once, whether anybody reads the events or not. `@path` in the text attaches that file or directory of
-   * the worktree, by the rules of the session. Throws {@link SessionBusyError}.
+   * the worktree, by the rules of the session. Throws {@link SessionBusyError}, {@link EngineClosedError}.
    */
   prompt(text: string, options?: PromptOptions): PromptRun
   /** Interrupts the run under way, if there is one; resolves when it has ended. */

@@ -178,6 +178,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
 
   /** Runs work that writes the session, while nobody else does. */
   async function alone<T>(work: (stopped: AbortSignal) => Promise<T>): Promise<T> {
+    services.assertOpen()
     if (running) throw new SessionBusyError(session.id)
     const controller = new AbortController()
     const lease = { store, sessionID: session.id, holder: services.holder }
@@ -262,6 +263,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     id: initial.id,
     info: () => session,
     prompt(text, options = {}) {
+      services.assertOpen()
       if (running) throw new SessionBusyError(session.id)
       const controller = new AbortController()
       const signal = options.signal ? AbortSignal.any([controller.signal, options.signal]) : controller.signal
@@ -278,7 +280,10 @@ export function openSession(initial: Session, services: SessionServices): Sessio
           running = undefined
           if (services.lineage.rootOf(session.id) === session.id) services.turns.delete(session.id)
           // A subagent's work is seldom taken up again: what it read need not stay in memory till then.
-          if (session.parentID !== undefined) history = undefined
+          if (session.parentID !== undefined) {
+            history = undefined
+            toPrompt = createPromptBuilder()
+          }
           return bus.publish(event)
         })
       running = { controller, ended: completed }
