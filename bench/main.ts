@@ -10,6 +10,7 @@ import { isolate } from "./peers/isolate.ts"
 import { backgroundRow } from "./rows/background.ts"
 import { editRow } from "./rows/edit.ts"
 import { launchRow } from "./rows/launch.ts"
+import { longRow } from "./rows/long.ts"
 import { outputRow } from "./rows/output.ts"
 import { parallelRow } from "./rows/parallel.ts"
 import { permissionRow } from "./rows/permission.ts"
@@ -24,6 +25,7 @@ import { table } from "./table.ts"
 const rows: Row[] = [
   startRow,
   turnsRow,
+  longRow,
   outputRow,
   writeRow,
   backgroundRow,

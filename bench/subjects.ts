@@ -29,8 +29,8 @@ export function tackle(command: string): Subject {
     tools,
     launch: (place) => ({
       command: process.execPath,
-      // The step limit is above the hundred calls of the longest script.
-      args: [command, "run", "--auto", "--format", "json", "--max-steps", "200", place.prompt],
+      // The step limit is above the calls of the longest script.
+      args: [command, "run", "--auto", "--format", "json", "--max-steps", "1000", place.prompt],
       env: {
         TACKLE_DATA_DIR: join(place.home, "data"),
         TACKLE_CONFIG_CONTENT: JSON.stringify(config(place)),

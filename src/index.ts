@@ -12,7 +12,7 @@ export type { PermissionConfig } from "./permission/rules.ts"
 export type { RegistryProblem, ToolListing } from "./registry/registry.ts"
 export type { TackleOptions } from "./runtime/options.ts"
 export { createTackle } from "./runtime/runtime.ts"
-export type { AskedQuestion, AskedRequest, Sessions, Tackle } from "./runtime/tackle.ts"
+export type { AskedQuestion, AskedRequest, PruneResult, Sessions, Tackle } from "./runtime/tackle.ts"
 export type { AssistantMessage, Message, MessageWithParts, UserMessage } from "./schema/message.ts"
 export type { Part, ToolPart } from "./schema/part.ts"
 export type { Grant, PermissionReply, PermissionRequest, Rule } from "./schema/permission.ts"
@@ -24,6 +24,7 @@ export { type Archive, ArchiveError } from "./session/archive.ts"
 export { type Command, type CommandCall, type CommandConfig, findCommand } from "./session/command.ts"
 export { CompactionError, type CompactionResult } from "./session/compact.ts"
 export {
+  EngineClosedError,
   type PromptFile,
   type PromptOptions,
   type PromptRun,
@@ -31,11 +32,12 @@ export {
   type SessionHandle,
 } from "./session/handle.ts"
 export { SessionHeldError } from "./session/lease.ts"
+export type { PruneChoice } from "./session/prune.ts"
 export type { ModelStats, ToolStats, UsageStats } from "./session/stats.ts"
 export type { UndoResult } from "./session/undo.ts"
 export { type RefusedFile, type RestoredFile, UndoRefusedError } from "./snapshot/undo.ts"
 export { StoreError } from "./store/errors.ts"
-export type { Change, SessionFilter, Store } from "./store/store.ts"
+export type { Change, MessagePage, SessionFilter, Store } from "./store/store.ts"
 export type { AskRequest, MetadataUpdate, ToolContext } from "./tool/context.ts"
 export { Tool } from "./tool/index.ts"
 export type { ToolResult } from "./tool/result.ts"

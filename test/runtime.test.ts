@@ -1,8 +1,11 @@
+import { execFileSync } from "node:child_process"
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { setTimeout as delay } from "node:timers/promises"
 import { isDeepStrictEqual } from "node:util"
 import { expect, test } from "vitest"
 import type { TackleEvent } from "../src/event/events.ts"
 import { createTackle, defaultDataDirectory } from "../src/runtime/runtime.ts"
+import { EngineClosedError } from "../src/session/handle.ts"
 import { createMemoryStore } from "../src/store/memory.ts"
 import { temporaryProject } from "../src/testing/project.ts"
 import { startEngine } from "./session/engine.ts"
@@ -92,6 +95,41 @@ test("twenty prompts and a close leave no handle, timer or listener behind", asy
   // Not by `poll`, which holds a timer while it looks.
   for (let look = 0; look < 100 && !isDeepStrictEqual(held(), before); look += 1) await delay(50)
   expect(held()).toEqual(before)
+})
+
+test.skipIf(process.platform !== "linux")(
+  "a job is in the book as long as it runs, and no longer",
+  async () => {
+    await using engine = await startEngine(
+      [
+        { calls: [{ name: "bash", arguments: { command: "sleep 0.3 & cat wait.fifo & echo started" } }] },
+        { text: "Started." },
+      ],
+      { permission: { "*": "allow" }, sandbox: "off" },
+    )
+    execFileSync("mkfifo", [engine.project.path("wait.fifo")])
+    const { session } = await run(engine)
+    const book = () => readdirSync(engine.project.path(".data/processes"))
+    const [entry = "", ...more] = book()
+    expect(more).toEqual([])
+    const text = readFileSync(engine.project.path(".data/processes", entry), "utf8")
+    expect(JSON.parse(text)).toMatchObject({ sessionID: session.id })
+    writeFileSync(engine.project.path("wait.fifo"), "end")
+    await expect.poll(book, { timeout: 10_000 }).toEqual([])
+  },
+)
+
+test("a closed engine works on nothing more, and says so", async () => {
+  await using engine = await startEngine([{ text: "Hello." }])
+  const { session } = await run(engine)
+  await engine.tackle.close()
+  expect(() => session.prompt("again")).toThrow(EngineClosedError)
+  expect(() => session.prompt("again")).toThrow("This engine was closed. Open another one")
+  await expect(session.compact()).rejects.toThrow(EngineClosedError)
+  await expect(session.undo()).rejects.toThrow(EngineClosedError)
+  await expect(engine.tackle.sessions.create()).rejects.toThrow(EngineClosedError)
+  await expect(engine.tackle.callTool({ tool: "list", input: "{}" })).rejects.toThrow(EngineClosedError)
+  expect(engine.server.requests).toHaveLength(1)
 })
 
 test("close ends runs, calls by hand and jobs, and waits for them", async () => {

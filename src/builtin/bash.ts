@@ -65,8 +65,8 @@ export interface BashOptions {
   ): CommandVariables | Promise<CommandVariables>
   /** A program that takes `-c` and a command. Default: `/bin/bash`, else `/bin/sh`. */
   shell?: string
-  /** Writes a command down, so that a later start ends what this one could not. */
-  record?: RecordTree
+  /** Writes a command of a session down, so that a later start ends what this one could not. */
+  record?: (tree: Parameters<RecordTree>[0], sessionID: string) => () => void
   /** There is a sandbox to run commands in: see `ToolContext.sandbox`. Changes what models are told. */
   sandboxed?: boolean
   /** For calls that name none. Milliseconds. */
@@ -143,7 +143,9 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
     progress.touch()
   }
 
-  const { process, sandboxed, ended } = await startCommand(shell, ctx, { onOutput, record: plan.record })
+  const { record: write } = plan
+  const record = write && ((tree: Parameters<RecordTree>[0]) => write(tree, ctx.sessionID))
+  const { process, sandboxed, ended } = await startCommand(shell, ctx, { onOutput, record })
   let job: Job | undefined
   try {
     // Whoever follows the call may want to know what runs.
@@ -162,6 +164,7 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
         startedAt,
         process,
         buffer,
+        onEnd: process.strikeOut,
       })
       ctx.jobs.add(job)
       // The first process of a sandbox holds the output open until nothing runs in it.

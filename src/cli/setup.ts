@@ -136,6 +136,7 @@ export async function openTackle(
         ...pick("steps", config.subagent?.steps),
         ...pick("tokens", config.subagent?.tokens),
       },
+      retention: config.retention ?? {},
       ...pick("spillBytes", config.truncate?.spillBytes),
       ...pick("retentionDays", config.truncate?.retentionDays),
     },

@@ -11,6 +11,11 @@ const write = process.stdout.write.bind(process.stdout)
 /** Stdout, for Tackle alone once it is reserved. */
 export const stdout: Output = { write: (text) => write(text), isTTY: process.stdout.isTTY === true }
 
+/** Writes pieces one after the other, each when the one before it is out: however long the whole, little is held. */
+export async function writePieces(pieces: AsyncIterable<string>): Promise<void> {
+  for await (const piece of pieces) await new Promise<unknown>((resolve) => write(piece, resolve))
+}
+
 // When whoever reads our output goes away (`tackle session show | head`), we go too, in order where a run is under way.
 process.stdout.once("error", (error) => {
   if (systemCode(error) !== "EPIPE") throw error

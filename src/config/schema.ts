@@ -63,7 +63,16 @@ const TruncateSection = z.lazy(() =>
     maxLines: count.optional().describe("Lines of a tool's output that the model gets (default 2000)"),
     maxBytes: count.optional().describe("Bytes of a tool's output that the model gets (default 51200)"),
     spillBytes: count.optional().describe("Bytes at which the file with the full output ends (default 1 GB)"),
-    retentionDays: count.optional().describe("Days that full outputs are kept (default 7)"),
+    retentionDays: count.optional().describe("Days that full outputs are kept (default: retention.days)"),
+  }),
+)
+
+const RetentionSection = z.lazy(() =>
+  z.strictObject({
+    days: count.optional().describe("Days after their last use that files are kept (default 7)"),
+    megabytes: count
+      .optional()
+      .describe("Megabytes of full outputs, and of copies of changed files, that are kept (default 512)"),
   }),
 )
 
@@ -131,6 +140,8 @@ const sections = {
       .array(z.string())
       .describe("Files whose text is added to the system prompt; patterns and addresses are allowed"),
   truncate: () => TruncateSection.describe("Limits of tool output"),
+  retention: () =>
+    RetentionSection.describe("How long and how much is kept of the files beside the sessions"),
   subagent: () => SubagentSection.describe("What the task tool may use"),
   experimental: () => ExperimentalSection.describe("Features that may change"),
   secrets: () =>

@@ -1,5 +1,14 @@
 import { createHash, randomBytes } from "node:crypto"
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs"
 import { dirname, isAbsolute, join, relative, sep } from "node:path"
 import type { PinnedFiles } from "../util/module-graph.ts"
 import { realPath } from "../util/paths.ts"
@@ -15,7 +24,8 @@ export function privateCopy(path: string, pinned: PinnedFiles, copies: string): 
   const program = realPath(path)
   const files = filesOf(program, pinned)
   const copy = join(copies, nameOf(files))
-  if (!isWhole(copy, files)) write(copy, files, dirname(program), pinned)
+  if (isWhole(copy, files)) noteUse(copy)
+  else write(copy, files, dirname(program), pinned)
   const copied = join(copy, relative(dirname(program), program))
   assertKnownInterpreter(readFileSync(copied), path)
   return copied
@@ -52,6 +62,12 @@ function isWhole(copy: string, files: CopiedFiles): boolean {
     // Not there, or not readable: it is made anew.
     return false
   }
+}
+
+/** What is in use is not taken for old. */
+function noteUse(copy: string): void {
+  const now = new Date()
+  utimesSync(copy, now, now)
 }
 
 /** Whole or not at all: written beside, then renamed. */

@@ -18,6 +18,7 @@ import type { SubagentLimits } from "../session/subagent.ts"
 import type { SkillFile } from "../skill/load-skills.ts"
 import type { Store } from "../store/store.ts"
 import type { Info, OutputLimits } from "../tool/tool.ts"
+import type { RetentionLimits } from "./retention.ts"
 
 /** What an engine is made of. Only `directory` is needed; nothing is read from files but what is named here. */
 export interface TackleOptions {
@@ -96,8 +97,10 @@ export interface TackleOptions {
   limits?: {
     output?: Partial<OutputLimits>
     spillBytes?: number
-    /** Days that full outputs are kept. Default: 7. */
+    /** Days that full outputs are kept. Default: as other files. */
     retentionDays?: number
+    /** How long and how much of the files beside the database is kept. Default: 7 days, 512 MB. */
+    retention?: Partial<RetentionLimits>
     stream?: Partial<StreamLimits>
     retry?: Partial<RetryLimits>
     /** Of a plugin's start and of each hook. Default: 20 s and 10 s. */

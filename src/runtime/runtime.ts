@@ -35,7 +35,8 @@ import type { Grant, PermissionReply, PermissionRequest, Ruleset } from "../sche
 import type { QuestionRequest } from "../schema/question.ts"
 import type { Session } from "../schema/session.ts"
 import { listCommands } from "../session/command.ts"
-import type { SessionHandle } from "../session/handle.ts"
+import { EngineClosedError, type SessionHandle } from "../session/handle.ts"
+import { isHeld } from "../session/lease.ts"
 import { createLineage } from "../session/lineage.ts"
 import { maskStore } from "../session/masked-store.ts"
 import { createQuestions } from "../session/questions.ts"
@@ -45,7 +46,7 @@ import { openSession } from "../session/session.ts"
 import { defaultSubagentLimits, type SubagentLimits } from "../session/subagent.ts"
 import { loadSkills } from "../skill/load-skills.ts"
 import type { Skill } from "../skill/skill.ts"
-import { createContentStore } from "../snapshot/content-store.ts"
+import { createContentStore, defaultContentLimits } from "../snapshot/content-store.ts"
 import { defaultScanLimits } from "../snapshot/scan.ts"
 import { createTurnChanges } from "../snapshot/turn-changes.ts"
 import { createGrantBook } from "../store/grant-book.ts"
@@ -54,13 +55,14 @@ import type { FileLedger, FileStamp, SandboxCapability } from "../tool/context.t
 import { createFileLedger, stampBytes } from "../tool/ledger.ts"
 import { createPathLocks, type PathLocks } from "../tool/path-locks.ts"
 import { createSecretMask } from "../tool/secrets.ts"
-import { defaultRetentionDays, removeOldSpills } from "../tool/spill-retention.ts"
+import { orAbort } from "../util/abort.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { realPath } from "../util/paths.ts"
 import { createProcessBook } from "../util/process-book.ts"
 import { identifyProcess } from "../util/process-identity.ts"
 import type { TackleOptions } from "./options.ts"
+import { cleanUp, defaultRetentionLimits, programFolder, spillFolder } from "./retention.ts"
 import { createSessions } from "./sessions.ts"
 import type { AskedQuestion, AskedRequest, Tackle } from "./tackle.ts"
 import { commandOptions, commandVariables, openMcp, openRegistry, programVariables } from "./tools.ts"
@@ -146,7 +148,12 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
       "snapshot",
     ].map((name) => join(dataDirectory, name)),
   })
-  const contents = createContentStore(join(dataDirectory, "snapshot"))
+  const retention = { ...defaultRetentionLimits, ...options.limits?.retention }
+  const contents = createContentStore(join(dataDirectory, "snapshot"), {
+    ...defaultContentLimits,
+    days: retention.days,
+    totalBytes: retention.megabytes * 1024 * 1024,
+  })
   const planRoot = join(dataDirectory, "plan")
   const search = chooseSearch(environment, options.search)
   const features = readFeatures({
@@ -175,7 +182,7 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
   })
   const programs: ProgramHost = {
     directory,
-    copies: join(dataDirectory, "external-tool"),
+    copies: join(dataDirectory, programFolder),
     environment: programVariables(commandVariables(options, environment)),
     record: processes.add,
   }
@@ -205,6 +212,14 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
   const orphansEnded = processes
     .endOrphans()
     .catch((error: unknown) => onFault("what killed runs left could not be looked for", error))
+  // Nor for this, which has something to do once a day.
+  const cleanedUp = cleanUp({
+    dataDirectory,
+    limits: retention,
+    contents,
+    inUse: async (id) => (await isHeld(store, id)) || jobs.runsFor(id) || (await processes.isAtWork(id)),
+    ...(options.limits?.retentionDays === undefined ? {} : { outputDays: options.limits.retentionDays }),
+  }).catch((error: unknown) => onFault("old files could not be removed", error))
   const handles = new Map<string, SessionHandle>()
   /** Calls without a session that are under way. */
   const calls = new Set<Promise<unknown>>()
@@ -353,7 +368,12 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
   }
 
   const fileLocks = createPathLocks()
+  function assertOpen(): void {
+    if (closing.signal.aborted) throw new EngineClosedError()
+  }
+
   const services: SessionServices = {
+    assertOpen,
     store,
     bus,
     holder: { id: newId("eng"), ...identifyProcess() },
@@ -403,7 +423,7 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
         save,
       }),
     turns: new Map(),
-    spillRoot: join(dataDirectory, "truncate"),
+    spillRoot: join(dataDirectory, spillFolder),
     streamLimits: { ...defaultStreamLimits, ...options.limits?.stream },
     retry: { ...defaultRetryLimits, ...options.limits?.retry },
     onEscape: (tool, error) => onFault(`an error escaped the ${tool} tool`, error),
@@ -423,6 +443,7 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
   }
 
   async function begin(fields: Omit<Session, "id" | "time">): Promise<SessionHandle> {
+    assertOpen()
     const now = Date.now()
     const session: Session = { id: newId("ses"), ...fields, time: { created: now, updated: now } }
     await store.commit([{ kind: "session", session }])
@@ -448,6 +469,7 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
     worktree,
     holder: services.holder,
     kept: [services.spillRoot, planRoot],
+    endJobs: (sessionIDs) => jobs.killOf(sessionIDs),
     defaultAgent: options.defaultAgent ?? "build",
     async checkModel(agent, model) {
       const chosen = agentNamed(agent)
@@ -492,7 +514,8 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
   }
 
   /** Ends with the engine, like the runs of the sessions. */
-  function callTool({ signal, ...rest }: Parameters<Tackle["callTool"]>[0]) {
+  async function callTool({ signal, ...rest }: Parameters<Tackle["callTool"]>[0]) {
+    assertOpen()
     const signals = signal ? [closing.signal, signal] : [closing.signal]
     const call = runAlone({ ...rest, signal: AbortSignal.any(signals) })
     calls.add(call)
@@ -520,7 +543,7 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
     }
     const question: CallHost["question"] = (asked, caller, stop) =>
       questions.ask({ sessionID: session.id, ...asked, tool: caller }, stop)
-    const offered = await registry.tools(toolScope)
+    const offered = await orAbort(registry.tools(toolScope), signal)
     const call: Call = { callID: newId("prt"), tool, raw: input }
     const turn = newTurn()
     const scope = scopeOf(policy, [spillDirectory, ...services.skillDirectories(agent)])
@@ -553,15 +576,6 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
     return { ...hide(outcome), turn: { ...turn, refused: hide(turn.refused) } }
   }
 
-  /** At the end, where nobody waits for it. */
-  function sweepSpills(): void {
-    try {
-      removeOldSpills(services.spillRoot, options.limits?.retentionDays ?? defaultRetentionDays)
-    } catch (error) {
-      onFault("old outputs could not be removed", error)
-    }
-  }
-
   return {
     directory,
     worktree,
@@ -590,14 +604,18 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
     questions: { reply: questions.reply, reject: questions.reject, pending: questions.pending },
     models: () => models.list(),
     commands: () => listCommands(options.commands ?? {}),
-    async tools({ agent: name = options.defaultAgent ?? "build", model } = {}) {
+    async tools({ agent: name = options.defaultAgent ?? "build", model, signal } = {}) {
       const agent = agentNamed(name)
       const chosen = model ?? (typeof options.model === "string" ? options.model : undefined)
       const ref = chosen === undefined ? { providerID: "", modelID: "" } : parseModelName(chosen)
       const policy = policyOf({ id: "", worktree }, agent)
-      return registry.list({ model: ref, agent: agent.name, policy, lacking: lackingIn(agent) })
+      const listed = registry.list({ model: ref, agent: agent.name, policy, lacking: lackingIn(agent) })
+      return signal ? orAbort(listed, signal) : listed
     },
-    mcpServers: async () => (await mcp?.status()) ?? [],
+    async mcpServers({ signal } = {}) {
+      const status = mcp?.status() ?? Promise.resolve([])
+      return signal ? orAbort(status, signal) : status
+    },
     mcpPrompts: async (signal = closing.signal) => (await mcp?.prompts(signal)) ?? [],
     async mcpPrompt({ signal = closing.signal, ...asked }) {
       if (!mcp) throw new UsageError("There are no MCP servers: the configuration names none.")
@@ -615,10 +633,7 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
       await orphansEnded
       await languages?.close()
       await sandbox.close()
-      sweepSpills()
-      await contents
-        .sweep()
-        .catch((error: unknown) => onFault("old copies of files could not be removed", error))
+      await cleanedUp
       if (!options.store) await store.close()
       release()
     },

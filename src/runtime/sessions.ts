@@ -2,11 +2,13 @@ import { rm } from "node:fs/promises"
 import { join } from "node:path"
 import { parseModelName } from "../model/model.ts"
 import type { Session } from "../schema/session.ts"
+import { descendants } from "../session/descendants.ts"
 import type { SessionHandle } from "../session/handle.ts"
-import { assertNotHeld } from "../session/lease.ts"
+import { assertNotHeld, isHeld } from "../session/lease.ts"
+import { chooseOld } from "../session/prune.ts"
 import { createStats } from "../session/stats.ts"
 import type { LeaseHolder, Store } from "../store/store.ts"
-import type { Sessions } from "./tackle.ts"
+import type { PruneResult, Sessions } from "./tackle.ts"
 
 /** What the sessions of an engine are made of. */
 export interface SessionsOptions {
@@ -17,6 +19,8 @@ export interface SessionsOptions {
   holder: LeaseHolder
   /** Directories with a folder for each session, which goes with it. */
   kept: readonly string[]
+  /** Ends what runs for the sessions, and waits for it. */
+  endJobs(sessionIDs: readonly string[]): Promise<void>
   defaultAgent: string
   /** Throws where the agent, or the model that it would ask, cannot be used. */
   checkModel(agent: string, model: string | undefined): Promise<void>
@@ -35,6 +39,21 @@ export interface SessionsOptions {
 /** The sessions in the store, as the library gives them. */
 export function createSessions(options: SessionsOptions): Sessions {
   const { store, directory, worktree, begin, made, handleOf } = options
+
+  /** A session with those of its subagents, their jobs and their files. False: there was none. */
+  async function remove(id: string): Promise<boolean> {
+    const handles = options.family(id)
+    await Promise.all(handles.map((handle) => handle.abort()))
+    await assertNotHeld(store, id, options.holder)
+    for (const handle of handles) options.forget(handle.id)
+    const family = [id, ...(await descendants(store, id)).map((child) => child.id)]
+    await options.endJobs(family)
+    const deleted = await store.deleteSession(id)
+    for (const root of deleted ? options.kept : [])
+      for (const each of family) await rm(join(root, each), { recursive: true, force: true })
+    return deleted
+  }
+
   const sessions: Sessions = {
     async create({ agent = options.defaultAgent, model, title = "", parentID } = {}) {
       await options.checkModel(agent, model)
@@ -62,13 +81,8 @@ export function createSessions(options: SessionsOptions): Sessions {
         ...(limit === undefined ? {} : { limit }),
       }),
     async delete(id) {
-      const family = options.family(id)
-      await Promise.all(family.map((handle) => handle.abort()))
-      await assertNotHeld(store, id, options.holder)
-      for (const handle of family) options.forget(handle.id)
-      const deleted = await store.deleteSession(id)
-      for (const root of deleted ? options.kept : [])
-        await rm(join(root, id), { recursive: true, force: true })
+      const deleted = await remove(id)
+      if (deleted) await store.reclaim()
       return deleted
     },
     async stats({ everywhere = false, session: id } = {}) {
@@ -78,6 +92,19 @@ export function createSessions(options: SessionsOptions): Sessions {
       const counted = id === undefined ? all : familyOf(id, all)
       for (const session of counted) stats.add(session, await store.messages(session.id))
       return stats.result()
+    },
+    async prune({ everywhere = false, dryRun = false, ...choice }) {
+      const place = everywhere ? {} : { worktree }
+      const all = await store.sessions({ parentID: null, limit: Number.MAX_SAFE_INTEGER, ...place })
+      const result: PruneResult = { deleted: [], held: [] }
+      for (const session of chooseOld(all, choice)) {
+        const held = await isHeld(store, session.id)
+        const goes = !held && (dryRun || (await remove(session.id)))
+        if (held) result.held.push(session)
+        else if (goes) result.deleted.push(session)
+      }
+      if (!dryRun && result.deleted.length > 0) await store.reclaim()
+      return result
     },
     compact: async (id, choice) => (await sessions.get(id))?.compact(choice),
     undo: async (id, choice) => (await sessions.get(id))?.undo(choice),

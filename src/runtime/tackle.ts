@@ -14,10 +14,17 @@ import type { Archive } from "../session/archive.ts"
 import type { Command } from "../session/command.ts"
 import type { CompactionResult } from "../session/compact.ts"
 import type { SessionHandle } from "../session/handle.ts"
+import type { PruneChoice } from "../session/prune.ts"
 import type { QuestionOutcome, Questions } from "../session/questions.ts"
 import type { UsageStats } from "../session/stats.ts"
 import type { UndoResult } from "../session/undo.ts"
 import type { Store } from "../store/store.ts"
+
+/** What became of old sessions, the oldest first. */
+export interface PruneResult {
+  deleted: Session[]
+  held: Session[]
+}
 
 /** The sessions of one engine. */
 export interface Sessions {
@@ -41,6 +48,11 @@ export interface Sessions {
   delete(id: string): Promise<boolean>
   /** What the sessions of this worktree used; of all with `everywhere`; of one and its subagents' with `session`. */
   stats(options?: { everywhere?: boolean; session?: string }): Promise<UsageStats>
+  /**
+   * Deletes old sessions of this worktree, `everywhere` those of all; with `dryRun` none. Returns those that went, and
+   * those that stay because somebody works on them. Throws `UsageError` where nothing says which.
+   */
+  prune(options: PruneChoice & { everywhere?: boolean; dryRun?: boolean }): Promise<PruneResult>
   /** `SessionHandle.compact` by id. Undefined where there is no such session. */
   compact(id: string, options?: { signal?: AbortSignal }): Promise<CompactionResult | undefined>
   /** `SessionHandle.undo` by id. Undefined where there is no such session. */
@@ -87,10 +99,13 @@ export interface Tackle {
   models(): ModelInfo[]
   /** The commands there are, by name. `findCommand` reads one out of a text, `SessionHandle.prompt` takes it. */
   commands(): Command[]
-  /** Every tool, with the reason where the agent and model are not offered it. */
-  tools(scope?: { agent?: string; model?: string }): Promise<ToolListing[]>
-  /** Every MCP server in use, started where it was not yet. */
-  mcpServers(): Promise<McpServerStatus[]>
+  /**
+   * Every tool, with the reason where the agent and model are not offered it. Waits for MCP servers to start: rejects with
+   * {@link AbortedError} when the signal fires first.
+   */
+  tools(scope?: { agent?: string; model?: string; signal?: AbortSignal }): Promise<ToolListing[]>
+  /** Every MCP server in use, started where it was not yet. Rejects when the signal fires before they are. */
+  mcpServers(options?: { signal?: AbortSignal }): Promise<McpServerStatus[]>
   /** The prompts that MCP servers offer to people. Starts them like `mcpServers`. */
   mcpPrompts(signal?: AbortSignal): Promise<McpPrompt[]>
   /**
@@ -100,14 +115,20 @@ export interface Tackle {
   mcpPrompt(asked: Omit<PromptCall, "signal"> & { signal?: AbortSignal }): Promise<McpPromptMessage[]>
   /** What kept tools out. */
   problems(): readonly RegistryProblem[]
-  /** One call through the whole pipeline, without a model or a stored session. */
+  /**
+   * One call through the whole pipeline, without a model or a stored session. Rejects with {@link AbortedError} where the
+   * signal fires before the call has begun.
+   */
   callTool(call: {
     tool: string
     input: string
     agent?: string
     signal?: AbortSignal
   }): Promise<CallOutcome & { turn: Turn }>
-  /** Ends jobs, language and MCP servers and runs, waits for them, closes the store. */
+  /**
+   * Ends jobs, language and MCP servers and runs, waits for them, closes the store. From then on prompts and calls throw
+   * {@link EngineClosedError}.
+   */
   close(): Promise<void>
 }
 

@@ -6,6 +6,7 @@ import { Todo } from "../schema/todo.ts"
 import type { Change, Store } from "../store/store.ts"
 import { TackleError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
+import { descendants } from "./descendants.ts"
 
 const SessionRecord = z.strictObject({
   session: Session,
@@ -31,13 +32,16 @@ export class ArchiveError extends TackleError {
   }
 }
 
+/** What every archive begins with. */
+export const archiveHead = { format: "tackle.session", version: 1 } as const
+
 /** A session with everything in it, or undefined where there is none. */
 export async function exportSession(store: Store, id: string): Promise<Archive | undefined> {
   const session = await store.session(id)
   if (!session) return undefined
   const children: SessionRecord[] = []
   for (const child of await descendants(store, id)) children.push(await recordOf(store, child))
-  return { format: "tackle.session", version: 1, ...(await recordOf(store, session)), children }
+  return { ...archiveHead, ...(await recordOf(store, session)), children }
 }
 
 /**
@@ -148,15 +152,6 @@ function checkRecord({ session, messages }: SessionRecord): void {
       lastPart = part.id
     }
   }
-}
-
-async function descendants(store: Store, parentID: string): Promise<Session[]> {
-  const found: Session[] = []
-  const children = await store.sessions({ parentID, limit: Number.MAX_SAFE_INTEGER })
-  for (const child of children.sort((a, b) => (a.id < b.id ? -1 : 1))) {
-    found.push(child, ...(await descendants(store, child.id)))
-  }
-  return found
 }
 
 async function recordOf(store: Store, session: Session): Promise<SessionRecord> {

@@ -2,6 +2,7 @@ import type { EventOf, TackleEvent } from "../event/events.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { CallReference } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
+import type { MessagePage } from "../store/store.ts"
 import { TackleError } from "../util/errors.ts"
 import type { CommandCall } from "./command.ts"
 import type { CompactionResult } from "./compact.ts"
@@ -14,6 +15,19 @@ export class SessionBusyError extends TackleError {
       code: "session.busy",
       recoverable: false,
     })
+  }
+}
+
+/** The engine was closed, and works on nothing more. */
+export class EngineClosedError extends TackleError {
+  constructor() {
+    super(
+      "This engine was closed. Open another one with createTackle to go on; what is stored is all there.",
+      {
+        code: "engine.closed",
+        recoverable: false,
+      },
+    )
   }
 }
 
@@ -63,12 +77,13 @@ export interface SessionHandle {
   info(): Session
   /**
    * Starts at once, whether anybody reads the events or not. `@path` in the text attaches that file or directory of
-   * the worktree, by the rules of the session. Throws {@link SessionBusyError}.
+   * the worktree, by the rules of the session. Throws {@link SessionBusyError}, {@link EngineClosedError}.
    */
   prompt(text: string, options?: PromptOptions): PromptRun
   /** Interrupts the run under way, if there is one; resolves when it has ended. */
   abort(): Promise<void>
-  messages(): Promise<MessageWithParts[]>
+  /** Those of the page, all without one, as they are stored. A long session is read a page at a time. */
+  messages(page?: MessagePage): Promise<MessageWithParts[]>
   /**
    * Replaces what is old by a summary, for the model alone: nothing is deleted. Asks the session's model. Throws
    * `CompactionError` where that does not make it smaller, {@link SessionBusyError}, and what asking throws.

@@ -30,6 +30,12 @@ export async function withLease<T>(
   }
 }
 
+/** True while some engine that lives, this one too, works on the session. */
+export async function isHeld(store: Store, sessionID: string): Promise<boolean> {
+  const present = await store.holder(sessionID)
+  return present !== undefined && isProcessRunning(present)
+}
+
 /** Throws {@link SessionHeldError} while another engine works on the session. */
 export async function assertNotHeld(store: Store, sessionID: string, holder: LeaseHolder): Promise<void> {
   const present = await store.holder(sessionID)

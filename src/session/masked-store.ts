@@ -32,6 +32,7 @@ export function maskStore(store: Store, mask: SecretMask): Store {
         settle(maskHistory(history, mask)).map((change) => maskChange(change, mask)),
       ),
     holder: (sessionID) => store.holder(sessionID),
+    reclaim: () => store.reclaim(),
     close: () => store.close(),
   }
 }

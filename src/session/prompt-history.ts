@@ -4,13 +4,27 @@ import type { CompactionPart, Part } from "../schema/part.ts"
 
 /** What the model is given of a history: after a compaction its summary, and the messages from its `from` on. */
 export function promptHistory(history: readonly MessageWithParts[]): readonly MessageWithParts[] {
+  const { summary, start } = lastSummary(history)
+  if (!summary) return history
+  return [summary, ...history.slice(start).filter((entry) => compactionOf(entry) === undefined)]
+}
+
+/**
+ * Takes out of a history what a summary stands for, so that a long session holds in memory what the model is given and
+ * no more. {@link promptHistory} gives the same of it as before.
+ */
+export function dropSummed(history: MessageWithParts[]): void {
+  history.splice(0, lastSummary(history).start)
+}
+
+/** The newest summary, and where in the history begins what is given along with it. */
+function lastSummary(history: readonly MessageWithParts[]): { summary?: MessageWithParts; start: number } {
   const place = history.findLastIndex((entry) => compactionOf(entry) !== undefined)
   const summary = history[place]
-  if (!summary) return history
+  if (!summary) return { start: 0 }
   const from = compactionOf(summary)?.from
   const kept = history.findIndex(({ message }) => message.id === from)
-  const rest = history.slice(from === undefined || kept < 0 ? place : kept)
-  return [summary, ...rest.filter((entry) => compactionOf(entry) === undefined)]
+  return { summary, start: from === undefined || kept < 0 ? place : kept }
 }
 
 /** The part that makes a message the summary of those before it. */

@@ -32,7 +32,8 @@ export function sanitizeArchive(archive: Archive): Archive {
   return sanitize(archive) as Archive
 }
 
-function sanitize(value: unknown, key = "", isFree = false): unknown {
+/** {@link sanitizeArchive} for a part of an archive: a session, a message with its parts, a list of to-dos. */
+export function sanitize(value: unknown, key = "", isFree = false): unknown {
   if (typeof value === "string") {
     return !isFree && structural.has(key) && plainName.test(value) ? value : `[${value.length} characters]`
   }

@@ -27,6 +27,8 @@ import type { SubagentServices } from "./subagent.ts"
 
 /** What sessions are built on. Bound once, by the runtime. */
 export interface SessionServices {
+  /** Throws `EngineClosedError` once the engine was closed. */
+  assertOpen(): void
   store: Store
   bus: Bus
   /** Under this name the engine works on sessions. */

@@ -21,9 +21,11 @@ import { addUsage, sumUsage } from "./cost.ts"
 import { conclude, concludeBroken, type Ending, withOthers } from "./ending.ts"
 import { eventStream } from "./event-stream.ts"
 import { type PromptFile, type PromptOptions, SessionBusyError, type SessionHandle } from "./handle.ts"
+import { historyPages, type PageReader } from "./history.ts"
 import { withLease } from "./lease.ts"
 import { runLoop } from "./loop.ts"
 import { hookMessage } from "./plugin-hooks.ts"
+import { dropSummed } from "./prompt-history.ts"
 import { createRecorder } from "./recorder.ts"
 import { restoreLedger, settleInterrupted } from "./restore.ts"
 import {
@@ -46,19 +48,25 @@ export function openSession(initial: Session, services: SessionServices): Sessio
   const { store, bus } = services
   const recorder = createRecorder({ sessionID: initial.id, store, bus, mask: services.mask })
   const files = createFileLedger(services.fileLocks)
+  const readPage: PageReader = (page) => store.messages(initial.id, page)
   let toPrompt = createPromptBuilder()
   let session = initial
+  /** What the model is given; all else stays in the store. */
   let history: MessageWithParts[] | undefined
   let running: { controller: AbortController; ended: Promise<unknown> } | undefined
 
   async function load(): Promise<MessageWithParts[]> {
     if (history) return history
-    const stored = await store.messages(session.id)
-    const settled = settleInterrupted(stored)
-    if (settled.messages.length + settled.parts.length > 0) await recorder.write(settled)
-    restoreLedger(stored, files)
-    history = stored
-    return stored
+    const loaded: MessageWithParts[] = []
+    for await (const page of historyPages(readPage)) {
+      const settled = settleInterrupted(page)
+      if (settled.messages.length + settled.parts.length > 0) await recorder.write(settled)
+      restoreLedger(page, files)
+      loaded.push(...page)
+      dropSummed(loaded)
+    }
+    history = loaded
+    return loaded
   }
 
   /** What another engine added since this one looked becomes part of the history. */
@@ -205,6 +213,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
         ...choice,
       })
     } finally {
+      dropSummed(choice.history)
       // Messages that were converted before may hold outputs which are pruned now.
       toPrompt = createPromptBuilder()
     }
@@ -214,7 +223,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     return alone(async () => {
       await catchUp()
       const { contents } = services
-      const undone = await undoTurn(session, { direction, others, history: await load(), contents, recorder })
+      const undone = await undoTurn(session, { direction, others, readPage, contents, recorder })
       session = undone.session
       return undone.result
     })
@@ -222,6 +231,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
 
   /** Runs work that writes the session, while nobody else does. */
   async function alone<T>(work: (stopped: AbortSignal) => Promise<T>): Promise<T> {
+    services.assertOpen()
     if (running) throw new SessionBusyError(session.id)
     const controller = new AbortController()
     const ended = whileHeld(() => work(controller.signal))
@@ -312,7 +322,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     ]
     const parts = await hookMessage(services.plugins, message, said, signal)
     for (const note of notes) parts.push({ ...base(), type: "text", text: note, synthetic: true })
-    const putBack = describeUndone(session.undone, past)
+    const putBack = await describeUndone(session.undone, readPage)
     if (putBack !== undefined) parts.push({ ...base(), type: "text", text: putBack, synthetic: true })
     const time = { ...session.time, updated: message.time.created }
     session = { ...session, model: model.info.ref, time }
@@ -351,6 +361,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     id: initial.id,
     info: () => session,
     prompt(text, options = {}) {
+      services.assertOpen()
       if (running) throw new SessionBusyError(session.id)
       const controller = new AbortController()
       const signal = options.signal ? AbortSignal.any([controller.signal, options.signal]) : controller.signal
@@ -366,7 +377,10 @@ export function openSession(initial: Session, services: SessionServices): Sessio
           running = undefined
           if (services.lineage.rootOf(session.id) === session.id) services.turns.delete(session.id)
           // A subagent's work is seldom taken up again: what it read need not stay in memory till then.
-          if (session.parentID !== undefined) history = undefined
+          if (session.parentID !== undefined) {
+            history = undefined
+            toPrompt = createPromptBuilder()
+          }
           return bus.publish(event)
         })
       running = { controller, ended: completed }
@@ -376,7 +390,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       running?.controller.abort()
       await running?.ended
     },
-    messages: () => store.messages(initial.id),
+    messages: (page = {}) => readPage(page),
     compact: ({ signal: given } = {}) =>
       alone(async (stopped) => {
         const signal = given ? AbortSignal.any([stopped, given]) : stopped

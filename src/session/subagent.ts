@@ -3,13 +3,14 @@ import type { CallHost } from "../call/call.ts"
 import { createTimeLimit } from "../call/time-limit.ts"
 import type { Bus } from "../event/bus.ts"
 import type { EventOf } from "../event/events.ts"
-import type { ModelRef } from "../schema/message.ts"
+import type { MessageWithParts, ModelRef } from "../schema/message.ts"
 import type { ToolPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { SpawnRequest, SubagentProgress, SubagentResult } from "../tool/context.ts"
 import { TackleError } from "../util/errors.ts"
 import type { Budget } from "./budget.ts"
 import type { PromptOptions, SessionHandle } from "./handle.ts"
+import { findNewest } from "./history.ts"
 import { watchFamily } from "./watch-family.ts"
 
 /** What one task may use. */
@@ -123,12 +124,16 @@ export function createSpawner(options: {
 
 /** What it last said in answer to its last prompt: a run that was stopped may have ended in the middle of a call. */
 async function lastWords(child: SessionHandle): Promise<string> {
-  const messages = await child.messages()
-  const prompt = messages.findLastIndex(({ message }) => message.role === "user")
-  const texts = messages
-    .slice(prompt + 1)
-    .flatMap(({ parts }) => parts.flatMap((part) => (part.type === "text" ? [part.text.trim()] : [])))
-  return texts.findLast((text) => text !== "") ?? ""
+  const last = await findNewest(
+    (page) => child.messages(page),
+    (entry) => entry.message.role === "user" || saidBy(entry) !== undefined,
+  )
+  return last?.message.role === "assistant" ? (saidBy(last) ?? "") : ""
+}
+
+function saidBy({ parts }: MessageWithParts): string | undefined {
+  const texts = parts.flatMap((part) => (part.type === "text" ? [part.text.trim()] : []))
+  return texts.findLast((text) => text !== "")
 }
 
 /** The calls of a subagent in the order they began. */

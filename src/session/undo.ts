@@ -1,9 +1,10 @@
 import type { MessageWithParts } from "../schema/message.ts"
-import type { PatchPart } from "../schema/part.ts"
+import type { FileChange, PatchPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { ContentStore } from "../snapshot/content-store.ts"
 import { type Direction, putBack, type RefusedFile, type RestoredFile } from "../snapshot/undo.ts"
 import { UsageError } from "../util/errors.ts"
+import { findNewest, type PageReader } from "./history.ts"
 import type { Recorder } from "./recorder.ts"
 
 /** What became of the files of one turn. */
@@ -27,15 +28,16 @@ export async function undoTurn(
   options: {
     direction: Direction
     others: boolean
-    history: readonly MessageWithParts[]
+    readPage: PageReader
     contents: ContentStore
     recorder: Recorder
   },
 ): Promise<{ session: Session; result: UndoResult }> {
-  const { direction, others, history, contents, recorder } = options
+  const { direction, others, readPage, contents, recorder } = options
   const undone = session.undone ?? []
-  const found =
-    direction === "undo" ? lastDone(history) : history.find(({ message }) => message.id === undone.at(-1))
+  const last = undone.at(-1)
+  const isNext = direction === "undo" ? isDone : ({ message }: MessageWithParts) => message.id === last
+  const found = await findNewest(readPage, isNext)
   const patch = found?.parts.find(isPatch)
   if (!found || !patch) throw new UsageError(nothing[direction])
 
@@ -58,12 +60,16 @@ export async function undoTurn(
 }
 
 /** What the model is told with the next prompt: it still believes in what it did. Undefined where nothing was undone. */
-export function describeUndone(
+export async function describeUndone(
   undone: readonly string[] | undefined,
-  history: readonly MessageWithParts[],
-): string | undefined {
-  const turns = history.filter(({ message }) => undone?.includes(message.id))
-  const changes = turns.flatMap(({ parts }) => parts.filter(isPatch).flatMap(({ files }) => files))
+  readPage: PageReader,
+): Promise<string | undefined> {
+  const changes: FileChange[] = []
+  // The oldest turn was undone last.
+  for (const id of undone?.toReversed() ?? []) {
+    const turn = await findNewest(readPage, ({ message }) => message.id === id)
+    changes.push(...(turn?.parts ?? []).filter(isPatch).flatMap(({ files }) => files))
+  }
   if (changes.length === 0) return undefined
   const paths = [...new Set(changes.map(({ path }) => path))]
   const more = paths.length > maxTold ? `\n- and ${paths.length - maxTold} more` : ""
@@ -83,10 +89,8 @@ const nothing: Record<Direction, string> = {
   redo: "There is nothing to redo: no turn was undone since the last prompt.",
 }
 
-function lastDone(history: readonly MessageWithParts[]): MessageWithParts | undefined {
-  return history.findLast(({ parts }) =>
-    parts.some((part) => isPatch(part) && !part.undone && part.files.length > 0),
-  )
+function isDone({ parts }: MessageWithParts): boolean {
+  return parts.some((part) => isPatch(part) && !part.undone && part.files.length > 0)
 }
 
 function isPatch(part: { type: string }): part is PatchPart {

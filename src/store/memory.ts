@@ -101,14 +101,15 @@ export function createMemoryStore(): Store {
       remove(id)
       return true
     },
-    async messages(sessionID, page = {}) {
+    async messages(sessionID, { after, before, limit = Number.POSITIVE_INFINITY, from = "newest" } = {}) {
       assertOpen()
-      const { after = "", limit = Number.POSITIVE_INFINITY } = page
-      const chosen = [...messages.values()]
-        .filter((message) => message.sessionID === sessionID && compare(message.id, after) > 0)
-        .sort((a, b) => compare(b.id, a.id))
-        .slice(0, limit)
-        .reverse()
+      const between = [...messages.values()]
+        .filter((message) => message.sessionID === sessionID)
+        .filter(({ id }) => after === undefined || compare(id, after) > 0)
+        .filter(({ id }) => before === undefined || compare(id, before) < 0)
+        .sort((a, b) => compare(a.id, b.id))
+      const chosen =
+        from === "oldest" ? between.slice(0, limit) : between.slice(Math.max(0, between.length - limit))
       const byMessage = Map.groupBy(parts.values(), (part) => part.messageID)
       return chosen.map((message) => ({
         message: copy(message),
@@ -153,6 +154,9 @@ export function createMemoryStore(): Store {
       assertOpen()
       const present = leases.get(sessionID)
       return present && copy(present)
+    },
+    async reclaim() {
+      assertOpen()
     },
     async close() {
       closed = true

@@ -10,7 +10,7 @@ import { systemCode } from "../util/errors.ts"
 import { StoreError } from "./errors.ts"
 import { migrate, migrations, readVersion } from "./migrations.ts"
 import { sqliteError, waitWhileBusy } from "./sqlite-errors.ts"
-import type { Change, LeaseHolder, Store } from "./store.ts"
+import type { Change, LeaseHolder, MessagePage, Store } from "./store.ts"
 
 export interface SqliteStoreOptions {
   /** How long a write waits for another process to let go of the database, in milliseconds. Default 5000. */
@@ -69,6 +69,8 @@ function prepareDatabase(path: string, database: DatabaseSync, busyMs: number): 
     )
   }
   database.exec(synchronous.normal)
+  // Only before the first table. Others get it when room is first given back.
+  if (kind === "empty") database.exec("PRAGMA auto_vacuum = INCREMENTAL")
   waitWhileBusy(busyMs, () => database.exec("PRAGMA journal_mode = WAL"))
   if (version < migrations.length) waitWhileBusy(busyMs, () => migrate(database))
 }
@@ -121,8 +123,11 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
   }
   const select = {
     session: database.prepare("SELECT data FROM sessions WHERE id = ?"),
-    messages: database.prepare(
-      "SELECT id, data FROM messages WHERE session_id = ? AND id > ? ORDER BY id DESC LIMIT ?",
+    newest: database.prepare(
+      "SELECT id, data FROM messages WHERE session_id = ? AND id > ? AND id < ? ORDER BY id DESC LIMIT ?",
+    ),
+    oldest: database.prepare(
+      "SELECT id, data FROM messages WHERE session_id = ? AND id > ? AND id < ? ORDER BY id LIMIT ?",
     ),
     parts: database.prepare(
       `SELECT message_id, data FROM parts WHERE session_id = ? AND message_id BETWEEN ? AND ?
@@ -172,8 +177,12 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
     return row && parse<LeaseHolder>(row.data)
   }
 
-  function messagesOf(sessionID: string, after: string, limit: number): MessageWithParts[] {
-    const rows = select.messages.all(sessionID, after, limit).reverse()
+  function messagesOf(
+    sessionID: string,
+    { after = "", before = afterAllText, limit = -1, from = "newest" }: MessagePage = {},
+  ): MessageWithParts[] {
+    const rows = select[from].all(sessionID, after, before, limit)
+    if (from === "newest") rows.reverse()
     const byID = new Map<unknown, MessageWithParts>()
     for (const { id, data } of rows) byID.set(id, { message: parse<Message>(data), parts: [] })
     const [oldest, newest] = [rows.at(0)?.id, rows.at(-1)?.id]
@@ -252,7 +261,7 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
       return run(() => Number(remove.session.run(id).changes) > 0)
     },
     async messages(sessionID, page = {}) {
-      return run(() => messagesOf(sessionID, page.after ?? "", page.limit ?? -1))
+      return run(() => messagesOf(sessionID, page))
     },
     async todos(sessionID) {
       return run(() => {
@@ -288,7 +297,7 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
           transact(() => {
             // Another process may have been here first, or work on the session by now.
             if (holderOf(sessionID)?.id !== present.id) return
-            settle(messagesOf(sessionID, "", -1)).forEach(apply)
+            settle(messagesOf(sessionID)).forEach(apply)
             leases.remove.run(sessionID, present.id)
           }),
         )
@@ -297,11 +306,22 @@ function createStore(path: string, database: DatabaseSync, busyMs: number): Stor
     async holder(sessionID) {
       return run(() => holderOf(sessionID))
     },
+    async reclaim() {
+      run(() => {
+        const incremental = database.prepare("PRAGMA auto_vacuum").get()?.auto_vacuum === 2
+        database.exec(incremental ? "PRAGMA incremental_vacuum" : "PRAGMA auto_vacuum = INCREMENTAL; VACUUM")
+        // What was only written to the log does not make the file shorter.
+        database.exec("PRAGMA wal_checkpoint(TRUNCATE)")
+      })
+    },
     async close() {
       if (database.isOpen) run(() => database.close())
     },
   }
 }
+
+/** The greatest character there is: all ids come before it. */
+const afterAllText = "\u{10ffff}"
 
 /** Our own JSON, written from a value of this type: it is not validated again. */
 function parse<T>(data: unknown): T {

@@ -29,6 +29,18 @@ export interface CommitOptions {
   durable?: boolean
 }
 
+/** Which messages of a session. Without more: all. They come in the order of ids, whichever are chosen. */
+export interface MessagePage {
+  /** Only messages with a greater id. */
+  after?: string
+  /** Only messages with a smaller id. */
+  before?: string
+  /** At most so many of those, from the end that `from` names. */
+  limit?: number
+  /** Default: `newest`. */
+  from?: "newest" | "oldest"
+}
+
 /** The engine that works on a session, and the process it lives in. */
 export interface LeaseHolder extends ProcessIdentity {
   id: string
@@ -46,8 +58,8 @@ export interface Store {
   sessions(filter?: SessionFilter): Promise<Session[]>
   /** Removes a session with its messages, parts, todos, grants and child sessions. False: there was none. */
   deleteSession(id: string): Promise<boolean>
-  /** In the order of ids. `after`: only messages with a greater id. `limit`: the newest so many, still in order. */
-  messages(sessionID: string, page?: { after?: string; limit?: number }): Promise<MessageWithParts[]>
+  /** In the order of ids, each with its parts in the order of theirs. Costs no more than the page is long. */
+  messages(sessionID: string, page?: MessagePage): Promise<MessageWithParts[]>
   todos(sessionID: string): Promise<Todo[]>
   /** Grants of the worktree with scope `project`, and those of the session, oldest first. */
   grants(scope: { worktree?: string; sessionID?: string }): Promise<Grant[]>
@@ -68,6 +80,8 @@ export interface Store {
   ): Promise<void>
   /** Whose the session is, dead or alive. */
   holder(sessionID: string): Promise<LeaseHolder | undefined>
+  /** Gives the room of what was removed back to the file system. Takes as long as that is large. */
+  reclaim(): Promise<void>
   /** Ends everything; a later call throws. */
   close(): Promise<void>
 }

@@ -117,8 +117,8 @@ export interface Job {
   output(): { text: string; truncated: boolean; outputPath?: string }
   /** SIGTERM to the whole group, SIGKILL after the grace period; resolves when it is gone. */
   kill(): Promise<void>
-  /** Absent where its input is closed. */
-  input?: JobInput
+  /** Undefined where its input is closed, or it has ended. */
+  readonly input?: JobInput | undefined
 }
 
 /** Puts the bounds around a command that follow from the session's rules. */

@@ -8,8 +8,13 @@ import { killOrphans, markName, type TreeIdentity, type TreeIntent } from "./pro
 
 /** What runs for one process of ours, in files, so that a later one can end it where this one was killed. */
 export interface ProcessBook {
-  /** Writes a tree down, or that one will be started. The returned function strikes it out; it may be called again. */
-  add(tree: TreeIdentity | TreeIntent): () => void
+  /**
+   * Writes a tree down, or that one will be started, with the session it works for. The returned function strikes it out;
+   * it may be called again.
+   */
+  add(tree: TreeIdentity | TreeIntent, sessionID?: string): () => void
+  /** True while a process of ours that runs has a tree of the session's. */
+  isAtWork(sessionID: string): Promise<boolean>
   /** Strikes out all that was added. */
   clear(): void
   /** Ends the trees of processes of ours that are gone, and strikes them out. Those of running ones are left alone. */
@@ -27,6 +32,7 @@ const entrySchema = z.lazy(() =>
       z.object({ group: z.int().min(2), mark: markSchema, startTime: z.number(), bootID: z.string() }),
       z.object({ group: z.undefined().optional(), mark: markSchema, bootID: z.string() }),
     ]),
+    sessionID: z.string().optional(),
   }),
 )
 type Entry = z.infer<typeof entrySchema>
@@ -52,10 +58,11 @@ export function createProcessBook(
   }
 
   return {
-    add(tree) {
+    add(tree, sessionID) {
       const mark = tree.mark.slice(markName.length + 1)
       const file = join(directory, `${process.pid}-${mark}-${tree.group ?? "intent"}.json`)
-      const entry: Entry = { owner: identifyProcess(), tree }
+      const session = sessionID === undefined ? {} : { sessionID }
+      const entry: Entry = { owner: identifyProcess(), tree, ...session }
       try {
         mkdirSync(directory, { recursive: true, mode: 0o700 })
         writeFileSync(file, JSON.stringify(entry), { mode: 0o600 })
@@ -67,6 +74,11 @@ export function createProcessBook(
     },
     clear() {
       for (const file of files) strike(file)
+    },
+    async isAtWork(sessionID) {
+      const names = await namesIn(directory)
+      const entries = await Promise.all(names.map((name) => readEntry(join(directory, name))))
+      return entries.some((entry) => entry?.sessionID === sessionID && isProcessRunning(entry.owner))
     },
     async endOrphans() {
       const names = await namesIn(directory)

@@ -43,6 +43,8 @@ describe("permission check", () => {
     const machine = await createMachine({ config: null, files: { "tackle.json": rules } })
     await machine.run(["trust", "--yes"])
     const { stdout, code } = await machine.run(["permission", "check", "bash", "npm test; rm x", "--json"])
+    const other = await machine.run(["permission", "check", "bash", "npm test; rm x", "--format", "json"])
+    expect(other).toMatchObject({ stdout, code })
     expect(code).toBe(11)
     const explanation = JSON.parse(stdout) as Explanation
     const source = machine.project.path("tackle.json")

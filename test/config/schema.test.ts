@@ -18,6 +18,7 @@ test("the JSON Schema for editors names and describes every key", () => {
     "override",
     "instructions",
     "truncate",
+    "retention",
     "subagent",
     "experimental",
     "secrets",

@@ -54,6 +54,32 @@ describe("the file", () => {
     await store.close()
   })
 
+  test.each([
+    ["new", ""],
+    ["made before there was a way to", "PRAGMA auto_vacuum = NONE; VACUUM"],
+  ])("gives the room of a deleted session back, a database that is %s", async (_, before) => {
+    await (await openSqliteStore(path)).close()
+    const database = new DatabaseSync(path)
+    database.exec(before)
+    database.close()
+    const empty = statSync(path).size
+
+    const store = await openSqliteStore(path)
+    await store.commit([
+      { kind: "session", session: aSession("ses_1") },
+      { kind: "session", session: aSession("ses_2") },
+      { kind: "message", message: aMessage("msg_1", "ses_1") },
+    ])
+    for (let part = 0; part < 100; part += 1)
+      await store.commit([{ kind: "part", part: aPart(`prt_${part}`, "msg_1", "ses_1", "x".repeat(10_000)) }])
+    await store.deleteSession("ses_1")
+    await store.reclaim()
+    // One page may be taken for the map of pages.
+    expect(statSync(path).size).toBeLessThanOrEqual(empty + 4096)
+    expect(await store.session("ses_2")).toBeDefined()
+    await store.close()
+  })
+
   test("keeps what was committed for the next who opens it", async () => {
     const first = await openSqliteStore(path)
     await first.commit([{ kind: "session", session: aSession("ses_1") }])

@@ -4,7 +4,7 @@ import type { Grant } from "../../src/schema/permission.ts"
 import type { Session } from "../../src/schema/session.ts"
 import type { Todo } from "../../src/schema/todo.ts"
 import { StoreError } from "../../src/store/errors.ts"
-import type { Change, Store } from "../../src/store/store.ts"
+import type { Change, MessagePage, Store } from "../../src/store/store.ts"
 import { aMessage, aPart, aSession } from "./records.ts"
 
 function aGrant(id: string, more: Partial<Grant>): Grant {
@@ -40,7 +40,7 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       await store.close()
     })
 
-    const texts = async (sessionID: string, page?: { after?: string; limit?: number }) =>
+    const texts = async (sessionID: string, page?: MessagePage) =>
       (await store.messages(sessionID, page)).map(({ message, parts }) => [
         message.id,
         ...parts.map((part) => (part.type === "text" ? part.text : part.type)),
@@ -98,14 +98,61 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       const ids = ["msg_1", "msg_2", "msg_3", "msg_4"]
       await store.commit([session("ses_1"), ...ids.map((id) => message(id, "ses_1"))])
       await store.commit(ids.map((id) => part(`prt_${id}`, id, "ses_1")))
-      const page = async (options: { after?: string; limit?: number }) =>
-        (await texts("ses_1", options)).map(([id]) => id)
+      const page = async (options: MessagePage) => (await texts("ses_1", options)).map(([id]) => id)
       expect(await page({ after: "msg_2" })).toEqual(["msg_3", "msg_4"])
       expect(await page({ limit: 2 })).toEqual(["msg_3", "msg_4"])
       expect(await page({ after: "msg_1", limit: 2 })).toEqual(["msg_3", "msg_4"])
       expect(await page({ limit: 0 })).toEqual([])
+      expect(await page({ limit: 0, from: "oldest" })).toEqual([])
+      expect(await page({ before: "msg_3" })).toEqual(["msg_1", "msg_2"])
+      expect(await page({ before: "msg_4", limit: 2 })).toEqual(["msg_2", "msg_3"])
+      expect(await page({ after: "msg_1", before: "msg_4" })).toEqual(["msg_2", "msg_3"])
+      expect(await page({ limit: 2, from: "oldest" })).toEqual(["msg_1", "msg_2"])
+      expect(await page({ after: "msg_1", limit: 2, from: "oldest" })).toEqual(["msg_2", "msg_3"])
+      expect(await page({ before: "msg_1" })).toEqual([])
       expect(await page({ after: "msg_4" })).toEqual([])
       expect(await texts("ses_1", { limit: 1 })).toEqual([["msg_4", "prt_msg_4"]])
+    })
+
+    test("pages laid end to end are the session, whichever way they are read", async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.integer({ min: 0, max: 25 }),
+          fc.integer({ min: 1, max: 9 }),
+          async (count, size) => {
+            const id = `ses_${count}_${size}`
+            const ids = Array.from(
+              { length: count },
+              (_, index) => `msg_${id}_${String(index).padStart(2, "0")}`,
+            )
+            await store.commit([session(id), ...ids.map((each) => message(each, id))])
+            const forward: string[] = []
+            const back: string[] = []
+            const readOne = async (page: MessagePage) =>
+              (await store.messages(id, { ...page, limit: size })).map((entry) => entry.message.id)
+            for (let page = await readOne({ from: "oldest" }); page.length > 0; ) {
+              forward.push(...page)
+              page = await readOne({ after: page.at(-1) ?? "", from: "oldest" })
+            }
+            for (let page = await readOne({}); page.length > 0; ) {
+              back.unshift(...page)
+              page = await readOne({ before: page[0] ?? "" })
+            }
+            expect(forward).toEqual(ids)
+            expect(back).toEqual(ids)
+          },
+        ),
+      )
+    })
+
+    test("giving back room changes nothing that is kept", async () => {
+      for (const id of ["ses_1", "ses_2"])
+        await store.commit([session(id), message(`msg_${id}`, id), part(`prt_${id}`, `msg_${id}`, id)])
+      await store.deleteSession("ses_1")
+      await store.reclaim()
+      await store.reclaim()
+      expect(await texts("ses_2")).toEqual([["msg_ses_2", "prt_ses_2"]])
+      expect(await texts("ses_1")).toEqual([])
     })
 
     test("removes a part, only by its own session", async () => {

@@ -17,33 +17,55 @@ export function createJob(options: {
   process: RunningProcess
   /** Takes the output on. Closed here when that ends. */
   buffer: OutputBuffer
+  /** Called once, when it has ended and said its last. */
+  onEnd(): void
 }): Job {
-  const { sessionID, command, workdir, startedAt, process, buffer } = options
+  const { sessionID, command, workdir, startedAt } = options
   const id = newId("job")
+  // All of them lead to the call that started it, and so to its session: what has ended keeps none.
+  let live: { process: RunningProcess; onEnd(): void } | undefined = options
+  let buffer: OutputBuffer | undefined = options.buffer
+  let last: { bytes: number; view: ReturnType<Job["output"]> } | undefined
   let killed = false
   let endedAt: number | undefined
 
-  process.unref()
-  // Never rejects. There is no one to wait for it: it is the job's end.
-  void process.closed.then(() => buffer.close())
+  options.process.unref()
+  // Never rejects. There is no one to wait for it: it is the job's end, unless it runs on in silence.
+  void options.process.closed.then(() => {
+    if (buffer) last = { bytes: buffer.bytes, view: buffer.view(jobLimits) }
+    buffer?.close()
+    buffer = undefined
+    isRunning()
+  })
 
   function isRunning(): boolean {
-    if (endedAt === undefined && !process.running()) endedAt = Date.now()
-    return endedAt === undefined
+    if (live?.process.running()) return true
+    endedAt ??= Date.now()
+    // What it said last may still be on its way.
+    if (live && last) {
+      const { onEnd } = live
+      live = undefined
+      onEnd()
+    }
+    return false
   }
 
   return {
     info() {
       const status = isRunning() ? "running" : killed ? "killed" : "exited"
-      const info = { id, sessionID, command, status, startedAt, bytes: buffer.bytes } as const
+      const bytes = last?.bytes ?? buffer?.bytes ?? 0
+      const info = { id, sessionID, command, status, startedAt, bytes } as const
       return endedAt === undefined ? info : { ...info, endedAt }
     },
-    ...(process.input ? { input: { workdir, ...process.input } } : {}),
-    output: () => buffer.view(jobLimits),
+    get input() {
+      const input = live?.process.input
+      return input && { workdir, ...input }
+    },
+    output: () => last?.view ?? buffer?.view(jobLimits) ?? { text: "", truncated: false },
     async kill() {
       if (!isRunning()) return
       killed = true
-      await process.kill()
+      await live?.process.kill()
       endedAt = Date.now()
     },
   }

@@ -1,6 +1,7 @@
 import { McpServerError } from "../../mcp/errors.ts"
 import type { TackleOptions } from "../../runtime/options.ts"
 import { errorMessage } from "../../util/errors.ts"
+import { interruptible } from "../interrupt.ts"
 import { warn } from "../notice.ts"
 import { printJson, printLine } from "../print.ts"
 import { type FormatFlags, openPlace, openTackle, type Place } from "../setup.ts"
@@ -8,25 +9,27 @@ import { oneLine } from "../view/visible.ts"
 
 /** `tackle mcp list`: starts every MCP server, and shows what it offers or why it does not. */
 export async function listMcpServers(flags: FormatFlags): Promise<void> {
-  const place = await openPlace(flags)
-  const tackle = await openTackle(place, {}, { onFault: tellOthers(place) })
-  try {
-    const servers = await tackle.mcpServers()
-    if (flags.format === "json") return printJson({ servers })
-    if (servers.length === 0)
-      return printLine('No MCP servers are in use: "mcp" in the configuration names them.')
-    const room = process.stdout.isTTY ? process.stdout.columns - 2 : Number.POSITIVE_INFINITY
-    for (const { id, status, tools, problem } of servers) {
-      const count = `${tools.length} ${tools.length === 1 ? "tool" : "tools"}`
-      printLine(`${oneLine(id, room)}  ${status}${status === "connected" ? `, ${count}` : ""}`)
-      if (problem !== undefined) printLine(`  ${oneLine(problem, room)}`)
-      for (const tool of tools) {
-        const left = room - tool.id.length - 2
-        printLine(`  ${tool.id}  ${oneLine(tool.description, Math.max(left, shortest))}`)
-      }
+  const servers = await interruptible(async (signal) => {
+    const place = await openPlace(flags)
+    const tackle = await openTackle(place, {}, { onFault: tellOthers(place) })
+    try {
+      return await tackle.mcpServers({ signal })
+    } finally {
+      await tackle.close()
     }
-  } finally {
-    await tackle.close()
+  })
+  if (flags.format === "json") return printJson({ servers })
+  if (servers.length === 0)
+    return printLine('No MCP servers are in use: "mcp" in the configuration names them.')
+  const room = process.stdout.isTTY ? process.stdout.columns - 2 : Number.POSITIVE_INFINITY
+  for (const { id, status, tools, problem } of servers) {
+    const count = `${tools.length} ${tools.length === 1 ? "tool" : "tools"}`
+    printLine(`${oneLine(id, room)}  ${status}${status === "connected" ? `, ${count}` : ""}`)
+    if (problem !== undefined) printLine(`  ${oneLine(problem, room)}`)
+    for (const tool of tools) {
+      const left = room - tool.id.length - 2
+      printLine(`  ${tool.id}  ${oneLine(tool.description, Math.max(left, shortest))}`)
+    }
   }
 }
 

@@ -20,8 +20,9 @@ import {
 import { describeExplanation } from "../view/explanation.ts"
 import { oneLine, visible } from "../view/visible.ts"
 
-export interface CheckFlags extends PlaceFlags, RuleFlags {
+export interface CheckFlags extends FormatFlags, RuleFlags {
   agent?: string
+  /** The older name of `--format json`. */
   json?: boolean
 }
 
@@ -37,7 +38,7 @@ export async function checkPermission(
     worktree: tackle.worktree,
   }))
   process.exitCode = verdictCode[explanation.verdict]
-  if (flags.json) return printJson(explanation)
+  if (flags.json || flags.format === "json") return printJson(explanation)
   printLine(explanation.verdict)
   for (const line of describeExplanation(explanation, worktree)) printLine(`  ${line}`)
 }

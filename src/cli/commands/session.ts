@@ -3,11 +3,14 @@ import { text as readStdin } from "node:stream/consumers"
 import type { Tackle } from "../../runtime/tackle.ts"
 import type { MessageWithParts } from "../../schema/message.ts"
 import type { Session } from "../../schema/session.ts"
+import { archiveText, listPieces } from "../../session/archive-text.ts"
 import { sumUsage } from "../../session/cost.ts"
+import { historyPages } from "../../session/history.ts"
 import { errorMessage, UsageError } from "../../util/errors.ts"
 import { localMinute } from "../../util/local-time.ts"
 import { printJson, printLine } from "../print.ts"
 import { type FormatFlags, openPlace, openTackle, type PlaceFlags } from "../setup.ts"
+import { writePieces } from "../stdout.ts"
 import { callLine } from "../view/call-line.ts"
 import { style } from "../view/style.ts"
 import { usageWords } from "../view/usage.ts"
@@ -50,10 +53,10 @@ export async function showSession(id: string | undefined, flags: FormatFlags): P
     const handle = id === undefined ? await tackle.sessions.latest() : await tackle.sessions.get(id)
     if (!handle)
       throw id === undefined ? new UsageError("There is no session of this project yet.") : noSession(id)
-    const messages = await handle.messages()
-    if (flags.format === "json") return printJson({ session: handle.info(), messages })
+    const pages = historyPages((page) => handle.messages(page))
+    if (flags.format === "json") return writePieces(shownPieces(handle.info(), pages))
     printLine(describeSession(handle.info()))
-    for (const message of messages) printMessage(message, tackle.worktree)
+    for await (const page of pages) for (const message of page) printMessage(message, tackle.worktree)
     const { usage } = await tackle.sessions.stats({ session: handle.id })
     const words = usageWords(usage)
     if (words.length > 0) printLine(style.dim(`in all: ${words.join(" · ")}`))
@@ -63,9 +66,9 @@ export async function showSession(id: string | undefined, flags: FormatFlags): P
 /** `tackle session export <id>`: everything that is stored, for `session import` and for bug reports. */
 export async function exportSession(id: string, flags: SessionExportFlags): Promise<void> {
   await withTackle(flags, async (tackle) => {
-    const archive = await tackle.sessions.export(id, { sanitize: flags.sanitize ?? false })
+    const archive = await archiveText(tackle.store, id, { sanitize: flags.sanitize ?? false })
     if (!archive) throw noSession(id)
-    printJson(archive)
+    await writePieces(archive)
   })
 }
 
@@ -127,6 +130,12 @@ export function noSession(id: string): UsageError {
 function describeSession({ id, title, agent, directory, model }: Session): string {
   const asked = model ? ` · ${model.providerID}/${model.modelID}` : ""
   return `${id} · ${agent}${asked} · ${directory}\n${visible(title)}\n`
+}
+
+async function* shownPieces(session: Session, pages: AsyncIterable<readonly MessageWithParts[]>) {
+  yield `{"session":${JSON.stringify(session)},"messages":[`
+  yield* listPieces(pages)
+  yield "]}\n"
 }
 
 function printMessage({ message, parts }: MessageWithParts, worktree: string): void {

@@ -4,6 +4,7 @@ import { UsageError } from "../../util/errors.ts"
 import { answerRequests } from "../answer.ts"
 import { canAskHere, clientCanAsk } from "../client.ts"
 import { exitCode } from "../exit.ts"
+import { interruptible } from "../interrupt.ts"
 import { warn } from "../notice.ts"
 import { printJson, printLine } from "../print.ts"
 import { type FormatFlags, openPlace, openTackle, type PlaceFlags, type RuleFlags } from "../setup.ts"
@@ -44,40 +45,33 @@ export async function showSchema(id: string, flags: PlaceFlags): Promise<void> {
 
 /** `tackle tool call <id> <json>`: the whole pipeline without a model. `-` reads the arguments from stdin. */
 export async function callTool(id: string, input: string, flags: ToolCallFlags): Promise<void> {
-  const place = await openPlace(flags)
-  const tackle = await openTackle(place, flags)
-  const controller = new AbortController()
-  const onSignal = () => controller.abort()
-  answerRequests(tackle, {
-    auto: flags.auto ?? false,
-    questions: canAskHere(place.environment) && !flags.auto,
-    pause: () => () => {},
-    signal: controller.signal,
-    interrupt: onSignal,
-  })
-  for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, onSignal)
-  try {
-    if (
-      !(await tackle.tools(flags.agent === undefined ? {} : { agent: flags.agent })).some(
-        (tool) => tool.id === id,
-      )
-    ) {
-      throw new UsageError(`There is no tool "${id}". \`tackle tool list --all\` shows them.`)
-    }
-    const { state } = await tackle.callTool({
-      tool: id,
-      input: input === "-" ? readFileSync(0, "utf8") : input,
-      signal: controller.signal,
-      ...(flags.agent === undefined ? {} : { agent: flags.agent }),
+  await interruptible(async (stopped, interrupt) => {
+    const place = await openPlace(flags)
+    const tackle = await openTackle(place, flags)
+    answerRequests(tackle, {
+      auto: flags.auto ?? false,
+      questions: canAskHere(place.environment) && !flags.auto,
+      pause: () => () => {},
+      signal: stopped,
+      interrupt,
     })
-    process.exitCode = controller.signal.aborted ? exitCode.interrupted : codeOf(state)
-    if (flags.format === "json") return printJson({ tool: id, ...state })
-    if (state.status === "completed") printLine(state.output)
-    else warn(state.error)
-  } finally {
-    for (const name of ["SIGINT", "SIGTERM"] as const) process.off(name, onSignal)
-    await tackle.close()
-  }
+    try {
+      const scope = { signal: stopped, ...(flags.agent === undefined ? {} : { agent: flags.agent }) }
+      if (!(await tackle.tools(scope)).some((tool) => tool.id === id))
+        throw new UsageError(`There is no tool "${id}". \`tackle tool list --all\` shows them.`)
+      const { state } = await tackle.callTool({
+        tool: id,
+        input: input === "-" ? readFileSync(0, "utf8") : input,
+        ...scope,
+      })
+      process.exitCode = stopped.aborted ? exitCode.interrupted : codeOf(state)
+      if (flags.format === "json") return printJson({ tool: id, ...state })
+      if (state.status === "completed") printLine(state.output)
+      else warn(state.error)
+    } finally {
+      await tackle.close()
+    }
+  })
 }
 
 function firstSentence(text: string): string {
@@ -99,16 +93,19 @@ function codeOf(state: { status: string; metadata?: Record<string, unknown> }): 
   }
 }
 
-async function readTools(flags: PlaceFlags & { model?: string; agent?: string }): Promise<ToolListing[]> {
-  const place = await openPlace(flags)
-  const tackle = await openTackle(place, {}, { questions: clientCanAsk(place.environment) })
-  try {
-    const { model, agent } = flags
-    return await tackle.tools({
-      ...(model === undefined ? {} : { model }),
-      ...(agent === undefined ? {} : { agent }),
-    })
-  } finally {
-    await tackle.close()
-  }
+function readTools(flags: PlaceFlags & { model?: string; agent?: string }): Promise<ToolListing[]> {
+  return interruptible(async (signal) => {
+    const place = await openPlace(flags)
+    const tackle = await openTackle(place, {}, { questions: clientCanAsk(place.environment) })
+    try {
+      const { model, agent } = flags
+      return await tackle.tools({
+        signal,
+        ...(model === undefined ? {} : { model }),
+        ...(agent === undefined ? {} : { agent }),
+      })
+    } finally {
+      await tackle.close()
+    }
+  })
 }

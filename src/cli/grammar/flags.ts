@@ -34,6 +34,15 @@ export function amount(value: string): number {
   return number
 }
 
+/** For a flag that is a time such as `30d`: in milliseconds. */
+export function duration(value: string): number {
+  const [, count, unit = ""] = /^(\d{1,6})([hdw])$/.exec(value) ?? []
+  const hours = { h: 1, d: 24, w: 7 * 24 }[unit]
+  if (count === undefined || hours === undefined)
+    throw new InvalidArgumentError("It must be a number of hours, days or weeks, such as 12h, 30d or 6w.")
+  return Number(count) * hours * 3_600_000
+}
+
 /** For a flag that is a port. */
 export function port(value: string): number {
   const number = Number(value)

@@ -13,7 +13,8 @@ export function definePermission(program: Command): void {
     .option("--agent <name>", "with the rules of this agent")
     .option("--allow <rule>", "allow a permission[:pattern]", collect)
     .option("--deny <rule>", "deny a permission[:pattern]", collect)
-    .option("--json", "print JSON")
+    .addOption(format())
+    .option("--json", "the same as --format json")
     .action(async (name: string, patterns: string[], flags: CheckFlags) =>
       (await import("../commands/index.ts")).permission.checkPermission(name, patterns, flags),
     )

@@ -5,9 +5,10 @@ import type {
   SessionImportFlags,
   SessionListFlags,
 } from "../commands/session.ts"
+import type { SessionPruneFlags } from "../commands/session-prune.ts"
 import type { SessionUndoFlags } from "../commands/session-undo.ts"
 import type { FormatFlags, PlaceFlags } from "../setup.ts"
-import { format, place } from "./flags.ts"
+import { duration, format, place, positive } from "./flags.ts"
 
 /** The command line of `tackle session …`. */
 export function defineSession(program: Command): void {
@@ -66,6 +67,16 @@ export function defineSession(program: Command): void {
         (await import("../commands/index.ts")).sessionUndo.undoSession(way, id, flags),
       )
   }
+  place(session.command("prune"))
+    .description("remove old sessions with everything in them")
+    .option("--older-than <time>", "those last used so long ago: 30d, 12h, 6w", duration)
+    .option("--keep <number>", "all but so many of a project, the newest", positive)
+    .option("--all", "of every project")
+    .option("--dry-run", "only show them")
+    .addOption(format())
+    .action(async (flags: SessionPruneFlags) =>
+      (await import("../commands/index.ts")).sessionPrune.pruneSessions(flags),
+    )
   place(session.command("delete"))
     .description("remove sessions with everything in them")
     .argument("<id...>", "the sessions")

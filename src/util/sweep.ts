@@ -1,0 +1,73 @@
+import { lstat, readdir, rm } from "node:fs/promises"
+import { join } from "node:path"
+import { systemCode } from "./errors.ts"
+
+/** What a directory may hold. */
+export interface SweepLimits {
+  /** Since something of an entry was last written, in days. */
+  days: number
+  /** Of all entries together. What was written last stays, even where it alone is more. */
+  bytes?: number
+}
+
+/**
+ * Removes entries of a directory, files and directories with all that is in them, that are too old, then those that are
+ * too much, the oldest first. What `spare` is true for stays, whatever its age. A directory that is missing has
+ * nothing to remove, and what another process removes meanwhile is no fault.
+ */
+export async function sweepDirectory(
+  root: string,
+  limits: SweepLimits,
+  {
+    spare = async () => false,
+    now = Date.now(),
+  }: { spare?: (name: string) => Promise<boolean>; now?: number } = {},
+): Promise<void> {
+  const { days, bytes = Number.POSITIVE_INFINITY } = limits
+  const entries: (Extent & { name: string })[] = []
+  for (const name of await namesIn(root)) entries.push({ name, ...(await extentOf(join(root, name))) })
+  let used = 0
+  for (const { name, size, writtenAt } of entries.sort((a, b) => b.writtenAt - a.writtenAt)) {
+    const tooMuch = used > 0 && used + size > bytes
+    used += size
+    if (!tooMuch && now - writtenAt <= days * dayMs) continue
+    if (!(await spare(name))) await rm(join(root, name), { recursive: true, force: true })
+  }
+}
+
+export const dayMs = 24 * 60 * 60 * 1000
+
+interface Extent {
+  /** In bytes. */
+  size: number
+  /** In milliseconds since 1970. */
+  writtenAt: number
+}
+
+/** Links are not followed. */
+async function extentOf(path: string): Promise<Extent> {
+  const found = await orNothing(lstat(path))
+  if (!found) return { size: 0, writtenAt: 0 }
+  let [size, writtenAt] = [found.size, found.mtimeMs]
+  if (!found.isDirectory()) return { size, writtenAt }
+  for (const name of await namesIn(path)) {
+    const inner = await extentOf(join(path, name))
+    size += inner.size
+    writtenAt = Math.max(writtenAt, inner.writtenAt)
+  }
+  return { size, writtenAt }
+}
+
+async function namesIn(directory: string): Promise<string[]> {
+  return (await orNothing(readdir(directory))) ?? []
+}
+
+async function orNothing<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work
+  } catch (error) {
+    const code = systemCode(error)
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined
+    throw error
+  }
+}

@@ -1,0 +1,119 @@
+import { existsSync } from "node:fs"
+import { mkdir, readFile, writeFile } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import fc from "fast-check"
+import { expect, test } from "vitest"
+import { chooseOld } from "../../src/session/prune.ts"
+import { createMemoryStore } from "../../src/store/memory.ts"
+import { identifyProcess } from "../../src/util/process-identity.ts"
+import { readProcess } from "../../src/util/process-table.ts"
+import { aSession } from "../suites/records.ts"
+import { startEngine } from "./engine.ts"
+import { run } from "./run.ts"
+
+const hourMs = 3_600_000
+
+test("what goes is old and none of the newest, of each project by itself", () => {
+  const sessions = fc.uniqueArray(
+    fc.record({ updated: fc.integer({ min: 0, max: 1000 }), worktree: fc.constantFrom("/a", "/b") }),
+    { selector: ({ updated }) => updated },
+  )
+  fc.assert(
+    fc.property(sessions, fc.integer({ min: 0, max: 5 }), fc.option(fc.nat(1000)), (given, keep, age) => {
+      fc.pre(keep > 0 || age !== null)
+      const all = given.map(({ updated, worktree }) =>
+        aSession(`ses_${updated}`, { worktree, time: { created: 0, updated } }),
+      )
+      const gone = chooseOld(all, age === null ? { keep } : { keep, olderThanMs: age }, 1000)
+      for (const session of all) {
+        const newer = all.filter(
+          (each) => each.worktree === session.worktree && each.time.updated > session.time.updated,
+        )
+        const isOld = age === null || 1000 - session.time.updated >= age
+        expect(gone.includes(session)).toBe(isOld && newer.length >= keep)
+      }
+      expect(gone).toEqual(gone.toSorted((a, b) => a.time.updated - b.time.updated))
+    }),
+  )
+})
+
+test("nothing goes where nothing says which", async () => {
+  await using engine = await startEngine([])
+  await engine.tackle.sessions.create()
+  await expect(engine.tackle.sessions.prune({})).rejects.toThrow("--older-than 30d")
+  expect(await engine.tackle.sessions.list()).toHaveLength(1)
+})
+
+test("old sessions go with their subagents and files; those that are held, kept or of others stay", async () => {
+  const store = createMemoryStore()
+  await using engine = await startEngine([], { store })
+  const { tackle, project } = engine
+  const worktree = project.directory
+  const at = (hours: number) => ({ created: 0, updated: Date.now() - hours * hourMs })
+  const given = [
+    aSession("ses_old", { worktree, time: at(30) }),
+    aSession("ses_child", { worktree, time: at(1), parentID: "ses_old" }),
+    aSession("ses_held", { worktree, time: at(40) }),
+    aSession("ses_fresh", { worktree, time: at(2) }),
+    aSession("ses_other", { worktree: "/other", time: at(50) }),
+  ]
+  await store.commit(given.map((session) => ({ kind: "session", session })))
+  await store.lease("ses_held", { id: "eng_other", ...identifyProcess() }, () => true)
+  const output = join(tackle.dataDirectory, "truncate/ses_child/tool_a_1.txt")
+  await mkdir(dirname(output), { recursive: true })
+  await writeFile(output, "text")
+
+  const ids = ({ deleted, held }: Awaited<ReturnType<typeof tackle.sessions.prune>>) =>
+    [deleted, held].map((each) => each.map(({ id }) => id))
+  const choice = { olderThanMs: 24 * hourMs }
+  expect(ids(await tackle.sessions.prune({ ...choice, dryRun: true }))).toEqual([["ses_old"], ["ses_held"]])
+  expect(await store.session("ses_old")).toBeDefined()
+  expect(existsSync(output)).toBe(true)
+
+  expect(ids(await tackle.sessions.prune(choice))).toEqual([["ses_old"], ["ses_held"]])
+  expect(existsSync(output)).toBe(false)
+  const left = await store.sessions({ limit: 10 })
+  expect(left.map(({ id }) => id).sort()).toEqual(["ses_fresh", "ses_held", "ses_other"])
+  expect(ids(await tackle.sessions.prune({ keep: 1, everywhere: true }))).toEqual([[], ["ses_held"]])
+  expect(ids(await tackle.sessions.prune({ ...choice, everywhere: true }))).toEqual([
+    ["ses_other"],
+    ["ses_held"],
+  ])
+})
+
+test.skipIf(process.platform !== "linux")(
+  "deleting a session ends its jobs, and those of its subagents",
+  async () => {
+    const start = (name: string) => ({
+      name: "bash",
+      arguments: { command: `sleep 300 & echo $! > ${name}.pid`, description: "Wait" },
+    })
+    const task = {
+      name: "task",
+      arguments: { description: "wait", prompt: "wait", subagent_type: "general" },
+    }
+    await using engine = await startEngine(
+      [
+        { calls: [start("own"), task] },
+        { calls: [start("child")] },
+        { text: "started" },
+        { text: "started" },
+        { calls: [start("other")] },
+        { text: "started" },
+      ],
+      { permission: { "*": "allow" }, sandbox: "off" },
+    )
+    const { session } = await run(engine)
+    await run(engine)
+    const running = async () => {
+      const names = ["own", "child", "other"]
+      const pids = await Promise.all(
+        names.map((name) => readFile(engine.project.path(`${name}.pid`), "utf8")),
+      )
+      return pids.map((pid) => readProcess(Number(pid))?.alive ?? false)
+    }
+    expect(await running()).toEqual([true, true, true])
+    await engine.tackle.sessions.delete(session.id)
+    expect(await running()).toEqual([false, false, true])
+  },
+)

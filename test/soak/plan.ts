@@ -1,0 +1,105 @@
+import type { RecordedRequest } from "../../src/testing/model-server.ts"
+import type { Reply } from "../../src/testing/reply.ts"
+
+/** What a turn of the soak does. */
+export type Kind =
+  | "read"
+  | "command"
+  | "abort-call"
+  | "write"
+  | "retry"
+  | "job"
+  | "task"
+  | "abort-answer"
+  | "question"
+  | "talk"
+
+const kinds: readonly Kind[] = [
+  "read",
+  "command",
+  "abort-call",
+  "write",
+  "retry",
+  "job",
+  "task",
+  "abort-answer",
+  "question",
+  "talk",
+]
+
+/** What a process holds open. */
+export interface Held {
+  /** As Node names what keeps its loop alive. */
+  resources: string[]
+  descriptors: number
+  children: number
+}
+
+export interface SoakReport {
+  /** Bytes in use after a collection, every fifth turn. */
+  heap: number[]
+  /** How the turns ended: by kind and status. */
+  statuses: Record<string, number>
+  compactions: number
+  retries: number
+  before: Held
+  /** Every fifth turn. */
+  during: Held[]
+  after: Held
+}
+
+export function kindOf(turn: number): Kind {
+  return kinds[turn % kinds.length] ?? "talk"
+}
+
+/** Characters that the model takes, some ten turns' worth. */
+const maxCharacters = 60_000
+
+/** The answers: by the turn that the last prompt names, and by whether its call has come back. */
+export function soakScript(): (request: RecordedRequest) => Reply {
+  let failed = ""
+  return ({ body }) => {
+    const prompted = JSON.stringify(body.messages.findLast(({ role }) => role === "user"))
+    if (JSON.stringify(body.messages[0]).includes("You sum up"))
+      return { text: "A summary of what was before." }
+    if (prompted.includes("work of the subagent")) return { text: "The subagent is done." }
+    const text = JSON.stringify(body.messages)
+    if (text.length > maxCharacters) return { status: 400, text: "maximum context length is 100 tokens" }
+    const [, turn = "0", kind = "talk"] = [...text.matchAll(/turn (\d+): ([a-z-]+)/g)].at(-1) ?? []
+    if (kind === "retry" && failed !== turn) {
+      failed = turn
+      return { status: 503, text: "overloaded", headers: { "retry-after-ms": "1" } }
+    }
+    if (body.messages.at(-1)?.role === "tool")
+      return { text: `Turn ${turn} is done. ${"Words. ".repeat(20)}` }
+    return first(kind, turn)
+  }
+}
+
+function first(kind: string, turn: string): Reply {
+  const call = (name: string, args: Record<string, unknown>): Reply => ({
+    calls: [{ name, arguments: args }],
+    pieceSize: 16,
+  })
+  const bash = (command: string) => call("bash", { command, description: "Run it" })
+  switch (kind) {
+    case "read":
+      return call("read", { filePath: "long.txt" })
+    case "command":
+      return bash(`seq 1 2000; echo ${turn}`)
+    case "abort-call":
+      return bash("sleep 60")
+    case "write":
+      return call("write", { filePath: `out-${Number(turn) % 50}.txt`, content: `${turn}\n`.repeat(100) })
+    case "job":
+      return bash("sleep 0.2 & echo started")
+    case "task":
+      return call("task", { description: "Do it", prompt: "work of the subagent", subagent_type: "general" })
+    case "abort-answer":
+      return { text: "Words that never end. ".repeat(10), pieceSize: 8, fault: "hang-mid" }
+    case "question":
+      return bash("echo asked")
+    default:
+      return { text: "Words. ".repeat(50), pieceSize: 8 }
+  }
+}

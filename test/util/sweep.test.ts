@@ -1,0 +1,73 @@
+import { existsSync } from "node:fs"
+import { mkdir, mkdtemp, readdir, rm, symlink, utimes, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { expect, onTestFinished, test } from "vitest"
+import { dayMs, sweepDirectory } from "../../src/util/sweep.ts"
+
+const now = Date.UTC(2026, 0, 31)
+
+async function temporaryDirectory(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), "tackle-sweep-"))
+  onTestFinished(() => rm(directory, { recursive: true, force: true }))
+  return directory
+}
+
+/** A directory with one file of so many bytes, each last written so many days ago. */
+async function entry(
+  root: string,
+  name: string,
+  { days, fileDays = days, bytes = 4 }: Record<string, number>,
+) {
+  const at = (age: number | undefined) => new Date(now - (age ?? 0) * dayMs)
+  const file = join(root, name, "inner", "output.txt")
+  await mkdir(join(root, name, "inner"), { recursive: true })
+  await writeFile(file, "x".repeat(bytes))
+  await utimes(file, at(fileDays), at(fileDays))
+  for (const path of [join(root, name, "inner"), join(root, name)]) await utimes(path, at(days), at(days))
+}
+
+test("what was written last counts, at any depth", async () => {
+  const root = await temporaryDirectory()
+  await entry(root, "old", { days: 8 })
+  await entry(root, "fresh", { days: 8, fileDays: 6 })
+  await entry(root, "fresh-directory", { days: 6, fileDays: 8 })
+  await writeFile(join(root, "file.txt"), "x")
+  await utimes(join(root, "file.txt"), new Date(now - 9 * dayMs), new Date(now - 9 * dayMs))
+  await sweepDirectory(root, { days: 7 }, { now })
+  expect((await readdir(root)).sort()).toEqual(["fresh", "fresh-directory"])
+})
+
+test("beyond the quota the oldest go, and what was written last stays where it alone is more", async () => {
+  const root = await temporaryDirectory()
+  await entry(root, "newest", { days: 1, bytes: 60_000 })
+  await entry(root, "middle", { days: 2, bytes: 60_000 })
+  await entry(root, "oldest", { days: 3, bytes: 60_000 })
+  const directories = 4 * 8_192
+  await sweepDirectory(root, { days: 7, bytes: 120_000 + directories }, { now })
+  expect((await readdir(root)).sort()).toEqual(["middle", "newest"])
+  await sweepDirectory(root, { days: 7, bytes: 10 }, { now })
+  expect(await readdir(root)).toEqual(["newest"])
+})
+
+test("what is spared stays, whatever its age and size", async () => {
+  const root = await temporaryDirectory()
+  for (const name of ["ses_1", "ses_2"]) await entry(root, name, { days: 30 })
+  await sweepDirectory(root, { days: 7, bytes: 1 }, { now, spare: async (name) => name === "ses_2" })
+  expect(await readdir(root)).toEqual(["ses_2"])
+})
+
+test("a link goes, what it leads to stays", async () => {
+  const [root, other] = [await temporaryDirectory(), await temporaryDirectory()]
+  await writeFile(join(other, "precious.txt"), "x")
+  await symlink(other, join(root, "link"))
+  await sweepDirectory(root, { days: 7 }, { now: Date.now() + 8 * dayMs })
+  expect(await readdir(root)).toEqual([])
+  expect(existsSync(join(other, "precious.txt"))).toBe(true)
+})
+
+test("a missing directory has nothing to remove, and is not made", async () => {
+  const root = join(await temporaryDirectory(), "missing")
+  await sweepDirectory(root, { days: 7 })
+  expect(existsSync(root)).toBe(false)
+})
