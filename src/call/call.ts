@@ -8,6 +8,7 @@ import type { ToolState, ToolStateCompleted, ToolStateError } from "../schema/to
 import type {
   ChangeCapability,
   FileLedger,
+  InstructionCapability,
   JobCapability,
   LanguageCapability,
   PlanCapability,
@@ -87,6 +88,7 @@ export interface CallHost {
     signal: AbortSignal,
   ): Promise<QuestionAnswers | undefined>
   plan?: PlanCapability
+  instructions?: InstructionCapability
   /** Keeps calls that a call makes, before their first state. Without it they are not kept. */
   onNested?(parentCallID: string, calls: readonly Call[]): Promise<void>
   /** True for the calls that a call makes: they make none. */

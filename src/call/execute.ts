@@ -235,6 +235,8 @@ function createContext(
       return limit.outside(() => question(asked, referenceTo(call, host), limit.signal))
     }
   if (host.plan) ctx.plan = host.plan
+  // What it gives counts as told: only a tool that passes it on may take it.
+  if (host.instructions && tool.source.kind === "builtin") ctx.instructions = host.instructions
   if (host.extra) ctx.extra = host.extra
   return ctx
 }

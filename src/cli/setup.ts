@@ -25,7 +25,7 @@ import { createSecretMask } from "../tool/secrets.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { createLog, type Log } from "../util/log.ts"
 import { isInside } from "../util/paths.ts"
-import { readInstructions } from "./instructions.ts"
+import { instructionsNear, readInstructions } from "./instructions.ts"
 import { eventLogger } from "./log-events.ts"
 import { warn } from "./notice.ts"
 import { reserveStdout } from "./stdout.ts"
@@ -116,6 +116,11 @@ export async function openTackle(
     instructions: await readInstructions(
       { found: instructionFiles(place), named: config.instructions ?? [] },
       { worktree: place.worktree, trusted: place.trusted },
+      warn,
+    ),
+    instructionsNear: instructionsNear(
+      place,
+      { trusted: place.trusted, named: config.instructions ?? [] },
       warn,
     ),
     limits: {

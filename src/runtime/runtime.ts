@@ -360,6 +360,7 @@ async function wire(options: TackleOptions, release: () => void): Promise<Tackle
     agent: agentNamed,
     model: modelFor,
     instructions: options.instructions ?? [],
+    ...(options.instructionsNear ? { instructionsNear: options.instructionsNear } : {}),
     contents,
     watchChanges: (save) =>
       createTurnChanges({

@@ -7,7 +7,7 @@ import type { MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { Part, ToolPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { Direction } from "../snapshot/undo.ts"
-import type { ChangeCapability, JobInfo } from "../tool/context.ts"
+import type { ChangeCapability, InstructionCapability, JobInfo } from "../tool/context.ts"
 import { createFileLedger } from "../tool/ledger.ts"
 import type { Handover } from "../tool/result.ts"
 import { createSpillOpener } from "../tool/spill.ts"
@@ -20,6 +20,7 @@ import { eventStream } from "./event-stream.ts"
 import { type PromptFile, type PromptOptions, SessionBusyError, type SessionHandle } from "./handle.ts"
 import { withLease } from "./lease.ts"
 import { runLoop } from "./loop.ts"
+import { createNearInstructions } from "./near-instructions.ts"
 import { createRecorder } from "./recorder.ts"
 import { restoreLedger, settleInterrupted } from "./restore.ts"
 import {
@@ -42,6 +43,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
   const { store, bus } = services
   const recorder = createRecorder({ sessionID: initial.id, store, bus, mask: services.mask })
   const files = createFileLedger()
+  let instructions: InstructionCapability | undefined
   let toPrompt = createPromptBuilder()
   let session = initial
   let history: MessageWithParts[] | undefined
@@ -53,6 +55,8 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     const settled = settleInterrupted(stored)
     if (settled.messages.length + settled.parts.length > 0) await recorder.write(settled)
     restoreLedger(stored, files)
+    const find = services.instructionsNear
+    if (find) instructions = createNearInstructions(find, stored)
     history = stored
     return stored
   }
@@ -106,6 +110,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       model,
       toPrompt: (input) => toPrompt(input),
       files,
+      instructions,
       changes: changesOf(past),
       todo: createTodoCapability(session.id, store, recorder),
       spawn,
