@@ -2,6 +2,7 @@ import { type TrustItem, trustPath } from "../permission/trust-items.ts"
 import type { Rule } from "../schema/permission.ts"
 import { errorMessage } from "../util/errors.ts"
 import { displayPath } from "../util/paths.ts"
+import { withoutToolsGivenBack } from "./agent-tools.ts"
 import { ConfigError } from "./errors.ts"
 import type { ConfigLayer, ConfigSource } from "./layer.ts"
 import { type ConfigFile, configFiles, type Location, trustKind } from "./locate.ts"
@@ -122,7 +123,11 @@ function withTrust(sources: ConfigSource[], { trusted, worktree }: LoadConfigOpt
 
 function merge(layers: readonly ConfigLayer[], worktree: string): LoadedConfig {
   const nowhere: ObjectNode = { kind: "object", place: { file: "", line: 1, column: 1 }, entries: [] }
-  const tree = layers.reduce((merged, layer) => mergeNodes(merged, layer.tree), nowhere)
+  const isOwn = ({ source }: ConfigLayer) => source.scope !== "project"
+  const own = layers.filter(isOwn).map((layer) => layer.tree)
+  const tree = layers
+    .map((layer) => (isOwn(layer) ? layer.tree : withoutToolsGivenBack(layer.tree, own)))
+    .reduce(mergeNodes, nowhere)
   const rulesOf = (wanted: (source: ConfigSource) => boolean) =>
     layers.filter(({ source }) => wanted(source)).flatMap(({ rules }) => rules.permission)
   const isProjectText = ({ source }: ConfigLayer) => source.scope === "project" && isText(source)
