@@ -33,16 +33,16 @@ test("the agents of both programs are there, with what was not understood told o
 
 test("/review is worked on by the reviewer, with the file and the line's output, and nothing to write with", async () => {
   const machine = await openExample([
-    { calls: [{ name: "read", arguments: { filePath: "src/price.js" } }] },
+    { calls: [{ name: "read", arguments: { filePath: "src/price.py" } }] },
     { text: "Line 3 gives fractions." },
   ])
-  const run = await machine.run(["run", "--format", "json", "/review src/price.js rounding"])
+  const run = await machine.run(["run", "--format", "json", "/review src/price.py rounding"])
   expect(run.code).toBe(0)
   const first = messages(machine, 0)
   const [system = "", prompt = ""] = [first[0], first.at(-1)]
   expect(system).toContain("You review changes.")
-  expect(prompt).toMatch(/above all rounding\..*Its size: 4 src\/price\.js/)
-  expect(prompt).toContain("withTax")
+  expect(prompt).toMatch(/above all rounding\..*Its size: 3 src\/price\.py/)
+  expect(prompt).toContain("with_tax")
   expect(machine.server.requests[0]?.body.tools?.map((tool) => tool.function.name)).not.toContain("edit")
   expect(callsOf(run).map(([tool, status]) => `${tool} ${status}`)).toEqual([
     "bash completed",
@@ -52,10 +52,10 @@ test("/review is worked on by the reviewer, with the file and the line's output,
 })
 
 test("/where is handed to the finder, who reads and searches and does nothing else", async () => {
-  const machine = await openExample([{ text: "src/price.js:2" }, { text: "In src/price.js." }])
+  const machine = await openExample([{ text: "src/price.py:1" }, { text: "In src/price.py." }])
   expect(await machine.run(["run", "/where tax is added"])).toMatchObject({
     code: 0,
-    stdout: "In src/price.js.\n",
+    stdout: "In src/price.py.\n",
   })
   const first = messages(machine, 0)
   const [system = "", prompt = ""] = [first[0], first.at(-1)]
@@ -66,7 +66,7 @@ test("/where is handed to the finder, who reads and searches and does nothing el
     "grep",
     "read",
   ])
-  expect(messages(machine, 1).at(-1)).toContain("src/price.js:2")
+  expect(messages(machine, 1).at(-1)).toContain("src/price.py:1")
 })
 
 test("/notes:add is the prompt of a file in a folder", async () => {

@@ -1,4 +1,3 @@
-/** The price with tax, in cents. */
-export function withTax(cents, percent) {
-  return cents + (cents * percent) / 100
-}
+def with_tax(cents, percent):
+    """The price with tax, in cents."""
+    return cents + cents * percent / 100
