@@ -61,8 +61,11 @@ export const readTool = define("read", {
     try {
       const kind = fileKind(basename(path), readStart(handle, sampleBytes))
       if (kind.kind === "binary") throw binary(path, found)
-      if (kind.kind === "media") return await attach(handle, target, kind.mime, ctx)
-      return await readLines(handle, target, kind.encoding, ctx)
+      const result =
+        kind.kind === "media"
+          ? await attach(handle, target, kind.mime, ctx)
+          : await readLines(handle, target, kind.encoding, ctx)
+      return await withInstructions(result, real, ctx)
     } finally {
       handle.close()
     }
@@ -131,6 +134,18 @@ async function readLines(
       preview: preview(page.lines),
       file,
     },
+  }
+}
+
+/** What the directories down to the file say, where the model was not told yet: it reads of it with the file. */
+async function withInstructions(result: ToolResult, file: string, ctx: ToolContext): Promise<ToolResult> {
+  const found = (await ctx.instructions?.near(file)) ?? []
+  if (found.length === 0) return result
+  const texts = found.map(({ text }) => `<instructions>\n${text}\n</instructions>`)
+  return {
+    ...result,
+    output: [result.output, ...texts].join("\n\n"),
+    metadata: { ...result.metadata, instructions: found.map(({ path }) => path) },
   }
 }
 

@@ -9,6 +9,7 @@ import type { ToolState, ToolStateCompleted, ToolStateError } from "../schema/to
 import type {
   ChangeCapability,
   FileLedger,
+  InstructionCapability,
   JobCapability,
   LanguageCapability,
   PlanCapability,
@@ -97,6 +98,7 @@ export interface CallHost {
   /** Asks the model of the session. Absent where there is none. */
   sample?: Sample
   plan?: PlanCapability
+  instructions?: InstructionCapability
   /** Keeps calls that a call makes, before their first state. Without it they are not kept. */
   onNested?(parentCallID: string, calls: readonly Call[]): Promise<void>
   /** True for the calls that a call makes: they make none. */

@@ -1,7 +1,9 @@
 import { globSync } from "node:fs"
 import { open } from "node:fs/promises"
 import { basename } from "node:path"
+import { instructionFilesNear, type Location } from "../config/locate.ts"
 import { wholeName } from "../config/shown-name.ts"
+import type { FoundInstructions } from "../tool/context.ts"
 import { errorMessage } from "../util/errors.ts"
 import { displayPath, isInside, realPath } from "../util/paths.ts"
 
@@ -28,26 +30,58 @@ export async function readInstructions(
 ): Promise<string[]> {
   const texts = new Map<string, string>()
   const paths = named.flatMap((entry) => {
-    if (!/^https?:/.test(entry)) return expand(entry)
+    if (!isAddress(entry)) return expand(entry)
     warn(`instructions: ${wholeName(entry)} is not fetched; name a file.`)
     return []
   })
   for (const path of [...found, ...paths]) {
-    try {
-      const real = realPath(path)
-      if (texts.has(real)) continue
-      const fault = trusted ? undefined : faultOfLink({ path, real, worktree })
-      if (fault !== undefined) {
-        warn(`instructions: ${wholeName(path)} ${fault}, which is not trusted; it is left out.`)
-        continue
-      }
-      const text = await readStart(real)
-      if (text !== "") texts.set(real, `Instructions from ${displayPath(path, worktree)}:\n${text}`)
-    } catch (error) {
-      warn(`instructions: ${wholeName(path)} cannot be read: ${errorMessage(error)}`)
-    }
+    const read = await readOne(path, { worktree, trusted, maxBytes }, warn)
+    if (read && !texts.has(read.path)) texts.set(read.path, read.text)
   }
   return [...texts.values()]
+}
+
+/** Longest text that comes with a file that is read, in bytes: it stands beside the file's own in one result. */
+const maxNearBytes = 16 * 1024
+
+/** Reads what holds for a file deeper in the project, by the same rules: see `TackleOptions.instructionsNear`. */
+export function instructionsNear(
+  location: Location,
+  { trusted, named }: { trusted: boolean; named: readonly string[] },
+  warn: (message: string) => void,
+): (file: string) => Promise<FoundInstructions[]> {
+  const said = new Set(named.filter((entry) => !isAddress(entry)).flatMap(expand))
+  const project = { worktree: location.worktree, trusted, maxBytes: maxNearBytes }
+  return async (file) => {
+    const texts: FoundInstructions[] = []
+    for (const path of instructionFilesNear(file, location)) {
+      const read = said.has(path) ? undefined : await readOne(path, project, warn)
+      if (read) texts.push(read)
+    }
+    return texts
+  }
+}
+
+/** Undefined for one that is empty, cannot be read or must not be sent, which is told. */
+async function readOne(
+  path: string,
+  { worktree, trusted, maxBytes }: { worktree: string; trusted: boolean; maxBytes: number },
+  warn: (message: string) => void,
+): Promise<FoundInstructions | undefined> {
+  try {
+    const real = realPath(path)
+    const fault = trusted ? undefined : faultOfLink({ path, real, worktree })
+    if (fault !== undefined) {
+      warn(`instructions: ${wholeName(path)} ${fault}, which is not trusted; it is left out.`)
+      return undefined
+    }
+    const text = await readStart(real, maxBytes)
+    if (text === "") return undefined
+    return { path: real, text: `Instructions from ${displayPath(path, worktree)}:\n${text}` }
+  } catch (error) {
+    warn(`instructions: ${wholeName(path)} cannot be read: ${errorMessage(error)}`)
+    return undefined
+  }
 }
 
 /** Why a project must not send this text: it would be another file of the person's, or one with secrets. */
@@ -59,8 +93,8 @@ function faultOfLink({ path, real, worktree }: { path: string; real: string; wor
     : `leads to ${wholeName(basename(real))} of this project`
 }
 
-/** The text, or its first {@link maxBytes} with a note. */
-async function readStart(path: string): Promise<string> {
+/** The text, or its first bytes with a note. */
+async function readStart(path: string, maxBytes: number): Promise<string> {
   const file = await open(path)
   try {
     const { size } = await file.stat()
@@ -72,6 +106,10 @@ async function readStart(path: string): Promise<string> {
   } finally {
     await file.close()
   }
+}
+
+function isAddress(entry: string): boolean {
+  return /^https?:/.test(entry)
 }
 
 function expand(entry: string): string[] {

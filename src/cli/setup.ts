@@ -26,7 +26,7 @@ import { createSecretMask } from "../tool/secrets.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { createLog, type Log, type LogLevel } from "../util/log.ts"
 import { isInside } from "../util/paths.ts"
-import { readInstructions } from "./instructions.ts"
+import { instructionsNear, readInstructions } from "./instructions.ts"
 import { eventLogger } from "./log-events.ts"
 import { warn } from "./notice.ts"
 import { trustedPlugins } from "./plugins.ts"
@@ -121,6 +121,11 @@ export async function openTackle(
     instructions: await readInstructions(
       { found: instructionFiles(place), named: config.instructions ?? [] },
       { worktree: place.worktree, trusted: place.trusted },
+      warn,
+    ),
+    instructionsNear: instructionsNear(
+      place,
+      { trusted: place.trusted, named: config.instructions ?? [] },
       warn,
     ),
     limits: {

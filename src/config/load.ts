@@ -3,6 +3,7 @@ import type { NamedPlugin } from "../plugin/source.ts"
 import type { Rule } from "../schema/permission.ts"
 import { errorMessage } from "../util/errors.ts"
 import { displayPath } from "../util/paths.ts"
+import { withoutToolsGivenBack } from "./agent-tools.ts"
 import { ConfigError } from "./errors.ts"
 import type { ConfigLayer, ConfigSource } from "./layer.ts"
 import { type ConfigFile, configFiles, type Location, trustKind } from "./locate.ts"
@@ -143,7 +144,11 @@ async function judge(
 
 function merge(layers: readonly ConfigLayer[], worktree: string): LoadedConfig {
   const nowhere: ObjectNode = { kind: "object", place: { file: "", line: 1, column: 1 }, entries: [] }
-  const tree = layers.reduce((merged, layer) => mergeNodes(merged, layer.tree), nowhere)
+  const isOwn = ({ source }: ConfigLayer) => source.scope !== "project"
+  const own = layers.filter(isOwn).map((layer) => layer.tree)
+  const tree = layers
+    .map((layer) => (isOwn(layer) ? layer.tree : withoutToolsGivenBack(layer.tree, own)))
+    .reduce(mergeNodes, nowhere)
   const rulesOf = (wanted: (source: ConfigSource) => boolean) =>
     layers.filter(({ source }) => wanted(source)).flatMap(({ rules }) => rules.permission)
   const isProjectText = ({ source }: ConfigLayer) => source.scope === "project" && isText(source)

@@ -115,6 +115,17 @@ export function instructionFiles(location: Location): string[] {
 }
 
 /**
+ * The same for a file of the project that lies deeper or elsewhere: of each directory from the work tree's root down to
+ * it, without those that count anyway and the file itself. Links in the path are not followed.
+ */
+export function instructionFilesNear(file: string, location: Location): string[] {
+  if (!isInside(file, location.worktree)) return []
+  const known = new Set([file, ...instructionFiles(location)])
+  const levels = projectLevels({ ...location, directory: dirname(file) })
+  return levels.flatMap((level) => firstFile(level, instructionNames)).filter((path) => !known.has(path))
+}
+
+/**
  * What a project brings that has to be trusted before it counts: its config, tools, plugins, skills, agents and commands.
  * Throws `ConfigError`.
  */

@@ -17,6 +17,7 @@ import type { CommandConfig } from "../session/command.ts"
 import type { SubagentLimits } from "../session/subagent.ts"
 import type { SkillFile } from "../skill/load-skills.ts"
 import type { Store } from "../store/store.ts"
+import type { FoundInstructions } from "../tool/context.ts"
 import type { Info, OutputLimits } from "../tool/tool.ts"
 import type { RetentionLimits } from "./retention.ts"
 
@@ -88,6 +89,8 @@ export interface TackleOptions {
   experimental?: Readonly<Record<string, boolean | undefined>>
   /** Texts that are added to every system prompt. */
   instructions?: readonly string[]
+  /** Texts for the files of a directory, given to the model once a session with the first file (links followed) read there. */
+  instructionsNear?: (file: string) => Promise<FoundInstructions[]>
   /** Default: SQLite in the data directory. The engine closes only what it opened itself. */
   store?: Store
   /** Default: `$TACKLE_DATA_DIR`, else `$XDG_DATA_HOME/tackle`, else `~/.local/share/tackle`. */

@@ -413,6 +413,7 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
     agent: agentNamed,
     model: modelFor,
     instructions: options.instructions ?? [],
+    ...(options.instructionsNear ? { instructionsNear: options.instructionsNear } : {}),
     contents,
     watchChanges: (save) =>
       createTurnChanges({

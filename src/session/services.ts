@@ -14,6 +14,7 @@ import type { TurnRecord } from "../snapshot/turn-changes.ts"
 import type { LeaseHolder, Store } from "../store/store.ts"
 import type {
   ChangeCapability,
+  FoundInstructions,
   JobCapability,
   LanguageCapability,
   SandboxCapability,
@@ -59,6 +60,8 @@ export interface SessionServices {
   agent(name: string): Agent
   model(session: Session, agent: Agent): Promise<Model>
   instructions: readonly string[]
+  /** Texts that hold for a file (links followed) beside these, the nearest last. */
+  instructionsNear?(file: string): Promise<FoundInstructions[]>
   /** `PATH` of the commands that run. */
   searchPath?: string
   /** What files were before they were changed. */

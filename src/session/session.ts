@@ -7,7 +7,7 @@ import type { AssistantMessage, MessageWithParts, UserMessage } from "../schema/
 import type { Part, ToolPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { Direction } from "../snapshot/undo.ts"
-import type { ChangeCapability, JobInfo } from "../tool/context.ts"
+import type { ChangeCapability, InstructionCapability, JobInfo } from "../tool/context.ts"
 import { createFileLedger } from "../tool/ledger.ts"
 import type { Handover } from "../tool/result.ts"
 import { createSpillOpener } from "../tool/spill.ts"
@@ -24,6 +24,7 @@ import { type PromptFile, type PromptOptions, SessionBusyError, type SessionHand
 import { historyPages, type PageReader } from "./history.ts"
 import { withLease } from "./lease.ts"
 import { runLoop } from "./loop.ts"
+import { createNearInstructions } from "./near-instructions.ts"
 import { hookMessage } from "./plugin-hooks.ts"
 import { dropSummed } from "./prompt-history.ts"
 import { createRecorder } from "./recorder.ts"
@@ -49,6 +50,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
   const recorder = createRecorder({ sessionID: initial.id, store, bus, mask: services.mask })
   const files = createFileLedger(services.fileLocks)
   const readPage: PageReader = (page) => store.messages(initial.id, page)
+  let instructions: InstructionCapability | undefined
   let toPrompt = createPromptBuilder()
   let session = initial
   /** What the model is given; all else stays in the store. */
@@ -65,6 +67,8 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       loaded.push(...page)
       dropSummed(loaded)
     }
+    const find = services.instructionsNear
+    if (find) instructions = createNearInstructions(find, loaded)
     history = loaded
     return loaded
   }
@@ -130,6 +134,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       model,
       toPrompt: (input) => toPrompt(input),
       files,
+      instructions,
       changes: changesOf(past),
       todo: createTodoCapability(session.id, store, recorder),
       spawn,

@@ -36,6 +36,7 @@ export interface RunContext {
     model: Model["info"]
   }): ModelPrompt
   files: CallHost["files"]
+  instructions: CallHost["instructions"]
   changes: CallHost["changes"]
   todo: NonNullable<CallHost["todo"]>
   spawn: NonNullable<CallHost["spawn"]>
@@ -52,7 +53,7 @@ export async function createWorker(
   run: RunContext,
   services: SessionServices,
 ): Promise<Worker> {
-  const { model, files, changes, todo, spawn, caller, signal } = run
+  const { model, files, instructions, changes, todo, spawn, caller, signal } = run
   const session = run.session()
   const { id: sessionID, directory, worktree } = session
   const policy = () => services.policy(run.session(), agent)
@@ -93,6 +94,7 @@ export async function createWorker(
     signal,
     onEscape: services.onEscape,
     ...(changes === undefined ? {} : { changes }),
+    ...(instructions === undefined ? {} : { instructions }),
     ...(lacking.task === undefined ? { spawn } : {}),
     ...(lacking.question === undefined ? { question } : {}),
     sample,

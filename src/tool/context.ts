@@ -218,6 +218,20 @@ export interface PlanCapability {
   file: string
 }
 
+/** A text of instructions that holds for the files below a directory. */
+export interface FoundInstructions {
+  /** Absolute, with every link followed. */
+  path: string
+  /** Headed by where it is from. */
+  text: string
+}
+
+/** Instructions that lie deeper in the project than those the model has from the start. */
+export interface InstructionCapability {
+  /** Those of the directories down to the file (links followed) that the session was not given yet, the nearest last. */
+  near(file: string): Promise<FoundInstructions[]>
+}
+
 /** What became of a call that a tool made. */
 export interface CallResult {
   callID: string
@@ -275,6 +289,8 @@ export interface ToolContext {
   sample?: Sample
   /** Absent where there is no plan mode: without a session, in a subagent's, and where it is switched off. */
   plan?: PlanCapability
+  /** Absent without a session, and where nobody looks for instructions. */
+  instructions?: InstructionCapability
   /** Absent where language servers are switched off. Whoever asks them asks for leave first. */
   lsp?: LanguageCapability
   /** Absent in a call that another call made. */

@@ -79,3 +79,55 @@ test("before trust no link brings a text from outside or what is no text of inst
   expect(stderr).toMatch(/a\/AGENTS\.md leads to \.env/)
   expect(systemPrompt(machine)).not.toMatch(/dear diary|KEY=inside/)
 })
+
+const read = (filePath: string) => ({ name: "read", arguments: { filePath } })
+
+test("a file read deeper in the project brings what its directories say, once a session", async () => {
+  const machine = await createMachine({
+    git: true,
+    files: {
+      "AGENTS.md": "root agents",
+      "a/AGENTS.md": "of a",
+      "a/b/CLAUDE.md": "of b",
+      "a/b/one.txt": "1",
+      "a/two.txt": "2",
+      "named/AGENTS.md": "of named",
+      "named/three.txt": "3",
+      "tackle.json": '{"instructions": ["named/*.md"]}',
+    },
+    script: [
+      { calls: [read("a/b/one.txt")] },
+      { calls: [read("a/two.txt"), read("named/three.txt"), read("a/AGENTS.md")] },
+      { text: "Done." },
+      { calls: [read("a/b/one.txt")] },
+      { text: "Done." },
+    ],
+  })
+  expect(await machine.run(["run", "go"])).toMatchObject({ code: 0 })
+  expect(await machine.run(["run", "-c", "again"])).toMatchObject({ code: 0 })
+  const results = machine.server.requests
+    .at(-1)
+    ?.body.messages.filter(({ role }) => role === "tool")
+    .map(({ content }) => String(content).split("<instructions>").slice(1).join(""))
+  expect(results).toEqual([
+    expect.stringMatching(
+      /Instructions from a\/AGENTS\.md:\nof a\n[\s\S]*Instructions from a\/b\/CLAUDE\.md:\nof b/,
+    ),
+    ...["", "", "", ""],
+  ])
+})
+
+test("a project that is not trusted has no file from elsewhere sent with what is read", async () => {
+  const machine = await createMachine({
+    git: true,
+    files: { "tackle.json": "{}", "a/x.txt": "x", "b/y.txt": "y", "b/secret.json": "my secret" },
+    script: [{ calls: [read("a/x.txt"), read("b/y.txt")] }, { text: "Done." }],
+  })
+  await writeFile(join(machine.home, "mine.md"), "my notes")
+  await symlink(join(machine.home, "mine.md"), machine.project.path("a/AGENTS.md"))
+  await symlink("secret.json", machine.project.path("b/AGENTS.md"))
+  const run = await machine.run(["run", "go"])
+  expect(run.stderr).toMatch(/a\/AGENTS\.md leads out of this project/)
+  const sent = JSON.stringify(machine.server.requests.map(({ body }) => body))
+  expect(sent).not.toMatch(/my notes|my secret/)
+})

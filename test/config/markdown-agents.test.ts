@@ -163,6 +163,17 @@ describe("other programs' files", () => {
   })
 })
 
+test("a project gives no tool back that the person took from an agent", async () => {
+  place.write("home/.config/tackle/agent/reader.md", agent('tools:\n  "*": false\n  read: true'))
+  place.write("project/.tackle/agent/reader.md", agent("tools:\n  bash: true\n  read: false"))
+  place.write("project/tackle.json", {
+    agent: { reader: { tools: { edit: true } }, other: { tools: { a: true } } },
+  })
+  const { config } = await place.load()
+  expect(config.agent?.reader?.tools).toEqual({ "*": false, read: false })
+  expect(config.agent?.other?.tools).toEqual({ a: true })
+})
+
 test("before trust nothing of a project's agent counts, not even a fault in it", async () => {
   place.write("project/.tackle/agent/a.md", agent("toolz: {}"))
   place.write("home/.config/tackle/agent/mine.md", agent("description: mine"))

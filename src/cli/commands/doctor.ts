@@ -12,6 +12,7 @@ import { exitCode } from "../exit.ts"
 import { printJson, printLine } from "../print.ts"
 import { type FormatFlags, openPlace, openTackle, type Place, trustedSkillFiles } from "../setup.ts"
 import { placeOfRule, shadowedConfigRules } from "../shadowed-rules.ts"
+import { describeTakenOver, takenOver } from "../taken-over.ts"
 
 interface Finding {
   check: string
@@ -36,6 +37,7 @@ export async function checkHealth(flags: FormatFlags): Promise<void> {
     await check("skills", () => checkSkills(place)),
     await check("agents", () => checkTexts(place, "agent")),
     await check("commands", () => checkTexts(place, "command")),
+    await check("taken over", () => checkTakenOver(place)),
     await check("model", () => checkModel(place)),
   ]
   const sandbox = openSandbox({
@@ -79,7 +81,8 @@ function checkData({ dataDirectory }: Place): Outcome {
 }
 
 function describeConfig({ config }: Place): string {
-  const names = config.files.map(({ path }) => path)
+  const files = config.files.filter(({ path }) => trustKind(path) === "config")
+  const names = files.map(({ path }) => path)
   return names.length === 0 ? "no files; defaults hold" : names.join(", ")
 }
 
@@ -156,6 +159,16 @@ function checkTexts({ config, worktree, home }: Place, kind: "agent" | "command"
   const notes = config.notes.filter(({ file }) => trustKind(file) === kind).map(({ text }) => text)
   const detail = taken.length === 0 ? "none in Markdown" : taken.join(", ")
   return notes.length === 0 ? { detail } : { status: "warn", detail: [detail, ...notes].join("; ") }
+}
+
+/** What other programs left that counts; what of their config and texts was not understood. */
+function checkTakenOver(place: Place): Outcome {
+  const { warnings, notes } = place.config
+  const detail = describeTakenOver(takenOver(place))
+  const lost = warnings.length + notes.length
+  if (lost === 0) return { detail }
+  const told = warnings.length > 0 ? [...warnings] : ["see agents and commands"]
+  return { status: "warn", detail: `${detail}. Not understood: ${told.join("; ")}` }
 }
 
 async function checkSandbox({ mode, state }: Sandbox): Promise<Outcome> {
