@@ -207,7 +207,7 @@ test("config may add an agent, a provider and a model; what else it writes is na
     files: {
       "a.mjs": plugin(`config: async (config) => {
         config.agent.poet = { description: "Writes verse", prompt: "You rhyme.", mode: "primary", permission: { bash: "allow" } }
-        config.provider.own = { ...config.provider.test, models: { n: {} } }
+        config.provider.own = { ...config.provider.test, models: { n: { modalities: { input: ["text"] } } } }
         config.model = "own/n"
         config.command.sing = { template: "sing" }
         config.permission = { "*": "allow" }
@@ -216,12 +216,14 @@ test("config may add an agent, a provider and a model; what else it writes is na
     },
     permission: { "*": "ask" },
   })
-  const problems = engine.tackle.problems().map(({ message }) => message)
+  const problems = engine.tackle
+    .problems()
+    .map(({ file, message }) => `${file.replace(/.*\//, "")}: ${message}`)
   expect(problems).toEqual(
     expect.arrayContaining([
       expect.stringContaining('"command"'),
       expect.stringContaining('"permission"'),
-      expect.stringContaining('"agent" does not fit'),
+      expect.stringMatching(/^b\.mjs: .*"agent" does not fit/),
     ]),
   )
   expect(engine.tackle.models().map(({ ref }) => `${ref.providerID}/${ref.modelID}`)).toContain("own/n")
