@@ -33,6 +33,7 @@ describe("precedence", () => {
       config: {},
       permission: { user: [], project: [], untrusted: [], environment: [] },
       agentPermission: {},
+      plugins: [],
       projectTrusted: true,
       files: [],
       origin: undefined,

@@ -15,6 +15,7 @@ test("the JSON Schema for editors names and describes every key", () => {
     "agent",
     "tools",
     "override",
+    "plugin",
     "instructions",
     "truncate",
     "subagent",

@@ -202,6 +202,20 @@ test("event hears of what happened in OpenCode's words, in order, and a plugin t
   await expect.poll(() => engine.faults).toEqual([expect.stringContaining("b.mjs failed in event: boom")])
 })
 
+test("an event at the end of a run is told whole before the engine is closed", async () => {
+  const engine = await startPluginEngine({
+    files: {
+      "a.mjs": `export default async ({ $ }) => ({ event: async ({ event }) => {
+        if (event.type === "session.idle") globalThis.said = await $\`sleep 0.2; echo at the end\`.text()
+      } })`,
+    },
+  })
+  await run(engine)
+  await engine[Symbol.asyncDispose]()
+  expect(Reflect.get(globalThis, "said")).toBe("at the end\n")
+  expect(engine.faults).toEqual([])
+})
+
 test("config may add an agent, a provider and a model; what else it writes is named", async () => {
   await using engine = await startPluginEngine({
     files: {
