@@ -69,7 +69,8 @@ function member(path: readonly string[], methods: Readonly<Record<string, Method
     // A copy: what a plugin does to it is its own affair.
     return { data: structuredClone(await method(input)) }
   }
-  return new Proxy(call, {
+  // The client and its parts are objects, which some plugins look at; only what lies in a part is called.
+  return new Proxy(path.length < 2 ? {} : call, {
     get(_, key) {
       // `then` would make a promise of it for whoever awaits it.
       return typeof key === "string" && key !== "then" ? member([...path, key], methods) : undefined

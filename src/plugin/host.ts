@@ -21,12 +21,18 @@ export interface PluginHost {
     about: OutputHooks[H],
     signal?: AbortSignal,
   ): Promise<{ output: OutputHooks[H]["output"]; failed: boolean }>
-  /** The config as the `config` hooks leave it, one after the other. A plugin that fails there changes nothing. */
-  config(config: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>>
+  /** The config as each `config` hook leaves it, one after the other. A plugin that fails there changes nothing. */
+  config(config: Readonly<Record<string, unknown>>): Promise<ChangedConfig[]>
   /** Tells every plugin, in order, some time after this returned. */
   event(event: { type: string; properties: Record<string, unknown> }): void
   /** Waits for events that are still told, then lets the plugins clean up. Never rejects. */
   close(): Promise<void>
+}
+
+/** The config after the hook of one plugin. */
+export interface ChangedConfig {
+  plugin: string
+  config: Readonly<Record<string, unknown>>
 }
 
 export interface PluginHostOptions {
@@ -100,17 +106,17 @@ export function createPluginHost({ plugins, limitMs, contain, onFailure }: Plugi
       return { output, failed }
     },
     async config(config) {
-      let current: Record<string, unknown> = { ...config }
+      const steps: ChangedConfig[] = []
       for (const { name, hooks } of having("config")) {
-        const own = copyPlain(current)
+        const own = copyPlain(steps.at(-1)?.config ?? config)
         try {
           await call(name, () => hooks.config?.(own))
-          current = copyPlain(own)
+          steps.push({ plugin: name, config: copyPlain(own) })
         } catch (error) {
           setAside(name, "config", error)
         }
       }
-      return current
+      return steps
     },
     event(event) {
       for (const plugin of having("event")) {

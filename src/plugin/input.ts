@@ -20,7 +20,7 @@ export interface PluginSurroundings extends ClientHost {
   worktree: string
   /** The variables of the commands that a plugin's `$` runs. */
   environment: Readonly<Record<string, string | undefined>>
-  /** Fires when the engine closes: commands that still run are ended. */
+  /** Fires when the engine has closed: commands that still run are ended. */
   signal: AbortSignal
 }
 

@@ -2,8 +2,9 @@ import * as z from "zod"
 import { contain } from "../call/containment.ts"
 import { McpConfig } from "../mcp/config.ts"
 import { ProviderConfig, parseModelName } from "../model/model.ts"
+import { copyPlain } from "../plugin/copy-plain.ts"
+import type { ChangedConfig } from "../plugin/host.ts"
 import type { PluginSurroundings } from "../plugin/input.ts"
-import type { PluginProblem } from "../plugin/load.ts"
 import { openPlugins, type Plugins } from "../plugin/open.ts"
 import type { Store } from "../store/store.ts"
 import { describeIssues } from "../tool/validate.ts"
@@ -52,12 +53,15 @@ export async function openPluginsOf(
     onLeftOut: (what) => onFault("left out", new Error(what)),
     ...(options.limits?.plugin ? { limits: options.limits.plugin } : {}),
   })
-  const changed = await plugins.host.config(config)
-  const applied = applyConfig(options, { before: config, after: changed })
-  return {
-    plugins: { ...plugins, problems: [...plugins.problems, ...applied.problems] },
-    options: applied.options,
+  const problems = [...plugins.problems]
+  let changed = options
+  let before: ChangedConfig["config"] = config
+  for (const { plugin, config: after } of await plugins.host.config(config)) {
+    const report = (message: string) => problems.push({ file: plugin, message })
+    changed = applyConfig(changed, { before, after, report })
+    before = after
   }
+  return { plugins: { ...plugins, problems }, options: changed }
 }
 
 /** The part of the options that has a name in the config. */
@@ -96,32 +100,48 @@ const changeable: Readonly<Record<string, (value: unknown) => Partial<TackleOpti
   model: (value) => ({ model: z.string().parse(value) }),
   default_agent: (value) => ({ defaultAgent: z.string().parse(value) }),
   agent: (value) => ({ agents: z.record(z.string(), PluginAgent).parse(value) }),
-  provider: (value) => ({ providers: z.record(z.string(), ProviderConfig).parse(value) }),
+  provider: (value) => ({ providers: parseKnown(z.record(z.string(), ProviderConfig), value) }),
   mcp: (value) => ({ mcp: McpConfig.parse(value) }),
 }
 
 function applyConfig(
   options: TackleOptions,
-  { before, after }: { before: Record<string, unknown>; after: Record<string, unknown> },
-): { options: TackleOptions; problems: PluginProblem[] } {
-  const problems: PluginProblem[] = []
-  const report = (message: string) => problems.push({ file: "plugins", message })
+  {
+    before,
+    after,
+    report,
+  }: { before: ChangedConfig["config"]; after: ChangedConfig["config"]; report(message: string): void },
+): TackleOptions {
   let result = options
   for (const [key, value] of Object.entries(after)) {
     if (value === undefined || same(before[key], value)) continue
     const change = changeable[key]
     if (!change) {
-      report(`what a plugin's config hook wrote into "${key}" is not used.`)
+      report(`what its config hook wrote into "${key}" is not used.`)
       continue
     }
     try {
       result = { ...result, ...change(value) }
     } catch (error) {
       const why = error instanceof z.ZodError ? describeIssues(error) : errorMessage(error)
-      report(`what a plugin's config hook wrote into "${key}" does not fit: ${why}.`)
+      report(`what its config hook wrote into "${key}" does not fit: ${why}.`)
     }
   }
-  return { options: result, problems }
+  return result
+}
+
+/** Without the keys that Tackle does not have: plugins write what OpenCode's config has. Throws `ZodError`. */
+function parseKnown<T>(schema: z.ZodType<T>, value: unknown): T {
+  const first = schema.safeParse(value)
+  if (first.success) return first.data
+  const known = copyPlain(value)
+  for (const issue of first.error.issues) {
+    if (issue.code !== "unrecognized_keys") continue
+    let holder: unknown = known
+    for (const step of issue.path) holder = isRecord(holder) ? holder[String(step)] : undefined
+    if (isRecord(holder)) for (const key of issue.keys) delete holder[key]
+  }
+  return schema.parse(known)
 }
 
 function same(before: unknown, after: unknown): boolean {

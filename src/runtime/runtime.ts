@@ -87,13 +87,15 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
   const onFault =
     given.onFault ?? ((message, error) => console.error(`tackle: ${message}: ${errorMessage(error)}`))
   const closing = new AbortController()
+  /** Fires when plugins have heard of everything: their commands may go on until then. */
+  const pluginsEnded = new AbortController()
   let opened: Store | undefined
   const { plugins, options } = given.plugins?.length
     ? await (await import("./plugins.ts")).openPluginsOf(given, {
         directory,
         worktree,
         environment: commandVariables(given, environment),
-        signal: closing.signal,
+        signal: pluginsEnded.signal,
         store: () => opened,
         onFault,
       })
@@ -628,6 +630,7 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
       closing.abort()
       await Promise.all([...[...handles.values()].map((handle) => handle.abort()), Promise.allSettled(calls)])
       await plugins?.host.close()
+      pluginsEnded.abort()
       await jobs.killAll()
       await mcp?.close()
       processes.clear()

@@ -34,6 +34,7 @@ describe("precedence", () => {
       permission: { user: [], project: [], untrusted: [], environment: [] },
       agentPermission: {},
       projectAgentPermission: {},
+      plugins: [],
       projectTrusted: true,
       files: [],
       origin: undefined,

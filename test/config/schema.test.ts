@@ -16,6 +16,7 @@ test("the JSON Schema for editors names and describes every key", () => {
     "command",
     "tools",
     "override",
+    "plugin",
     "instructions",
     "truncate",
     "retention",

@@ -202,12 +202,26 @@ test("event hears of what happened in OpenCode's words, in order, and a plugin t
   await expect.poll(() => engine.faults).toEqual([expect.stringContaining("b.mjs failed in event: boom")])
 })
 
+test("an event at the end of a run is told whole before the engine is closed", async () => {
+  const engine = await startPluginEngine({
+    files: {
+      "a.mjs": `export default async ({ $ }) => ({ event: async ({ event }) => {
+        if (event.type === "session.idle") globalThis.said = await $\`sleep 0.2; echo at the end\`.text()
+      } })`,
+    },
+  })
+  await run(engine)
+  await engine[Symbol.asyncDispose]()
+  expect(Reflect.get(globalThis, "said")).toBe("at the end\n")
+  expect(engine.faults).toEqual([])
+})
+
 test("config may add an agent, a provider and a model; what else it writes is named", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": plugin(`config: async (config) => {
         config.agent.poet = { description: "Writes verse", prompt: "You rhyme.", mode: "primary", permission: { bash: "allow" } }
-        config.provider.own = { ...config.provider.test, models: { n: {} } }
+        config.provider.own = { ...config.provider.test, models: { n: { modalities: { input: ["text"] } } } }
         config.model = "own/n"
         config.command.sing = { template: "sing" }
         config.permission = { "*": "allow" }
@@ -216,12 +230,14 @@ test("config may add an agent, a provider and a model; what else it writes is na
     },
     permission: { "*": "ask" },
   })
-  const problems = engine.tackle.problems().map(({ message }) => message)
+  const problems = engine.tackle
+    .problems()
+    .map(({ file, message }) => `${file.replace(/.*\//, "")}: ${message}`)
   expect(problems).toEqual(
     expect.arrayContaining([
       expect.stringContaining('"command"'),
       expect.stringContaining('"permission"'),
-      expect.stringContaining('"agent" does not fit'),
+      expect.stringMatching(/^b\.mjs: .*"agent" does not fit/),
     ]),
   )
   expect(engine.tackle.models().map(({ ref }) => `${ref.providerID}/${ref.modelID}`)).toContain("own/n")

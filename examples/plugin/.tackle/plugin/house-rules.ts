@@ -1,0 +1,22 @@
+import type { Plugin } from "tackle/plugin"
+
+/** Branches that nobody pushes to from here. */
+const closed = /\bgit\s+push\b.*\b(?:main|release)\b/
+
+/** What a team wants of every call: no push to closed branches, and tests that do not wait for a person. */
+export const HouseRules: Plugin = async () => ({
+  async "tool.execute.before"({ tool }, { args }) {
+    if (tool !== "bash" || typeof args.command !== "string") return
+    if (closed.test(args.command)) throw new Error("main and release are changed by pull request alone")
+    // The command that is shown, asked for and run is the changed one.
+    args.command = args.command.replace(/^npm test$/, "npm test -- --run")
+  },
+
+  async "permission.ask"(input, output) {
+    if (input.type === "edit" && input.pattern.some((path) => path.endsWith(".lock"))) output.status = "ask"
+  },
+
+  async "shell.env"(_, { env }) {
+    env.CI = "1"
+  },
+})

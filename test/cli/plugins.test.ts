@@ -1,0 +1,51 @@
+import { expect, test } from "vitest"
+import { createMachine } from "./run-tackle.ts"
+
+/** A module that shows on stderr that it ran. */
+const loud = 'console.error("IT RAN"); export default async () => ({})'
+const packageOf = (directory: string) => ({
+  [`${directory}/node_modules/loud/package.json`]: '{ "name": "loud", "type": "module", "main": "i.js" }',
+  [`${directory}/node_modules/loud/i.js`]: loud,
+})
+
+test("a package that the person names is never taken from a project", async () => {
+  const machine = await createMachine({ config: { plugin: ["loud"] } })
+  for (const directory of [".tackle", "."])
+    for (const [name, text] of Object.entries(packageOf(directory))) await machine.project.write(name, text)
+  const { stderr } = await machine.run(["tool", "list", "--trust"])
+  expect(stderr).toContain("loud is not installed")
+  expect(stderr).not.toContain("IT RAN")
+})
+
+test("a package that a project names is taken from the project, once its config is trusted", async () => {
+  const machine = await createMachine({ config: null })
+  await machine.project.write("tackle.json", '{ "plugin": ["loud"] }')
+  for (const [name, text] of Object.entries(packageOf(".tackle"))) await machine.project.write(name, text)
+  const before = await machine.run(["tool", "list"])
+  expect(before.stderr).toContain("tackle.json: plugin")
+  expect(before.stderr).not.toContain("IT RAN")
+  expect((await machine.run(["trust", "--list"])).stdout).toContain("code that runs with your rights")
+  await machine.run(["trust", "--yes"])
+  expect((await machine.run(["tool", "list"])).stderr).toContain("IT RAN")
+})
+
+test("what a project's config names by path runs only from a folder that trust covers", async () => {
+  const machine = await createMachine({ config: null })
+  await machine.project.write("tackle.json", '{ "plugin": ["./lib/loud.js"] }')
+  await machine.project.write("lib/loud.js", loud)
+  await machine.run(["trust", "--yes"])
+  const { stderr } = await machine.run(["tool", "list"])
+  expect(stderr).toContain("trust covers no file outside the folders plugin/ and plugins/")
+  expect(stderr).not.toContain("IT RAN")
+})
+
+test("what a plugin prints does not get into the output of a command", async () => {
+  const machine = await createMachine({ config: null })
+  await machine.project.write(
+    ".tackle/plugin/talks.js",
+    'console.log("TALK"); export default async () => { console.log("TALK"); return {} }',
+  )
+  const { stdout, stderr } = await machine.run(["tool", "list", "--trust", "--format", "json"])
+  expect(JSON.parse(stdout)).toBeTruthy()
+  expect(stderr).toContain("TALK")
+})

@@ -1,0 +1,85 @@
+import { appendFileSync, cpSync, mkdirSync, writeFileSync } from "node:fs"
+import { resolve } from "node:path"
+import { expect, test } from "vitest"
+import type { ScriptedCall } from "../../src/testing/reply.ts"
+import { createMachine, type Machine, type MachineOptions } from "../cli/run-tackle.ts"
+
+const example = resolve(import.meta.dirname, "../../examples/plugin")
+const push = ["tool", "call", "bash", '{"command":"git push origin main"}', "--allow", "bash:*"]
+
+test("nothing of a project's plugins runs before they are trusted, and nothing of one that changed since", async () => {
+  const machine = await openExample()
+  const before = await machine.run(["tool", "list"])
+  expect(before.stdout).not.toContain("stopwatch")
+  expect(before.stderr).toContain(".tackle/plugin/stopwatch.ts")
+
+  const shown = await machine.run(["trust", "--list"])
+  expect(shown.stdout).toContain("code that runs with your rights, as a plugin")
+  expect(await machine.run(["trust", "--yes"])).toMatchObject({ code: 0 })
+  expect((await machine.run(["tool", "list"])).stdout).toMatch(/^stopwatch /m)
+
+  appendFileSync(machine.project.path(".tackle/plugin/stopwatch.ts"), "\n// changed\n")
+  const changed = await machine.run(["tool", "list"])
+  expect(changed.stdout).not.toContain("stopwatch")
+  expect(changed.stderr).toContain(".tackle/plugin/stopwatch.ts")
+  // The other one is as it was.
+  expect((await machine.run(push)).stderr).toContain("pull request alone")
+})
+
+test("a call is blocked by name of the plugin, another is changed, and commands get the variable", async () => {
+  const machine = await openExample()
+  await machine.run(["trust", "--yes"])
+  const blocked = await machine.run(push)
+  expect(blocked.code).not.toBe(0)
+  expect(blocked.stderr).toMatch(/house-rules\.ts blocked it: main and release/)
+
+  const bash = (command: string) =>
+    machine.run(["tool", "call", "bash", JSON.stringify({ command }), "--allow", "bash:*"])
+  expect((await bash("echo CI=$CI")).stdout).toContain("CI=1")
+  expect((await bash("npm test")).stdout).not.toContain("pull request")
+})
+
+test("hooks see a whole run, failures too", async () => {
+  const first: ScriptedCall[] = [
+    { name: "read", arguments: { filePath: "README.md" } },
+    { name: "read", arguments: { filePath: "none.md" } },
+  ]
+  const machine = await openExample({
+    config: {},
+    script: [{ calls: first }, { calls: [{ name: "stopwatch", arguments: {} }] }, { text: "Done." }],
+  })
+  await machine.run(["trust", "--yes"])
+  expect(await machine.run(["run", "read, then say how often"])).toMatchObject({ code: 0, stdout: "Done.\n" })
+  const results = machine.server.requests[2]?.body.messages.filter(({ role }) => role === "tool")
+  expect(results?.at(-1)?.content).toBe("read: 2 called, 1 failed")
+})
+
+test("a package of the person's config is told to be installed where it is not, and loaded where it is", async () => {
+  const machine = await createMachine({ config: { plugin: [["greeter@1.0.0", { word: "Hail" }]] } })
+  const missing = await machine.run(["tool", "list"])
+  expect(missing).toMatchObject({ code: 0, stderr: expect.stringContaining("greeter is not installed") })
+  const directory = /--prefix (\S+) greeter@1\.0\.0/.exec(missing.stderr)?.[1] ?? ""
+  const installed = resolve(directory, "node_modules/greeter")
+  mkdirSync(installed, { recursive: true })
+  writeFileSync(
+    resolve(installed, "package.json"),
+    '{ "name": "greeter", "type": "module", "main": "./greeter.ts" }',
+  )
+  writeFileSync(resolve(installed, "greeter.ts"), greeter)
+  const call = await machine.run(["tool", "call", "greet", "{}", "--allow", "greet:*"])
+  expect(call).toMatchObject({ code: 0, stdout: "Hail\n" })
+})
+
+/** A plugin as a package in TypeScript. */
+const greeter = `
+import { type Plugin, tool } from "tackle/plugin"
+export const Greeter: Plugin = async (_, options) => ({
+  tool: { greet: tool({ description: "Greets", args: {}, execute: async () => String(options?.word) }) },
+})
+`
+
+async function openExample(options: MachineOptions = { config: null }): Promise<Machine> {
+  const machine = await createMachine(options)
+  cpSync(example, machine.project.directory, { recursive: true })
+  return machine
+}
