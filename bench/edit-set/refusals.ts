@@ -40,7 +40,8 @@ export const refusals: Record<string, Bend> = {
       const next = edit.lines[at + 1]
       const word =
         line.kind === "old" && next?.kind === "new" ? onlyWordChanged(line.text, next.text) : undefined
-      return word ? [{ at, word }] : []
+      // Where it stands twice in the line, it may be the other one that is put in place of it.
+      return word && line.text.split(word).length === 2 ? [{ at, word }] : []
     })
     if (pairs.length === 0) return undefined
     const { at, word } = random.pick(pairs)

@@ -23,12 +23,16 @@ function editsBetween(path: string, before: string, after: string, random: Rando
   return usable ? realEdits(path, before, after, random) : []
 }
 
+/** A package may lie in a directory that is named like a file, such as `decimal.js`. */
+const nothingToRead: ReadonlySet<string> = new Set(["ENOENT", "EISDIR"])
+
 /** The text of a file; undefined where it has none, or is not UTF-8. */
 export function textOf(path: string): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(path))
   } catch (error) {
-    if (error instanceof TypeError || (error as NodeJS.ErrnoException).code === "ENOENT") return undefined
+    if (error instanceof TypeError || nothingToRead.has(String((error as NodeJS.ErrnoException).code)))
+      return undefined
     throw error
   }
 }

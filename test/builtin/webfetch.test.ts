@@ -118,6 +118,23 @@ test("asks with the address, and for a host that is not public by itself; always
   ])
 })
 
+test.each([
+  ["http://LOCALHOST:PORT/%61dmin", "http://localhost:PORT/admin"],
+  ["http://localhost.:PORT/%61%44%6din/%7Ex", "http://localhost:PORT/aDmin/~x"],
+  ["http://localhost:PORT/a/%2e%2e/admin", "http://localhost:PORT/admin"],
+  ["http://localhost:PORT\\\\admin", "http://localhost:PORT//admin"],
+  ["http://loc\tal\nhost:PORT/ad\tmin", "http://localhost:PORT/admin"],
+  ["http://localhost:PORT/%2Fadmin%20x%25?%61#f", "http://localhost:PORT/%2Fadmin%20x%25?%61"],
+])("%s is asked for as %s", async (url, asked) => {
+  const { port } = await page("x", "text/plain")
+  const at = (text: string) => text.replace("PORT", String(port))
+  await fetchPage(at(url))
+  expect(ctx.asked.map(({ permission, patterns }) => [permission, ...patterns])).toEqual([
+    ["webfetch", at(asked)],
+    ["private_network", "localhost"],
+  ])
+})
+
 describe("nothing is sent", () => {
   test.each(["webfetch", "private_network"])("where %s is refused", async (permission) => {
     const { url, paths } = await page("x")
@@ -133,6 +150,16 @@ describe("nothing is sent", () => {
     "http://0x7f000001:PORT/",
     "http://[::ffff:127.0.0.1]:PORT/",
     "http://0:PORT/",
+    "http://0177.0.0.1:PORT/",
+    "http://0x7f.1:PORT/",
+    "http://127.0.0.1.:PORT/",
+    "http://localhost.:PORT/",
+    "http://%6c%6fcalhost:PORT/",
+    "http://１２７.0.0.1:PORT/",
+    "http://[::ffff:7f00:1]:PORT/",
+    "http://[0:0:0:0:0:ffff:127.0.0.1]:PORT/",
+    "http://[::127.0.0.1]:PORT/",
+    "http://[64:ff9b::7f00:1]:PORT/",
   ])("to this machine under the name %s", async (address) => {
     const { port, paths } = await page("x")
     const context = refusing(({ permission }) => permission === "private_network")
@@ -155,6 +182,21 @@ describe("nothing is sent", () => {
     })
     expect(ctx.asked).toEqual([])
   })
+})
+
+test("proxies of the environment are not used", async () => {
+  const [target, proxy] = [await page("direct", "text/plain"), await page("proxied", "text/plain")]
+  const names = ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "NODE_USE_ENV_PROXY"]
+  const before = names.map((name) => process.env[name])
+  cleanups.push(() =>
+    names.forEach((name, index) => {
+      if (before[index] === undefined) delete process.env[name]
+      else process.env[name] = before[index]
+    }),
+  )
+  for (const name of names) process.env[name] = name === "NODE_USE_ENV_PROXY" ? "1" : proxy.url
+  expect((await fetchPage(target.url)).output).toBe("direct")
+  expect(proxy.paths).toEqual([])
 })
 
 describe("a redirect", () => {

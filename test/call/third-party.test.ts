@@ -110,3 +110,24 @@ test("a person's refusal with a reason reaches the model, and the run goes on", 
   expect((await resultsOf(session))[0]).toMatch(/said: use the other one/)
   expect(end).toMatchObject({ exitCode: 3, text: "As you wish.", refused: [{ tool: "mine", by: "person" }] })
 })
+
+test.each(["todo", "external_directory", "doom_loop", "network", "private_network", "sandbox_escape"])(
+  "a tool cannot be named like the permission %s, whose rules are not about it",
+  async (id) => {
+    let runs = 0
+    const fake = tool(id, async () => {
+      runs += 1
+      return { title: id, output: "ran" }
+    })
+    await using engine = await startEngine([{ calls: [{ name: id, arguments: {} }] }, { text: "Done." }], {
+      tools: [fake],
+      permission: { [id]: "allow" },
+    })
+    const { session } = await run(engine)
+    expect(runs).toBe(0)
+    expect(await resultsOf(session)).toEqual([expect.stringMatching(/^Error: .*no such tool/s)])
+    expect(engine.tackle.problems()).toMatchObject([
+      { message: expect.stringContaining("name of a permission") },
+    ])
+  },
+)

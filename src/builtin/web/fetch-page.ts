@@ -82,7 +82,7 @@ export async function fetchPage(request: PageRequest): Promise<Page> {
   throw new WebfetchError("redirect", `${request.url} leads over more than ${maxRedirects} redirects.`)
 }
 
-/** An address that may be fetched, without its fragment. `base`: of the page that leads to it. */
+/** An address that may be fetched, in its plain form and without its fragment. `base`: of the page that leads to it. */
 export function parseUrl(text: string, base?: URL): URL {
   const from = base ? ` (a redirect of ${base})` : ""
   if (!URL.canParse(text, base?.href)) {
@@ -105,7 +105,18 @@ export function parseUrl(text: string, base?: URL): URL {
     )
   }
   url.hash = ""
-  return url
+  return plainForm(url)
+}
+
+/** What has several spellings that mean the same has one here, so that a rule cannot be got round by another. */
+function plainForm(url: URL): URL {
+  const plain = new URL(url)
+  plain.hostname = plain.hostname.replace(/\.+$/, "")
+  plain.pathname = plain.pathname.replaceAll(/%(?:2d|2e|5f|7e|3\d|[46][1-9a-f]|[57][0-9a])/gi, (code) => {
+    const letter = String.fromCharCode(Number.parseInt(code.slice(1), 16))
+    return /[\w.~-]/.test(letter) ? letter : code
+  })
+  return plain
 }
 
 /** Leave for one place is none for another, nor for the same one without encryption. */

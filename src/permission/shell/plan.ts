@@ -1,3 +1,4 @@
+import { crudeForms } from "./crude-forms.ts"
 import { compose } from "./directories.ts"
 import { joinContinuations, layoutFault } from "./layout.ts"
 import { parseShell, type ShellNode } from "./parse.ts"
@@ -17,6 +18,8 @@ export interface PlannedCommand {
   opaque?: string
   /** Spellings that only a deny may match: what it may run where that is not certain. */
   denyForms: string[]
+  /** It may run what it is given as input, which may stand anywhere in the text. */
+  runsInput?: true
   /** Where it may run: relative to where the text starts, absolute, or under `~`. Undefined: anywhere. */
   directories?: readonly string[]
   /** Variables are set for it. */
@@ -65,6 +68,7 @@ async function planAt(original: string, depth: number): Promise<ShellPlan> {
   if (!tree) return { ...plan, opaque: "it takes too long to analyse" }
 
   const found = walkCommands(tree, text)
+  for (const command of found.commands) if (command.runsInput) command.denyForms.push(...crudeForms(text))
   plan.commands.push(...found.commands)
   plan.files.push(...found.files)
   const misread = layoutFault(tree, text)

@@ -140,6 +140,7 @@ function addCommand(walk: Walk, command: Found): Exit {
     else {
       planned.opaque ??= inner.kind === "uncertain" ? inner.reason : "it is wrapped too deeply"
       planned.denyForms.push(...possibleCommands(words))
+      if (inner.kind === "uncertain" && inner.fromInput) planned.runsInput = true
     }
   }
   if (name === "cd" || name === "chdir")

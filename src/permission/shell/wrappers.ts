@@ -9,7 +9,7 @@ import { literalWord, unknownWord, type Word } from "./words.ts"
 export type Inner =
   | { kind: "argv"; argv: Word[]; moved: boolean; assignments: Word[] }
   | { kind: "shell"; text: string }
-  | { kind: "uncertain"; reason: string }
+  | { kind: "uncertain"; reason: string; fromInput?: true }
   | { kind: "among"; words: readonly Word[] }
 
 /** The commands that a command runs, by its words alone. None for ordinary programs. */
@@ -151,10 +151,10 @@ function fromShell(name: string, words: readonly Word[]): Inner[] {
     if (!/^[-+]/.test(text)) break
     if (text === "-o" && words[index + 1]?.text === "pipefail") index += 1
     else if (/^-[euxflc]+$/.test(text)) command ||= text.includes("c")
-    else return [uncertainty(`the option ${text} of ${name} is not known`)]
+    else return [{ ...uncertainty(`the option ${text} of ${name} is not known`), fromInput: true }]
   }
   const operand = words[index]
-  if (!operand) return [uncertainty(`${name} runs what it reads`)]
+  if (!operand) return [{ ...uncertainty(`${name} runs what it reads`), fromInput: true }]
   if (operand.dynamic || operand.glob || operand.base !== undefined) {
     return [uncertainty(`what ${name} runs is known only when it runs`)]
   }
@@ -207,6 +207,6 @@ function argv(words: Word[]): Extract<Inner, { kind: "argv" }> {
   return { kind: "argv", argv: words, moved: false, assignments: [] }
 }
 
-function uncertainty(reason: string): Inner {
+function uncertainty(reason: string): Extract<Inner, { kind: "uncertain" }> {
   return { kind: "uncertain", reason }
 }
