@@ -8,7 +8,7 @@ const meanings: Record<number, string> = {
   5: "is locked by another process. Wait for it or end it, then try again.",
   6: "is locked by another process. Wait for it or end it, then try again.",
   8: "cannot be written. Check the rights of the file and its directory, or set TACKLE_DATA_DIR to another one.",
-  10: "could not be read or written: the disk reports an error. Check the disk, then try again.",
+  10: "could not be read or written: the disk reports an error, or is full. Check it, then try again.",
   11: "is damaged. Move it away (keep it: parts may be recoverable) and start again; a new one will be made.",
   13: "could not be written: the disk is full. Free some space, then try again.",
   14: "cannot be opened. Check the rights of its directory, or set TACKLE_DATA_DIR to another one.",
