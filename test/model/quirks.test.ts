@@ -71,7 +71,7 @@ describe("the schemas of the built-in tools, as they are sent", () => {
     const schemas = schemasIn(await bodyOf({ id }, { tools: await offered() }))
     expect(Object.values(schemas).filter(isRecord).length).toBeGreaterThan(15)
     await expect(`${JSON.stringify(schemas, null, 2)}\n`).toMatchFileSnapshot(
-      `__snapshots__/tool-schemas-${name}.json`,
+      `__snapshots__/tool-schemas-${name}.snap`,
     )
   })
 })
