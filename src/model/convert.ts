@@ -12,6 +12,7 @@ import { describeEffect } from "../schema/tool-moves.ts"
 import { isRecord } from "../util/json.ts"
 import { convertFile } from "./convert-file.ts"
 import { type ModelInfo, modelName, type ProviderFamily } from "./model.ts"
+import { quirksOf } from "./quirks.ts"
 
 export interface PromptInput {
   /** System prompts in order. */
@@ -24,8 +25,6 @@ export interface PromptInput {
 interface Habits {
   /** True: results of calls may hold files. Otherwise those follow in a message of the user's. */
   filesInResults?: boolean
-  /** Characters that its call ids must not have. */
-  badInCallID?: RegExp
   /** Marks on the system prompt and the last message, so that the server keeps what it computed for all before them. */
   cacheMark?: SharedV4ProviderOptions
 }
@@ -35,7 +34,6 @@ const habits: Record<ProviderFamily, Habits> = {
   openai: {},
   anthropic: {
     filesInResults: true,
-    badInCallID: /[^A-Za-z0-9_-]/g,
     cacheMark: { anthropic: { cacheControl: { type: "ephemeral" } } },
   },
   google: { filesInResults: true },
@@ -76,8 +74,19 @@ export function createPromptBuilder(): (input: PromptInput) => LanguageModelV4Pr
     }
     // Messages that are gone, such as compacted ones, are not kept for ever.
     if (kept.size > 2 * messages.length) for (const id of idsWithout(kept, messages)) kept.delete(id)
-    return markForCache(prompt, habits[model.family ?? "openai-compatible"].cacheMark)
+    const whole = fillGaps(prompt, quirksOf(model).afterResults)
+    return markForCache(whole, habits[model.family ?? "openai-compatible"].cacheMark)
   }
+}
+
+/** Puts words of the model's between results and a message of the person's. */
+function fillGaps(prompt: LanguageModelV4Prompt, text: string | undefined): LanguageModelV4Prompt {
+  if (text === undefined) return prompt
+  return prompt.flatMap((message, index) =>
+    message.role === "user" && prompt[index - 1]?.role === "tool"
+      ? [{ role: "assistant", content: [{ type: "text", text }] }, message]
+      : [message],
+  )
 }
 
 function idsWithout(kept: ReadonlyMap<string, Kept>, messages: readonly MessageWithParts[]): string[] {
@@ -155,9 +164,9 @@ function isFrom(message: Message, model: ModelInfo): boolean {
 
 /** A name or id that the server would refuse must not spoil every request from then on. */
 function namesOf(part: ToolPart, model: ModelInfo): { callID: string; name: string } {
-  const { badInCallID } = habits[model.family ?? "openai-compatible"]
+  const { callID } = quirksOf(model)
   return {
-    callID: badInCallID ? part.callID.replaceAll(badInCallID, "_") : part.callID,
+    callID: callID?.(part.callID) ?? part.callID,
     name: part.tool.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64) || "unnamed",
   }
 }
@@ -171,7 +180,9 @@ function convertResults(calls: readonly ToolPart[], model: ModelInfo): LanguageM
     const { text, files } = resultOf(part, model)
     let output: LanguageModelV4ToolResultOutput = { type: "text", value: text }
     if (files.length > 0 && filesInResults) {
-      output = { type: "content", value: [{ type: "text", text }, ...files] }
+      // Anthropic refuses texts without anything in them.
+      const words = text.trim() === "" ? [] : [{ type: "text" as const, text }]
+      output = { type: "content", value: [...words, ...files] }
     } else if (files.length > 0) {
       following.push({ type: "text", text: `What the ${name} call ${callID} returned:` }, ...files)
     }

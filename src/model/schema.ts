@@ -1,5 +1,5 @@
 import * as z from "zod"
-import type { ProviderFamily } from "./model.ts"
+import type { SchemaTransform } from "./schema-transforms.ts"
 
 /** A JSON Schema of draft 7, as tools are described to a model. */
 export type JsonSchema = Record<string, unknown>
@@ -24,27 +24,14 @@ export function toJsonSchema(schema: z.ZodType): JsonSchema {
   return rest
 }
 
-type Transform = (schema: JsonSchema) => JsonSchema
+/** A schema is the same object in each request, and so is then what it becomes. */
+const transformed = new WeakMap<readonly SchemaTransform[], WeakMap<JsonSchema, JsonSchema>>()
 
-/** What a family's servers want of a schema, beyond what its package does itself. In order. */
-const transforms: Record<ProviderFamily, readonly Transform[]> = {
-  "openai-compatible": [asObject],
-  openai: [asObject],
-  anthropic: [asObject],
-  google: [asObject],
-  other: [asObject],
-}
-
-/** The schema as a provider of this family takes it. The given one is not changed. */
-export function transformSchema(
-  schema: JsonSchema,
-  family: ProviderFamily = "openai-compatible",
-): JsonSchema {
-  return transforms[family].reduce((result, transform) => transform(result), schema)
-}
-
-/** Arguments are an object for every provider; schemas from outside sometimes leave out to say so. */
-function asObject(schema: JsonSchema): JsonSchema {
-  if (schema.type === "object" && schema.properties !== undefined) return schema
-  return { ...schema, type: "object", properties: schema.properties ?? {} }
+/** The schema after each of the transforms, in order. The given one is not changed. */
+export function transformSchema(schema: JsonSchema, transforms: readonly SchemaTransform[]): JsonSchema {
+  const known = transformed.get(transforms) ?? new WeakMap<JsonSchema, JsonSchema>()
+  transformed.set(transforms, known)
+  const result = known.get(schema) ?? transforms.reduce((before, transform) => transform(before), schema)
+  known.set(schema, result)
+  return result
 }

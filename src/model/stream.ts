@@ -15,6 +15,7 @@ import { UsageError } from "../util/errors.ts"
 import { ProviderError } from "./errors.ts"
 import { type ModelInfo, modelName } from "./model.ts"
 import { toProviderError } from "./provider-error.ts"
+import { quirksOf } from "./quirks.ts"
 import { type JsonSchema, transformSchema } from "./schema.ts"
 import { type StreamWatch, watchStream } from "./stream-watch.ts"
 
@@ -178,19 +179,21 @@ async function open(
 function callOptions(request: StepRequest, abortSignal: AbortSignal): LanguageModelV4CallOptions {
   const { prompt, info, tools, answerSchema, maxOutputTokens, temperature, headers } = request
   const options: LanguageModelV4CallOptions = { prompt, abortSignal }
+  const quirks = quirksOf(info)
   if (tools.length > 0) {
     options.tools = tools.map(({ name, description, inputSchema }) => ({
       type: "function",
       name,
       description,
-      inputSchema: transformSchema(inputSchema, info?.family),
+      inputSchema: transformSchema(inputSchema, quirks.schema ?? []),
     }))
     options.toolChoice = { type: request.toolChoice ?? "auto" }
   }
   if (answerSchema !== undefined)
     options.responseFormat = { type: "json", schema: answerSchema, name: "answer" }
   if (maxOutputTokens !== undefined) options.maxOutputTokens = maxOutputTokens
-  if (temperature !== undefined) options.temperature = temperature
+  const warmth = temperature ?? quirks.temperature
+  if (warmth !== undefined) options.temperature = warmth
   if (request.topP !== undefined) options.topP = request.topP
   if (request.topK !== undefined) options.topK = request.topK
   if (request.providerOptions !== undefined) {

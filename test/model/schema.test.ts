@@ -1,5 +1,7 @@
 import { expect, test } from "vitest"
 import * as z from "zod"
+import type { ProviderFamily } from "../../src/model/model.ts"
+import { quirksOf } from "../../src/model/quirks.ts"
 import { toJsonSchema, transformSchema } from "../../src/model/schema.ts"
 
 test("the input side, closed, described, without noise", () => {
@@ -44,9 +46,17 @@ test("what JSON cannot say does not throw", () => {
 
 test("a schema from outside says that it is an object; the given one is left alone", () => {
   const given = Object.freeze({ anyOf: [{ required: ["a"] }] })
-  expect(transformSchema(given)).toEqual({ ...given, type: "object", properties: {} })
+  expect(transformSchema(given, quirksOf(undefined).schema ?? [])).toEqual({
+    ...given,
+    type: "object",
+    properties: {},
+  })
   const whole = toJsonSchema(z.object({ a: z.string() }))
   for (const family of ["openai-compatible", "openai", "anthropic", "google", "other"] as const) {
-    expect(transformSchema(whole, family)).toEqual(whole)
+    expect(transformSchema(whole, quirksOf(model(family)).schema ?? [])).toEqual(whole)
   }
 })
+
+function model(family: ProviderFamily) {
+  return { ref: { providerID: "p", modelID: "m" }, name: "m", toolCall: true, limit: {}, family }
+}

@@ -1,0 +1,139 @@
+import * as fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import { readFeatures } from "../../src/builtin/availability.ts"
+import { builtinTools } from "../../src/builtin/index.ts"
+import { toPrompt } from "../../src/model/convert.ts"
+import { type ProviderConfig, parseModelName } from "../../src/model/model.ts"
+import { createModels } from "../../src/model/providers.ts"
+import { quirksOf } from "../../src/model/quirks.ts"
+import { toJsonSchema } from "../../src/model/schema.ts"
+import { type OfferedTool, streamStep } from "../../src/model/stream.ts"
+import { isRecord } from "../../src/util/json.ts"
+import { assistant, call, completed, user } from "./history.ts"
+import { startServer } from "./server.ts"
+
+const model = (modelID: string, family: "openai-compatible" | "anthropic" = "openai-compatible") => ({
+  ref: { providerID: "p", modelID },
+  name: modelID,
+  toolCall: true,
+  limit: {},
+  family,
+})
+
+describe("ids of calls", () => {
+  test("are nine letters and digits for Mistral, another for each", () => {
+    const callID = quirksOf(model("devstral-small")).callID
+    expect(callID?.("abcDEF123")).toBe("abcDEF123")
+    const ids = Array.from({ length: 5_000 }, (_, index) => `call_${index}_${index % 7}`)
+    expect(new Set(ids.map((id) => callID?.(id))).size).toBe(ids.length)
+    fc.assert(fc.property(fc.string(), (id) => /^[A-Za-z0-9]{9}$/.test(callID?.(id) ?? "")))
+  })
+
+  test("have no other signs for Claude, on whatever server", () => {
+    for (const info of [model("anthropic/claude-sonnet-4.5"), model("m", "anthropic")])
+      expect(quirksOf(info).callID?.("call.1:é")).toBe("call_1__")
+  })
+
+  test("are the same in call and result", () => {
+    const messages = [user("go"), assistant(call("read", "call_1_0", completed({}, "x")))]
+    const text = JSON.stringify(toPrompt({ system: [], messages, model: model("mistral-large") }))
+    const id = quirksOf(model("mistral-large")).callID?.("call_1_0")
+    expect(text.split(`"toolCallId":"${id}"`)).toHaveLength(3)
+    expect(text).not.toContain("call_1_0")
+  })
+})
+
+test("Mistral has words of its own between results and the next message", () => {
+  const messages = [user("go"), assistant(call("read", "a", completed({}, "x"))), user("and now?")]
+  const roles = (id: string) => toPrompt({ system: [], messages, model: model(id) }).map(({ role }) => role)
+  expect(roles("mistral-large")).toEqual(["user", "assistant", "tool", "assistant", "user"])
+  expect(roles("other")).toEqual(["user", "assistant", "tool", "user"])
+})
+
+test("temperatures of the models' makers hold where the agent says nothing", async () => {
+  expect(quirksOf(model("kimi-k2-0905")).temperature).toBe(0.6)
+  expect(quirksOf(model("kimi-k2-thinking")).temperature).toBe(1)
+  expect(quirksOf(model("gpt-5")).temperature).toBeUndefined()
+  const kimi = { id: "test/kimi-k2" }
+  expect((await bodyOf(kimi)).temperature).toBe(0.6)
+  expect((await bodyOf(kimi, { temperature: 0 })).temperature).toBe(0)
+})
+
+describe("the schemas of the built-in tools, as they are sent", () => {
+  test.each([
+    ["openai", { id: "openai/gpt-5" }],
+    ["anthropic", { id: "anthropic/claude-sonnet-4-5" }],
+    ["google", { id: "google/gemini-2.5-pro" }],
+    ["openai-compatible", { id: "test/m" }],
+    ["gemini-compatible", { id: "test/gemini-2.5-pro" }],
+    ["kimi-compatible", { id: "test/kimi-k2" }],
+  ])("to %s", async (name, { id }) => {
+    const schemas = schemasIn(await bodyOf({ id }, { tools: await offered() }))
+    expect(Object.values(schemas).filter(isRecord).length).toBeGreaterThan(15)
+    await expect(`${JSON.stringify(schemas, null, 2)}\n`).toMatchFileSnapshot(
+      `__snapshots__/tool-schemas-${name}.snap`,
+    )
+  })
+})
+
+/** The tools as each provider's format has them, by name. */
+function schemasIn(body: Record<string, unknown>): Record<string, unknown> {
+  const [first] = Array.isArray(body.tools) ? body.tools : []
+  const list: unknown[] =
+    isRecord(first) && Array.isArray(first.functionDeclarations)
+      ? first.functionDeclarations
+      : (body.tools as unknown[])
+  return Object.fromEntries(
+    list.map((entry) => {
+      const tool = isRecord(entry) && isRecord(entry.function) ? entry.function : entry
+      const { name, parameters, input_schema, parametersJsonSchema } = tool as Record<string, unknown>
+      return [String(name), parameters ?? input_schema ?? parametersJsonSchema]
+    }),
+  )
+}
+
+async function offered(): Promise<OfferedTool[]> {
+  const features = readFeatures({ environment: {}, experimental: {}, search: false })
+  const tools = builtinTools({
+    bash: { environment: () => ({}), sandboxed: true },
+    task: { subagents: () => [] },
+    skills: { offered: () => [], find: () => undefined },
+    features,
+    search: { name: "none", search: () => Promise.reject(new Error("there is no search here")) },
+  })
+  return Promise.all(
+    tools.map(async ({ tool }) => {
+      const { parameters } = await tool.init({ agent: { name: "build" } })
+      return { name: tool.id, description: "d", inputSchema: toJsonSchema(parameters) }
+    }),
+  )
+}
+
+/** What a model's server is sent. It answers with an error, which ends the step. */
+async function bodyOf(
+  { id }: { id: string },
+  request: { tools?: OfferedTool[]; temperature?: number } = {},
+): Promise<Record<string, unknown>> {
+  await using server = await startServer((response) => {
+    response.writeHead(400).end("{}")
+  })
+  const ref = parseModelName(id)
+  const provider: ProviderConfig = { options: { baseURL: `${server.origin}/v1`, apiKey: "k" } }
+  const models = createModels({
+    config: { [ref.providerID]: provider },
+    credentials: { key: async () => undefined },
+    environment: {},
+  })
+  const chosen = await models.get(ref)
+  const { info } = chosen
+  const events = streamStep({
+    language: await chosen.language(),
+    info,
+    prompt: toPrompt({ system: [], messages: [user("hi")], model: info }),
+    tools: [],
+    signal: new AbortController().signal,
+    ...request,
+  })
+  await expect(events.next()).rejects.toThrow("400")
+  return server.received[0]?.body ?? {}
+}

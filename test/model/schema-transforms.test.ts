@@ -1,0 +1,120 @@
+import * as fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import {
+  bareReferences,
+  constAsEnum,
+  honestRequired,
+  type SchemaTransform,
+  singleTypes,
+  textEnums,
+  tuplesAsLists,
+  typedItems,
+  withoutTopUnion,
+} from "../../src/model/schema-transforms.ts"
+
+/** The schema deep within another. */
+const within = (schema: object) => ({
+  type: "object",
+  properties: { enum: { type: "array", items: { anyOf: [schema, { type: "null" }] } } },
+})
+
+describe("everywhere in a schema", () => {
+  test.each<[string, SchemaTransform, object, object]>([
+    ["const is an enum of one", constAsEnum, { const: 3, title: "t" }, { enum: [3], title: "t" }],
+    [
+      "numbers to choose from are texts",
+      textEnums,
+      { type: "integer", enum: [1, 2] },
+      { type: "string", enum: ["1", "2"] },
+    ],
+    [
+      "a null beside a type is nullable",
+      singleTypes,
+      { type: ["string", "null"] },
+      { type: "string", nullable: true },
+    ],
+    [
+      "several types are alternatives",
+      singleTypes,
+      { type: ["string", "number"], title: "t" },
+      { anyOf: [{ type: "string" }, { type: "number" }], title: "t" },
+    ],
+    ["a list says of what", typedItems, { type: "array" }, { type: "array", items: { type: "string" } }],
+    [
+      "a tuple is a list of its first kind",
+      tuplesAsLists,
+      { type: "array", items: [{ type: "string" }, { type: "number" }] },
+      { type: "array", items: { type: "string" } },
+    ],
+    [
+      "so is one by prefixItems",
+      tuplesAsLists,
+      { type: "array", prefixItems: [{ type: "number" }], items: false },
+      { type: "array", items: { type: "number" } },
+    ],
+    ["a reference stands alone", bareReferences, { $ref: "#/$defs/a", title: "t" }, { $ref: "#/$defs/a" }],
+    [
+      "only keys that are there are needed",
+      honestRequired,
+      { type: "object", properties: { a: {} }, required: ["a", "b"] },
+      { type: "object", properties: { a: {} }, required: ["a"] },
+    ],
+    [
+      "what is no object has no keys",
+      honestRequired,
+      { type: "string", properties: { a: {} }, required: ["a"] },
+      { type: "string" },
+    ],
+  ])("%s", (_, transform, given, wanted) => {
+    expect(transform({ ...given })).toEqual(wanted)
+    expect(transform(within(given))).toEqual(transform(within(wanted)))
+    expect(transform(within(given))).toEqual(within(wanted))
+  })
+
+  test("a transform changes nothing that it was given, and a second time nothing at all", () => {
+    const transforms = [constAsEnum, textEnums, typedItems, tuplesAsLists, bareReferences, honestRequired]
+    const leaf = fc.constantFrom<object>(
+      { const: 1 },
+      { type: "integer", enum: [1] },
+      { type: "array" },
+      { $ref: "#/$defs/a", title: "t" },
+      { type: "array", items: [{ const: 1 }] },
+      { type: "object", required: ["a"] },
+    )
+    fc.assert(
+      fc.property(leaf, leaf, fc.constantFrom(...transforms), (a, b, transform) => {
+        const schema = { type: "object", properties: { a, b: within(b) } }
+        const before = structuredClone(schema)
+        const once = transform(schema)
+        expect(schema).toEqual(before)
+        expect(transform(once)).toEqual(once)
+      }),
+    )
+  })
+})
+
+test("alternatives at the top become one object that lets all of them through", () => {
+  expect(
+    withoutTopUnion({
+      description: "d",
+      anyOf: [
+        { type: "object", properties: { a: {}, kind: {} }, required: ["a", "kind"] },
+        { type: "object", properties: { b: {}, kind: {} }, required: ["kind"] },
+      ],
+    }),
+  ).toEqual({
+    description: "d",
+    type: "object",
+    properties: { a: {}, b: {}, kind: {} },
+    required: ["kind"],
+  })
+  expect(
+    withoutTopUnion({
+      properties: { c: {} },
+      required: ["c"],
+      allOf: [{ properties: { a: {} }, required: ["a"] }, { properties: { b: {} } }],
+    }),
+  ).toEqual({ type: "object", properties: { a: {}, b: {}, c: {} }, required: ["c", "a"] })
+  const plain = { type: "object", properties: { a: { anyOf: [{}, {}] } } }
+  expect(withoutTopUnion(plain)).toBe(plain)
+})
