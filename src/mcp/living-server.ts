@@ -17,6 +17,8 @@ export const defaultRestarts: Restarts = { max: 3, withinMs: 10 * 60_000, delayM
 
 export interface LivingServerOptions extends Omit<ConnectOptions, "onToolsChanged"> {
   restarts: Restarts
+  /** Why it is never started. */
+  refusal?: string
   /** Gets the tools before they count. Rejects where they cannot. */
   onTools(server: McpServer, tools: readonly Tool[]): Promise<void>
   /** Hears once of every reason for which the server is not there. */
@@ -75,6 +77,7 @@ export function createLivingServer(options: LivingServerOptions): LivingServer {
 
   async function start(): Promise<McpConnection> {
     throwIfAborted(signal)
+    if (options.refusal !== undefined) throw new McpServerError(server.id, options.refusal)
     starts = starts.filter((time) => time > Date.now() - restarts.withinMs)
     const again = starts.length
     if (again > restarts.max) {

@@ -69,13 +69,20 @@ export interface PromptCall {
   signal: AbortSignal
 }
 
+/** Each is a process for as long as the engine runs, and many bring several. */
+const mostPrograms = 32
+
+const tooMany = `${mostPrograms} programs are named before it, and more are not started. Switch one off ("enabled": false).`
+
 /** See {@link McpPool}. */
 export function createMcpPool(options: McpPoolOptions): McpPool {
   const closing = new AbortController()
+  const surplus = options.servers.filter(({ settings }) => settings.type === "local").slice(mostPrograms)
   const living = options.servers.map((server) =>
     createLivingServer({
       ...options,
       server,
+      ...(surplus.includes(server) ? { refusal: tooMany } : {}),
       restarts: { ...defaultRestarts, ...options.restarts },
       onTools: (owner, tools) => options.pins.check(owner, tools, options.onChanged),
       signal: closing.signal,

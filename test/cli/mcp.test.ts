@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises"
 import { join, resolve } from "node:path"
 import { describe, expect, test } from "vitest"
+import { markedEnvironment } from "../lsp/processes.ts"
 import { startSignInServer } from "../mcp/authorization-server.ts"
 import { createMachine } from "./run-tackle.ts"
 
@@ -111,4 +112,24 @@ test("mcp auth prints the page and waits for the person; mcp logout forgets", as
   expect((await machine.run(["mcp", "list"])).stdout).toMatch(/^closed {2}failed$/m)
   expect((await machine.run(["mcp", "auth", "everything"])).stderr).toContain("nobody signs in to")
   expect((await machine.run(["mcp", "auth", "none"])).stderr).toContain("With an address there are: closed.")
+})
+
+test("what a killed command leaves of a server is ended by the next", async () => {
+  const script = resolve(import.meta.dirname, "../mcp/scripted-server.ts")
+  const scripted = { type: "local", command: [process.execPath, script, "/dev/null"] }
+  const machine = await createMachine({
+    script: [{ calls: [{ name: "scripted_wait", arguments: {} }] }],
+    config: { mcp: { scripted }, permission: { "scripted_*": "allow" } },
+  })
+  const { environment, running } = markedEnvironment()
+  const env = { LANGUAGE_SERVER_TEST: environment.LANGUAGE_SERVER_TEST }
+  const killed = machine.start(["run", "go"], { env })
+  await expect.poll(() => machine.server.requests.length, { timeout: 20_000 }).toBe(1)
+  await expect.poll(() => running().length, { timeout: 20_000 }).toBe(3)
+  killed.child.kill("SIGKILL")
+  await killed.ended
+  // The server, and what it started.
+  expect(running()).toHaveLength(2)
+  await machine.run(["tool", "call", "read", '{"filePath":"none"}'])
+  expect(running()).toEqual([])
 })

@@ -61,11 +61,13 @@ test.each([
 
 test("what OpenCode has beyond it costs no server", async () => {
   place.write("project/opencode.json", {
-    mcp: { a: { type: "remote", url: "https://example.test/", oauth: { clientId: "x" } } },
+    mcp: { a: { type: "remote", url: "https://example.test/", oauth: { clientId: "x" }, note: "ours" } },
   })
   const { config, warnings } = await place.load()
-  expect(config.mcp).toEqual({ a: { type: "remote", url: "https://example.test/" } })
-  expect(warnings).toEqual([expect.stringContaining("oauth")])
+  expect(config.mcp).toEqual({
+    a: { type: "remote", url: "https://example.test/", oauth: { clientId: "x" } },
+  })
+  expect(warnings).toEqual([expect.stringContaining("note")])
 })
 
 const claudeServers = {

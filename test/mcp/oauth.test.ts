@@ -39,7 +39,7 @@ const greet = async () => (await engine.tackle.callTool({ tool: "closed_greet", 
 test("a server that wants a person to sign in says how, and is there once they did", async () => {
   expect(await status()).toMatchObject({
     status: "failed",
-    problem: expect.stringContaining("It wants you to sign in. Sign in to it: tackle mcp auth closed"),
+    problem: expect.stringContaining("Sign in to it: tackle mcp auth closed"),
   })
   expect(closed.asked).not.toContain("POST /register")
   await enter()

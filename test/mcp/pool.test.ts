@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { chmod } from "node:fs/promises"
 import { join } from "node:path"
-import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
 import type { McpServer } from "../../src/mcp/config.ts"
 import { openTokenBook } from "../../src/mcp/oauth/token-book.ts"
 import { createMcpPool, type McpPool } from "../../src/mcp/pool.ts"
@@ -34,6 +34,13 @@ function openPool(...servers: McpServer[]) {
 }
 
 function openPoolIn({ trusted }: { trusted: boolean }, ...servers: McpServer[]) {
+  return createPool({ trusted, delayMs: 1 }, ...servers)
+}
+
+function createPool(
+  { trusted = false, delayMs }: { trusted?: boolean; delayMs: number },
+  ...servers: McpServer[]
+) {
   const { environment, running } = markedEnvironment()
   const problems: string[] = []
   const pool = createMcpPool({
@@ -46,7 +53,7 @@ function openPoolIn({ trusted }: { trusted: boolean }, ...servers: McpServer[]) 
     book: openTokenBook(project.path("mcp-auth.json")),
     onChanged: async () => {},
     onProblem: (error) => problems.push(errorMessage(error)),
-    restarts: { delayMs: 1 },
+    restarts: { delayMs },
   })
   open.push({ pool, running })
 
@@ -206,6 +213,40 @@ describe("the program", () => {
       ),
     ])
   })
+})
+
+test("no more than 32 programs are started", async () => {
+  const gone = (id: string): McpServer => ({ id, settings: { type: "local", command: ["./gone"] } })
+  const many = Array.from({ length: 32 }, (_, index) => gone(`s${index}`))
+  const { pool, running } = openPool(...many, scriptedServer(log))
+  const status = await pool.status()
+  expect(status.at(-1)?.problem).toMatch(/32 programs are named before it/)
+  expect(status.at(-2)?.problem).toMatch(/there is no program/)
+  expect(running()).toEqual([])
+})
+
+test("a server that cannot be started is tried again after half a second, then twice as long each time", async () => {
+  vi.useFakeTimers()
+  try {
+    const { pool, problems } = createPool(
+      { delayMs: 500 },
+      { id: "gone", settings: { type: "local", command: ["./gone"] } },
+    )
+    for (const wait of [0, 500, 1000, 2000]) {
+      let done = false
+      const asked = pool.tools().then(() => {
+        done = true
+      })
+      await vi.advanceTimersByTimeAsync(Math.max(0, wait - 1))
+      expect(done).toBe(wait === 0)
+      await vi.advanceTimersByTimeAsync(1)
+      await asked
+    }
+    await pool.tools()
+    expect(problems.at(-1)).toMatch(/was started 4 times within 10 minutes/)
+  } finally {
+    vi.useRealTimers()
+  }
 })
 
 describe("calls", () => {

@@ -1,17 +1,23 @@
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
-import { afterEach, expect, test } from "vitest"
+import { afterEach, beforeEach, expect, test } from "vitest"
 import { openTokenBook } from "../../src/mcp/oauth/token-book.ts"
 import { createMcpPool, type McpPool } from "../../src/mcp/pool.ts"
 import { fakeContext } from "../../src/testing/context.ts"
+import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 import { errorMessage } from "../../src/util/errors.ts"
 import { remoteServer } from "./remote-servers.ts"
 
+let project: TemporaryProject
 const pools: McpPool[] = []
 
+beforeEach(async () => {
+  project = await temporaryProject({})
+})
 afterEach(async () => {
   for (const pool of pools.splice(0)) await pool.close()
+  await project.remove()
 })
 
 function openPool(url: string, headers?: Record<string, string>) {
@@ -22,17 +28,17 @@ function openPool(url: string, headers?: Record<string, string>) {
     trusted: false,
     environment: {},
     record: () => () => {},
-    book: openTokenBook("/nonexistent/mcp-auth.json"),
+    book: openTokenBook(project.path("mcp-auth.json")),
     pins: { check: async () => {} },
     onChanged: async () => {},
     onProblem: (error) => problems.push(errorMessage(error)),
     restarts: { delayMs: 1 },
   })
   pools.push(pool)
-  async function call(name: string, args: unknown): Promise<string> {
+  async function call(name: string, args: unknown, abort?: AbortSignal): Promise<string> {
     const found = (await pool.tools()).find(({ tool }) => tool.id === `far_${name}`)
     if (!found) throw new Error(`there is no ${name}: ${problems.join()}`)
-    await using ctx = fakeContext({ directory: tmpdir() })
+    await using ctx = fakeContext({ directory: tmpdir(), ...(abort ? { abort } : {}) })
     return (await (await found.tool.init()).execute(args, ctx)).output
   }
   return { pool, problems, call }
@@ -56,6 +62,22 @@ test("a server that was started anew is greeted anew at the next call", async ()
   await server.restart()
   await expect(call("echo", { message: "two" })).rejects.toThrow(/was lost when it was to run echo/)
   expect(await call("echo", { message: "three" })).toBe("Echo: three")
+})
+
+test("an abort is told to the server, which goes on serving", async () => {
+  await using server = await remoteServer("streamableHttp")
+  const { call } = openPool(server.url)
+  await call("echo", { message: "hi" })
+  const stop = new AbortController()
+  const before = server.asked.length
+  const waiting = call("trigger-long-running-operation", { duration: 60, steps: 1 }, stop.signal)
+  await expect.poll(() => server.asked.length).toBeGreaterThan(before)
+  stop.abort()
+  await expect(waiting).rejects.toThrow(/aborted/)
+  await expect.poll(() => server.asked.length).toBeGreaterThan(before + 1)
+  expect(await call("echo", { message: "again" })).toBe("Echo: again")
+  // In the same session.
+  expect(new Set(server.asked.slice(1).map(({ headers }) => headers["mcp-session-id"])).size).toBe(1)
 })
 
 test("a server of the older transport", async () => {
@@ -90,7 +112,7 @@ test("one that wants a key says where to put it, and is not asked in another way
   const { pool, problems } = openPool(server.url)
   expect(await pool.tools()).toEqual([])
   expect(problems).toEqual([
-    expect.stringMatching(/^The MCP server far cannot be used: it answered 401\..*"headers"/),
+    expect.stringMatching(/^The MCP server far cannot be used: .*a key under "headers".*tackle mcp auth far/),
   ])
   expect(server.asked).toHaveLength(1)
 })

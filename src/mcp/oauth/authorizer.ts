@@ -39,7 +39,7 @@ export function createAuthorizer(options: AuthorizerOptions): Authorizer {
   let renewing: Promise<void> | undefined
 
   function leave(): never {
-    throw new McpSignInError(id, "It wants you to sign in.")
+    throw new McpSignInError(id, 'It wants you to sign in, or a key under "headers" in the configuration.')
   }
 
   async function renew({ response }: Refused): Promise<void> {

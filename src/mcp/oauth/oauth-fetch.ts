@@ -1,4 +1,4 @@
-/** How long a server of signatures may take for one answer. In milliseconds. */
+/** How long a server may take for one answer. In milliseconds. */
 const answerMs = 30_000
 
 /**
