@@ -135,6 +135,12 @@ const sections = {
     z.record(z.string(), CommandSection).describe("Commands by name: prompts that are written as /name"),
   tools: () => z.record(z.string(), z.boolean()).describe("Tools by id: false takes one away"),
   override: () => z.array(z.string()).describe("Ids of tools that a custom tool may replace"),
+  plugin: () =>
+    z
+      .array(PluginEntry)
+      .describe(
+        "Plugins: installed packages by name, or paths; with options as [name, { … }]. Those of all files count",
+      ),
   instructions: () =>
     z
       .array(z.string())
@@ -163,12 +169,6 @@ const sections = {
     LspConfig.describe(
       "Language servers by their id: changes to known ones, and own; false: none. For experimental.lsp_tool",
     ),
-  plugin: () =>
-    z
-      .array(PluginEntry)
-      .describe(
-        "Plugins: installed packages by name, or paths; with options as [name, { … }]. Those of all files count",
-      ),
   mcp: () => McpConfig.describe("MCP servers by their id: their tools are offered as <id>_<tool>"),
   retry: () => RetrySection.describe("How faults of a provider are met"),
   timeout: () => TimeoutSection.describe("Patience with a provider"),
