@@ -198,13 +198,14 @@ test("an interrupt does not wait for a plugin", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": plugin(
-        `${say}, "tool.execute.before": () => new Promise(() => {}), "tool.execute.after": () => new Promise(() => {})`,
+        `${say}, "tool.execute.before": () => { globalThis.hookBegan = true; return new Promise(() => {}) }, "tool.execute.after": () => new Promise(() => {})`,
       ),
     },
     limits: { plugin: { hookMs: 60_000 } },
   })
   const stop = new AbortController()
   const call = engine.tackle.callTool({ tool: "say", input: '{"text":"x"}', signal: stop.signal })
+  await expect.poll(() => Reflect.get(globalThis, "hookBegan")).toBe(true)
   stop.abort()
   expect((await call).state).toMatchObject({ status: "error", metadata: { kind: "aborted" } })
 })
