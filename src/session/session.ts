@@ -120,7 +120,9 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     const notes = demand ? [demand.instructions] : []
     const user = await begin(past, { text, notes, files: options.files ?? [], agent, model, signal })
     const ends: EventOf<"run.completed">[] = []
-    const spentElsewhere = () => addUsage([sumUsage(room.spent), ...ends.map(({ usage }) => usage)])
+    const sampled: CompactionResult["spent"] = []
+    const besides = () => [...room.spent, ...sampled]
+    const spentElsewhere = () => addUsage([sumUsage(besides()), ...ends.map(({ usage }) => usage)])
     const spawn = createSpawner({
       parent: () => session,
       model: model.info.ref,
@@ -138,6 +140,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       changes: changesOf(past),
       todo: createTodoCapability(session.id, store, recorder),
       spawn,
+      onSpent: (spent) => sampled.push(spent),
       signal,
       ...(demand?.tool === undefined ? {} : { tool: demand.tool }),
       ...(options.caller === undefined ? {} : { caller: options.caller }),
@@ -173,7 +176,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     })
     const end = conclude({ bus, sessionID: session.id, started }, result, {
       past,
-      spent: room.spent,
+      spent: besides(),
       answer: demand?.answer,
     })
     return withOthers(end, ends, [...(expanded?.refused ?? []), ...mentioned.refused])
