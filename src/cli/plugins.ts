@@ -10,7 +10,7 @@ import {
   pluginPath,
 } from "../plugin/source.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
-import { isInside } from "../util/paths.ts"
+import { isInside, realPath } from "../util/paths.ts"
 import { warn } from "./notice.ts"
 import type { Place } from "./setup.ts"
 
@@ -28,8 +28,9 @@ export function trustedPlugins(place: Place, trusted: readonly FoundItem[]): Plu
   const add = (source: PluginSource) => found.set(source.path, { ...found.get(source.path), ...source })
 
   function ofPath(path: string, { scope }: NamedPlugin): PluginSource {
-    // What the person's own config names is their own word.
-    if (scope !== "project" || !isInside(path, place.worktree)) return { name: path, path }
+    // What the person's own config names is their own word. A link back into the project leads to what is the project's.
+    const ofProject = isInside(path, place.worktree) || isInside(realPath(path), realPath(place.worktree))
+    if (scope !== "project" || !ofProject) return { name: path, path }
     if (allowed.has(path)) return { name: path, path, pinned }
     throw new UsageError(
       "trust covers no file outside the folders plugin/ and plugins/ of .tackle and .opencode: put it there.",

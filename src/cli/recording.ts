@@ -1,9 +1,11 @@
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs"
 import { join } from "node:path"
 import { knownSecrets } from "../call/known-secrets.ts"
+import { shownName } from "../config/shown-name.ts"
 import type { TackleEvent } from "../event/events.ts"
 import { createCredentials } from "../model/credentials.ts"
 import { type ProviderConfig, parseModelName } from "../model/model.ts"
+import { shippedPackages } from "../model/provider-table.ts"
 import { parseRecording, type RecordingLine, type RunLine } from "../model/recording/format.ts"
 import { type Places, withMarks, withPlaces } from "../model/recording/places.ts"
 import { recordFetch } from "../model/recording/record-fetch.ts"
@@ -67,6 +69,7 @@ export interface StartedReplay {
 export function openReplay(file: string, place: Place): StartedReplay {
   const recording = parseRecording(withPlaces(readText(file), placesOf(place)), file)
   const { run, exchanges, tools } = recording
+  checkPackages(run.providers, place.config.config.provider ?? {})
   const replay = startReplay(recording)
   return {
     run,
@@ -112,6 +115,17 @@ function withPretendedKeys(providers: RunLine["providers"]): RunLine["providers"
       { ...provider, options: { ...provider.options, apiKey: "none" } },
     ]),
   )
+}
+
+/** A recording may be a stranger's, and to import what it names would run it. Throws `UsageError`. */
+function checkPackages(recorded: RunLine["providers"], own: Readonly<Record<string, ProviderConfig>>): void {
+  const known = new Set(Object.values(own).map(({ npm }) => npm))
+  for (const [id, { npm }] of Object.entries(recorded)) {
+    if (npm === undefined || shippedPackages.has(npm) || known.has(npm)) continue
+    throw new UsageError(
+      `The recording asks for the provider package ${shownName(npm)}, which does not come with Tackle. If you know it, name it in your configuration: provider.${shownName(id)}.npm.`,
+    )
+  }
 }
 
 function openForWriting(file: string): number {

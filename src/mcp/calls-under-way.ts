@@ -20,6 +20,8 @@ export interface CallsUnderWay {
   run<T>(call: McpCall, work: (patience: Patience) => Promise<T>): Promise<T>
   /** Answers what the server asks now. Undefined: there is no call that it could belong to, or no telling which. */
   answering(): CallAnswers | undefined
+  /** Resolves as soon as there is no call. */
+  over(): Promise<void>
 }
 
 /** What shows no progress for so long is given up. In milliseconds. */
@@ -31,6 +33,7 @@ export const silenceMs = 10 * 60_000
  */
 export function createCallsUnderWay(server: string): CallsUnderWay {
   const calls = new Map<McpCall, Patience>()
+  const waiting: (() => void)[] = []
 
   function pauseAll<T>(work: () => Promise<T>): Promise<T> {
     return [...calls.values()].reduce((inner, patience) => () => patience.pause(inner), work)()
@@ -47,7 +50,11 @@ export function createCallsUnderWay(server: string): CallsUnderWay {
       } finally {
         calls.delete(call)
         patience.end()
+        if (calls.size === 0) for (const resolve of waiting.splice(0)) resolve()
       }
+    },
+    async over() {
+      if (calls.size > 0) await new Promise<void>((resolve) => waiting.push(resolve))
     },
     answering() {
       const newest = [...calls.keys()].at(-1)

@@ -48,6 +48,8 @@ export function createLivingServer(options: LivingServerOptions): LivingServer {
   let connecting: Promise<McpConnection> | undefined
   /** Set once it is up. */
   let running: McpConnection | undefined
+  /** Those that were lost, until their calls are over. */
+  const leaving = new Set<McpConnection>()
   /** As last heard; undefined where the server has to be asked again. */
   let listed: Promise<Tool[]> | undefined
   let known: readonly Tool[] = []
@@ -58,6 +60,7 @@ export function createLivingServer(options: LivingServerOptions): LivingServer {
 
   function connection(): Promise<McpConnection> {
     if (connecting && (!running || running.alive())) return connecting
+    if (running) leave(running)
     const begun = start()
     connecting = begun
     running = undefined
@@ -73,6 +76,15 @@ export function createLivingServer(options: LivingServerOptions): LivingServer {
       },
     )
     return begun
+  }
+
+  /** One call was lost; others may be answered yet. Left alone, its messages would come in for ever. */
+  function leave(lost: McpConnection): void {
+    leaving.add(lost)
+    lost
+      .callsOver()
+      .then(() => lost.end())
+      .then(() => leaving.delete(lost), options.onProblem)
   }
 
   async function start(): Promise<McpConnection> {
@@ -129,6 +141,7 @@ export function createLivingServer(options: LivingServerOptions): LivingServer {
     async end() {
       const [result] = await Promise.allSettled([connecting])
       if (result.status === "fulfilled") await result.value?.end()
+      for (const lost of leaving) await lost.end()
     },
   }
 }

@@ -67,6 +67,8 @@ export interface McpConnection {
   prompt(name: string, args: Record<string, string>, signal: AbortSignal): Promise<GetPromptResult>
   /** False once it ended. */
   alive(): boolean
+  /** Resolves as soon as no call is under way. */
+  callsOver(): Promise<void>
   /** Asks it to end, then ends it with all that it started. May be called again. */
   end(): Promise<void>
 }
@@ -144,6 +146,7 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
         client.getPrompt({ name, arguments: args }, { timeout: silenceMs, signal: stopped }),
       ),
     alive: () => !lost,
+    callsOver: calls.over,
     end: () => client.close(),
   }
 }

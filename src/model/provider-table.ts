@@ -47,6 +47,9 @@ export const providerTable: readonly ProviderRow[] = [
   local("vllm", "vLLM", 8000),
 ]
 
+/** The packages that ship with Tackle. To name any other runs what lies under that name. */
+export const shippedPackages: ReadonlySet<string> = new Set(providerTable.map(({ npm }) => npm))
+
 /** The row of a known provider. */
 export function findProvider(id: string): ProviderRow | undefined {
   return providerTable.find((row) => row.id === id)

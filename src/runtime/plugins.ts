@@ -1,4 +1,5 @@
 import * as z from "zod"
+import type { AgentConfig } from "../agent/agent.ts"
 import { contain } from "../call/containment.ts"
 import { McpConfig } from "../mcp/config.ts"
 import { ProviderConfig, parseModelName } from "../model/model.ts"
@@ -81,7 +82,7 @@ function configOf({ model, defaultAgent, agents = {}, providers = {}, mcp = {} }
   }
 }
 
-/** Rules are left out: a plugin loosens none. */
+/** Rules are left out: a plugin loosens none. So are the tools of an agent that was there: see {@link withBounds}. */
 const PluginAgent = z.object({
   description: z.string().optional(),
   mode: z.enum(["primary", "subagent", "all"]).optional(),
@@ -92,14 +93,20 @@ const PluginAgent = z.object({
     .optional(),
   temperature: z.number().optional(),
   steps: z.number().int().positive().optional(),
+  tools: z.record(z.string(), z.boolean()).optional(),
+  hidden: z.boolean().optional(),
   disable: z.boolean().optional(),
 })
 
 /** What each key of the config that a plugin may change comes to. Others are named and stay as they were. */
-const changeable: Readonly<Record<string, (value: unknown) => Partial<TackleOptions>>> = {
+const changeable: Readonly<
+  Record<string, (value: unknown, options: TackleOptions) => Partial<TackleOptions>>
+> = {
   model: (value) => ({ model: z.string().parse(value) }),
   default_agent: (value) => ({ defaultAgent: z.string().parse(value) }),
-  agent: (value) => ({ agents: z.record(z.string(), PluginAgent).parse(value) }),
+  agent: (value, { agents = {} }) => ({
+    agents: withBounds(z.record(z.string(), PluginAgent).parse(value), agents),
+  }),
   provider: (value) => ({ providers: parseKnown(z.record(z.string(), ProviderConfig), value) }),
   mcp: (value) => ({ mcp: McpConfig.parse(value) }),
 }
@@ -121,13 +128,26 @@ function applyConfig(
       continue
     }
     try {
-      result = { ...result, ...change(value) }
+      result = { ...result, ...change(value, result) }
     } catch (error) {
       const why = error instanceof z.ZodError ? describeIssues(error) : errorMessage(error)
       report(`what its config hook wrote into "${key}" does not fit: ${why}.`)
     }
   }
   return result
+}
+
+/** Of an agent that was there before, the tools it was left with stay, also where a plugin takes its entry away. */
+function withBounds(
+  changed: Readonly<Record<string, AgentConfig>>,
+  before: Readonly<Record<string, AgentConfig>>,
+): Record<string, AgentConfig> {
+  const bounds = Object.entries(before).flatMap(([name, { tools }]): [string, AgentConfig][] =>
+    tools === undefined ? [] : [[name, { tools }]],
+  )
+  const kept = new Map(bounds)
+  for (const [name, agent] of Object.entries(changed)) kept.set(name, { ...agent, ...kept.get(name) })
+  return Object.fromEntries(kept)
 }
 
 /** Without the keys that Tackle does not have: plugins write what OpenCode's config has. Throws `ZodError`. */

@@ -126,7 +126,9 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       warn: (fill) => bus.publish({ type: "context.filling", sessionID: session.id, ...fill }),
     })
     const ends: EventOf<"run.completed">[] = []
-    const spentElsewhere = () => addUsage([sumUsage(room.spent), ...ends.map(({ usage }) => usage)])
+    const sampled: CompactionResult["spent"] = []
+    const besides = () => [...room.spent, ...sampled]
+    const spentElsewhere = () => addUsage([sumUsage(besides()), ...ends.map(({ usage }) => usage)])
     const spawn = createSpawner({
       parent: () => session,
       model: model.info.ref,
@@ -144,6 +146,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       changes: changesOf(past),
       todo: createTodoCapability(session.id, store, recorder),
       spawn,
+      onSpent: (spent) => sampled.push(spent),
       signal,
       ...(demand?.tool === undefined ? {} : { tool: demand.tool }),
       ...(options.caller === undefined ? {} : { caller: options.caller }),
@@ -173,7 +176,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     })
     const end = conclude({ bus, sessionID: session.id, started }, result, {
       past,
-      spent: room.spent,
+      spent: besides(),
       answer: demand?.answer,
     })
     return withOthers(end, ends, [...(expanded?.refused ?? []), ...mentioned.refused])

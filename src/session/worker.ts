@@ -5,6 +5,7 @@ import type { Model, ModelPrompt } from "../model/model.ts"
 import type { Scope } from "../permission/engine.ts"
 import type { OfferedTool } from "../registry/registry.ts"
 import type { MessageWithParts } from "../schema/message.ts"
+import type { Tokens } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import { orAbort } from "../util/abort.ts"
 import { hookDefinitions } from "./plugin-hooks.ts"
@@ -40,6 +41,8 @@ export interface RunContext {
   changes: CallHost["changes"]
   todo: NonNullable<CallHost["todo"]>
   spawn: NonNullable<CallHost["spawn"]>
+  /** Hears what the model was asked beside the steps. */
+  onSpent(spent: { tokens: Tokens; cost: number }): void
   /** Offered beside the agent's own, before them where they have the same id. */
   tool?: OfferedTool
   /** The `task` call that the run works for. */
@@ -73,7 +76,8 @@ export async function createWorker(
   })
   const question: CallHost["question"] = (asked, tool, stop) =>
     services.questions.ask({ sessionID, ...asked, tool }, stop)
-  const sample: CallHost["sample"] = (request) => sampleModel(request, model, services.streamLimits)
+  const sample: CallHost["sample"] = (request) =>
+    sampleModel(request, model, { limits: services.streamLimits, onSpent: run.onSpent })
   const spillDirectory = `${services.spillRoot}/${sessionID}`
   const scope: Scope = { directory, worktree, policy, own: ownDirectories(session, agent, services) }
   if (services.searchPath !== undefined) scope.searchPath = services.searchPath

@@ -1,3 +1,5 @@
+import { symlink } from "node:fs/promises"
+import { join } from "node:path"
 import { expect, test } from "vitest"
 import { createMachine } from "./run-tackle.ts"
 
@@ -27,6 +29,18 @@ test("a package that a project names is taken from the project, once its config 
   expect((await machine.run(["trust", "--list"])).stdout).toContain("code that runs with your rights")
   await machine.run(["trust", "--yes"])
   expect((await machine.run(["tool", "list"])).stderr).toContain("IT RAN")
+})
+
+test("a link back into the project leads out of no trust", async () => {
+  const machine = await createMachine({ config: null })
+  const way = join(machine.home, "way")
+  await symlink(machine.project.directory, way)
+  await machine.project.write("tackle.json", JSON.stringify({ plugin: [join(way, "lib/loud.js")] }))
+  await machine.project.write("lib/loud.js", loud)
+  await machine.run(["trust", "--yes"])
+  const { stderr } = await machine.run(["tool", "list"])
+  expect(stderr).toContain("trust covers no file outside the folders plugin/ and plugins/")
+  expect(stderr).not.toContain("IT RAN")
 })
 
 test("what a project's config names by path runs only from a folder that trust covers", async () => {

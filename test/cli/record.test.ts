@@ -156,6 +156,22 @@ test("a subagent's requests are part of it", async () => {
   expect(again.code).toBe(0)
 })
 
+test("a recording runs no code that it brings along", async () => {
+  const machine = await machineWith(script)
+  const { file, lines } = await recorded(machine)
+  const [run = "", ...rest] = lines
+  const line = JSON.parse(run)
+  const other = await elsewhere()
+  const mark = other.project.path("ran.txt")
+  const code = `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(mark)}, "")`
+  line.providers.test.npm = `data:text/javascript,${encodeURIComponent(code)}`
+  await writeFile(file, [JSON.stringify(line), ...rest].join("\n"))
+  const again = await other.run(["run", "--replay", file])
+  expect(again.code).toBe(2)
+  expect(again.stderr).toContain("asks for the provider package")
+  await expect(stat(mark)).rejects.toThrow("ENOENT")
+})
+
 test("what is no recording, and a message beside one, are mistakes of the command line", async () => {
   const machine = await machineWith(script)
   await machine.project.write("x.jsonl", '{"type":"run","version":2}')

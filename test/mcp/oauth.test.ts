@@ -1,4 +1,6 @@
 import { statSync } from "node:fs"
+import { connect } from "node:net"
+import { text } from "node:stream/consumers"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import type { RemoteServer } from "../../src/mcp/config.ts"
 import { listenForCallback } from "../../src/mcp/oauth/callback.ts"
@@ -142,6 +144,14 @@ describe("the way back", () => {
     expect((await fetch(`${callback.url}?code=x`)).status).toBe(404)
     expect((await fetch(`${callback.url}?code=mine&state=ours`)).status).toBe(200)
     expect((await answer).get("code")).toBe("mine")
+  })
+
+  test("is not ended by a request that names no place", async () => {
+    await using callback = await listenForCallback({ port: 0, state: "ours" })
+    const { port } = new URL(callback.url)
+    const socket = connect(Number(port), "127.0.0.1")
+    socket.end("GET // HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 404 /)
   })
 
   test("tells a refusal", async () => {

@@ -1,6 +1,8 @@
+import { randomUUID } from "node:crypto"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
+import { json } from "node:stream/consumers"
 import { afterEach, beforeEach, expect, test } from "vitest"
 import { openTokenBook } from "../../src/mcp/oauth/token-book.ts"
 import { createMcpPool, type McpPool } from "../../src/mcp/pool.ts"
@@ -63,6 +65,51 @@ test("a server that was started anew is greeted anew at the next call", async ()
   await expect(call("echo", { message: "two" })).rejects.toThrow(/was lost when it was to run echo/)
   expect(await call("echo", { message: "three" })).toBe("Echo: three")
 })
+
+test("a server that was lost is not listened to any more", async () => {
+  await using server = await breakingOff()
+  const { pool, call } = openPool(server.url)
+  for (const _ of [1, 2]) await expect(call("break", {})).rejects.toThrow(/was lost when it was to run break/)
+  await pool.tools()
+  await expect.poll(() => server.listening()).toBe(1)
+  await pool.close()
+  await expect.poll(() => server.listening()).toBe(0)
+})
+
+/** A server of one tool, which breaks off every call of it. `listening`: how many streams of its messages are open. */
+async function breakingOff() {
+  const open = new Set<object>()
+  const server = createServer(async (request, answer) => {
+    if (request.method === "DELETE") return void answer.writeHead(200).end()
+    if (request.method === "GET") {
+      open.add(answer)
+      answer.on("close", () => open.delete(answer))
+      return void answer.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders()
+    }
+    const { id, method } = (await json(request)) as { id?: number; method: string }
+    if (method === "tools/call") return void answer.destroy()
+    if (id === undefined) return void answer.writeHead(202).end()
+    const greeting = {
+      protocolVersion: "2025-06-18",
+      capabilities: { tools: {} },
+      serverInfo: { name: "x", version: "1" },
+    }
+    const tools = [{ name: "break", inputSchema: { type: "object" } }]
+    const result = method === "initialize" ? greeting : { tools }
+    answer.writeHead(200, { "content-type": "application/json", "mcp-session-id": randomUUID() })
+    answer.end(JSON.stringify({ jsonrpc: "2.0", id, result }))
+  })
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}/mcp`,
+    listening: () => open.size,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((done) => server.close(done))
+    },
+  }
+}
 
 test("an abort is told to the server, which goes on serving", async () => {
   await using server = await remoteServer("streamableHttp")

@@ -126,6 +126,16 @@ describe("the model", () => {
     expect(sent.tools).toBeUndefined()
   })
 
+  test("costs the run what it answers a server", async () => {
+    const usage = { input: 10, output: 5 }
+    await using engine = await startEngine(
+      script.map((step) => ({ ...step, usage })),
+      { mcp: { everything }, permission: { ...permission, mcp_sampling: "allow" } },
+    )
+    const { end } = await run(engine)
+    expect(end.usage).toMatchObject({ input: 30, output: 15 })
+  })
+
   test("is not asked where the person or a rule says no", async () => {
     await using engine = await startEngine([script[0] ?? {}, { text: "Done." }], {
       mcp: { everything },

@@ -262,6 +262,21 @@ test("an agent of a plugin's is there, bound by the person's rules", async () =>
   expect(JSON.stringify(engine.server.requests[0]?.body.messages[0])).toContain("You rhyme.")
 })
 
+test.each([
+  { name: "adds another agent", code: 'config.agent.poet = { prompt: "You rhyme." }' },
+  { name: "changes that agent", code: "config.agent.build = { temperature: 0, tools: { bash: true } }" },
+  { name: "takes it away", code: "delete config.agent.build" },
+])("the tools that the config takes from an agent stay away where a plugin $name", async ({ code }) => {
+  await using engine = await startPluginEngine({
+    files: { "a.mjs": plugin(`config: async (config) => { ${code} }`) },
+    agents: { build: { tools: { bash: false } } },
+  })
+  expect(engine.tackle.problems()).toEqual([])
+  const offered = await engine.tackle.tools()
+  expect(offered.find(({ id }) => id === "bash")?.reason).toMatch(/no rule could ever allow it/)
+  expect(offered.find(({ id }) => id === "read")).toMatchObject({ offered: true })
+})
+
 test("what the client has not says so when it is called, and not before", async () => {
   await using engine = await startPluginEngine({
     files: {

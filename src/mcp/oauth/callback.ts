@@ -17,15 +17,16 @@ export interface Callback extends AsyncDisposable {
 export async function listenForCallback({ port, state }: { port: number; state: string }): Promise<Callback> {
   const { promise, resolve } = Promise.withResolvers<URLSearchParams>()
   const server = createServer((request, response) => {
-    const { pathname, searchParams } = new URL(request.url ?? "/", "http://127.0.0.1")
-    const ours = pathname === "/callback" && searchParams.get("state") === state
+    // Anybody on this machine may ask for what is no address.
+    const asked = URL.parse(request.url ?? "/", "http://127.0.0.1")
+    const ours = asked?.pathname === "/callback" && asked.searchParams.get("state") === state
     response.writeHead(ours ? 200 : 404, {
       "content-type": "text/plain; charset=utf-8",
       "cache-control": "no-store",
       connection: "close",
     })
     response.end(ours ? "You can close this page and go back to Tackle.\n" : "There is nothing here.\n")
-    if (ours) resolve(searchParams)
+    if (ours) resolve(asked.searchParams)
   })
   await new Promise<void>((listening, failed) => {
     server.once("error", failed)
