@@ -14,7 +14,7 @@ import {
 import { lookAlikes, plainForm, toPlain } from "./look-alikes.ts"
 import { type NearestText, nearestText } from "./nearest-text.ts"
 import { candidates, occurrences } from "./occurrences.ts"
-import { isDisputed, type Reading, readingsOf } from "./readings.ts"
+import { isDisputed, isEscapedBeyond, type Reading, readingsOf } from "./readings.ts"
 import { resemblance } from "./similarity.ts"
 import { coversLines, type Line, lineNumbers, splitLines, toLf } from "./text-lines.ts"
 
@@ -125,7 +125,9 @@ function toMatch(found: {
   if (spans.length > 1 && !(found.replaceAll && isPlain && spans.length <= maxReplacements)) {
     return { kind: "ambiguous", strategy, reading, count: spans.length, lines }
   }
-  if (isDisputed(reading, found.readings)) return { kind: "disputed", reading, line: lines[0] ?? 1 }
+  const hasStrangeEscapes = ({ start, end }: Span) => isEscapedBeyond(reading, text.slice(start, end))
+  if (isDisputed(reading, found.readings) || spans.some(hasStrangeEscapes))
+    return { kind: "disputed", reading, line: lines[0] ?? 1 }
   return { kind: "found", strategy, reading, spans }
 }
 

@@ -261,6 +261,16 @@ describe("escapes", () => {
     ).toEqual({ strategy: "escapes + block-anchors", text: `${lines(`${say}\n  say("bye")`)}\n` })
   })
 
+  test("that nobody can tell from the code's are not put into lines that are only alike", () => {
+    const text = `${lines('  say("hello", who)')}\n`
+    const old = lines('  say(\\"hello\\", who)')
+    const newString = `${old}\n// That\\'s all`
+    expect(findEdit(text, { oldString: old, newString, replaceAll: false })).toMatchObject({
+      kind: "disputed",
+      line: 1,
+    })
+  })
+
   test("stay where the file's lines that are only alike have them", () => {
     const say = '  say("a \\"quoted\\" word", who)'
     expect(
