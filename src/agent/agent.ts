@@ -15,8 +15,10 @@ export interface Agent {
   steps: number
   /** Rules of the person's config for this agent; a layer of the policy. */
   permission: Ruleset
-  /** Rules that a project brings for the agent in a file of its own: they lift no deny and no ceiling. */
+  /** Rules that a project has for the agent, over those: they lift no deny and no ceiling. */
   projectPermission?: Ruleset
+  /** Rules of the person's environment for the agent, over both. */
+  environmentPermission?: Ruleset
   /** A built-in agent's own bounds: the stricter of this and the policy holds. */
   ceiling?: Ruleset
   /** Which tools it has at all, as bounds that no rule lifts. */
@@ -48,19 +50,25 @@ export const defaultSteps = 100
 
 type RulesByAgent = Readonly<Record<string, Ruleset>>
 
+/** The agents' permission rules by name: the person's own, those of a project, and those of the environment. */
+export interface AgentRules {
+  own?: RulesByAgent | undefined
+  project?: RulesByAgent | undefined
+  environment?: RulesByAgent | undefined
+}
+
 /**
- * Built-in agents with the config's changes over them, and the config's own agents. `rules` are the agents' permission
- * rules by name, `projectRules` those that a project's own agents bring. Agents with `disable` are left out.
+ * Built-in agents with the config's changes over them, and the config's own agents. An agent that only rules name is
+ * one too. Agents with `disable` are left out.
  */
 export function mergeAgents(
   builtins: readonly Agent[],
   config: Readonly<Record<string, AgentConfig>>,
-  rules: RulesByAgent,
-  projectRules: RulesByAgent = {},
+  { own: ownRules = {}, project: projectRules = {}, environment: environmentRules = {} }: AgentRules = {},
 ): Map<string, Agent> {
   const agents = new Map(builtins.map((agent) => [agent.name, agent]))
   const base = builtins[0]
-  for (const name of new Set([config, rules, projectRules].flatMap(Object.keys))) {
+  for (const name of new Set([config, ownRules, projectRules, environmentRules].flatMap(Object.keys))) {
     const changes = Object.hasOwn(config, name) ? config[name] : undefined
     if (changes?.disable) {
       agents.delete(name)
@@ -78,11 +86,13 @@ export function mergeAgents(
     const { disable: _, tools, ...fields } = changes ?? {}
     const set = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
     const projectPermission = rulesOf(projectRules, name)
+    const environmentPermission = rulesOf(environmentRules, name)
     agents.set(name, {
       ...own,
       ...set,
-      permission: rulesOf(rules, name),
+      permission: rulesOf(ownRules, name),
       ...(projectPermission.length > 0 ? { projectPermission } : {}),
+      ...(environmentPermission.length > 0 ? { environmentPermission } : {}),
       ...(tools === undefined ? {} : { tools: toolBounds(name, tools) }),
     })
   }

@@ -50,7 +50,10 @@ export async function executeCall(
     report(state).catch((error: unknown) => host.onEscape(tool.id, error))
   })
 
+  const over = new AbortController()
   const ctx = createContext(prepared, host, limit, {
+    // What a tool asked and does not wait for is asked in the name of a call: with it, it ends.
+    signal: AbortSignal.any([limit.signal, over.signal]),
     onProgress(update) {
       if (state.status !== "running") return
       state = progress(state, hide(update))
@@ -99,6 +102,7 @@ export async function executeCall(
   } finally {
     progressing.stop()
     limit.end()
+    over.abort(new AbortedError(`The call of the ${tool.id} tool has ended: nobody is asked for it any more.`))
   }
   await report(last)
   return { callID: call.callID, state: last }
@@ -219,6 +223,8 @@ function referenceTo({ callID }: Call, { messageID, parent }: CallHost): CallRef
 
 /** What a call does with what its tool tells the context. */
 interface ContextHooks {
+  /** Of what it asks the person. */
+  signal: AbortSignal
   onProgress(update: { title?: string; metadata?: Record<string, unknown> }): void
   /** Before the tool hears that it may go on. */
   onLeave(): Promise<void>
@@ -228,7 +234,7 @@ function createContext(
   prepared: PreparedCall,
   host: CallHost,
   limit: TimeLimit,
-  { onProgress, onLeave }: ContextHooks,
+  { signal, onProgress, onLeave }: ContextHooks,
 ): ToolContext {
   const { call, tool } = prepared
   const { spawn, question, sample } = host
@@ -266,7 +272,7 @@ function createContext(
       const again = request.permission === askedFor
       const check = again ? await host.permission.check(request, host.scope) : undefined
       if (check && check.action !== "deny") return
-      await limit.outside(() => ask(request, prepared, host, limit.signal))
+      await limit.outside(() => ask(request, prepared, host, signal))
       await onLeave()
     },
   }
@@ -283,7 +289,7 @@ function createContext(
   if (question)
     ctx.question = (questions, document) => {
       const asked = document ? { questions, document } : { questions }
-      return limit.outside(() => question(asked, referenceTo(call, host), limit.signal))
+      return limit.outside(() => question(asked, referenceTo(call, host), signal))
     }
   // Our own code asks for leave before it hands on what a server asks.
   if (sample && tool.source.kind === "mcp") ctx.sample = (request) => limit.outside(() => sample(request))

@@ -118,6 +118,7 @@ export async function openTackle(
     agentRules: place.config.agentPermission,
     commands: config.command ?? {},
     projectAgentRules: place.config.projectAgentPermission,
+    environmentAgentRules: place.config.environmentAgentPermission,
     instructions: await readInstructions(
       { found: instructionFiles(place), named: config.instructions ?? [] },
       { worktree: place.worktree, trusted: place.trusted },

@@ -5,14 +5,20 @@ import { layersOf, type Place } from "./setup.ts"
 /** The rules of the config that can never decide: for everyone, and of each agent's own. */
 export function shadowedConfigRules(place: Place): ShadowedRule[] {
   const layers = layersOf(place, {})
-  const { agentPermission, projectAgentPermission } = place.config
-  const byAgent = [...Object.values(agentPermission), ...Object.values(projectAgentPermission)]
-  const ofAgents = byAgent.flatMap((rules) => {
+  const ofAgents = agentRulesets(place).flatMap((rules) => {
     const own = new Set(rules)
     // What an agent's rules make of the others holds for that agent alone.
     return shadowedRules([...layers, { name: "agent", rules }]).filter(({ rule }) => own.has(rule))
   })
   return [...shadowedRules(layers), ...ofAgents]
+}
+
+/** What the config says of single agents: for each of its origins the rules of each agent, in rising precedence. */
+export function agentRulesets({ config }: Pick<Place, "config">): Rule[][] {
+  const { agentPermission, projectAgentPermission, environmentAgentPermission } = config
+  return [agentPermission, projectAgentPermission, environmentAgentPermission].flatMap((rules) =>
+    Object.values(rules),
+  )
 }
 
 /** Where a rule stands: `tackle.json:4`. */

@@ -55,7 +55,9 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
   const ignored =
     !trusted && allowsAnything(rules) ? [...counted.ignored, "rules that allow"] : counted.ignored
   // An untrusted file's rules only tighten: what its author expects of them cannot be held against them.
-  const broken = trusted ? await brokenExamples(rules, location.home) : []
+  const broken = trusted
+    ? await brokenExamples(rules, { home: location.home, ofProject: source.scope === "project" })
+    : []
   const values = withoutRepeats(rest)
   const tree =
     kind === "tackle"

@@ -30,10 +30,12 @@ export interface LoadedConfig {
    * are not trusted: they come over `project` and may only tighten.
    */
   permission: { user: Rule[]; project: Rule[]; untrusted: Rule[]; environment: Rule[] }
-  /** Rules of `agent.<name>.permission`, of trusted files alone. */
+  /** Rules of `agent.<name>.permission` and of agents in Markdown, in the person's own files. */
   agentPermission: Record<string, Rule[]>
-  /** Rules of the agents that a trusted project brings in Markdown: they come over these and lift no deny. */
+  /** Those of a trusted project's files: they come over the person's and lift no deny. */
   projectAgentPermission: Record<string, Rule[]>
+  /** Those of `TACKLE_CONFIG_CONTENT`, which come over the project's. */
+  environmentAgentPermission: Record<string, Rule[]>
   /** What the files name as plugins, each with the file it stands in. Of trusted files alone. */
   plugins: (NamedPlugin & Pick<ConfigFile, "path" | "scope">)[]
   /** False as soon as one config file of the project is not trusted. */
@@ -151,18 +153,20 @@ function merge(layers: readonly ConfigLayer[], worktree: string): LoadedConfig {
     .reduce(mergeNodes, nowhere)
   const rulesOf = (wanted: (source: ConfigSource) => boolean) =>
     layers.filter(({ source }) => wanted(source)).flatMap(({ rules }) => rules.permission)
-  const isProjectText = ({ source }: ConfigLayer) => source.scope === "project" && isText(source)
+  const agentRulesOf = (wanted: (source: ConfigSource) => boolean) =>
+    rulesByAgent(layers.filter(({ source }) => wanted(source)))
   return {
     // Each file was checked against the schema, and merging by key keeps what the schema says.
     config: toPlain(tree) as Config,
     permission: {
-      user: rulesOf(({ path, scope }) => scope !== "project" && path !== contentName),
+      user: rulesOf(isOwnFile),
       project: rulesOf(({ scope, trusted }) => scope === "project" && trusted),
       untrusted: rulesOf(({ trusted }) => !trusted),
-      environment: rulesOf(({ path }) => path === contentName),
+      environment: rulesOf(isContent),
     },
-    agentPermission: rulesByAgent(layers.filter((layer) => !isProjectText(layer))),
-    projectAgentPermission: rulesByAgent(layers.filter(isProjectText)),
+    agentPermission: agentRulesOf(isOwnFile),
+    projectAgentPermission: agentRulesOf(({ scope }) => scope === "project"),
+    environmentAgentPermission: agentRulesOf(isContent),
     plugins: layers.flatMap(pluginsOf),
     projectTrusted: layers.every(({ source }) => source.trusted),
     files: layers.map(({ source: { path, kind, scope } }) => ({ path, kind, scope })),
@@ -177,6 +181,14 @@ function merge(layers: readonly ConfigLayer[], worktree: string): LoadedConfig {
         ({ source, ignored }) => `${shownName(displayPath(source.path, worktree))}: ${shownNames(ignored)}`,
       ),
   }
+}
+
+function isOwnFile({ path, scope }: ConfigSource): boolean {
+  return scope !== "project" && path !== contentName
+}
+
+function isContent({ path }: ConfigSource): boolean {
+  return path === contentName
 }
 
 function rulesByAgent(layers: readonly ConfigLayer[]): Record<string, Rule[]> {

@@ -13,13 +13,17 @@ const verdicts = { allow: "is allowed", ask: "asks", deny: "is denied" } as cons
 /**
  * The examples of a file's rules that do not hold. The file's own rules stand over the defaults and nothing else, as if
  * it were the only one; an agent's over those, with the bounds of a built-in one. Relative paths are in the worktree.
+ * \`ofProject\`: the file is a project's, whose rules for an agent lift no deny.
  * The parser of commands is loaded where there is an example for `bash`.
  */
-export async function brokenExamples(rules: FileRules, home: string): Promise<Problem[]> {
+export async function brokenExamples(
+  rules: FileRules,
+  { home, ofProject }: { home: string; ofProject: boolean },
+): Promise<Problem[]> {
   const problems: Problem[] = []
   for (const example of rules.examples) {
     const { permission, pattern, expected, place, path } = example
-    const policy = policyFor(example, rules)
+    const policy = policyFor(example, rules, ofProject)
     const scope = { directory: nowhere, worktree: nowhere, policy: () => policy, own: [] }
     const { verdict, rule } = await explainRequest({ permission, patterns: [pattern] }, scope, home)
     if (verdict === expected) continue
@@ -34,13 +38,13 @@ export async function brokenExamples(rules: FileRules, home: string): Promise<Pr
   return problems
 }
 
-function policyFor({ agent }: RuleExample, rules: FileRules): Policy {
+function policyFor({ agent }: RuleExample, rules: FileRules, ofProject: boolean): Policy {
   const layers: Layer[] = [
     { name: "defaults", rules: defaultRules() },
     { name: "user", rules: rules.permission },
   ]
   if (agent === undefined) return { layers }
   const ceiling = builtinAgents().find(({ name }) => name === agent)?.ceiling
-  const own: Layer = { name: "agent", rules: rules.agents.get(agent) ?? [] }
+  const own: Layer = { name: "agent", rules: rules.agents.get(agent) ?? [], keepsDenies: ofProject }
   return { layers: [...layers, own], ...(ceiling ? { ceiling } : {}) }
 }

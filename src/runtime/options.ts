@@ -55,8 +55,10 @@ export interface TackleOptions {
   layers?: readonly Layer[]
   agents?: Readonly<Record<string, AgentConfig>>
   agentRules?: Readonly<Record<string, Ruleset>>
-  /** Rules of agents that the project brings itself: they may allow what would be asked, but nothing that is denied. */
+  /** Rules that the project has for agents: they may allow what would be asked, but nothing that is denied. */
   projectAgentRules?: Readonly<Record<string, Ruleset>>
+  /** Further rules of the person's for agents, over those of the project. */
+  environmentAgentRules?: Readonly<Record<string, Ruleset>>
   /** Prompts by name, in the shape of the config: see `Tackle.commands`. */
   commands?: Readonly<Record<string, CommandConfig>>
   defaultAgent?: string

@@ -114,12 +114,11 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
   const bus = createBus((error) => onFault("a subscriber threw", error), hide)
   const jobs = createJobTable()
   const processes = createProcessBook(join(dataDirectory, "processes"), onFault)
-  const agents = mergeAgents(
-    builtinAgents(),
-    options.agents ?? {},
-    options.agentRules ?? {},
-    options.projectAgentRules,
-  )
+  const agents = mergeAgents(builtinAgents(), options.agents ?? {}, {
+    own: options.agentRules,
+    project: options.projectAgentRules,
+    environment: options.environmentAgentRules,
+  })
   const models = createModels({
     config: options.providers ?? {},
     credentials,
@@ -275,6 +274,7 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
       ...configured.filter((layer) => layer.name !== "flags"),
       { name: "agent", rules: agent.permission },
       { name: "agent", rules: agent.projectPermission ?? [], keepsDenies: true },
+      { name: "agent", rules: agent.environmentPermission ?? [] },
       ...flags,
       { name: "grants", rules: grants.rules(session) },
     ]

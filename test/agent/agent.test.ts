@@ -5,7 +5,7 @@ import { judge, type Policy, withFixedCeiling } from "../../src/permission/polic
 import { rulesFromObject } from "../../src/permission/rules.ts"
 
 function merged(name: string, config: AgentConfig) {
-  const agent = mergeAgents(builtinAgents(), { [name]: config }, {}).get(name)
+  const agent = mergeAgents(builtinAgents(), { [name]: config }).get(name)
   if (!agent) throw new Error(`there is no agent ${name}`)
   return agent
 }
@@ -41,7 +41,11 @@ test("a built-in agent keeps its own ceiling under a list of tools", () => {
 
 test("rules that a project brings are kept apart", () => {
   const [mine, theirs] = [rulesFromObject({ bash: "deny" }), rulesFromObject({ bash: "allow" })]
-  const agents = mergeAgents(builtinAgents(), {}, { build: mine }, { build: theirs, own: theirs })
+  const agents = mergeAgents(
+    builtinAgents(),
+    {},
+    { own: { build: mine }, project: { build: theirs, own: theirs } },
+  )
   expect(agents.get("build")).toMatchObject({ permission: mine, projectPermission: theirs })
   expect(agents.get("own")).toMatchObject({ permission: [], projectPermission: theirs, mode: "all" })
 })

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { createWebfetchTool } from "../../src/builtin/webfetch.ts"
 import { type FakeContext, fakeContext } from "../../src/testing/context.ts"
 import type { AskRequest } from "../../src/tool/context.ts"
+import { harness, policyOf, scopeOf } from "../permission/support.ts"
 
 let ctx: FakeContext
 const cleanups: (() => unknown)[] = []
@@ -200,7 +201,7 @@ test("proxies of the environment are not used", async () => {
 })
 
 describe("a redirect", () => {
-  test("on one host is followed without asking again, and the output says where it led", async () => {
+  test("on one host is asked for too, and the output says where it led", async () => {
     const { url, paths } = await serve((request, response) => {
       if (request.url === "/a") response.writeHead(301, { location: "b" }).end()
       else response.writeHead(200, { "content-type": "text/plain" }).end("there")
@@ -209,11 +210,51 @@ describe("a redirect", () => {
     expect(result.output).toBe(`[${url}/a led to ${url}/b]\n\nthere`)
     expect(result.metadata?.url).toBe(`${url}/b`)
     expect(paths).toEqual(["/a", "/b"])
-    expect(ctx.asked.map(({ permission }) => permission)).toEqual([
-      "webfetch",
-      "private_network",
-      "private_network",
+    expect(ctx.asked.map(({ permission, patterns }) => [permission, ...patterns])).toEqual([
+      ["webfetch", `${url}/a`],
+      ["private_network", "127.0.0.1"],
+      ["webfetch", `${url}/b`],
+      ["private_network", "127.0.0.1"],
     ])
+  })
+
+  test("back to an address of the way is not asked for again", async () => {
+    let visits = 0
+    const { url, paths } = await serve((request, response) => {
+      if (request.url === "/login") response.writeHead(302, { location: "/" }).end()
+      else if (visits++ === 0) response.writeHead(302, { location: "/login" }).end()
+      else response.writeHead(200, { "content-type": "text/plain" }).end("in")
+    })
+    expect((await fetchPage(url)).output).toBe("in")
+    expect(paths).toEqual(["/", "/login", "/"])
+    const pages = ctx.asked.filter(({ permission }) => permission === "webfetch")
+    expect(pages.flatMap(({ patterns }) => patterns)).toEqual([`${url}/`, `${url}/login`])
+  })
+
+  const allowed = "allow" as const
+  test.each([
+    ["a deny of its path", { "/*": allowed, "/secret/*": "deny" as const }, "deny"],
+    ["an allow of another path", { "/open": allowed }, "ask"],
+    ["an allow of the host", { "/*": allowed }, "there"],
+  ])("on one host is judged by the rules, with %s", async (_, rules, outcome) => {
+    const { url, paths } = await serve((request, response) => {
+      if (request.url === "/open") response.writeHead(302, { location: "/%73ecret/page" }).end()
+      else response.writeHead(200, { "content-type": "text/plain" }).end("there")
+    })
+    const webfetch = Object.fromEntries(Object.entries(rules).map(([path, action]) => [url + path, action]))
+    const { permission: engine } = harness()
+    const scope = scopeOf(policyOf({ private_network: { "127.0.0.1": "allow" }, webfetch }))
+    const context = fakeContext({
+      directory: tmpdir(),
+      onAsk: async ({ permission, patterns }) => {
+        const { action } = await engine.check({ permission, patterns }, scope)
+        if (action !== "allow") throw new Error(action)
+      },
+    })
+    const fetched = fetchPage(`${url}/open`, { context })
+    if (outcome === "there") expect((await fetched).output).toMatch(/there$/)
+    else await expect(fetched).rejects.toThrow(outcome)
+    expect(paths).toEqual(outcome === "there" ? ["/open", "/secret/page"] : ["/open"])
   })
 
   test("to another host asks for its address, and for that host if it is not public", async () => {

@@ -34,6 +34,7 @@ test("list and show tell every agent, where it comes from and what counts of it"
     tools: { bash: false },
     permission: [],
     projectPermission: [{ permission: "edit", pattern: "*", action: "allow", source: { file, line: 7 } }],
+    environmentPermission: [],
     prompt: "You keep.",
   })
   const text = await machine.run(["agent", "show", "keeper", "--trust"])

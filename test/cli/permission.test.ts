@@ -1,3 +1,4 @@
+import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import type { Explanation } from "../../src/permission/explain.ts"
@@ -95,6 +96,52 @@ describe("permission check", () => {
     expect((await check("--agent", "nobody")).code).toBe(2)
     expect((await machine.run(["permission", "check", "edit"])).code).toBe(2)
   })
+})
+
+test.each([
+  ["a config file", "tackle.json"],
+  ["an agent in Markdown", ".tackle/agent/build.md"],
+])("what a trusted project says of an agent in %s lifts an ask and no deny", async (_, where) => {
+  const rules = { permission: { "*": "allow" } }
+  const files: Record<string, string> =
+    where === "tackle.json"
+      ? { "tackle.json": JSON.stringify({ agent: { build: rules, plan: rules } }) }
+      : Object.fromEntries(
+          ["build", "plan"].map((name) => [
+            `.tackle/agent/${name}.md`,
+            `---\n${JSON.stringify(rules)}\n---\n`,
+          ]),
+        )
+  const machine = await createMachine({
+    config: null,
+    files: { ...files, "opencode.json": '{ "permission": { "bash": { "npm *": "deny" } } }' },
+  })
+  const own = {
+    permission: { bash: { "rm *": "deny" } },
+    agent: { build: { permission: { bash: { "git push *": "deny" } } } },
+  }
+  await mkdir(join(machine.home, "config/tackle"), { recursive: true })
+  await writeFile(join(machine.home, "config/tackle/tackle.json"), JSON.stringify(own))
+  const verdict = async (agent: string, ...call: string[]) => {
+    const args = ["permission", "check", ...call, "--trust", "--agent", agent]
+    return (await machine.run(args)).stdout.split("\n")[0]
+  }
+  for (const command of ["rm x", "git push origin", "npm publish"])
+    expect([command, await verdict("build", "bash", command)]).toEqual([command, "deny"])
+  expect(await verdict("build", "bash", "make")).toBe("allow")
+  expect(await verdict("plan", "edit", "a.ts")).toBe("deny")
+})
+
+test("the environment's words on an agent go over a project's", async () => {
+  const agent = (action: string) => JSON.stringify({ agent: { build: { permission: { bash: action } } } })
+  const machine = await createMachine({
+    config: null,
+    files: { "tackle.json": agent("allow") },
+  })
+  const { stdout } = await machine.run(["permission", "check", "bash", "make", "--trust"], {
+    env: { TACKLE_CONFIG_CONTENT: agent("ask") },
+  })
+  expect(stdout).toMatch(/^ask\n/)
 })
 
 describe("permission test", () => {

@@ -34,6 +34,7 @@ describe("precedence", () => {
       permission: { user: [], project: [], untrusted: [], environment: [] },
       agentPermission: {},
       projectAgentPermission: {},
+      environmentAgentPermission: {},
       plugins: [],
       projectTrusted: true,
       files: [],
@@ -234,9 +235,12 @@ describe("permission rules", () => {
     }
     place.write("home/.config/tackle/config.json", { agent })
     place.write("project/tackle.json", { agent: { plan: { permission: { edit: "deny" } } } })
-    const { agentPermission, config } = await place.load()
-    expect(brief(agentPermission.plan ?? [])).toEqual(["bash ls * allow", "edit * deny"])
-    expect(brief(agentPermission.build ?? [])).toEqual(["* * ask"])
+    const content = JSON.stringify({ agent: { plan: { permission: { edit: "ask" } } } })
+    const { config, ...loaded } = await place.load({ environment: { TACKLE_CONFIG_CONTENT: content } })
+    expect(brief(loaded.agentPermission.plan ?? [])).toEqual(["bash ls * allow"])
+    expect(brief(loaded.agentPermission.build ?? [])).toEqual(["* * ask"])
+    expect(brief(loaded.projectAgentPermission.plan ?? [])).toEqual(["edit * deny"])
+    expect(brief(loaded.environmentAgentPermission.plan ?? [])).toEqual(["edit * ask"])
     expect(config.agent).toEqual({ plan: { steps: 3 }, build: {} })
   })
 
@@ -273,7 +277,7 @@ read.9 = "allow"
 "edit" = "deny"
 `,
     )
-    const { permission, agentPermission } = await place.load()
+    const { permission, projectAgentPermission } = await place.load()
     expect(brief(permission.project)).toEqual([
       "* * ask",
       "bash git * allow",
@@ -286,7 +290,7 @@ read.9 = "allow"
       "task general deny",
     ])
     expect(permission.project.map(({ source }) => source?.line)).toEqual([8, 9, 9, 9, 10, 11, 12, 13, 15])
-    expect(brief(agentPermission.plan ?? [])).toEqual(["edit * deny"])
+    expect(brief(projectAgentPermission.plan ?? [])).toEqual(["edit * deny"])
   })
 
   test("hostile names are names and nothing else", async () => {

@@ -56,6 +56,10 @@ test("an agent's examples are held against its own rules and bounds", async () =
   const rule = { "src/*": { action: "allow", examples: { allow: ["src/a.ts"], deny: ["lib/a.ts"] } } }
   place.write(user, { agent: { plan: { permission: { edit: rule } } } })
   expect((await place.load()).agentPermission.plan).toHaveLength(1)
+  place.write("project/tackle.json", { agent: { plan: { permission: { edit: rule } } } })
+  // A project's rules lift no bounds.
+  expect(await failure()).toContain("agent.plan.permission.edit.src/*.examples.allow[0]: this is denied")
+  place.write("project/tackle.json", {})
   place.write(user, { agent: { build: { permission: { edit: rule } } } })
   expect(await failure()).toContain("agent.build.permission.edit.src/*.examples.deny[0]: this asks")
 })

@@ -129,3 +129,39 @@ test("an interrupt ends every call of a batch", async () => {
   expect(end.status).toBe("interrupted")
   expect((await toolParts(session)).map(({ state }) => state.status)).toEqual(["error", "error", "error"])
 })
+
+test.each(["batch", "Batch", "BATCH ", "functions.batch"])(
+  "a batch within is none as %s either",
+  async (name) => {
+    const inner = { calls: [{ tool: "write", parameters: { filePath: "x", content: "1" } }] }
+    await using engine = await startEngine([batch([name, inner]), { text: "Done." }], {
+      ...on,
+      permission: "allow",
+    })
+    const { session } = await run(engine)
+    expect((await toolParts(session)).map(({ state }) => state.status)).toEqual(["completed", "error"])
+    expect(existsSync(engine.project.path("x"))).toBe(false)
+  },
+)
+
+test("the same call 25 times in one batch is asked about like a loop", async () => {
+  let count = 0
+  const step = tool("step", async () => {
+    count += 1
+    return { title: "step", output: "" }
+  })
+  const same = Array.from({ length: 25 }, (): Inner => ["Step", {}])
+  await using engine = await startEngine([batch(...same), { text: "Done." }], {
+    ...on,
+    tools: [step],
+    permission: { step: "allow" },
+  })
+  const asked: string[] = []
+  engine.tackle.on("permission.asked", (request) => {
+    asked.push(request.permission)
+    request.reply("reject")
+  })
+  await run(engine)
+  expect(count).toBe(2)
+  expect(new Set(asked)).toEqual(new Set(["doom_loop"]))
+})

@@ -14,7 +14,8 @@ import {
 import { lookAlikes, plainForm, toPlain } from "./look-alikes.ts"
 import { type NearestText, nearestText } from "./nearest-text.ts"
 import { candidates, occurrences } from "./occurrences.ts"
-import { isDisputed, type Reading, readingsOf } from "./readings.ts"
+import { isDisputed, isEscapedBeyond, type Reading, readingsOf } from "./readings.ts"
+import { resemblance } from "./similarity.ts"
 import { coversLines, type Line, lineNumbers, splitLines, toLf } from "./text-lines.ts"
 
 /** How old text was found, strictest first: the order in which the ways are tried. */
@@ -72,17 +73,41 @@ export function findEdit(text: string, edit: EditTexts): EditMatch {
   const exactOnly = text.length > maxFuzzyLength
   const readings = exactOnly ? readingsOf(edit).slice(0, 1) : readingsOf(edit)
   const search = createSearch(text, edit.replaceAll)
-  const ways = exactOnly ? [search.exact] : [[...search.exact, ...search.strict], search.loose]
-  for (const strategies of ways) {
-    for (const reading of readings) {
-      for (const [strategy, find] of strategies) {
-        const spans = find(reading)
-        if (spans.length > 0) return toMatch({ text, reading, readings, strategy, spans, ...edit })
-      }
+  for (const reading of readings) {
+    for (const [strategy, find] of exactOnly ? search.exact : [...search.exact, ...search.strict]) {
+      const spans = find(reading)
+      if (spans.length > 0) return toMatch({ text, reading, readings, strategy, spans, ...edit })
     }
+  }
+  for (const [strategy, find] of exactOnly ? [] : search.loose) {
+    const found = nearestReading(text, readings, find)
+    if (found) return toMatch({ text, readings, strategy, ...found, ...edit })
   }
   const nearest = exactOnly ? undefined : search.nearest(edit.oldString)
   return nearest ? { kind: "missing", nearest, exactOnly } : { kind: "missing", exactOnly }
+}
+
+/**
+ * Lines that are only alike are found with escapes or without, whichever the file has: of these readings the one that is
+ * most like the place says what the new text means. Several places, of whatever readings, are all given.
+ */
+function nearestReading(
+  text: string,
+  readings: readonly Reading[],
+  find: Find,
+): { reading: Reading; spans: Span[] } | undefined {
+  const all = readings.map((reading) => ({ reading, spans: find(reading) }))
+  const fewest = all.find((each) => each.spans.length > 0)
+  const found = all.filter(({ reading }) => reading.wholeLines === fewest?.reading.wholeLines)
+  const spans = new Map(found.flatMap((each) => each.spans).map((span) => [span.start, span]))
+  const [first] = spans.values()
+  if (!first) return undefined
+  const likenessOf = resemblance(toLf(text.slice(first.start, first.end)))
+  const scored = found
+    .filter((each) => each.spans.length > 0)
+    .map(({ reading }) => ({ reading, score: likenessOf(toLf(reading.oldString)) }))
+  const best = scored.reduce((nearest, each) => (each.score > nearest.score ? each : nearest))
+  return { reading: best.reading, spans: [...spans.values()] }
 }
 
 function toMatch(found: {
@@ -100,7 +125,9 @@ function toMatch(found: {
   if (spans.length > 1 && !(found.replaceAll && isPlain && spans.length <= maxReplacements)) {
     return { kind: "ambiguous", strategy, reading, count: spans.length, lines }
   }
-  if (isDisputed(reading, found.readings)) return { kind: "disputed", reading, line: lines[0] ?? 1 }
+  const hasStrangeEscapes = ({ start, end }: Span) => isEscapedBeyond(reading, text.slice(start, end))
+  if (isDisputed(reading, found.readings) || spans.some(hasStrangeEscapes))
+    return { kind: "disputed", reading, line: lines[0] ?? 1 }
   return { kind: "found", strategy, reading, spans }
 }
 

@@ -47,6 +47,15 @@ export function isDisputed(reading: Reading, readings: readonly Reading[]): bool
   )
 }
 
+/**
+ * True if the old text escapes quotes that the place it was found at does not: those that the new text escapes may be
+ * escaped once too often, or be the code's.
+ */
+export function isEscapedBeyond({ oldString, newString }: Reading, place: string): boolean {
+  const count = (text: string) => text.match(/\\["'`]/g)?.length ?? 0
+  return count(newString) > 0 && count(oldString) > count(place)
+}
+
 interface Strings {
   oldString: string
   newString: string

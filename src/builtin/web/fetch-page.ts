@@ -35,7 +35,7 @@ export interface PageRequest {
   /** For all that happens on the network; the time in which a person thinks does not count. */
   timeoutMs: number
   signal: AbortSignal
-  /** Resolves if the page may be fetched. Called for the first address, and for a redirect to another host. */
+  /** Resolves if the page may be fetched. Called once for each address on the way: rules may name paths of one host. */
   askUrl(url: URL): Promise<void>
   /** Resolves if a host may be reached that has an address which is not public. */
   askPrivate(url: URL, host: string, addresses: readonly string[]): Promise<void>
@@ -53,8 +53,8 @@ export async function fetchPage(request: PageRequest): Promise<Page> {
   let url = request.url
   let isPrivate = false
   for (let hop = 0; hop <= maxRedirects; hop++) {
-    const last = asked.at(-1)
-    if (!last || leavesHost(last, url)) {
+    const { href } = url
+    if (!asked.some((known) => known.href === href)) {
       await request.askUrl(url)
       asked.push(url)
     }
@@ -117,11 +117,6 @@ function plainForm(url: URL): URL {
     return /[\w.~-]/.test(letter) ? letter : code
   })
   return plain
-}
-
-/** Leave for one place is none for another, nor for the same one without encryption. */
-function leavesHost(from: URL, to: URL): boolean {
-  return from.host !== to.host || (from.protocol === "https:" && to.protocol === "http:")
 }
 
 function hostOf({ hostname }: URL): string {

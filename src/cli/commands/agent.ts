@@ -31,6 +31,8 @@ interface ShownAgent {
   permission: Ruleset
   /** Rules that the project brings, which lift no deny. */
   projectPermission: Ruleset
+  /** Rules of the environment, over both. */
+  environmentPermission: Ruleset
   prompt: string
 }
 
@@ -73,6 +75,7 @@ export async function showAgent(name: string, flags: FormatFlags): Promise<void>
   for (const [key, value] of lines) printLine(`${key.padEnd(11)} ${wholeName(String(value))}`)
   for (const rule of agent.permission) printLine(describeRule(rule))
   for (const rule of agent.projectPermission) printLine(`${describeRule(rule)}   lifts no deny`)
+  for (const rule of agent.environmentPermission) printLine(describeRule(rule))
   printLine(`\n${visible(agent.prompt)}`)
 }
 
@@ -106,6 +109,7 @@ function shown(agent: Agent, { config }: Place): ShownAgent {
     ...(tools === undefined ? {} : { tools }),
     permission,
     projectPermission: agent.projectPermission ?? [],
+    environmentPermission: agent.environmentPermission ?? [],
     prompt,
   }
 }

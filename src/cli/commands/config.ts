@@ -6,14 +6,13 @@ import type { Rule } from "../../schema/permission.ts"
 import { isRecord } from "../../util/json.ts"
 import { printJson, printLine } from "../print.ts"
 import { type FormatFlags, openPlace } from "../setup.ts"
-import { placeOfRule, shadowedConfigRules } from "../shadowed-rules.ts"
+import { agentRulesets, placeOfRule, shadowedConfigRules } from "../shadowed-rules.ts"
 
 /** `tackle config show`: what counts, and where it stands. Keys and headers of providers are masked. */
 export async function showConfig(flags: FormatFlags): Promise<void> {
   const place = await openPlace(flags)
   const { config: loaded } = place
   const { files, permission, projectTrusted, ignored } = loaded
-  const agentRules = [loaded.agentPermission, loaded.projectAgentPermission]
   const config = place.hide(masked(loaded.config))
   const untrusted = permission.untrusted.map((rule) => ({ ...rule, ...standing(rule) }))
   const rules = {
@@ -22,6 +21,7 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
     untrusted,
     agents: loaded.agentPermission,
     projectAgents: loaded.projectAgentPermission,
+    environmentAgents: loaded.environmentAgentPermission,
   }
   const shadowed = shadowedConfigRules(place)
   const instructions = instructionFiles(place)
@@ -35,14 +35,13 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
   for (const path of instructions) printLine(`  ${wholeName(path)}`)
   if (isRecord(config) && Object.keys(config).length > 0) printLine(`\n${JSON.stringify(config, null, 2)}`)
   printLine("\nRules, the last that matches decides:")
-  const agents = agentRules.flatMap((rules) => Object.values(rules).flat())
   for (const rule of [
     ...rules.defaults,
     ...permission.user,
     ...permission.project,
     ...permission.untrusted,
     ...permission.environment,
-    ...agents,
+    ...agentRulesets(place).flat(),
   ]) {
     const by = shadowed.find((entry) => entry.rule === rule)?.by
     const { reason } = permission.untrusted.includes(rule) ? standing(rule) : {}

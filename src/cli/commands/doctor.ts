@@ -11,7 +11,7 @@ import { displayPath, isInside } from "../../util/paths.ts"
 import { exitCode } from "../exit.ts"
 import { printJson, printLine } from "../print.ts"
 import { type FormatFlags, openPlace, openTackle, type Place, trustedSkillFiles } from "../setup.ts"
-import { placeOfRule, shadowedConfigRules } from "../shadowed-rules.ts"
+import { agentRulesets, placeOfRule, shadowedConfigRules } from "../shadowed-rules.ts"
 import { describeTakenOver, takenOver } from "../taken-over.ts"
 
 interface Finding {
@@ -87,8 +87,7 @@ function describeConfig({ config }: Place): string {
 }
 
 function checkRules(place: Place): Outcome {
-  const { permission, agentPermission } = place.config
-  const count = [...Object.values(permission), ...Object.values(agentPermission)].flat().length
+  const count = [...Object.values(place.config.permission), ...agentRulesets(place)].flat().length
   const told = shadowedConfigRules(place).map(
     ({ rule, by }) =>
       `${placeOfRule(rule)} (${rule.action} ${rule.permission}: ${rule.pattern}) never decides, ${placeOfRule(by)} does`,

@@ -249,6 +249,39 @@ describe("escapes", () => {
     })
   })
 
+  const lines = (middle: string) => `function greet() {\n  const who = nobody\n${middle}\n}`
+  test("are read in both strings where the lines are only alike, too", () => {
+    const say = '  say("hello", who)'
+    expect(
+      edit(
+        `${lines(say)}\n`,
+        lines('  say(\\"hello\\", whom)'),
+        lines('  say(\\"hello\\", whom)\n  say(\\"bye\\")'),
+      ),
+    ).toEqual({ strategy: "escapes + block-anchors", text: `${lines(`${say}\n  say("bye")`)}\n` })
+  })
+
+  test("that nobody can tell from the code's are not put into lines that are only alike", () => {
+    const text = `${lines('  say("hello", who)')}\n`
+    const old = lines('  say(\\"hello\\", who)')
+    const newString = `${old}\n// That\\'s all`
+    expect(findEdit(text, { oldString: old, newString, replaceAll: false })).toMatchObject({
+      kind: "disputed",
+      line: 1,
+    })
+  })
+
+  test("stay where the file's lines that are only alike have them", () => {
+    const say = '  say("a \\"quoted\\" word", who)'
+    expect(
+      edit(
+        `${lines(say)}\n`,
+        lines(say.replace("who", "whom")),
+        lines(`${say.replace("who", "whom")}\n  say("\\"")`),
+      ),
+    ).toEqual({ strategy: "block-anchors", text: `${lines(`${say}\n  say("\\"")`)}\n` })
+  })
+
   test("in newString stay when oldString needed none", () => {
     expect(edit("a\n", "a", 'b("\\n")')).toMatchObject({ text: 'b("\\n")\n' })
   })
