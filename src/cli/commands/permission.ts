@@ -4,7 +4,7 @@ import { type PermissionCase, readPermissionCases, runPermissionCase } from "../
 import type { Explanation } from "../../permission/explain.ts"
 import type { Tackle } from "../../runtime/tackle.ts"
 import type { Grant } from "../../schema/permission.ts"
-import { errorMessage, UsageError } from "../../util/errors.ts"
+import { fileReason, UsageError } from "../../util/errors.ts"
 import { homeDirectory } from "../../util/home.ts"
 import { localDay } from "../../util/local-time.ts"
 import { exitCode, verdictCode } from "../exit.ts"
@@ -99,7 +99,7 @@ function readText(file: string): string {
   try {
     return readFileSync(resolve(file), "utf8")
   } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${errorMessage(error)}.`, error)
+    throw new UsageError(`${file} cannot be read: ${fileReason(error)}.`, error)
   }
 }
 
