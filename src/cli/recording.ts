@@ -12,7 +12,7 @@ import { recordFetch } from "../model/recording/record-fetch.ts"
 import { startReplay } from "../model/recording/replay.ts"
 import type { TackleOptions } from "../runtime/options.ts"
 import { createSecretMask } from "../tool/secrets.ts"
-import { errorMessage, UsageError } from "../util/errors.ts"
+import { fileReason, UsageError } from "../util/errors.ts"
 import { localDay } from "../util/local-time.ts"
 import { warn } from "./notice.ts"
 import type { RunTask } from "./run-task.ts"
@@ -81,7 +81,8 @@ export function openReplay(file: string, place: Place): StartedReplay {
     },
     end() {
       const difference = replay.end()
-      if (difference === undefined) warn(`as recorded: ${exchanges.length} requests, ${tools.length} calls.`)
+      const counts = `${counted(exchanges.length, "request")}, ${counted(tools.length, "call")}`
+      if (difference === undefined) warn(`as recorded: ${counts}.`)
       else warn(`this run is not as recorded. ${difference}`)
       return difference === undefined
     },
@@ -105,6 +106,10 @@ function withoutKeys(
       return [id, { ...provider, ...(baseURL === undefined ? {} : { options: { baseURL } }) }]
     }),
   )
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`
 }
 
 /** Nobody reads them, but without one a provider is not asked. */
@@ -132,7 +137,7 @@ function openForWriting(file: string): number {
   try {
     return openSync(file, "w", 0o600)
   } catch (error) {
-    throw new UsageError(`Cannot write ${file} (--record): ${errorMessage(error)}`, error)
+    throw new UsageError(`Cannot write ${file} (--record): ${fileReason(error)}.`, error)
   }
 }
 
@@ -140,6 +145,6 @@ function readText(file: string): string {
   try {
     return readFileSync(file, "utf8")
   } catch (error) {
-    throw new UsageError(`Cannot read ${file} (--replay): ${errorMessage(error)}`, error)
+    throw new UsageError(`Cannot read ${file} (--replay): ${fileReason(error)}.`, error)
   }
 }

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises"
 import { text as readAll } from "node:stream/consumers"
 import type { RunLine } from "../model/recording/format.ts"
 import type { PromptFile, PromptOptions } from "../session/handle.ts"
-import { errorMessage, UsageError } from "../util/errors.ts"
+import { fileReason, UsageError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import { chooseModel } from "./choose-model.ts"
 import type { Place, RuleFlags } from "./setup.ts"
@@ -90,7 +90,7 @@ async function readSchema(file: string): Promise<Record<string, unknown>> {
   try {
     text = await readFile(file, "utf8")
   } catch (error) {
-    throw new UsageError(`Cannot read ${file} (--output-schema): ${errorMessage(error)}`, error)
+    throw new UsageError(`Cannot read ${file} (--output-schema): ${fileReason(error)}.`, error)
   }
   const parsed = parseJson(text)
   if (parsed.ok && isRecord(parsed.value)) return parsed.value

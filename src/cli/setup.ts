@@ -1,5 +1,4 @@
 import { existsSync, realpathSync, statSync } from "node:fs"
-import { homedir } from "node:os"
 import { join, resolve } from "node:path"
 import { keyVariables, knownSecrets } from "../call/known-secrets.ts"
 import { type LoadedConfig, loadConfig } from "../config/load.ts"
@@ -24,6 +23,7 @@ import type { Tackle } from "../runtime/tackle.ts"
 import type { SkillFile } from "../skill/load-skills.ts"
 import { createSecretMask } from "../tool/secrets.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
+import { homeDirectory } from "../util/home.ts"
 import { createLog, type Log, type LogLevel } from "../util/log.ts"
 import { isInside } from "../util/paths.ts"
 import { instructionsNear, readInstructions } from "./instructions.ts"
@@ -73,7 +73,7 @@ export async function openPlace(flags: PlaceFlags): Promise<Place> {
   const directory = directoryOf(flags.dir)
   const worktree = findWorktree(directory)
   const dataDirectory = resolve(defaultDataDirectory(environment))
-  const location: Location = { directory, worktree, home: homedir(), environment }
+  const location: Location = { directory, worktree, home: homeDirectory(), environment }
   const echo = flags.verbose ? (line: string) => process.stderr.write(`${line}\n`) : undefined
 
   const trust = openTrust(join(dataDirectory, "trust.json"))

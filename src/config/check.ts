@@ -75,8 +75,31 @@ function toProblems(tree: ObjectNode, issue: z.core.$ZodIssue): TreeProblem[] {
       return { place: placeOf(tree, here), path: here, unknown: true, text }
     })
   }
+  const meant = issue.code === "invalid_union" ? branchMeant(issue.errors) : undefined
+  if (meant) {
+    return meant.flatMap((inner) => toProblems(tree, { ...inner, path: [...issue.path, ...inner.path] }))
+  }
   const text = `${path.join(".")}: ${expectation(issue)}.`
   return [{ place: placeOf(tree, path), path, unknown: false, text }]
+}
+
+/**
+ * Of several shapes of an object the one that was meant: that with the fewest keys it does not know, then with the
+ * fewest problems. Undefined where that is none or more than one.
+ */
+function branchMeant(
+  branches: readonly (readonly z.core.$ZodIssue[])[],
+): readonly z.core.$ZodIssue[] | undefined {
+  const [first, second] = branches
+    // A problem of the value as a whole: it is no object of this shape at all.
+    .filter((issues) => issues.every(({ code, path }) => path.length > 0 || code === "unrecognized_keys"))
+    .sort((a, b) => distance(a) - distance(b))
+  return first && second && distance(first) === distance(second) ? undefined : first
+}
+
+function distance(issues: readonly z.core.$ZodIssue[]): number {
+  const unknown = issues.flatMap((issue) => (issue.code === "unrecognized_keys" ? issue.keys : []))
+  return unknown.length * 1000 + issues.length
 }
 
 /** What would have been right. Never what was there. */

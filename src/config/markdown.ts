@@ -24,6 +24,11 @@ export function parseMarkdown(path: string, text: string): ParsedMarkdown | unde
   if (!found) return undefined
   const place = placeFinder(text, path)
   const split = splitFrontMatter(text)
+  if (!split && found.dialect === "tackle" && /^\uFEFF?---[ \t]*\r?\n/.test(text)) {
+    throw new ConfigError([
+      { place: place(0), text: "the fields have no end: a second line of --- is missing." },
+    ])
+  }
   const bodyPlace = place(split ? split.start : 0)
   const fields = split
     ? readFields(split.yaml, (offset) => place(split.start + offset), found)

@@ -78,11 +78,15 @@ function respond({ prompt, tools = [], toolChoice }: LanguageModelV4CallOptions)
   return { answer: paragraphs.filter((text) => text !== "").join("\n\n") }
 }
 
-/** What the person wrote. Text in angle brackets is what Tackle put beside it: files, reminders. */
+/**
+ * What the person wrote, or what the command says that they wrote. Text in angle brackets is what Tackle put beside it:
+ * files, reminders.
+ */
 function userText(message: LanguageModelV4Message | undefined): string {
   if (message?.role !== "user") return ""
   const texts = message.content.flatMap((part) => (part.type === "text" ? [part.text.trim()] : []))
-  return texts.find((text) => !text.startsWith("<")) ?? ""
+  const [written = "", ...added] = texts.filter((text) => !text.startsWith("<"))
+  return written.startsWith("/") ? (added.at(-1) ?? written) : written
 }
 
 function hasIntroduction(message: LanguageModelV4Message): boolean {

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from "node:fs"
-import { homedir, tmpdir } from "node:os"
+import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { type Agent, mergeAgents } from "../agent/agent.ts"
 import { builtinAgents } from "../agent/builtin.ts"
@@ -57,6 +57,7 @@ import { createPathLocks, type PathLocks } from "../tool/path-locks.ts"
 import { createSecretMask } from "../tool/secrets.ts"
 import { orAbort } from "../util/abort.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
+import { homeDirectory } from "../util/home.ts"
 import { newId } from "../util/id.ts"
 import { realPath } from "../util/paths.ts"
 import { createProcessBook } from "../util/process-book.ts"
@@ -136,7 +137,7 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
   })
   const sandboxFor = createSandboxFor({
     sandbox,
-    home: homedir(),
+    home: homeDirectory(),
     temporary: [...new Set(["/tmp", environment.TMPDIR || tmpdir()])],
     guarded: [dataDirectory, ...(options.configFiles ?? [])],
     secret: [
@@ -232,7 +233,7 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
   const lineage = createLineage(store, (id) => handles.get(id)?.info())
   const grants = createGrantBook(store)
   const permission = createPermission({
-    home: homedir(),
+    home: homeDirectory(),
     publish: (event) => bus.publish(event),
     saveGrants: (added) => grants.add(added.map(forFamily)),
     dropGrants: (ids) => grants.remove(ids),
@@ -696,7 +697,7 @@ function stampNow(path: string): FileStamp | undefined {
 /** `$TACKLE_DATA_DIR`, else `$XDG_DATA_HOME/tackle`, else `~/.local/share/tackle`. */
 export function defaultDataDirectory(environment: Readonly<Record<string, string | undefined>>): string {
   const { TACKLE_DATA_DIR: own, XDG_DATA_HOME: shared } = environment
-  return own || join(shared || join(homedir(), ".local/share"), "tackle")
+  return own || join(shared || join(homeDirectory(), ".local/share"), "tackle")
 }
 
 async function openDefaultStore(dataDirectory: string): Promise<Store> {

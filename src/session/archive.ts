@@ -4,7 +4,7 @@ import { Part } from "../schema/part.ts"
 import { Session } from "../schema/session.ts"
 import { Todo } from "../schema/todo.ts"
 import type { Change, Store } from "../store/store.ts"
-import { TackleError } from "../util/errors.ts"
+import { UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { descendants } from "./descendants.ts"
 
@@ -26,9 +26,9 @@ export const Archive = z.strictObject({
 export type Archive = z.infer<typeof Archive>
 
 /** What was given is no archive, does not fit together, or is there already. Nothing was stored. */
-export class ArchiveError extends TackleError {
+export class ArchiveError extends UsageError {
   constructor(message: string) {
-    super(message, { code: "session.archive", recoverable: false })
+    super(message, undefined, "session.archive")
   }
 }
 

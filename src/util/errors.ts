@@ -51,6 +51,18 @@ export function systemCode(error: unknown): string | undefined {
   return typeof error.code === "string" ? error.code : undefined
 }
 
+/** Why a file cannot be read or written, for a person: the usual reasons in words, any other as the system says it. */
+export function fileReason(error: unknown): string {
+  return reasons[systemCode(error) ?? ""] ?? errorMessage(error)
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file or directory",
+  EISDIR: "it is a directory",
+  ENOTDIR: "a part of its path is no directory",
+  EACCES: "you have no right to",
+}
+
 function safeJson(value: unknown): string {
   try {
     return JSON.stringify(value) ?? "unknown error"

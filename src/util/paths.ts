@@ -1,10 +1,10 @@
 import { readlinkSync, realpathSync } from "node:fs"
-import { homedir } from "node:os"
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { systemCode } from "./errors.ts"
+import { homeDirectory } from "./home.ts"
 
 /** An absolute, normalised path. Relative ones start at `directory`, a leading `~` at the home directory. */
-export function resolvePath(path: string, directory: string, home: string = homedir()): string {
+export function resolvePath(path: string, directory: string, home: string = homeDirectory()): string {
   if (path === "~" || path.startsWith("~/")) return join(home, path.slice(1))
   return resolve(directory, path)
 }

@@ -81,8 +81,12 @@ test("a session is forked, taken elsewhere and brought in again", async () => {
   const { stdout: archive } = await machine.run(["session", "export", first])
   await machine.project.write("session.json", archive)
   expect(await machine.run(["session", "import", "session.json"])).toMatchObject({
-    code: 1,
+    code: 2,
     stderr: expect.stringMatching(/already.*--copy/),
+  })
+  expect(await machine.run(["session", "import", "nowhere.json"])).toMatchObject({
+    code: 2,
+    stderr: "tackle: Cannot read nowhere.json: there is no such file or directory.\n",
   })
   expect((await machine.run(["session", "import", "--copy", "session.json"])).stdout).toMatch(
     /^Imported as ses_\w+\./,

@@ -46,17 +46,20 @@ test("tool call runs one tool: 0 completed, 1 error, 2 invalid, 3 refused", asyn
   const call = (tool: string, input: unknown, ...flags: string[]) =>
     machine.run(["tool", "call", tool, typeof input === "string" ? input : JSON.stringify(input), ...flags])
   const bash = { command: "touch made", description: "Make it" }
-  const [read, missing, invalid, malformed, unknown, refused, denied, auto, secret] = await Promise.all([
-    call("read", { filePath: "a.txt" }, "--format", "json"),
-    call("read", { filePath: "b.txt" }, "--format", "json"),
-    call("read", {}, "--format", "json"),
-    call("read", "{filePath"),
-    call("raed", {}),
-    call("bash", bash, "--format", "json"),
-    call("bash", bash, "--auto", "--deny", "bash:touch *"),
-    call("bash", { ...bash, command: "touch other" }, "--auto"),
-    call("read", { filePath: ".env" }, "--auto"),
-  ])
+  const [read, missing, invalid, malformed, unknown, refused, told, denied, auto, secret] = await Promise.all(
+    [
+      call("read", { filePath: "a.txt" }, "--format", "json"),
+      call("read", { filePath: "b.txt" }, "--format", "json"),
+      call("read", {}, "--format", "json"),
+      call("read", "{filePath"),
+      call("raed", {}),
+      call("bash", bash, "--format", "json"),
+      call("bash", bash),
+      call("bash", bash, "--auto", "--deny", "bash:touch *"),
+      call("bash", { ...bash, command: "touch other" }, "--auto"),
+      call("read", { filePath: ".env" }, "--auto"),
+    ],
+  )
   expect(read.code).toBe(0)
   expect(JSON.parse(read.stdout)).toMatchObject({
     tool: "read",
@@ -86,6 +89,7 @@ test("tool call runs one tool: 0 completed, 1 error, 2 invalid, 3 refused", asyn
   expect(unknown).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining('no tool "raed"') })
   expect(refused.code).toBe(3)
   expect(JSON.parse(refused.stdout)).toMatchObject({ status: "error", metadata: { kind: "refused" } })
+  expect(told).toMatchObject({ code: 3, stderr: expect.stringContaining("--allow 'bash:touch made'\n") })
   expect(denied).toMatchObject({ code: 3, stdout: "", stderr: expect.stringContaining("denied by a rule") })
   expect(auto.code).toBe(0)
   expect(secret.code).toBe(3)

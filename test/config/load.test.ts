@@ -345,6 +345,20 @@ describe("what is wrong in Tackle's own files", () => {
     ["a wrong type", '{ "model":\n 5 }', 1, 3, "model: expected string."],
     ["a wrong item", '{ "override": ["a",\n  7] }', 2, 3, "override.1: expected string."],
     ["a wrong choice", '{ "agent": { "a": { "mode": "main" } } }', 1, 21, "agent.a.mode: expected"],
+    [
+      "an MCP server whose command is a text",
+      '{ "mcp": { "x": { "type": "local",\n "command": "node x" } } }',
+      2,
+      2,
+      "mcp.x.command: expected array.",
+    ],
+    [
+      "an MCP server as other programs write it",
+      '{ "mcp": { "x": { "command": "npx",\n "args": [] } } }',
+      2,
+      2,
+      'unknown key "mcp.x.args".',
+    ],
     ["a wrong number", '{ "agent": { "a": { "steps": 0 } } }', 1, 21, "agent.a.steps: too small"],
     ["an object where none is", '{ "agent": [] }', 1, 3, "agent: expected record"],
     [

@@ -181,3 +181,10 @@ test("before trust nothing of a project's agent counts, not even a fault in it",
   expect(Object.keys(config.agent ?? {})).toEqual(["mine"])
   expect({ ignored, count: files.length }).toEqual({ ignored: [], count: 1 })
 })
+
+test("fields without an end are no prompt", async () => {
+  const file = place.write("project/.tackle/agent/review.md", "---\ndescription: Reads\nYou review.\n")
+  await expect(place.load()).rejects.toThrow(
+    `${file}:1:1: the fields have no end: a second line of --- is missing.`,
+  )
+})

@@ -191,6 +191,13 @@ describe("a turn", () => {
     expect((await step(history)).calls.map(({ input }) => input.command)).toEqual(["ls"])
   })
 
+  test("of a command it reads what the command says", async () => {
+    const says = async (...texts: string[]) =>
+      (await step([user(...texts)])).calls.map(({ input }) => input.command)
+    expect(await says("/check a", "run ls a")).toEqual(["ls a"])
+    expect(await says("/check a")).toEqual([])
+  })
+
   test("streams like a provider: a call's start and pieces before the call", async () => {
     const { events } = await step([user("create a.txt with a text that is longer than one piece")])
     expect(events[0]).toMatchObject({ type: "tool-start", tool: "write" })

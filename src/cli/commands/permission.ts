@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs"
-import { homedir } from "node:os"
 import { resolve } from "node:path"
 import { type PermissionCase, readPermissionCases, runPermissionCase } from "../../config/permission-cases.ts"
 import type { Explanation } from "../../permission/explain.ts"
 import type { Tackle } from "../../runtime/tackle.ts"
 import type { Grant } from "../../schema/permission.ts"
-import { errorMessage, UsageError } from "../../util/errors.ts"
+import { fileReason, UsageError } from "../../util/errors.ts"
+import { homeDirectory } from "../../util/home.ts"
 import { localDay } from "../../util/local-time.ts"
 import { exitCode, verdictCode } from "../exit.ts"
 import { printJson, printLine } from "../print.ts"
@@ -51,7 +51,7 @@ export async function testPermissions(files: string[], flags: PlaceFlags): Promi
   for (const file of files) read.push({ file, cases: await readPermissionCases(readText(file), file) })
   for (const { file, cases } of read) {
     for (const entry of cases) {
-      const result = await runPermissionCase(entry, { otherwise, home: homedir() })
+      const result = await runPermissionCase(entry, { otherwise, home: homeDirectory() })
       if (result.passed) passed += 1
       else {
         failed += 1
@@ -99,7 +99,7 @@ function readText(file: string): string {
   try {
     return readFileSync(resolve(file), "utf8")
   } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${errorMessage(error)}.`, error)
+    throw new UsageError(`${file} cannot be read: ${fileReason(error)}.`, error)
   }
 }
 

@@ -6,7 +6,8 @@ import type { Session } from "../../schema/session.ts"
 import { archiveText, listPieces } from "../../session/archive-text.ts"
 import { sumUsage } from "../../session/cost.ts"
 import { historyPages } from "../../session/history.ts"
-import { errorMessage, UsageError } from "../../util/errors.ts"
+import { fileReason, UsageError } from "../../util/errors.ts"
+import { parseJson } from "../../util/json.ts"
 import { localMinute } from "../../util/local-time.ts"
 import { printJson, printLine } from "../print.ts"
 import { type FormatFlags, openPlace, openTackle, type PlaceFlags } from "../setup.ts"
@@ -115,10 +116,16 @@ export async function withTackle(flags: PlaceFlags, work: (tackle: Tackle) => Pr
 
 async function readArchive(file: string): Promise<unknown> {
   const name = file === "-" ? "stdin" : file
+  const parsed = parseJson(await readInput(file))
+  if (parsed.ok) return parsed.value
+  throw new UsageError(`${name} is no session of \`tackle session export\`: ${parsed.error}.`)
+}
+
+async function readInput(file: string): Promise<string> {
   try {
-    return JSON.parse(await (file === "-" ? readStdin(process.stdin) : readFile(file, "utf8")))
+    return await (file === "-" ? readStdin(process.stdin) : readFile(file, "utf8"))
   } catch (error) {
-    throw new UsageError(`Cannot read an archive from ${name}: ${errorMessage(error)}`, error)
+    throw new UsageError(`Cannot read ${file}: ${fileReason(error)}.`, error)
   }
 }
 

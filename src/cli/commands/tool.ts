@@ -1,13 +1,15 @@
 import { readFileSync } from "node:fs"
 import type { ToolListing } from "../../registry/registry.ts"
+import type { PermissionRequest } from "../../schema/permission.ts"
 import { UsageError } from "../../util/errors.ts"
 import { answerRequests } from "../answer.ts"
-import { canAskHere, clientCanAsk } from "../client.ts"
+import { atTerminal, canAskHere, clientCanAsk } from "../client.ts"
 import { exitCode } from "../exit.ts"
 import { interruptible } from "../interrupt.ts"
 import { warn } from "../notice.ts"
 import { printJson, printLine } from "../print.ts"
 import { type FormatFlags, openPlace, openTackle, type PlaceFlags, type RuleFlags } from "../setup.ts"
+import { allowHint } from "../view/allow-hint.ts"
 import { oneLine } from "../view/visible.ts"
 
 export interface ToolListFlags extends FormatFlags {
@@ -48,6 +50,8 @@ export async function callTool(id: string, input: string, flags: ToolCallFlags):
   await interruptible(async (stopped, interrupt) => {
     const place = await openPlace(flags)
     const tackle = await openTackle(place, flags)
+    const asked: PermissionRequest[] = []
+    tackle.on("permission.asked", (request) => asked.push(request))
     answerRequests(tackle, {
       auto: flags.auto ?? false,
       questions: canAskHere(place.environment) && !flags.auto,
@@ -66,8 +70,10 @@ export async function callTool(id: string, input: string, flags: ToolCallFlags):
       })
       process.exitCode = stopped.aborted ? exitCode.interrupted : codeOf(state)
       if (flags.format === "json") return printJson({ tool: id, ...state })
-      if (state.status === "completed") printLine(state.output)
-      else warn(state.error)
+      if (state.status === "completed") return printLine(state.output)
+      warn(state.error)
+      const hint = flags.auto || atTerminal() ? undefined : allowHint(asked)
+      if (process.exitCode === exitCode.refused && hint !== undefined) warn(hint)
     } finally {
       await tackle.close()
     }

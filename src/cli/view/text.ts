@@ -2,6 +2,7 @@ import type { WriteStream } from "node:tty"
 import type { TackleEvent } from "../../event/events.ts"
 import type { Part, RetryPart, ToolPart } from "../../schema/part.ts"
 import type { Output } from "../stdout.ts"
+import { allowHint } from "./allow-hint.ts"
 import { callLine, startLine } from "./call-line.ts"
 import { createChildren } from "./children.ts"
 import { type Activity, createStatusLine } from "./status-line.ts"
@@ -206,5 +207,10 @@ function summary(event: Extract<TackleEvent, { type: "run.completed" }>): string
     ...usageWords(usage),
     ...(refused.length > 0 ? [`${refused.length} refused`] : []),
   ]
-  return [words.join(" · "), `go on with: tackle run -s ${sessionID} "…"`]
+  const hint = allowHint(refused.filter(({ by }) => by === "no-terminal"))
+  return [
+    words.join(" · "),
+    ...(hint === undefined ? [] : [hint]),
+    `go on with: tackle run -s ${sessionID} "…"`,
+  ]
 }

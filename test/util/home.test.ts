@@ -1,0 +1,19 @@
+import { execFileSync } from "node:child_process"
+import { userInfo } from "node:os"
+import { resolve } from "node:path"
+import { expect, test } from "vitest"
+
+/** What a process whose `HOME` is this takes for the home directory. */
+function homeWith(HOME: string): string {
+  const file = resolve(import.meta.dirname, "../../src/util/home.ts")
+  const code = `import { homeDirectory } from ${JSON.stringify(file)}; process.stdout.write(homeDirectory())`
+  return execFileSync(process.execPath, ["--input-type=module", "-e", code], {
+    env: { HOME },
+    encoding: "utf8",
+  })
+}
+
+test("an empty HOME is none: the system's own answer holds, and not the directory we are in", () => {
+  expect(homeWith("/srv/somebody")).toBe("/srv/somebody")
+  expect(homeWith("")).toBe(userInfo().homedir)
+})
