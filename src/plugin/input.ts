@@ -1,5 +1,6 @@
 import { basename } from "node:path"
 import { pathToFileURL } from "node:url"
+import type { RecordTree } from "../util/process.ts"
 import { type ClientHost, createClient, type PluginClient } from "./client.ts"
 import { createShell, type Shell } from "./shell.ts"
 
@@ -22,11 +23,13 @@ export interface PluginSurroundings extends ClientHost {
   environment: Readonly<Record<string, string | undefined>>
   /** Fires when the engine has closed: commands that still run are ended. */
   signal: AbortSignal
+  /** Writes commands down: see `ProcessOptions`. */
+  record?: RecordTree | undefined
 }
 
 /** The input of the plugin of that name. */
 export function createInput(name: string, surroundings: PluginSurroundings): PluginInput {
-  const { directory, worktree, environment, signal } = surroundings
+  const { directory, worktree, environment, signal, record } = surroundings
   return {
     client: createClient(name, surroundings),
     project: { id: basename(worktree), worktree, vcs: "git", time: { created: 0 } },
@@ -34,7 +37,7 @@ export function createInput(name: string, surroundings: PluginSurroundings): Plu
     worktree,
     // There is no server in this process: an address that nothing answers at, so that reading it does no harm.
     serverUrl: new URL(pathToFileURL(worktree).href),
-    $: createShell({ cwd: directory, environment, signal }),
+    $: createShell({ cwd: directory, environment, signal, record }),
     experimental_workspace: {
       register(type) {
         throw new Error(`Tackle has no workspaces: ${type} cannot be registered.`)

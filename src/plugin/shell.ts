@@ -1,6 +1,7 @@
-import { spawn } from "node:child_process"
+import { throwIfAborted } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
+import { type RecordTree, startProcess } from "../util/process.ts"
 
 /** Bun's `$` as far as plugins use it: a template whose values become single words of a shell command. */
 export interface Shell {
@@ -61,6 +62,8 @@ interface ShellSettings {
   environment: Readonly<Record<string, string | undefined>>
   /** Ends what still runs. */
   signal: AbortSignal
+  /** Writes a command down: see `ProcessOptions`. */
+  record?: RecordTree | undefined
   nothrow?: boolean
 }
 
@@ -124,34 +127,44 @@ function shellRun(command: string, settings: ShellSettings): ShellRun {
   }
 }
 
-function execute(
+async function execute(
   command: string,
-  { cwd, environment, signal, nothrow }: ShellSettings,
+  { cwd, environment, signal, record, nothrow }: ShellSettings,
 ): Promise<ShellOutput> {
-  const { promise, resolve, reject } = Promise.withResolvers<ShellOutput>()
-  const child = spawn("/bin/sh", ["-c", command], {
-    cwd,
-    env: environment,
-    signal,
-    stdio: ["ignore", "pipe", "pipe"],
-  })
+  throwIfAborted(signal)
   const stdout: Buffer[] = []
   const stderr: Buffer[] = []
   let left = maxOutputBytes
-  const collect = (into: Buffer[]) => (bytes: Buffer) => {
+  const collect = (into: Buffer[]) => (bytes: Uint8Array) => {
     left -= bytes.length
-    if (left < 0) child.kill()
-    else into.push(bytes)
+    if (left < 0) stop()
+    else into.push(Buffer.from(bytes))
   }
-  child.stdout.on("data", collect(stdout))
-  child.stderr.on("data", collect(stderr))
-  child.on("error", reject)
-  child.on("close", (code) => {
-    const output = outputOf(Buffer.concat(stdout), Buffer.concat(stderr), code ?? 1)
-    if (output.exitCode === 0 || nothrow) resolve(output)
-    else reject(new ShellFailedError(command, output))
+  let killed: Promise<void> | undefined
+  const stop = () => {
+    killed ??= child.kill()
+  }
+  const child = await startProcess({
+    argv: ["/bin/sh", "-c", command],
+    cwd,
+    env: environment,
+    onOutput: collect(stdout),
+    onErrorOutput: collect(stderr),
+    record,
   })
-  return promise
+  signal.addEventListener("abort", stop, { once: true })
+  if (signal.aborted) stop()
+  try {
+    const { code } = await child.exited
+    await child.closed
+    await killed
+    const output = outputOf(Buffer.concat(stdout), Buffer.concat(stderr), code ?? 1)
+    if (output.exitCode !== 0 && !nothrow) throw new ShellFailedError(command, output)
+    return output
+  } finally {
+    signal.removeEventListener("abort", stop)
+    child.strikeOut()
+  }
 }
 
 function outputOf(stdout: Buffer, stderr: Buffer, exitCode: number): ShellOutput {

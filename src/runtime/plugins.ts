@@ -16,7 +16,7 @@ import { pluginAliases, toolAliases } from "./tools.ts"
 
 /** What plugins need of the engine that they are loaded for. */
 export interface PluginWiring
-  extends Pick<PluginSurroundings, "directory" | "worktree" | "environment" | "signal"> {
+  extends Pick<PluginSurroundings, "directory" | "worktree" | "environment" | "signal" | "record"> {
   /** Undefined until it is open: plugins are loaded before. */
   store(): Store | undefined
   onFault(message: string, error: unknown): void

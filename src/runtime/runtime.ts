@@ -71,16 +71,21 @@ import { commandOptions, commandVariables, openMcp, openRegistry, programVariabl
 /** Opens an engine. Whoever opens one closes it: until then it holds the store and watches for escaped errors. */
 export async function createTackle(options: TackleOptions): Promise<Tackle> {
   const release = holdProcess()
+  // What was begun is ended again where the rest cannot be opened.
+  const begun = new AsyncDisposableStack()
+  begun.defer(release)
   try {
-    return await wire(options, release)
+    const tackle = await wire(options, begun, release)
+    begun.move()
+    return tackle
   } catch (error) {
-    release()
+    await begun.disposeAsync()
     throw error
   }
 }
 
 /** The only wiring: every part of the engine is made here and handed what it needs. */
-async function wire(given: TackleOptions, release: () => void): Promise<Tackle> {
+async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: () => void): Promise<Tackle> {
   const environment = given.environment ?? process.env
   const directory = resolve(given.directory)
   const worktree = resolve(given.worktree ?? findWorktree(directory))
@@ -88,8 +93,10 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
   const onFault =
     given.onFault ?? ((message, error) => console.error(`tackle: ${message}: ${errorMessage(error)}`))
   const closing = new AbortController()
+  const processes = createProcessBook(join(dataDirectory, "processes"), onFault)
   /** Fires when plugins have heard of everything: their commands may go on until then. */
   const pluginsEnded = new AbortController()
+  begun.defer(() => pluginsEnded.abort())
   let opened: Store | undefined
   const { plugins, options } = given.plugins?.length
     ? await (await import("./plugins.ts")).openPluginsOf(given, {
@@ -97,10 +104,12 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
         worktree,
         environment: commandVariables(given, environment),
         signal: pluginsEnded.signal,
+        record: processes.add,
         store: () => opened,
         onFault,
       })
     : { plugins: undefined, options: given }
+  begun.defer(() => plugins?.host.close())
 
   const credentials = createCredentials({ environment, authFile: join(dataDirectory, "auth.json") })
   const { providers, secrets } = options
@@ -114,7 +123,6 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
 
   const bus = createBus((error) => onFault("a subscriber threw", error), hide)
   const jobs = createJobTable()
-  const processes = createProcessBook(join(dataDirectory, "processes"), onFault)
   const agents = mergeAgents(builtinAgents(), options.agents ?? {}, {
     own: options.agentRules,
     project: options.projectAgentRules,
@@ -468,6 +476,7 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
   }
 
   const sessions = createSessions({
+    onFault,
     store,
     directory,
     worktree,

@@ -32,6 +32,7 @@ export interface SessionsOptions {
   handleOf(session: Session): SessionHandle
   /** The open handles of the session and of those that its subagents work in. */
   family(id: string): SessionHandle[]
+  onFault(message: string, error: unknown): void
   /** Lets go of a handle. */
   forget(id: string): void
 }
@@ -52,6 +53,11 @@ export function createSessions(options: SessionsOptions): Sessions {
     for (const root of deleted ? options.kept : [])
       for (const each of family) await rm(join(root, each), { recursive: true, force: true })
     return deleted
+  }
+
+  /** The sessions are gone already: room that cannot be given back now is no reason to say that they are not. */
+  async function reclaim(): Promise<void> {
+    await store.reclaim().catch((error: unknown) => options.onFault("room could not be given back", error))
   }
 
   const sessions: Sessions = {
@@ -82,7 +88,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       }),
     async delete(id) {
       const deleted = await remove(id)
-      if (deleted) await store.reclaim()
+      if (deleted) await reclaim()
       return deleted
     },
     async stats({ everywhere = false, session: id } = {}) {
@@ -103,7 +109,7 @@ export function createSessions(options: SessionsOptions): Sessions {
         if (held) result.held.push(session)
         else if (goes) result.deleted.push(session)
       }
-      if (!dryRun && result.deleted.length > 0) await store.reclaim()
+      if (!dryRun && result.deleted.length > 0) await reclaim()
       return result
     },
     compact: async (id, choice) => (await sessions.get(id))?.compact(choice),

@@ -21,7 +21,7 @@ export function createNearInstructions(
 }
 
 function givenIn(part: MessageWithParts["parts"][number]): string[] {
-  if (part.type !== "tool" || part.state.status !== "completed") return []
+  if (part.type !== "tool" || part.state.status !== "completed" || part.state.pruned !== undefined) return []
   const { instructions } = part.state.metadata
   return Array.isArray(instructions) ? instructions.filter((path) => typeof path === "string") : []
 }

@@ -67,8 +67,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       loaded.push(...page)
       dropSummed(loaded)
     }
-    const find = services.instructionsNear
-    if (find) instructions = createNearInstructions(find, loaded)
+    watchInstructions(loaded)
     history = loaded
     return loaded
   }
@@ -142,7 +141,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       model,
       toPrompt: (input) => toPrompt(input),
       files,
-      instructions,
+      instructions: instructions && { near: (file) => instructions?.near(file) ?? Promise.resolve([]) },
       changes: changesOf(past),
       todo: createTodoCapability(session.id, store, recorder),
       spawn,
@@ -192,6 +191,12 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     return changes
   }
 
+  /** Those that the model was given and still has are not given again. */
+  function watchInstructions(known: readonly MessageWithParts[]): void {
+    const find = services.instructionsNear
+    if (find) instructions = createNearInstructions(find, known)
+  }
+
   async function compactHistory(
     choice: Pick<CompactionInput, "history" | "agent" | "model" | "auto" | "signal">,
   ): Promise<CompactionResult> {
@@ -222,6 +227,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       })
     } finally {
       dropSummed(choice.history)
+      watchInstructions(choice.history)
       // Messages that were converted before may hold outputs which are pruned now.
       toPrompt = createPromptBuilder()
     }
