@@ -133,3 +133,14 @@ test("what a killed command leaves of a server is ended by the next", async () =
   await machine.run(["tool", "call", "read", '{"filePath":"none"}'])
   expect(running()).toEqual([])
 })
+
+test("mcp add takes no address without its protocol for a program", async () => {
+  const machine = await createMachine()
+  for (const word of ["tickets.example.com/mcp", "ws://127.0.0.1:1/mcp"]) {
+    expect(await machine.run(["mcp", "add", "tickets", word])).toMatchObject({
+      code: 2,
+      stderr: `tackle: "${word}" is no address: write https://… or http://…. A program comes behind --.\n`,
+    })
+  }
+  expect(await machine.run(["mcp", "add", "own", "./bin/server.mjs"])).toMatchObject({ code: 0 })
+})

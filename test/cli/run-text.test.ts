@@ -26,7 +26,7 @@ test("in text mode the answer goes to stdout and everything about the calls to s
   expect(run.stderr).toMatch(/^session ses_\w+ · build$/m)
   expect(run.stderr).toMatch(/^· read notes\.txt$/m)
   expect(run.stderr).toMatch(/^✓ read notes\.txt · 1 line$/m)
-  expect(run.stderr).toMatch(/^! bash echo long .*… · exit 3$/m)
+  expect(run.stderr).toMatch(/^! bash echo long .*… · exit 3(?: · [\d.]+ s)?$/m)
   expect(run.stderr).toMatch(/^✗ edit notes\.txt$/m)
   expect(run.stderr).toMatch(/^done · [\d.]+ s · \d+ \+ \d+ tokens$/m)
   expect(run.stderr).toMatch(/^go on with: tackle run -s ses_\w+ "…"$/m)

@@ -27,6 +27,9 @@ const signInMs = 10 * 60_000
 export async function addMcpServer(id: string, command: string[], flags: AddServerFlags): Promise<void> {
   const place = await openPlace(flags)
   const [first = ""] = command
+  if (command.length === 1 && looksLikeAddress(first)) {
+    throw new UsageError(`"${first}" is no address: write https://… or http://…. A program comes behind --.`)
+  }
   const server = /^https?:\/\//.test(first) ? remoteServer(command, flags) : localServer(command, flags)
   const parsed = McpConfig.safeParse({ [id]: server })
   if (!parsed.success) throw new UsageError(`This is no MCP server: ${parsed.error.issues[0]?.message}`)
@@ -59,6 +62,11 @@ export async function signOutOfServer(id: string, flags: PlaceFlags): Promise<vo
       ? `Signed out of ${visible(id)}. The server itself was not told.`
       : `You were not signed in to ${visible(id)}.`,
   )
+}
+
+/** `tickets.example.com/mcp` or `ws://…`: no program is written so, and what nobody meant would be started. */
+function looksLikeAddress(word: string): boolean {
+  return !/^https?:\/\//.test(word) && /^(?:[\w+.-]+:\/\/|[\w-]+(?:\.[\w-]+)+(?::\d+)?\/)/.test(word)
 }
 
 function remoteServer([url = "", ...rest]: string[], { env, header }: AddServerFlags): RemoteServer {
