@@ -19,6 +19,7 @@ import type { ProgramHost } from "../external-tool/program.ts"
 import { createLanguageService } from "../lsp/service.ts"
 import { McpToolChangedError } from "../mcp/errors.ts"
 import { openTokenBook } from "../mcp/oauth/token-book.ts"
+import type { McpPrompt, McpPromptMessage } from "../mcp/prompts.ts"
 import { createCredentials } from "../model/credentials.ts"
 import { type LanguageModel, type Model, parseModelName } from "../model/model.ts"
 import { createModels } from "../model/providers.ts"
@@ -62,6 +63,7 @@ import { realPath } from "../util/paths.ts"
 import { createProcessBook } from "../util/process-book.ts"
 import { identifyProcess } from "../util/process-identity.ts"
 import type { TackleOptions } from "./options.ts"
+import { readCommand } from "./prompt-command.ts"
 import { cleanUp, defaultRetentionLimits, programFolder, spillFolder } from "./retention.ts"
 import { createSessions } from "./sessions.ts"
 import type { AskedQuestion, AskedRequest, Tackle } from "./tackle.ts"
@@ -579,6 +581,20 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
     return { ...hide(outcome), turn: { ...turn, refused: hide(turn.refused) } }
   }
 
+  const commands = () => listCommands(options.commands ?? {}, skills.values())
+
+  async function mcpPrompts(signal = closing.signal): Promise<McpPrompt[]> {
+    return (await mcp?.prompts(signal)) ?? []
+  }
+
+  async function mcpPrompt({
+    signal = closing.signal,
+    ...asked
+  }: Parameters<Tackle["mcpPrompt"]>[0]): Promise<McpPromptMessage[]> {
+    if (!mcp) throw new UsageError("There are no MCP servers: the configuration names none.")
+    return hide(await mcp.prompt({ ...asked, signal }))
+  }
+
   return {
     directory,
     worktree,
@@ -606,7 +622,13 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
     },
     questions: { reply: questions.reply, reject: questions.reject, pending: questions.pending },
     models: () => models.list(),
-    commands: () => listCommands(options.commands ?? {}),
+    commands,
+    readCommand: (text, { signal = closing.signal } = {}) =>
+      readCommand(text, commands(), {
+        servers: Object.keys(options.mcp ?? {}),
+        list: () => mcpPrompts(signal),
+        fill: (asked) => mcpPrompt({ ...asked, signal }),
+      }),
     async tools({ agent: name = options.defaultAgent ?? "build", model, signal } = {}) {
       const agent = agentNamed(name)
       const chosen = model ?? (typeof options.model === "string" ? options.model : undefined)
@@ -619,11 +641,8 @@ async function wire(given: TackleOptions, release: () => void): Promise<Tackle> 
       const status = mcp?.status() ?? Promise.resolve([])
       return signal ? orAbort(status, signal) : status
     },
-    mcpPrompts: async (signal = closing.signal) => (await mcp?.prompts(signal)) ?? [],
-    async mcpPrompt({ signal = closing.signal, ...asked }) {
-      if (!mcp) throw new UsageError("There are no MCP servers: the configuration names none.")
-      return hide(await mcp.prompt({ ...asked, signal }))
-    },
+    mcpPrompts,
+    mcpPrompt,
     problems: () => registry.problems(),
     callTool,
     async close() {

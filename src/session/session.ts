@@ -118,7 +118,8 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     const demand = outputSchema && demandAnswer(outputSchema, model.info)
     await services.loadPolicy(session)
     const notes = demand ? [demand.instructions] : []
-    const user = await begin(past, { text, notes, files: options.files ?? [], agent, model, signal })
+    const given = [...(options.files ?? []), ...(options.command?.attachments ?? [])]
+    const user = await begin(past, { text, notes, files: given, agent, model, signal })
     const ends: EventOf<"run.completed">[] = []
     const spentElsewhere = () => addUsage([sumUsage(room.spent), ...ends.map(({ usage }) => usage)])
     const spawn = createSpawner({
