@@ -120,6 +120,12 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     const notes = demand ? [demand.instructions] : []
     const given = [...(options.files ?? []), ...(options.command?.attachments ?? [])]
     const user = await begin(past, { text, notes, files: given, agent, model, signal })
+    const room = createContextRoom({
+      history: past,
+      info: model.info,
+      compact: () => compactHistory({ history: past, agent, model, auto: true, signal }),
+      warn: (fill) => bus.publish({ type: "context.filling", sessionID: session.id, ...fill }),
+    })
     const ends: EventOf<"run.completed">[] = []
     const spentElsewhere = () => addUsage([sumUsage(room.spent), ...ends.map(({ usage }) => usage)])
     const spawn = createSpawner({
@@ -147,12 +153,6 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     const worker = await workAs(agent.name)
     const expanded = await expandCommandTo(user, options, worker, past)
     const mentioned = await attachMentionsTo(user, expanded?.mentions ?? text, worker, past)
-    const room = createContextRoom({
-      history: past,
-      info: model.info,
-      compact: () => compactHistory({ history: past, agent, model, auto: true, signal }),
-      warn: (fill) => bus.publish({ type: "context.filling", sessionID: session.id, ...fill }),
-    })
     const result = await runLoop({
       session,
       worker,
