@@ -10,7 +10,7 @@ import type { LoopResult } from "./loop.ts"
 /** The last event of a run, before the bus puts its time on it. */
 export type Ending = Extract<EventInput, { type: "run.completed" }>
 
-/** The end of a run that had its steps. Tells the bus of its error first. `spent`: on compaction. `answer`: of a demanded shape. */
+/** The end of a run that had its steps. Tells the bus of its error first. `spent`: on other than steps. `answer`: of a demanded shape. */
 export function conclude(
   { bus, sessionID, started }: EndingContext,
   result: LoopResult,

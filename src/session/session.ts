@@ -127,7 +127,9 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       warn: (fill) => bus.publish({ type: "context.filling", sessionID: session.id, ...fill }),
     })
     const ends: EventOf<"run.completed">[] = []
-    const spentElsewhere = () => addUsage([sumUsage(room.spent), ...ends.map(({ usage }) => usage)])
+    const sampled: CompactionResult["spent"] = []
+    const besideSteps = () => [...room.spent, ...sampled]
+    const spentElsewhere = () => addUsage([sumUsage(besideSteps()), ...ends.map(({ usage }) => usage)])
     const spawn = createSpawner({
       parent: () => session,
       model: model.info.ref,
@@ -145,6 +147,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       changes: changesOf(past),
       todo: createTodoCapability(session.id, store, recorder),
       spawn,
+      spent: sampled,
       signal,
       ...(demand?.tool === undefined ? {} : { tool: demand.tool }),
       ...(options.caller === undefined ? {} : { caller: options.caller }),
@@ -174,7 +177,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     })
     const end = conclude({ bus, sessionID: session.id, started }, result, {
       past,
-      spent: room.spent,
+      spent: besideSteps(),
       answer: demand?.answer,
     })
     return withOthers(end, ends, [...(expanded?.refused ?? []), ...mentioned.refused])

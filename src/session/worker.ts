@@ -7,6 +7,7 @@ import type { OfferedTool } from "../registry/registry.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
 import { orAbort } from "../util/abort.ts"
+import type { CompactionResult } from "./compact.ts"
 import { hookDefinitions } from "./plugin-hooks.ts"
 import { promptHistory } from "./prompt-history.ts"
 import { sampleModel } from "./sample-model.ts"
@@ -44,6 +45,8 @@ export interface RunContext {
   tool?: OfferedTool
   /** The `task` call that the run works for. */
   caller?: CallHost["parent"]
+  /** Grows by what calls use of the model besides the steps. */
+  spent: CompactionResult["spent"]
   signal: AbortSignal
 }
 
@@ -53,7 +56,7 @@ export async function createWorker(
   run: RunContext,
   services: SessionServices,
 ): Promise<Worker> {
-  const { model, files, instructions, changes, todo, spawn, caller, signal } = run
+  const { model, files, instructions, changes, todo, spawn, caller, spent, signal } = run
   const session = run.session()
   const { id: sessionID, directory, worktree } = session
   const policy = () => services.policy(run.session(), agent)
@@ -73,7 +76,8 @@ export async function createWorker(
   })
   const question: CallHost["question"] = (asked, tool, stop) =>
     services.questions.ask({ sessionID, ...asked, tool }, stop)
-  const sample: CallHost["sample"] = (request) => sampleModel(request, model, services.streamLimits)
+  const sample: CallHost["sample"] = (request) =>
+    sampleModel(request, model, { limits: services.streamLimits, spent })
   const spillDirectory = `${services.spillRoot}/${sessionID}`
   const scope: Scope = { directory, worktree, policy, own: ownDirectories(session, agent, services) }
   if (services.searchPath !== undefined) scope.searchPath = services.searchPath

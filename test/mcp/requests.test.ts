@@ -126,6 +126,16 @@ describe("the model", () => {
     expect(sent.tools).toBeUndefined()
   })
 
+  test("what its answers take counts in the run's usage and limits", async () => {
+    const used = script.map((reply) => ({ ...reply, usage: { input: 100, output: 10 } }))
+    const settings = { mcp: { everything }, permission: { ...permission, mcp_sampling: "allow" as const } }
+    await using engine = await startEngine(used, settings)
+    expect((await run(engine)).end.usage).toMatchObject({ input: 300, output: 30 })
+
+    await using short = await startEngine(used, settings)
+    expect((await run(short, { maxTokens: 200 })).end.status).toBe("limit")
+  })
+
   test("is not asked where the person or a rule says no", async () => {
     await using engine = await startEngine([script[0] ?? {}, { text: "Done." }], {
       mcp: { everything },
