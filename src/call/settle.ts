@@ -1,10 +1,10 @@
 import type { Refusal } from "../event/events.ts"
 import { PermissionError } from "../permission/errors.ts"
-import { describeEffect } from "../schema/tool-moves.ts"
+import { describeEffect, fail, pending } from "../schema/tool-moves.ts"
 import type { ToolStatePending, ToolStateRunning } from "../schema/tool-state.ts"
 import { AbortedError, TimeoutError } from "../util/abort.ts"
 import { errorMessage, TackleError } from "../util/errors.ts"
-import type { Turn } from "./call.ts"
+import type { Call, CallOutcome, Turn } from "./call.ts"
 
 /** A repetition that nobody allowed to go on. */
 export class LoopRefusedError extends TackleError {
@@ -39,6 +39,12 @@ export function settleFailure(
   const cutOff = kind === "aborted" || kind === "timeout"
   const text = cutOff ? `${errorMessage(error)} ${describeEffect(state)}` : errorMessage(error)
   return { error: text, metadata: { kind } }
+}
+
+/** The end of a call that was given up before its tool was known. */
+export function settleUnstarted({ callID, tool, raw }: Call, error: unknown, turn: Turn): CallOutcome {
+  const state = pending(raw)
+  return { callID, state: fail(state, settleFailure(error, { callID, tool, turn, state }), Date.now()) }
 }
 
 /** `state`: as it stood when it failed. */

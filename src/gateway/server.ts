@@ -65,7 +65,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       return await reply.pipe(await upstream.fetchUntil(signal)(models, { headers }))
     }
     throw new GatewayError(
-      `There is no ${method} ${path} here, only POST /v1/chat/completions and GET /v1/models.`,
+      `There is no ${method} ${path} here, only POST /v1/chat/completions and GET /v1/models. Set the client to the chat completions API.`,
       { status: 404, label: "not_found" },
     )
   }

@@ -1,4 +1,6 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider"
+import { errorMessage } from "../util/errors.ts"
+import { isRecord, parseJson } from "../util/json.ts"
 import type { LanguageModel } from "./model.ts"
 import { toolRefusal } from "./tool-refusal.ts"
 
@@ -15,8 +17,9 @@ export interface ToolFinding {
 type Outcome = Omit<ToolFinding, "name">
 
 /**
- * Tries a live server with four small requests: takes `tools`, returns `tool_calls`, says so in its finish reason, takes
- * `role: "tool"`, streams arguments in increments, calls several tools at once. `model` has to be without a tool policy.
+ * Tries a live server with four small requests: takes `tools`, returns `tool_calls` with arguments that fit, says so in its
+ * finish reason, takes `role: "tool"` and answers from what stands there, streams arguments in increments, calls several
+ * tools at once. `model` has to be without a tool policy.
  * A model may also fail to call where its server could; the details say what was seen. Rejects where the server
  * cannot be asked at all: with any error of the first request that is no refusal of tools.
  */
@@ -39,9 +42,10 @@ export async function checkTools(model: LanguageModel, signal: AbortSignal): Pro
     call === undefined
       ? { holds: undefined, detail: "no call to finish with" }
       : { holds: unified === "tool-calls", detail: raw ?? unified },
-    await settled(signal, () => takesResults(model, ask)),
-    await settled(signal, () => streams(model, ask)),
-    await settled(signal, () => callsSeveral(model, ask)),
+    call === undefined ? { holds: undefined, detail: "no call to look at" } : fits(call.input),
+    ...(await settled(signal, 2, () => takesResults(model, ask))),
+    ...(await settled(signal, 1, async () => [await streams(model, ask)])),
+    ...(await settled(signal, 1, async () => [await callsSeveral(model, ask)])),
   ]
   return names.map((name, index) => ({ name, ...(outcomes[index] ?? { holds: undefined, detail: "" }) }))
 }
@@ -50,7 +54,9 @@ const names = [
   "accepts tools",
   "returns tool_calls",
   "finish reason tool_calls",
+  "arguments are JSON that fits",
   "accepts role tool",
+  "uses the result",
   "streams arguments in increments",
   "several calls at once",
 ] as const
@@ -83,7 +89,17 @@ async function firstAnswer(model: LanguageModel, call: LanguageModelV4CallOption
   }
 }
 
-async function takesResults(model: LanguageModel, ask: Ask): Promise<Outcome> {
+function fits(input: string): Outcome {
+  const parsed = parseJson(input)
+  if (!parsed.ok) return { holds: false, detail: `no JSON: ${parsed.error}` }
+  const given = isRecord(parsed.value) ? parsed.value : {}
+  const wrong = weather.inputSchema.required.filter((name) => typeof given[name] !== "string")
+  if (wrong.length > 0) return { holds: false, detail: `without ${wrong.join(" and ")}` }
+  return { holds: true, detail: Object.keys(given).join(", ") }
+}
+
+/** Whether it takes the message, and whether it reads it. */
+async function takesResults(model: LanguageModel, ask: Ask): Promise<Outcome[]> {
   const named = { toolCallId: "call_1", toolName: weather.name }
   const { content } = await model.doGenerate(
     ask([
@@ -99,10 +115,11 @@ async function takesResults(model: LanguageModel, ask: Ask): Promise<Outcome> {
     ]),
   )
   const text = content.map((part) => (part.type === "text" ? part.text : "")).join("")
-  return {
-    holds: true,
-    detail: text.includes("31") ? "and uses the result" : "but does not speak of the result",
-  }
+  const used = text.includes("31")
+  return [
+    { holds: true, detail: "no error" },
+    { holds: used, detail: used ? "it is in the answer" : "the answer does not speak of it" },
+  ]
 }
 
 async function streams(model: LanguageModel, ask: Ask): Promise<Outcome> {
@@ -123,12 +140,17 @@ async function callsSeveral(model: LanguageModel, ask: Ask): Promise<Outcome> {
   return { holds: count > 1, detail: `${count} of 2` }
 }
 
-/** An error in a later step is what was found out, unless it is our own end. */
-async function settled(signal: AbortSignal, step: () => Promise<Outcome>): Promise<Outcome> {
+/** An error in a later step is what was found out, unless it is our own end; what rests on it was not tried. */
+async function settled(
+  signal: AbortSignal,
+  count: number,
+  step: () => Promise<Outcome[]>,
+): Promise<Outcome[]> {
   try {
     return await step()
   } catch (error) {
     signal.throwIfAborted()
-    return { holds: false, detail: error instanceof Error ? error.message : String(error) }
+    const untried: Outcome = { holds: undefined, detail: "not tried" }
+    return [{ holds: false, detail: errorMessage(error) }, ...Array<Outcome>(count - 1).fill(untried)]
   }
 }

@@ -12,6 +12,7 @@ import { contain, holdProcess } from "../call/containment.ts"
 import { knownSecrets } from "../call/known-secrets.ts"
 import { createSandboxFor } from "../call/sandbox.ts"
 import { runCalls } from "../call/schedule.ts"
+import { settleUnstarted } from "../call/settle.ts"
 import { findWorktree } from "../config/locate.ts"
 import { createBus } from "../event/bus.ts"
 import type { EventOf, EventType } from "../event/events.ts"
@@ -19,6 +20,7 @@ import type { ProgramHost } from "../external-tool/program.ts"
 import { createLanguageService } from "../lsp/service.ts"
 import { McpToolChangedError } from "../mcp/errors.ts"
 import { openTokenBook } from "../mcp/oauth/token-book.ts"
+import type { McpPrompt, McpPromptMessage } from "../mcp/prompts.ts"
 import { createCredentials } from "../model/credentials.ts"
 import { type LanguageModel, type Model, parseModelName } from "../model/model.ts"
 import { createModels } from "../model/providers.ts"
@@ -55,7 +57,7 @@ import type { FileLedger, FileStamp, SandboxCapability } from "../tool/context.t
 import { createFileLedger, stampBytes } from "../tool/ledger.ts"
 import { createPathLocks, type PathLocks } from "../tool/path-locks.ts"
 import { createSecretMask } from "../tool/secrets.ts"
-import { orAbort } from "../util/abort.ts"
+import { abortedError, orAbort } from "../util/abort.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { homeDirectory } from "../util/home.ts"
 import { newId } from "../util/id.ts"
@@ -63,6 +65,7 @@ import { realPath } from "../util/paths.ts"
 import { createProcessBook } from "../util/process-book.ts"
 import { identifyProcess } from "../util/process-identity.ts"
 import type { TackleOptions } from "./options.ts"
+import { readCommand } from "./prompt-command.ts"
 import { cleanUp, defaultRetentionLimits, programFolder, spillFolder } from "./retention.ts"
 import { createSessions } from "./sessions.ts"
 import type { AskedQuestion, AskedRequest, Tackle } from "./tackle.ts"
@@ -556,9 +559,13 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     }
     const question: CallHost["question"] = (asked, caller, stop) =>
       questions.ask({ sessionID: session.id, ...asked, tool: caller }, stop)
-    const offered = await orAbort(registry.tools(toolScope), signal)
     const call: Call = { callID: newId("prt"), tool, raw: input }
     const turn = newTurn()
+    const offered = await orAbort(registry.tools(toolScope), signal).catch((error: unknown) => {
+      if (signal.aborted) return undefined
+      throw error
+    })
+    if (!offered) return { ...settleUnstarted(call, abortedError(signal), turn), turn }
     const scope = scopeOf(policy, [spillDirectory, ...services.skillDirectories(agent)])
     const [outcome] = await runCalls([call], {
       sessionID: session.id,
@@ -589,6 +596,20 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     return { ...hide(outcome), turn: { ...turn, refused: hide(turn.refused) } }
   }
 
+  const commands = () => listCommands(options.commands ?? {}, skills.values())
+
+  async function mcpPrompts(signal = closing.signal): Promise<McpPrompt[]> {
+    return (await mcp?.prompts(signal)) ?? []
+  }
+
+  async function mcpPrompt({
+    signal = closing.signal,
+    ...asked
+  }: Parameters<Tackle["mcpPrompt"]>[0]): Promise<McpPromptMessage[]> {
+    if (!mcp) throw new UsageError("There are no MCP servers: the configuration names none.")
+    return hide(await mcp.prompt({ ...asked, signal }))
+  }
+
   return {
     directory,
     worktree,
@@ -616,7 +637,13 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     },
     questions: { reply: questions.reply, reject: questions.reject, pending: questions.pending },
     models: () => models.list(),
-    commands: () => listCommands(options.commands ?? {}),
+    commands,
+    readCommand: (text, { signal = closing.signal } = {}) =>
+      readCommand(text, commands(), {
+        servers: Object.keys(options.mcp ?? {}),
+        list: () => mcpPrompts(signal),
+        fill: (asked) => mcpPrompt({ ...asked, signal }),
+      }),
     async tools({ agent: name = options.defaultAgent ?? "build", model, signal } = {}) {
       const agent = agentNamed(name)
       const chosen = model ?? (typeof options.model === "string" ? options.model : undefined)
@@ -629,11 +656,8 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
       const status = mcp?.status() ?? Promise.resolve([])
       return signal ? orAbort(status, signal) : status
     },
-    mcpPrompts: async (signal = closing.signal) => (await mcp?.prompts(signal)) ?? [],
-    async mcpPrompt({ signal = closing.signal, ...asked }) {
-      if (!mcp) throw new UsageError("There are no MCP servers: the configuration names none.")
-      return hide(await mcp.prompt({ ...asked, signal }))
-    },
+    mcpPrompts,
+    mcpPrompt,
     problems: () => registry.problems(),
     callTool,
     async close() {

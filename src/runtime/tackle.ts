@@ -11,7 +11,7 @@ import type { Grant, PermissionReply, PermissionRequest, ReplySource } from "../
 import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
 import type { Session } from "../schema/session.ts"
 import type { Archive } from "../session/archive.ts"
-import type { Command } from "../session/command.ts"
+import type { Command, CommandCall } from "../session/command.ts"
 import type { CompactionResult } from "../session/compact.ts"
 import type { SessionHandle } from "../session/handle.ts"
 import type { PruneChoice } from "../session/prune.ts"
@@ -97,8 +97,17 @@ export interface Tackle {
   /** The questions of the `question` tool: what waits, and the ways to answer. */
   readonly questions: Pick<Questions, "reply" | "reject" | "pending">
   models(): ModelInfo[]
-  /** The commands there are, by name. `findCommand` reads one out of a text, `SessionHandle.prompt` takes it. */
+  /** The commands there are and the skills, by name; what MCP servers offer beside these is told by `mcpPrompts`. */
   commands(): Command[]
+  /**
+   * What a text beginning with `/` means: a command or skill, a prompt of an MCP server (`/server:prompt`, filled in with
+   * the words behind it), or a text like any other, with the name that was perhaps meant. `SessionHandle.prompt` takes the
+   * call. Starts servers only where the text names one. Throws `UsageError` for a missing argument, and like `mcpPrompt`.
+   */
+  readCommand(
+    text: string,
+    options?: { signal?: AbortSignal },
+  ): Promise<{ call: CommandCall } | { near?: string }>
   /**
    * Every tool, with the reason where the agent and model are not offered it. Waits for MCP servers to start: rejects with
    * {@link AbortedError} when the signal fires first.

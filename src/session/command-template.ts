@@ -1,5 +1,20 @@
-/** A piece of a command's template with its arguments put in. */
-export type TemplatePiece = { kind: "text"; text: string } | { kind: "shell"; command: string }
+import type { CommandCall } from "./command.ts"
+
+/**
+ * A piece of what a command says, with its arguments put in. `quoted` is what somebody else wrote: it names no files.
+ */
+export type TemplatePiece =
+  | { kind: "text" | "quoted"; text: string }
+  | { kind: "shell"; command: string }
+  | { kind: "skill"; name: string }
+
+/** What the command says to the model. */
+export function commandPieces({ origin, name, template, arguments: given }: CommandCall): TemplatePiece[] {
+  if (origin === undefined) return fillTemplate(template, given)
+  const said: TemplatePiece =
+    origin === "skill" ? { kind: "skill", name } : { kind: "quoted", text: template }
+  return given === "" ? [said] : [said, { kind: "text", text: `\n\n${given}` }]
+}
 
 /**
  * The template with what the person wrote in place of `$ARGUMENTS` and `$1`, `$2` …; of these the highest takes all that
@@ -34,7 +49,7 @@ const placeholder = /\$(?:ARGUMENTS\b|([1-9]\d?)(?!\d))/g
 const shellLine = /(?<![\w`])!`([^`\n]+)`/g
 
 /** Words as a shell separates them: by white space, but for what stands in quotes. */
-function splitWords(text: string): string[] {
+export function splitWords(text: string): string[] {
   return [...text.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
     ([, double, single, plain]) => double ?? single ?? plain ?? "",
   )

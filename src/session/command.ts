@@ -1,4 +1,6 @@
 import { nearNames } from "../model/near-name.ts"
+import type { Attachment } from "../schema/tool-state.ts"
+import type { Skill } from "../skill/skill.ts"
 import { UsageError } from "../util/errors.ts"
 
 /** A prompt that is kept under a name and written as `/name arguments`. */
@@ -19,18 +21,30 @@ export interface CommandConfig {
 /** A command by its name. */
 export interface Command extends CommandConfig {
   name: string
+  /**
+   * Whose words they are, where it is no template. `skill`: the skill of this name, loaded by the rules of the session
+   * when the command is run. `mcp`: the template is what a server answered, taken as it stands. Without placeholders both.
+   */
+  origin?: "skill" | "mcp"
 }
 
 /** A command with what the person wrote behind its name. */
 export interface CommandCall extends Command {
   arguments: string
+  /** What comes with the text. */
+  attachments?: readonly Attachment[]
 }
 
-/** Commands with their names, sorted by these. */
-export function listCommands(commands: Readonly<Record<string, CommandConfig>>): Command[] {
-  return Object.entries(commands)
-    .map(([name, command]) => ({ name, ...command }))
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
+/** Commands with their names, and a skill as one where no other has its name; sorted by name. */
+export function listCommands(
+  commands: Readonly<Record<string, CommandConfig>>,
+  skills: Iterable<Skill> = [],
+): Command[] {
+  const own: Command[] = Object.entries(commands).map(([name, command]) => ({ name, ...command }))
+  const loading = [...skills]
+    .filter(({ name }) => !Object.hasOwn(commands, name))
+    .map(({ name, description, body }) => ({ name, description, template: body, origin: "skill" as const }))
+  return [...own, ...loading].sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
 /**

@@ -7,7 +7,7 @@ import type { Session } from "../schema/session.ts"
 import { pending } from "../schema/tool-moves.ts"
 import { newId } from "../util/id.ts"
 import type { CommandCall } from "./command.ts"
-import { fillTemplate } from "./command-template.ts"
+import { commandPieces, type TemplatePiece } from "./command-template.ts"
 
 /** What a command makes of a prompt. */
 export interface ExpandedCommand {
@@ -58,28 +58,24 @@ export interface CommandHost extends Omit<CallHost, "turn" | "onState" | "onNest
 }
 
 /**
- * Makes a prompt of a command. Its `` !`…` `` are calls of `bash` by the rules of the session, which are asked about,
- * refused and kept like those of the model; what is refused becomes a note in its place. With `subagent` the whole is
- * handed to that one, and the prompt is what it answered.
+ * Makes a prompt of a command. Its `` !`…` `` are calls of `bash` by the rules of the session, a skill is one of `skill`:
+ * asked about, refused and kept like those of the model; what is refused becomes a note in its place. With `subagent` the
+ * whole is handed to that one, and the prompt is what it answered.
  */
 export async function expandCommand(
   command: CommandCall,
   host: CommandHost,
   subagent?: string,
 ): Promise<ExpandedCommand> {
-  const pieces = fillTemplate(command.template, command.arguments)
-  const commands = pieces.flatMap((piece) => (piece.kind === "shell" ? [piece.command] : []))
+  const pieces = commandPieces(command)
   const refused: Refusal[] = []
   const call = async (calls: readonly { tool: string; input: Record<string, unknown> }[]) => {
     const made = await keptCalls(calls, host)
     refused.push(...made.refused)
     return made.outputs
   }
-  const description = `A line of the command /${command.name}`
-  const printed = await call(
-    commands.map((line) => ({ tool: "bash", input: { command: line, description } })),
-  )
-  const text = pieces.map((piece) => (piece.kind === "text" ? piece.text : (printed.shift() ?? ""))).join("")
+  const outputs = await call(pieces.flatMap((piece) => pieceCall(piece, command.name)))
+  const text = pieces.map((piece) => ("text" in piece ? piece.text : (outputs.shift() ?? ""))).join("")
   const mentions = pieces.map((piece) => (piece.kind === "text" ? piece.text : " ")).join("")
   if (subagent === undefined) return { text, mentions, refused }
 
@@ -89,6 +85,24 @@ export async function expandCommand(
     text: `The person's command was handed to the subagent ${subagent}. Tell them what came of it:\n\n${answer}`,
     mentions: "",
     refused,
+  }
+}
+
+/** The call that has to be made for a piece: one, or none. */
+function pieceCall(
+  piece: TemplatePiece,
+  commandName: string,
+): { tool: string; input: Record<string, unknown> }[] {
+  switch (piece.kind) {
+    case "shell": {
+      const description = `A line of the command /${commandName}`
+      return [{ tool: "bash", input: { command: piece.command, description } }]
+    }
+    case "skill":
+      return [{ tool: "skill", input: { name: piece.name } }]
+    case "text":
+    case "quoted":
+      return []
   }
 }
 

@@ -29,6 +29,12 @@ test("its lines are refused like any other, whatever the file allows itself", as
   expect(prompted(machine)).toContain("This could not be done")
 })
 
+test("the first line says who works on the prompt of a command", async () => {
+  const machine = await createMachine({ files, script })
+  const run = await machine.run(["run", "--trust", "/team:show it"])
+  expect(run.stderr).toMatch(/^session ses_\w+ · plan · test\/m$/m)
+})
+
 test("before trust a command of the project is a text like any other", async () => {
   const machine = await createMachine({ git: true, files, script })
   const run = await machine.run(["run", "/ship"])

@@ -23,7 +23,7 @@ test("in text mode the answer goes to stdout and everything about the calls to s
   expect(run.code).toBe(0)
   // A pipe gets the words as they are.
   expect(run.stdout).toBe("I will look.\nIt says \u001b[31mseven\u001b[0m.\n")
-  expect(run.stderr).toMatch(/^session ses_\w+ · build$/m)
+  expect(run.stderr).toMatch(/^session ses_\w+ · build · test\/m$/m)
   expect(run.stderr).toMatch(/^· read notes\.txt$/m)
   expect(run.stderr).toMatch(/^✓ read notes\.txt · 1 line$/m)
   expect(run.stderr).toMatch(/^! bash echo long .*… · exit 3(?: · [\d.]+ s)?$/m)

@@ -186,6 +186,122 @@ test("calls and results of the history become text", async () => {
   expect(sent.some((message) => message.tool_calls)).toBe(false)
 })
 
+/** What agents that were tried send in the third step of a task, but for the words: see docs/gateway.md. */
+const agents = {
+  pi: {
+    settings: {
+      store: false,
+      max_completion_tokens: 16_384,
+      reasoning_effort: "medium",
+      stream_options: { include_usage: true },
+    },
+    parameters: { type: "object", required: ["path"], properties: { path: { type: "string" } } },
+    before: [
+      { role: "developer", content: "You are an agent." },
+      { role: "user", content: [{ type: "text", text: "Read in.txt." }] },
+    ],
+    result: "the secret word is plum\n",
+  },
+  "qwen-code": {
+    settings: { max_tokens: 32_000, stream_options: { include_usage: true } },
+    parameters: {
+      $schema: "http://json-schema.org/draft-07/schema#",
+      type: "object",
+      properties: { path: { type: "string" } },
+      additionalProperties: false,
+    },
+    before: [
+      { role: "system", content: "You are an agent." },
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "<system-reminder>\nA date.\n</system-reminder>" },
+          { type: "text", text: "Read in.txt." },
+        ],
+      },
+    ],
+    result: [{ type: "text", text: "the secret word is plum\n" }],
+  },
+  opencode: {
+    settings: { max_tokens: 4_000, stream_options: { include_usage: true } },
+    parameters: { $schema: "https://json-schema.org/draft/2020-12/schema", type: "object", properties: {} },
+    before: [
+      { role: "system", content: "You are an agent." },
+      { role: "user", content: "Read in.txt." },
+    ],
+    result: "<file>\n00001| the secret word is plum\n</file>",
+  },
+}
+
+test.for(Object.entries(agents))(
+  "%s: its requests are understood, and the next call is streamed",
+  async ([_, { settings, parameters, before, result }]) => {
+    const refusal = { status: 400, text: "tools are not supported by this model" }
+    const { gateway, upstream } = await setUp(
+      [refusal, { text: `First.\n${called("out.txt", "write")}`, usage: { input: 100, output: 10 } }],
+      { policy: "auto" },
+    )
+    const calls = [
+      { id: "call_1", type: "function", function: { name: "read", arguments: '{"path":"in.txt"}' } },
+    ]
+    const response = await fetch(`${gateway.url}/chat/completions`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        authorization: "Bearer any",
+        "sec-fetch-mode": "cors",
+        "accept-language": "*",
+        "x-stainless-lang": "js",
+      },
+      body: JSON.stringify({
+        model: "m",
+        stream: true,
+        tool_choice: "auto",
+        ...settings,
+        tools: ["read", "write"].map((name) => ({
+          type: "function",
+          function: { name, description: "d", parameters },
+        })),
+        messages: [
+          ...before,
+          { role: "assistant", content: "I look first.", tool_calls: calls },
+          { role: "tool", tool_call_id: "call_1", content: result },
+          { role: "assistant", content: null, tool_calls: [{ ...calls[0], id: "call_2" }] },
+          { role: "tool", tool_call_id: "call_2", content: result },
+        ],
+      }),
+    })
+    const chunks = (await response.text()).split("\n\n").filter((line) => line !== "")
+    expect(chunks.at(-1)).toBe("data: [DONE]")
+    const text = chunks.join("\n")
+    expect(text).toContain('"name":"write"')
+    expect(text).toContain('"finish_reason":"tool_calls"')
+    expect(chunks.at(-2)).toMatch(/"choices":\[\].*"prompt_tokens":100/)
+
+    const { messages: sent, ...rest } = lastBody(upstream)
+    expect(Object.keys(rest)).not.toContain("tools")
+    expect(Object.keys(rest)).not.toContain("tool_choice")
+    expect(sent.map(({ role }) => role)).toEqual(["system", "user", "assistant", "user", "assistant", "user"])
+    expect(JSON.stringify(sent)).toMatch(
+      /Read in\.txt.*I look first.*secret word is plum.*secret word is plum/s,
+    )
+    expect(rest).toMatchObject(settings)
+  },
+)
+
+test("another API of OpenAI's or Anthropic's is told as what to set in the client", async () => {
+  const { gateway } = await setUp([])
+  for (const path of ["responses", "messages", "completions"]) {
+    const response = await fetch(`${gateway.url}/${path}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: "{}",
+    })
+    expect(response.status).toBe(404)
+    expect(await response.text()).toContain("chat completions")
+  }
+})
+
 describe("tool_choice", () => {
   test("none: no call is looked for", async () => {
     const { client } = await setUp([{ text: called("a") }])

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest"
 import { startEngine } from "../session/engine.ts"
+import { run } from "../session/run.ts"
 import { realServer } from "./servers.ts"
 
 const { settings: everything } = realServer("everything")
@@ -34,4 +35,19 @@ test("one that is not there, or lacks an argument, says so", async () => {
   )
   await expect(ask("everything", "none")).rejects.toThrow(/could not give the prompt none: .*not found/)
   await expect(ask("none", "simple-prompt")).rejects.toThrow(/the configuration has no such server/)
+})
+
+test("a prompt written as a command is what the model gets", async () => {
+  await using engine = await startEngine([{ text: "Sunny." }, { text: "Read." }], { mcp: { everything } })
+  const prompted = async (text: string) => {
+    const read = await engine.tackle.readCommand(text)
+    if (!("call" in read)) throw new Error(`${text} is no command`)
+    await run(engine, { text, command: read.call })
+    return JSON.stringify(
+      engine.server.requests.at(-1)?.body.messages.findLast(({ role }) => role === "user"),
+    )
+  }
+  expect(await prompted("/everything:args-prompt Basel")).toContain("What's weather in Basel?")
+  expect(await prompted("/everything:resource-prompt Text 1")).toContain("Resource 1")
+  await expect(engine.tackle.readCommand("/everything:args-prompt")).rejects.toThrow(/<city> \[state\]/)
 })

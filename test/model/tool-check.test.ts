@@ -29,7 +29,9 @@ test("a server that does everything", async () => {
     "yes accepts tools",
     "yes returns tool_calls",
     "yes finish reason tool_calls",
+    "yes arguments are JSON that fits",
     "yes accepts role tool",
+    "yes uses the result",
     "yes streams arguments in increments",
     "yes several calls at once",
   ])
@@ -42,7 +44,26 @@ test("one that does it badly", async () => {
     { calls: [call("Rome")] },
     { calls: [call("Paris")] },
   ])
-  expect(findings.map((finding) => finding.split(" ")[0])).toEqual(["yes", "yes", "no", "no", "no", "no"])
+  expect(findings.map((finding) => finding.split(" ")[0])).toEqual([
+    "yes",
+    "yes",
+    "no",
+    "yes",
+    "no",
+    "?",
+    "no",
+    "no",
+  ])
+})
+
+test("one that calls without what is needed, and does not read results", async () => {
+  const incomplete = { name: "weather", arguments: { city: "Paris" } }
+  const findings = await check([{ calls: [incomplete] }, { text: "I know nothing." }, { status: 500 }, {}])
+  expect(findings.slice(3, 6)).toEqual([
+    "no arguments are JSON that fits",
+    "yes accepts role tool",
+    "no uses the result",
+  ])
 })
 
 test("one that ignores tools, and one that refuses them", async () => {
@@ -54,7 +75,7 @@ test("one that ignores tools, and one that refuses them", async () => {
   ])
   await server?.close()
   const refusing = await check([{ status: 400, text: "registry/m does not support tools" }])
-  expect(refusing.map((finding) => finding.split(" ")[0])).toEqual(["no", "?", "?", "?", "?", "?"])
+  expect(refusing.map((finding) => finding.split(" ")[0])).toEqual(["no", ...Array(7).fill("?")])
 })
 
 test("any other error is no finding", async () => {

@@ -5,7 +5,7 @@ import { fillTemplate } from "../../src/session/command-template.ts"
 /** The pieces as one text, commands in angle brackets. */
 const filled = (template: string, given = "") =>
   fillTemplate(template, given)
-    .map((piece) => (piece.kind === "text" ? piece.text : `<${piece.command}>`))
+    .map((piece) => (piece.kind === "shell" ? `<${piece.command}>` : "text" in piece && piece.text))
     .join("")
 
 test.for<[template: string, given: string, expected: string]>([

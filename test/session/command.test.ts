@@ -1,7 +1,8 @@
-import { expect, test } from "vitest"
+import { expect, onTestFinished, test } from "vitest"
 import type { TackleOptions } from "../../src/runtime/options.ts"
 import { findCommand } from "../../src/session/command.ts"
 import type { RecordedRequest, Script } from "../../src/testing/model-server.ts"
+import { temporaryProject } from "../../src/testing/project.ts"
 import { type Engine, startEngine } from "./engine.ts"
 import { run, toolParts } from "./run.ts"
 
@@ -102,4 +103,30 @@ test("a command for an agent that does not exist fails, and leaves the session a
   const { session, end } = await runCommand(engine, "/x")
   expect(end).toMatchObject({ status: "failed" })
   expect(session.info().agent).toBe("build")
+})
+
+test("a skill by its name is loaded at once, by the rules of the session", async () => {
+  const skill = (name: string) =>
+    `---\nname: ${name}\ndescription: d\n---\nCosts $1 and !\`touch ran\`, see @b.txt.\n`
+  const project = await temporaryProject({ "bake/SKILL.md": skill("bake"), "brew/SKILL.md": skill("brew") })
+  onTestFinished(() => project.remove())
+  await using engine = await start(
+    [{ text: "Done." }, { text: "No." }],
+    {},
+    {
+      skillFiles: [project.path("bake/SKILL.md"), project.path("brew/SKILL.md")],
+      permission: { "*": "allow", skill: { brew: "deny" } },
+    },
+  )
+  const { session } = await runCommand(engine, "/bake a cake of @a.txt")
+  const said = prompted(engine.server.requests[0])
+  expect(said).toContain("Costs $1 and !`touch ran`, see @b.txt.\\n\\na cake of @a.txt")
+  // Of what stands there only the person's own words name a file.
+  expect(said).toContain("alpha")
+  expect(said).not.toContain("beta")
+  expect((await toolParts(session)).map(({ tool }) => tool)).toEqual(["skill"])
+
+  const { end } = await runCommand(engine, "/brew")
+  expect(end.refused).toMatchObject([{ tool: "skill" }])
+  expect(prompted(engine.server.requests[1])).not.toContain("Costs")
 })

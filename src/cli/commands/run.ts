@@ -1,7 +1,7 @@
 import { shownName } from "../../config/shown-name.ts"
 import { useNetworkSettings } from "../../model/proxy.ts"
 import type { Tackle } from "../../runtime/tackle.ts"
-import { type CommandCall, checkCommand, findCommand } from "../../session/command.ts"
+import { type CommandCall, checkCommand } from "../../session/command.ts"
 import type { SessionHandle } from "../../session/handle.ts"
 import { TimeoutError } from "../../util/abort.ts"
 import { UsageError } from "../../util/errors.ts"
@@ -83,7 +83,7 @@ async function runTask(
     })
     if (recording) tackle.subscribe(recording.take)
     recording?.begin({ ...task, files: [...files], questions })
-    const command = commandOf(task, tackle)
+    const command = await commandOf(task, tackle, interrupt.signal)
     const session = await openSession(tackle, task, flags)
     const { status, text, exitCode } = await session.prompt(task.prompt, {
       files,
@@ -102,8 +102,12 @@ async function runTask(
 }
 
 /** What was said on the command line goes before what the command says. */
-function commandOf({ prompt, agent }: RunTask, tackle: Tackle): CommandCall | undefined {
-  const found = findCommand(prompt, tackle.commands())
+async function commandOf(
+  { prompt, agent }: RunTask,
+  tackle: Tackle,
+  signal: AbortSignal,
+): Promise<CommandCall | undefined> {
+  const found = await tackle.readCommand(prompt, { signal })
   if (!("call" in found)) {
     if (found.near !== undefined)
       warn(

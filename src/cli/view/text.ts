@@ -1,6 +1,8 @@
 import type { WriteStream } from "node:tty"
 import type { TackleEvent } from "../../event/events.ts"
+import { modelName } from "../../model/model.ts"
 import type { Part, RetryPart, ToolPart } from "../../schema/part.ts"
+import type { Session } from "../../schema/session.ts"
 import type { Output } from "../stdout.ts"
 import { allowHint } from "./allow-hint.ts"
 import { callLine, startLine } from "./call-line.ts"
@@ -34,6 +36,8 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
   const shown = new Map<string, number>()
   const reasoning = new Set<string>()
   let atLineStart = true
+  /** A new session, until it was told of. */
+  let begun: Session | undefined
   /** What happens while a question is on the screen. */
   let held: TackleEvent[] | undefined
 
@@ -137,17 +141,27 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
       note(style.dim(prefix) + line)
   }
 
+  /** Once: a new session with who works on its first prompt, which for a command may be others than its own. */
+  function introduce(...workers: string[]): void {
+    if (!begun) return
+    note(style.dim([`session ${begun.id}`, ...workers.map(visible)].join(" · ")))
+    begun = undefined
+  }
+
   function showOwn(event: TackleEvent): void {
     switch (event.type) {
       case "session.created":
-        note(style.dim(`session ${event.session.id} · ${event.session.agent}`))
+        begun = event.session
         return
       case "part.updated":
         // The person's own words need not be repeated to them; the calls of a command are in their message too.
         if (event.part.type === "tool" || !own.has(event.part.messageID)) showPart(event.part)
         return
       case "message.created":
-        if (event.message.role === "user") own.add(event.message.id)
+        if (event.message.role === "user") {
+          own.add(event.message.id)
+          introduce(event.message.agent, modelName(event.message.model))
+        }
         status.set(runningCalls() ?? waiting)
         return
       case "part.delta":
@@ -163,10 +177,12 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
         noteAll(wrapped(fillingText(event), proseWidth()), style.yellow)
         return
       case "session.error":
+        if (begun) introduce(begun.agent)
         noteAll(wrapped(`✗ ${event.error.message}`, proseWidth()), style.red)
         return
       case "run.completed":
         status.set(undefined)
+        if (begun) introduce(begun.agent)
         noteAll(summary(event), style.dim)
         return
     }
