@@ -102,7 +102,9 @@ export async function executeCall(
   } finally {
     progressing.stop()
     limit.end()
-    over.abort(new AbortedError(`The call of the ${tool.id} tool has ended: nobody is asked for it any more.`))
+    over.abort(
+      new AbortedError(`The call of the ${tool.id} tool has ended: nobody is asked for it any more.`),
+    )
   }
   await report(last)
   return { callID: call.callID, state: last }
