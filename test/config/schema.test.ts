@@ -15,6 +15,7 @@ test("the JSON Schema for editors names and describes every key", () => {
     "agent",
     "command",
     "tools",
+    "tool_search",
     "override",
     "plugin",
     "instructions",
