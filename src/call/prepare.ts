@@ -110,9 +110,15 @@ function findTool(
 ) {
   const exact = offered.get(name) ?? deferred?.get(name)
   if (exact) return { tool: exact }
-  const near = repairName(name, [...offered.keys()])
+  const near = byOwnName(name, offered) ?? repairName(name, [...offered.keys()])
   const tool = near === undefined ? undefined : offered.get(near)
   return tool ? { tool, repaired: `the name "${name}" was read as "${tool.id}"` } : undefined
+}
+
+/** The one tool that has this name in its file, where that is called otherwise. */
+function byOwnName(name: string, offered: ReadonlyMap<string, OfferedTool>): string | undefined {
+  const called = [...offered.values()].filter(({ ownName }) => ownName === name)
+  return called.length === 1 ? called[0]?.id : undefined
 }
 
 type ParsedInput =
