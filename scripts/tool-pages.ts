@@ -13,6 +13,7 @@ const asksOtherwise: Readonly<Record<string, string>> = {
   plan_exit: "nothing: it asks the person itself",
   batch: "nothing: each of its calls asks for itself",
   invalid: "nothing",
+  tool_search: "nothing: it tells of tools and calls none",
   job: "`bash`, with the command and what it is to read, for `input`; nothing for the rest",
 }
 
@@ -27,6 +28,7 @@ const conditionsOfHost: Readonly<Record<string, string>> = {
   task: "only in a session, and not at the limit of depth",
   skill: "only where there are skills",
   job: "only where `bash` is",
+  tool_search: "only in a session, in place of tools whose definitions are beyond `tool_search.maxBytes`",
   invalid: "never: the engine answers malformed calls with it",
 }
 

@@ -18,6 +18,7 @@ import { readTool } from "./read.ts"
 import { createSkillTool, type SkillOptions } from "./skill.ts"
 import { createTaskTool, type TaskOptions } from "./task.ts"
 import { todoreadTool, todowriteTool } from "./todo.ts"
+import { toolSearchTool } from "./tool-search.ts"
 import type { SearchBackend } from "./web/search-backend.ts"
 import { createWebfetchTool } from "./webfetch.ts"
 import { createCodesearchTool, createWebsearchTool } from "./websearch.ts"
@@ -63,6 +64,7 @@ export function builtinTools({ bash, task, skills, features, search }: BuiltinOp
     planEnterTool,
     planExitTool,
     batchTool,
+    toolSearchTool,
     invalidTool,
   ]
   return tools.map((tool) => ({ tool, unavailable: (model) => whyUnavailable(tool.id, features, model) }))

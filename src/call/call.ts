@@ -7,6 +7,7 @@ import type { CallReference } from "../schema/permission.ts"
 import type { Question, QuestionAnswers, QuestionDocument } from "../schema/question.ts"
 import type { ToolState, ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import type {
+  CatalogueEntry,
   ChangeCapability,
   FileLedger,
   InstructionCapability,
@@ -79,6 +80,10 @@ export interface CallHost {
   directory: string
   worktree: string
   offered: ReadonlyMap<string, OfferedTool>
+  /** Tools that the model is not offered yet, but may call by their exact names. */
+  deferred?: ReadonlyMap<string, OfferedTool>
+  /** What is told of them to whoever looks for them. */
+  catalogue?: readonly CatalogueEntry[]
   permission: Permission
   scope: Scope
   files: FileLedger

@@ -295,6 +295,7 @@ function createContext(
     }
   // Our own code asks for leave before it hands on what a server asks.
   if (sample && tool.source.kind === "mcp") ctx.sample = (request) => limit.outside(() => sample(request))
+  if (host.catalogue && tool.source.kind === "builtin") ctx.catalogue = host.catalogue
   if (host.plan) ctx.plan = host.plan
   // What it gives counts as told: only a tool that passes it on may take it.
   if (host.instructions && tool.source.kind === "builtin") ctx.instructions = host.instructions

@@ -41,12 +41,13 @@ export async function prepareCall(
   call: Call,
   {
     offered,
+    deferred,
     closed,
     withheld,
     signal,
     plugins,
     sessionID,
-  }: Pick<CallHost, "offered" | "closed" | "withheld" | "signal" | "plugins" | "sessionID">,
+  }: Pick<CallHost, "offered" | "deferred" | "closed" | "withheld" | "signal" | "plugins" | "sessionID">,
 ): Promise<PreparedCall | InvalidCall> {
   const parsed = parseInput(call)
   const state = pending(call.raw, parsed.ok ? parsed.input : {})
@@ -63,7 +64,7 @@ export async function prepareCall(
   const why = offered.has(call.tool) ? undefined : withheld?.(call.tool)
   if (why !== undefined)
     return invalid("refused", `Not allowed: the ${call.tool} tool is withheld: ${why}. Go on without it.`)
-  const found = findTool(call.tool, offered)
+  const found = findTool(call.tool, offered, deferred)
   if (!found) {
     return invalid(
       "unknown-tool",
@@ -102,12 +103,22 @@ export async function prepareCall(
   }
 }
 
-function findTool(name: string, offered: ReadonlyMap<string, OfferedTool>) {
-  const exact = offered.get(name)
+function findTool(
+  name: string,
+  offered: ReadonlyMap<string, OfferedTool>,
+  deferred: ReadonlyMap<string, OfferedTool> | undefined,
+) {
+  const exact = offered.get(name) ?? deferred?.get(name)
   if (exact) return { tool: exact }
-  const near = repairName(name, [...offered.keys()])
+  const near = byOwnName(name, offered) ?? repairName(name, [...offered.keys()])
   const tool = near === undefined ? undefined : offered.get(near)
   return tool ? { tool, repaired: `the name "${name}" was read as "${tool.id}"` } : undefined
+}
+
+/** The one tool that has this name in its file, where that is called otherwise. */
+function byOwnName(name: string, offered: ReadonlyMap<string, OfferedTool>): string | undefined {
+  const called = [...offered.values()].filter(({ ownName }) => ownName === name)
+  return called.length === 1 ? called[0]?.id : undefined
 }
 
 type ParsedInput =

@@ -158,6 +158,7 @@ export async function openTackle(
     ...pick("sandbox", config.sandbox),
     configFiles: place.config.files.map(({ path }) => path),
     ...pick("search", config.search),
+    ...pick("toolSearch", config.tool_search),
     ...pick("experimental", config.experimental),
     ...pick("lsp", config.lsp),
     ...pick("mcp", config.mcp),

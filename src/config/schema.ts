@@ -92,6 +92,17 @@ const SubagentSection = z.lazy(() =>
   }),
 )
 
+const ToolSearchSection = z.lazy(() =>
+  z.strictObject({
+    maxBytes: z
+      .number()
+      .int()
+      .nonnegative()
+      .optional()
+      .describe("Bytes of definitions up to which all tools are offered at once (default 65536)"),
+  }),
+)
+
 const ExperimentalSection = z.lazy(() =>
   z.strictObject({
     lsp_tool: z.boolean().optional().describe("Offers the lsp tool"),
@@ -134,6 +145,12 @@ const sections = {
   command: () =>
     z.record(z.string(), CommandSection).describe("Commands by name: prompts that are written as /name"),
   tools: () => z.record(z.string(), z.boolean()).describe("Tools by id: false takes one away"),
+  tool_search: () =>
+    z
+      .union([z.literal(false), ToolSearchSection])
+      .describe(
+        "When tools of MCP servers, plugins and files are found by a search; false: all are offered at once",
+      ),
   override: () => z.array(z.string()).describe("Ids of tools that a custom tool may replace"),
   plugin: () =>
     z

@@ -9,7 +9,7 @@ const source = { file: "defaults" }
 export function defaultRules(): Rule[] {
   return [
     rule("*", "*", "ask"),
-    ...["read", "glob", "grep", "list", "todo", "skill", "task", "lsp"].map((name) =>
+    ...["read", "glob", "grep", "list", "todo", "skill", "task", "lsp", "tool_search"].map((name) =>
       rule(name, "*", "allow"),
     ),
     // A language server is a program, and may run code of the project.

@@ -4,6 +4,7 @@ import { basename, extname, join } from "node:path"
 import { promisify } from "node:util"
 import type { ProgramHost } from "../external-tool/program.ts"
 import { readTool } from "../tool/plain-tool.ts"
+import { isTool } from "../tool/tool.ts"
 import { within } from "../util/abort.ts"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
@@ -131,7 +132,9 @@ function toolsOf(module: Record<string, unknown>, path: string): RegisteredTool[
     // What Node adds to a CommonJS module: the default export once more.
     if (key === "module.exports") return []
     const tool = readTool(key === "default" ? name : `${name}_${key}`, value)
-    return tool ? [{ tool, source: { kind: "file", path } as const }] : []
+    if (!tool) return []
+    const ownName = isTool(value) && value.id !== tool.id ? value.id : undefined
+    return [{ tool, source: { kind: "file", path } as const, ownName }]
   })
 }
 

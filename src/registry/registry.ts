@@ -18,6 +18,8 @@ export type ToolSource =
 /** A tool with its origin, before it is prepared for anybody. */
 export interface RegisteredTool {
   tool: Info
+  /** The name that its author gave it, where it is offered by another. */
+  ownName?: string | undefined
   source: ToolSource
   /** Why it is not offered here whatever the rules say: a missing back end, a flag that is off. */
   unavailable?: (scope: ToolScope) => string | undefined
@@ -43,6 +45,8 @@ export interface ToolScope {
 /** A tool as one agent and model get it. */
 export interface OfferedTool {
   id: string
+  /** The name that its author gave it, where that is another: people who read the tool call it so. */
+  ownName?: string
   definition: Definition
   /** JSON Schema of the parameters, as sent. */
   schema: JsonSchema
@@ -205,7 +209,7 @@ export function describeSource(source: ToolSource): string {
 const defaultInitLimitMs = 10_000
 
 async function initialise(
-  { tool, source }: RegisteredTool,
+  { tool, source, ownName }: RegisteredTool,
   agent: string,
   limitMs: number,
 ): Promise<OfferedTool> {
@@ -215,7 +219,7 @@ async function initialise(
   const { definition } = inTime
   checkDefinition(definition)
   const schema = definition.jsonSchema ?? toJsonSchema(definition.parameters)
-  return { id: tool.id, definition, schema, source }
+  return { id: tool.id, definition, schema, source, ...(ownName === undefined ? {} : { ownName }) }
 }
 
 /** Custom tools are code of other people: their word on types is checked. */

@@ -47,6 +47,11 @@ export interface TackleOptions {
   skillFiles?: readonly (string | SkillFile)[]
   /** Ids that a later tool may take from an earlier one. */
   override?: readonly string[]
+  /**
+   * Where the definitions of tools that are not built in come to more bytes than this, the model finds them by
+   * `tool_search`. False: it is offered all at once. Default: 64 KB.
+   */
+  toolSearch?: { maxBytes?: number | undefined } | false
   /** Ids that are not to be there at all. */
   disabledTools?: readonly string[]
   /** Rules in the shape of the config. They come over the defaults. */

@@ -37,6 +37,7 @@ import type { Grant, PermissionReply, PermissionRequest, Ruleset } from "../sche
 import type { QuestionRequest } from "../schema/question.ts"
 import type { Session } from "../schema/session.ts"
 import { listCommands } from "../session/command.ts"
+import { defaultToolBytes } from "../session/deferred-tools.ts"
 import { EngineClosedError, type SessionHandle } from "../session/handle.ts"
 import { isHeld } from "../session/lease.ts"
 import { createLineage } from "../session/lineage.ts"
@@ -393,6 +394,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     holder: { id: newId("eng"), ...identifyProcess() },
     cleared: orphansEnded,
     registry,
+    ...(options.toolSearch === false ? {} : { toolBytes: options.toolSearch?.maxBytes ?? defaultToolBytes }),
     permission,
     jobs,
     fileLocks,
@@ -649,7 +651,8 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
       const chosen = model ?? (typeof options.model === "string" ? options.model : undefined)
       const ref = chosen === undefined ? { providerID: "", modelID: "" } : parseModelName(chosen)
       const policy = policyOf({ id: "", worktree }, agent)
-      const listed = registry.list({ model: ref, agent: agent.name, policy, lacking: lackingIn(agent) })
+      const lacking = { ...lackingIn(agent), tool_search: onlyForMany }
+      const listed = registry.list({ model: ref, agent: agent.name, policy, lacking })
       return signal ? orAbort(listed, signal) : listed
     },
     async mcpServers({ signal } = {}) {
@@ -680,8 +683,15 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
 
 /** What has nothing to work on where a tool is called by itself. */
 const onlyInSessions: Record<string, string> = Object.fromEntries(
-  ["task", "plan_enter", "plan_exit"].map((id) => [id, "it works only within a session (tackle run)"]),
+  ["task", "plan_enter", "plan_exit", "tool_search"].map((id) => [
+    id,
+    "it works only within a session (tackle run)",
+  ]),
 )
+
+/** Why a list of all tools has this one not among those that are offered. */
+const onlyForMany =
+  "it is offered in a session in place of tools whose definitions are too long together (tool_search.maxBytes)"
 
 /** The one file that an agent in plan mode may write, without a question. */
 function planRules(file: string | undefined): Ruleset {

@@ -126,6 +126,8 @@ export const CompactionPart = z.object({
   type: z.literal("compaction"),
   auto: z.boolean(),
   from: z.string().optional(),
+  /** Names of tools that were found or called in what the summary stands for: see `session/deferred-tools.ts`. */
+  tools: z.array(z.string()).optional(),
   tokens: Tokens.optional(),
   cost: z.number().optional(),
 })

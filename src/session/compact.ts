@@ -12,6 +12,7 @@ import { throwIfAborted } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import { costOf, noTokens } from "./cost.ts"
+import { namedTools } from "./deferred-tools.ts"
 import { hookSummary } from "./plugin-hooks.ts"
 import { promptHistory, sizeOf } from "./prompt-history.ts"
 import type { Recorder } from "./recorder.ts"
@@ -209,6 +210,8 @@ function summaryMessage(
   const first = kept[0]?.message.id
   const compaction: CompactionPart = { ...base(), type: "compaction", auto, tokens, cost }
   if (first !== undefined) compaction.from = first
+  const tools = namedTools(input.history)
+  if (tools.length > 0) compaction.tools = tools
   const text: TextPart = { ...base(), type: "text", synthetic: true, text: contextText(summary, kept, input) }
   return { message, parts: [compaction, text] }
 }

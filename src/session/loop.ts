@@ -97,7 +97,7 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
     }
 
     const calls = processor.calls()
-    const offered = new Map(worker.tools.map((tool) => [tool.id, tool]))
+    const offered = new Map(worker.tools(input.history).map((tool) => [tool.id, tool]))
     const host: CallHost = {
       ...worker.host({ messageID: processor.message.id, turn, offered }),
       onState: (callID, state) => processor.setState(callID, state),
@@ -179,13 +179,13 @@ async function streamWithRetries(
 
 async function streamOnce(processor: Processor, input: LoopInput, last: boolean): Promise<void> {
   const { worker, model, demand, signal, limits } = input
-  const { agent, tools } = worker
+  const { agent } = worker
   const { temperature } = agent
   const events = streamStep({
     language: await model.language(),
     info: model.info,
     prompt: worker.toPrompt(input.history),
-    tools: tools.map(({ id, definition, schema }) => ({
+    tools: worker.tools(input.history).map(({ id, definition, schema }) => ({
       name: id,
       description: definition.description,
       inputSchema: schema,

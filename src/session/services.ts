@@ -37,6 +37,8 @@ export interface SessionServices {
   /** Resolves when the commands of runs that were killed are ended. They may work on the same files as those that begin. */
   cleared: Promise<void>
   registry: Registry
+  /** Bytes of definitions beyond which tools are found by `tool_search`. Absent: all are offered. */
+  toolBytes?: number
   permission: Permission
   jobs: JobCapability
   /** With which all sessions write files. */

@@ -265,7 +265,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     past: readonly MessageWithParts[],
   ): Promise<ExpandedCommand | undefined> {
     if (!command) return undefined
-    const offered = new Map(worker.tools.map((tool) => [tool.id, tool]))
+    const offered = new Map(worker.tools(past).map((tool) => [tool.id, tool]))
     const kept = new Map<string, Part>()
     const keep = async (part: Part) => {
       kept.set(part.id, part)
@@ -292,7 +292,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     worker: Worker,
     past: readonly MessageWithParts[],
   ): Promise<MentionedFiles> {
-    const offered = new Map(worker.tools.map((tool) => [tool.id, tool]))
+    const offered = new Map(worker.tools(past).map((tool) => [tool.id, tool]))
     // What is attached is no call of the model's, and never recorded as one.
     const { recorded: _, ...host } = worker.host({ messageID, turn: newTurn(), offered })
     if (host.parent) return { files: [], notes: [], refused: [] }

@@ -8,6 +8,7 @@ import type { MessageWithParts } from "../schema/message.ts"
 import type { Tokens } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import { orAbort } from "../util/abort.ts"
+import { deferTools } from "./deferred-tools.ts"
 import { hookDefinitions } from "./plugin-hooks.ts"
 import { promptHistory } from "./prompt-history.ts"
 import { sampleModel } from "./sample-model.ts"
@@ -20,7 +21,8 @@ export type StepHost = Omit<CallHost, "onState" | "onNested">
 /** An agent at work on a prompt, and all that follows from which agent it is. */
 export interface Worker {
   agent: Agent
-  tools: readonly OfferedTool[]
+  /** What the model is offered at the end of the history. Cheap to call at every step. */
+  tools(history: readonly MessageWithParts[]): readonly OfferedTool[]
   /** The history as the provider takes it. Cheap to call at every step. */
   toPrompt(history: readonly MessageWithParts[]): ModelPrompt
   host(step: { messageID: string; turn: Turn; offered: ReadonlyMap<string, OfferedTool> }): StepHost
@@ -65,6 +67,7 @@ export async function createWorker(
   const offered = await orAbort(services.registry.tools(toolScope), signal)
   const hooked = await hookDefinitions(services.plugins, offered, signal)
   const tools = run.tool ? [...hooked.filter(({ id }) => id !== run.tool?.id), run.tool] : hooked
+  const { deferred, catalogue, offered: offeredAt } = deferTools(tools, services.toolBytes)
   const planFile = services.planFile(session)
   const system = systemPrompt({
     agent,
@@ -89,6 +92,8 @@ export async function createWorker(
     worktree,
     permission: services.permission,
     withheld: (id) => services.registry.withheld(id, toolScope),
+    deferred,
+    ...(catalogue === undefined ? {} : { catalogue }),
     scope,
     files,
     todo,
@@ -113,7 +118,7 @@ export async function createWorker(
   }
   return {
     agent,
-    tools,
+    tools: offeredAt,
     toPrompt: (messages) => run.toPrompt({ system, messages: promptHistory(messages), model: model.info }),
     host: (step) => ({ ...shared, ...step }),
   }

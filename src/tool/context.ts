@@ -232,6 +232,14 @@ export interface InstructionCapability {
   near(file: string): Promise<FoundInstructions[]>
 }
 
+/** A tool that the session has and the model is not offered yet. */
+export interface CatalogueEntry {
+  id: string
+  description: string
+  /** Names of its parameters. */
+  parameters: readonly string[]
+}
+
 /** What became of a call that a tool made. */
 export interface CallResult {
   callID: string
@@ -293,6 +301,8 @@ export interface ToolContext {
   instructions?: InstructionCapability
   /** Absent where language servers are switched off. Whoever asks them asks for leave first. */
   lsp?: LanguageCapability
+  /** What `tool_search` looks through. Absent where every tool is offered. */
+  catalogue?: readonly CatalogueEntry[]
   /** Absent in a call that another call made. */
   call?: CallTools
 }

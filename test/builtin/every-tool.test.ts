@@ -10,7 +10,7 @@ import type { ToolState } from "../../src/schema/tool-state.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 import { validateArguments } from "../../src/tool/validate.ts"
 import { startEngine } from "../session/engine.ts"
-import { run, toolParts } from "../session/run.ts"
+import { run, tool, toolParts } from "../session/run.ts"
 
 /** A call of every built-in tool that works, where leave is given, with as much output as the tool can make. */
 const samples: Record<string, Record<string, unknown>> = {
@@ -35,6 +35,7 @@ const samples: Record<string, Record<string, unknown>> = {
   plan_enter: {},
   plan_exit: {},
   batch: { calls: [{ tool: "read", parameters: { filePath: "big.txt" } }] },
+  tool_search: { query: "further", limit: 20 },
   invalid: { tool: "x", error: "y" },
 }
 
@@ -52,13 +53,14 @@ const pathSamples: Record<string, (path: string) => Record<string, unknown>> = {
 const unicodeName = "größe 文件 👍 'q' $x;y/ñ.txt"
 
 /** These ask the person themselves, or touch nothing of their own that a rule could be about. */
-const withoutLeave = ["job", "question", "plan_enter", "plan_exit", "batch", "invalid"]
+const withoutLeave = ["job", "question", "plan_enter", "plan_exit", "batch", "tool_search", "invalid"]
 
 /** What is seen before the abort: these are not offered without a session, and the last one to nobody. */
 const kindsWhenAborted: Record<string, string> = {
   task: "refused",
   plan_enter: "refused",
   plan_exit: "refused",
+  tool_search: "refused",
   invalid: "unknown-tool",
 }
 
@@ -237,9 +239,15 @@ function start(id: string, permission: PermissionConfig, given?: Record<string, 
       environment: { PATH: process.env.PATH, SEARXNG_URL: address },
       skillFiles: [skills.path("long/SKILL.md")],
       files: projectFiles,
+      tools: further,
+      toolSearch: { maxBytes: 0 },
     },
   )
 }
+
+const further = Array.from({ length: 30 }, (_, index) =>
+  tool(`further_${index}`, () => ({ title: "", output: "" }), { description: "text ".repeat(20_000) }),
+)
 
 const projectFiles = {
   "small.txt": "old\n",

@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, mkdirSync } from "node:fs"
 import { defaultSearchEngine } from "../../builtin/search/default-search-engine.ts"
 import type { FileQuery } from "../../builtin/search/search-engine.ts"
+import { unusedClaudeSettings } from "../../config/claude-settings.ts"
 import { trustKind } from "../../config/locate.ts"
 import { planCommand } from "../../permission/shell/plan.ts"
 import { probeSandbox } from "../../sandbox/probe.ts"
@@ -164,10 +165,15 @@ function checkTexts({ config, worktree, home }: Place, kind: "agent" | "command"
 function checkTakenOver(place: Place): Outcome {
   const { warnings, notes } = place.config
   const detail = describeTakenOver(takenOver(place))
-  const lost = warnings.length + notes.length
-  if (lost === 0) return { detail }
-  const told = warnings.length > 0 ? [...warnings] : ["see agents and commands"]
-  return { status: "warn", detail: `${detail}. Not understood: ${told.join("; ")}` }
+  const told = warnings.length === 0 && notes.length > 0 ? ["see agents and commands"] : warnings
+  const settings = unusedClaudeSettings(place)
+  if (told.length + settings.length === 0) return { detail }
+  const sentences = [
+    detail,
+    ...(told.length > 0 ? [`Not understood: ${told.join("; ")}`] : []),
+    ...(settings.length > 0 ? [`Not used: ${settings.join("; ")}`] : []),
+  ]
+  return { status: "warn", detail: sentences.join(". ") }
 }
 
 async function checkSandbox({ mode, state }: Sandbox): Promise<Outcome> {

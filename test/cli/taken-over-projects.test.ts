@@ -1,0 +1,109 @@
+import { cpSync } from "node:fs"
+import { resolve } from "node:path"
+import { expect, test } from "vitest"
+import type { Reply } from "../../src/testing/reply.ts"
+import { createMachine, type Machine, type MachineOptions } from "./run-tackle.ts"
+
+const fixtures = resolve(import.meta.dirname, "../fixtures")
+
+test("a project made for OpenCode starts as it is: its model, tools, server, plugin, skill, agents and texts count", async () => {
+  const machine = await openFixture("opencode-project", { config: null, script: opencodeScript })
+  const env = { HOUSE_URL: machine.server.url, HOUSE_KEY: "house-secret" }
+  const flags = ["--allow", "price", "--allow", "stock_count"]
+  const run = await machine.run(["run", "--trust", ...flags, "go"], { env })
+  // One of the calls is refused.
+  expect(run).toMatchObject({ code: 3, stdout: "Done.\n" })
+
+  const [first, second] = machine.server.requests
+  expect(first?.body.model).toBe("coder")
+  expect(first?.headers.authorization).toBe("Bearer house-secret")
+  const system = JSON.stringify(first?.body.messages)
+  expect(system).toContain("Prices are whole cents")
+  expect(system).toContain("npm test")
+  const offered = first?.body.tools ?? []
+  const names = offered.map((entry) => entry.function.name)
+  expect(names).toEqual(expect.arrayContaining(["price", "stock_count", "skill", "task", "edit"]))
+  expect(names).not.toContain("webfetch")
+  const describing = (name: string) =>
+    offered.find((entry) => entry.function.name === name)?.function.description
+  expect(describing("skill")).toContain("release-notes")
+  expect(describing("task")).toContain("reviewer")
+  expect(describing("task")).toContain("auditor")
+  const results = second?.body.messages.filter(({ role }) => role === "tool").map(({ content }) => content)
+  expect(results?.slice(0, 2)).toEqual(["119", "7 pieces of nuts"])
+  expect(results?.[2]).toContain("are not for reading")
+  expect(results?.[3]).toMatch(/rm \*|not allowed/i)
+
+  const command = await machine.run(["run", "--trust", "/changed src"], { env })
+  expect(command.code).toBe(0)
+  const asked = machine.server.requests.at(-1)?.body.messages.at(-1)
+  expect(JSON.stringify(asked)).toContain("Sum up what changed in src")
+})
+
+const opencodeScript: Reply[] = [
+  {
+    calls: [
+      { name: "price", arguments: { net: 100 } },
+      { name: "stock_count", arguments: { article: "nuts" } },
+      { name: "read", arguments: { filePath: "service.env" } },
+      { name: "bash", arguments: { command: "rm -r docs", description: "Remove" } },
+    ],
+  },
+  { text: "Done." },
+  { text: "Done." },
+]
+
+test("doctor says what it took of .opencode, and what it did not understand", async () => {
+  const machine = await openFixture("opencode-project", { config: null })
+  await machine.run(["trust", "--yes"])
+  const { stdout } = await machine.run(["doctor"])
+  const taken = lineOf(stdout, "taken over")
+  for (const what of ["opencode.json", "reviewer.md", "changed.md", "release-notes"])
+    expect(taken).toContain(what)
+  for (const key of ["theme", "autoupdate", "share"]) expect(taken).toContain(key)
+})
+
+test("a project made for Claude Code starts as it is: its instructions, server, skill, agent and command count", async () => {
+  const script: Reply[] = [
+    { calls: [{ name: "stock_count", arguments: { article: "nuts" } }] },
+    { text: "Done." },
+    { text: "Done." },
+  ]
+  const machine = await openFixture("claude-project", { script })
+  const run = await machine.run(["run", "--trust", "--allow", "stock_count", "go"])
+  expect(run).toMatchObject({ code: 0, stdout: "Done.\n" })
+  const [first, second] = machine.server.requests
+  expect(JSON.stringify(first?.body.messages)).toContain("Never commit to main")
+  const describing = (name: string) =>
+    first?.body.tools?.find((entry) => entry.function.name === name)?.function.description
+  expect(describing("skill")).toContain("changelog")
+  expect(describing("task")).toContain("test-writer")
+  expect(second?.body.messages.at(-1)?.content).toBe("7 pieces of nuts")
+
+  await machine.run(["run", "--trust", "/fix-issue 12"])
+  expect(JSON.stringify(machine.server.requests.at(-1)?.body.messages.at(-1))).toContain("Mend issue 12")
+})
+
+test("doctor says what it took of .claude, and that nothing of its settings counts", async () => {
+  const machine = await openFixture("claude-project")
+  await machine.run(["trust", "--yes"])
+  const { stdout } = await machine.run(["doctor"])
+  const taken = lineOf(stdout, "taken over")
+  for (const what of ["CLAUDE.md", ".mcp.json", "test-writer.md", "fix-issue.md", "changelog/SKILL.md"])
+    expect(taken).toContain(what)
+  expect(taken).toContain(
+    "Not used: .claude/settings.json: permissions (3 allow, 1 ask, 2 deny; write them as rules in `permission`), " +
+      "env (NODE_ENV), hooks (PostToolUse), enableAllProjectMcpServers",
+  )
+  expect(stdout).toMatch(/! agents .*test-writer\.md.*sonnet/)
+})
+
+async function openFixture(name: string, options: MachineOptions = {}): Promise<Machine> {
+  const machine = await createMachine(options)
+  cpSync(resolve(fixtures, name), machine.project.directory, { recursive: true })
+  return machine
+}
+
+function lineOf(text: string, check: string): string {
+  return text.split("\n").find((line) => line.slice(2).startsWith(check)) ?? ""
+}

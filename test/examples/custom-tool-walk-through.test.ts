@@ -1,0 +1,77 @@
+import { expect, test } from "vitest"
+import type { Reply } from "../../src/testing/reply.ts"
+import { createMachine } from "../cli/run-tackle.ts"
+
+/** What guides for OpenCode's custom tools have people write: a definition that asks, tells how far it is, and answers. */
+const source = `import { Tool } from "@opencode-ai/plugin"
+import z from "zod"
+
+const shout = async (text: string): Promise<string> => text.toUpperCase()
+
+export default Tool.define("shout_text", async () => ({
+  description: "Shouts a text.",
+  parameters: z.object({ text: z.string().describe("What to shout"), twice: z.boolean().optional() }),
+  async execute(params, ctx) {
+    await ctx.ask({ permission: "shout_text", patterns: [params.text] })
+    await ctx.metadata({ progress: 50 })
+    return { title: "Shouted", output: await shout(params.text), metadata: { status: "success" } }
+  },
+}))
+`
+
+const filesOf = (name: string, action: string) => ({
+  [`.opencode/tool/${name}.ts`]: source,
+  ".opencode/config.toml": `[permission]\nshout_text = "${action}"  # by the id in the file\n`,
+})
+const once: Reply[] = [{ calls: [{ name: "shout_text", arguments: { text: "test" } }] }, { text: "Done." }]
+const prompt = 'Use shout_text with "test"'
+
+test("a tool, its permission in TOML and a prompt: nothing before trust, then asked for, then run", async () => {
+  const machine = await createMachine({ files: filesOf("shout_text", "ask"), script: [...once, ...once] })
+  expect((await machine.run(["tool", "list"])).stdout).not.toContain("shout_text")
+  expect(await machine.run(["trust", "--yes"])).toMatchObject({ code: 0 })
+  const listed = await machine.run(["tool", "list"])
+  expect(listed).toMatchObject({ code: 0, stderr: "" })
+  expect(listed.stdout).toMatch(/^shout_text +Shouts a text\./m)
+
+  expect(await machine.run(["run", prompt])).toMatchObject({ stdout: "Done.\n" })
+  const { requests } = machine.server
+  const refusal = requests[1]?.body.messages.at(-1)
+  expect(refusal).toMatchObject({ role: "tool", content: expect.stringContaining("shout_text") })
+  expect(refusal?.content).not.toBe("TEST")
+
+  const allowed = await machine.run(["run", "--format", "json", "--allow", "shout_text", prompt])
+  expect(allowed.code).toBe(0)
+  expect(requests[2]?.body.tools?.map((entry) => entry.function.name)).toContain("shout_text")
+  expect(requests[3]?.body.messages.at(-1)).toMatchObject({ role: "tool", content: "TEST" })
+  for (const told of ['"title":"Shouted"', '"status":"success"', '"progress":50'])
+    expect(allowed.stdout).toContain(told)
+})
+
+test("the tool's own question is the one that the rule asks, not a second one", async () => {
+  const machine = await createMachine({ files: filesOf("shout_text", "ask"), script: once })
+  await machine.run(["trust", "--yes"])
+  const { stdout } = await machine.run(["run", "--format", "json", "--auto", prompt])
+  expect(stdout.match(/"type":"permission\.asked"/g)).toHaveLength(1)
+})
+
+test("a deny in that file takes the tool away", async () => {
+  const machine = await createMachine({ files: filesOf("shout_text", "deny"), script: once })
+  await machine.run(["trust", "--yes"])
+  await machine.run(["run", "--auto", prompt])
+  const [first, second] = machine.server.requests
+  expect(first?.body.tools?.map((entry) => entry.function.name)).not.toContain("shout_text")
+  expect(second?.body.messages.at(-1)?.content).toMatch(/shout_text tool is withheld/)
+})
+
+test("in a file of another name it is offered by that name, may be called by its own, and asks by both", async () => {
+  const machine = await createMachine({ files: filesOf("loud", "ask"), script: [...once, ...once] })
+  await machine.run(["trust", "--yes"])
+  await machine.run(["run", "--allow", "loud", prompt])
+  const { requests } = machine.server
+  expect(requests[0]?.body.tools?.map((entry) => entry.function.name)).toContain("loud")
+  expect(requests[1]?.body.messages.at(-1)?.content).toContain("shout_text")
+  expect(requests[1]?.body.messages.at(-1)?.content).not.toMatch(/^TEST$|no such tool/)
+  await machine.run(["run", "--allow", "loud", "--allow", "shout_text", prompt])
+  expect(requests[3]?.body.messages.at(-1)?.content).toBe("TEST")
+})
