@@ -200,6 +200,7 @@ const agents = {
       { role: "developer", content: "You are an agent." },
       { role: "user", content: [{ type: "text", text: "Read in.txt." }] },
     ],
+    silence: null,
     result: "the secret word is plum\n",
   },
   "qwen-code": {
@@ -220,6 +221,7 @@ const agents = {
         ],
       },
     ],
+    silence: null,
     result: [{ type: "text", text: "the secret word is plum\n" }],
   },
   opencode: {
@@ -229,13 +231,14 @@ const agents = {
       { role: "system", content: "You are an agent." },
       { role: "user", content: "Read in.txt." },
     ],
-    result: "<file>\n00001| the secret word is plum\n</file>",
+    silence: "",
+    result: "<path>/in.txt</path>\n<content>\n1: the secret word is plum\n</content>",
   },
 }
 
 test.for(Object.entries(agents))(
   "%s: its requests are understood, and the next call is streamed",
-  async ([_, { settings, parameters, before, result }]) => {
+  async ([_, { settings, parameters, before, silence, result }]) => {
     const refusal = { status: 400, text: "tools are not supported by this model" }
     const { gateway, upstream } = await setUp(
       [refusal, { text: `First.\n${called("out.txt", "write")}`, usage: { input: 100, output: 10 } }],
@@ -266,7 +269,7 @@ test.for(Object.entries(agents))(
           ...before,
           { role: "assistant", content: "I look first.", tool_calls: calls },
           { role: "tool", tool_call_id: "call_1", content: result },
-          { role: "assistant", content: null, tool_calls: [{ ...calls[0], id: "call_2" }] },
+          { role: "assistant", content: silence, tool_calls: [{ ...calls[0], id: "call_2" }] },
           { role: "tool", tool_call_id: "call_2", content: result },
         ],
       }),
