@@ -29,6 +29,7 @@ const ranks: Record<string, number> = {
   runtime: 10,
   testing: 11,
   gateway: 12,
+  "mcp-server": 12,
   cli: 14,
   "index.ts": 14,
 }
@@ -40,7 +41,7 @@ const fences: Record<string, readonly string[]> = {
   "node:sqlite": ["store/"],
   "web-tree-sitter": ["permission/shell/parse.ts"],
   "vscode-jsonrpc/": ["lsp/connection.ts"],
-  "@modelcontextprotocol/": ["mcp/"],
+  "@modelcontextprotocol/": ["mcp/", "mcp-server/"],
   jiti: ["util/load-module.ts"],
   yaml: ["util/front-matter.ts", "config/yaml.ts"],
   commander: ["cli/"],

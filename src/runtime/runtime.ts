@@ -65,6 +65,15 @@ import { newId } from "../util/id.ts"
 import { realPath } from "../util/paths.ts"
 import { createProcessBook } from "../util/process-book.ts"
 import { identifyProcess } from "../util/process-identity.ts"
+import {
+  type Caller,
+  type CallerCall,
+  type CallerOptions,
+  chosenOf,
+  createCaller,
+  createTodoList,
+  type Standing,
+} from "./caller.ts"
 import type { TackleOptions } from "./options.ts"
 import { readCommand } from "./prompt-command.ts"
 import { cleanUp, defaultRetentionLimits, programFolder, spillFolder } from "./retention.ts"
@@ -532,28 +541,73 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
   }
 
   /** Ends with the engine, like the runs of the sessions. */
-  async function callTool({ signal, ...rest }: Parameters<Tackle["callTool"]>[0]) {
+  async function callTool(
+    { signal, ...rest }: Parameters<Tackle["callTool"]>[0] & Partial<CallerCall>,
+    standing = passingBy(),
+  ) {
     assertOpen()
     const signals = signal ? [closing.signal, signal] : [closing.signal]
-    const call = runAlone({ ...rest, signal: AbortSignal.any(signals) })
+    const call = runAlone({ ...rest, signal: AbortSignal.any(signals) }, standing)
     calls.add(call)
     const forget = () => calls.delete(call)
     call.then(forget, forget)
     return call
   }
 
-  async function runAlone({
-    tool,
-    input,
+  /** Whoever makes one call by hand. */
+  function passingBy(): Standing {
+    return { id: newId("ses"), files: personsLedger(fileLocks) }
+  }
+
+  function lackingFor(agent: Agent, { questions }: Standing): Record<string, string> {
+    const lacking = { ...lackingIn(agent), ...onlyInSessions }
+    return questions === false ? { ...lacking, question: "nobody is there to answer" } : lacking
+  }
+
+  function openCaller({
     agent: name = options.defaultAgent ?? "build",
-    signal,
-  }: Parameters<Tackle["callTool"]>[0] & { signal: AbortSignal }) {
+    tools: chosen,
+    questions: asking = true,
+  }: CallerOptions = {}): Caller {
+    assertOpen()
     const agent = agentNamed(name)
-    const session = { id: newId("ses"), worktree }
+    const standing: Standing = {
+      id: newId("ses"),
+      files: createFileLedger(fileLocks),
+      todo: createTodoList(),
+      questions: asking,
+      ...(chosen === undefined ? {} : { chosen: new Set(chosen) }),
+    }
+    const policy = () => policyOf({ id: standing.id, worktree }, agent)
+    return createCaller({
+      standing,
+      list: () =>
+        registry.list({ agent: agent.name, policy: policy(), lacking: lackingFor(agent, standing) }),
+      call: (call) => callTool({ ...call, agent: agent.name }, standing),
+      async forget() {
+        await jobs.killOf([standing.id])
+        grants.forget(standing.id)
+      },
+    })
+  }
+
+  async function runAlone(
+    {
+      tool,
+      input,
+      agent: name = options.defaultAgent ?? "build",
+      signal,
+      messageID = newId("msg"),
+      onProgress = () => {},
+    }: Parameters<Tackle["callTool"]>[0] & Partial<CallerCall> & { signal: AbortSignal },
+    standing: Standing,
+  ) {
+    const agent = agentNamed(name)
+    const session = { id: standing.id, worktree }
     await grants.load(session)
     const policy = () => policyOf(session, agent)
     const spillDirectory = join(services.spillRoot, session.id)
-    const lacking = { ...lackingIn(agent), ...onlyInSessions }
+    const lacking = lackingFor(agent, standing)
     const toolScope = {
       agent: agent.name,
       policy: policy(),
@@ -563,15 +617,16 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
       questions.ask({ sessionID: session.id, ...asked, tool: caller }, stop)
     const call: Call = { callID: newId("prt"), tool, raw: input }
     const turn = newTurn()
-    const offered = await orAbort(registry.tools(toolScope), signal).catch((error: unknown) => {
+    const registered = await orAbort(registry.tools(toolScope), signal).catch((error: unknown) => {
       if (signal.aborted) return undefined
       throw error
     })
-    if (!offered) return { ...settleUnstarted(call, abortedError(signal), turn), turn }
+    if (!registered) return { ...settleUnstarted(call, abortedError(signal), turn), turn }
+    const offered = chosenOf(standing, registered)
     const scope = scopeOf(policy, [spillDirectory, ...services.skillDirectories(agent)])
     const [outcome] = await runCalls([call], {
       sessionID: session.id,
-      messageID: newId("msg"),
+      messageID,
       agent: agent.name,
       directory,
       worktree,
@@ -579,7 +634,8 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
       permission,
       withheld: (id) => registry.withheld(id, toolScope),
       scope,
-      files: personsLedger(fileLocks),
+      files: standing.files,
+      ...(standing.todo === undefined ? {} : { todo: standing.todo }),
       jobs,
       sandbox: sandboxOf(agent, scope),
       ...(languages === undefined ? {} : { lsp: languages }),
@@ -587,7 +643,9 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
       spillDirectory,
       turn,
       signal,
-      onState: async () => {},
+      async onState(callID, state) {
+        if (callID === call.callID && state.status === "running") onProgress(state)
+      },
       onEscape: services.onEscape,
       ...(services.spillBytes === undefined ? {} : { spillBytes: services.spillBytes }),
       ...(mask === undefined ? {} : { mask }),
@@ -662,7 +720,8 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     mcpPrompts,
     mcpPrompt,
     problems: () => registry.problems(),
-    callTool,
+    callTool: (call) => callTool(call),
+    caller: openCaller,
     async close() {
       closing.abort()
       await Promise.all([...[...handles.values()].map((handle) => handle.abort()), Promise.allSettled(calls)])

@@ -19,6 +19,7 @@ import type { QuestionOutcome, Questions } from "../session/questions.ts"
 import type { UsageStats } from "../session/stats.ts"
 import type { UndoResult } from "../session/undo.ts"
 import type { Store } from "../store/store.ts"
+import type { Caller, CallerOptions } from "./caller.ts"
 
 /** What became of old sessions, the oldest first. */
 export interface PruneResult {
@@ -134,6 +135,8 @@ export interface Tackle {
     agent?: string
     signal?: AbortSignal
   }): Promise<CallOutcome & { turn: Turn }>
+  /** Opens somebody who makes such calls over a time, and keeps a standing across them. Whoever opens one closes it. */
+  caller(options?: CallerOptions): Caller
   /**
    * Ends jobs, language and MCP servers and runs, waits for them, closes the store. From then on prompts and calls throw
    * {@link EngineClosedError}.

@@ -17,12 +17,16 @@ export interface GrantBook {
   remove(ids: readonly string[]): Promise<void>
   /** What was granted in the place, as rules. */
   rules(place: GrantPlace): Ruleset
+  /** Keeps nothing in memory of a session that is over. What is stored stays. */
+  forget(sessionID: string): void
   /** Every stored grant of a work tree, of the project and of its sessions, oldest first. */
   list(worktree: string): Promise<Grant[]>
 }
 
 export function createGrantBook(store: Store): GrantBook {
   const known = new Map<string, Grant>()
+  /** Ids of those that nobody but this process has: their sessions are not stored. */
+  const unstored = new Set<string>()
   /** An answer of the store may be older than their removal. */
   const removed = new Set<string>()
 
@@ -35,12 +39,15 @@ export function createGrantBook(store: Store): GrantBook {
       // What another process took back has to go; what is granted while the store is asked has to stay.
       const before = [...known.values()].filter((grant) => holdsIn(grant, place))
       const stored = await store.grants({ worktree: place.worktree, sessionID: place.id })
-      for (const { id } of before) known.delete(id)
+      for (const { id } of before) if (!unstored.has(id)) known.delete(id)
       for (const grant of stored) if (!removed.has(grant.id)) known.set(grant.id, grant)
     },
     async add(grants) {
       const lasting: Grant[] = []
-      for (const grant of grants) if (await canBeStored(grant)) lasting.push(grant)
+      for (const grant of grants) {
+        if (await canBeStored(grant)) lasting.push(grant)
+        else unstored.add(grant.id)
+      }
       await store.commit(lasting.map((grant) => ({ kind: "grant", grant })))
       for (const grant of grants) known.set(grant.id, grant)
     },
@@ -48,9 +55,17 @@ export function createGrantBook(store: Store): GrantBook {
       // Out of use first: a store that fails must not leave them in force here.
       for (const id of ids) {
         known.delete(id)
+        unstored.delete(id)
         removed.add(id)
       }
       await store.commit(ids.map((grantID) => ({ kind: "grant.remove", grantID })))
+    },
+    forget(sessionID) {
+      for (const grant of known.values()) {
+        if (grant.sessionID !== sessionID) continue
+        known.delete(grant.id)
+        unstored.delete(grant.id)
+      }
     },
     rules: (place) =>
       [...known.values()]

@@ -85,3 +85,13 @@ test("what is taken back while the store is asked stays taken back; sessions bey
     await store.commit([{ kind: "session", session: { ...session, id: `ses_later${n}`, time: later(n) } }])
   expect((await book.list("/w")).map(({ id }) => id)).toEqual(["gra_2"])
 })
+
+test("what is granted to a session that is not stored stays over a load, until it is forgotten", async () => {
+  const book = createGrantBook(await storeWithSession())
+  const place = { id: "ses_unstored", worktree: "/w" }
+  await book.add([grant("gra_1", { scope: "session", sessionID: "ses_unstored" })])
+  await book.load(place)
+  expect(patterns(book.rules(place))).toEqual(["gra_1 *"])
+  book.forget("ses_unstored")
+  expect(patterns(book.rules(place))).toEqual([])
+})

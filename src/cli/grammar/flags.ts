@@ -18,6 +18,13 @@ export function collect(value: string, before: string[] = []): string[] {
   return [...before, value]
 }
 
+/** For a flag that is a list of names, with commas between them. */
+export function names(value: string): string[] {
+  const list = value.split(",").map((name) => name.trim())
+  if (list.includes("")) throw new InvalidArgumentError("It must be names with commas between them.")
+  return list
+}
+
 /** For a flag that is a count. */
 export function positive(value: string): number {
   const number = Number(value)

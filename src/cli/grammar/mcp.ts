@@ -1,7 +1,8 @@
 import type { Command } from "commander"
+import type { ServeFlags } from "../commands/mcp-serve.ts"
 import type { AddServerFlags, AuthFlags } from "../commands/mcp-servers.ts"
 import type { FormatFlags, PlaceFlags } from "../setup.ts"
-import { collect, format, place } from "./flags.ts"
+import { collect, format, names, place, port } from "./flags.ts"
 
 /** The command line of `tackle mcp …`. */
 export function defineMcp(program: Command): void {
@@ -33,4 +34,18 @@ export function defineMcp(program: Command): void {
     .action(async (id: string, flags: PlaceFlags) =>
       (await import("../commands/index.ts")).mcpServers.signOutOfServer(id, flags),
     )
+  place(mcp.command("serve"))
+    .description("be an MCP server: offer Tackle's tools to other agents, by its rules")
+    .option("--agent <name>", "whose rules and tools (default: build)")
+    .option("--tools <ids>", "offer these alone, with commas between them", names)
+    .option("--allow <rule>", "allow without asking: permission or permission:pattern (repeatable)", collect)
+    .option("--deny <rule>", "deny: permission or permission:pattern (repeatable)", collect)
+    .option("--http", "over streamable HTTP (default: on stdin and stdout)")
+    .option("--port <n>", "with --http; 0: any free one (default 8485)", port)
+    .option(
+      "--host <address>",
+      "with --http; any other than this machine's own needs a key (default 127.0.0.1)",
+    )
+    .option("--key <key>", "with --http: what clients have to send (better: TACKLE_MCP_KEY)")
+    .action(async (flags: ServeFlags) => (await import("../commands/index.ts")).mcpServe.serveMcp(flags))
 }

@@ -1,0 +1,114 @@
+/**
+ * The MCP server with the tools that the conformance suite of the protocol's authors asks for by name, and the suite run
+ * against it: `npm run conformance:mcp-server`. Arguments go to the suite, such as `--scenario ping`.
+ */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as z from "zod"
+import { startHttp } from "../src/mcp-server/http.ts"
+import { createTackle } from "../src/runtime/runtime.ts"
+import type { Attachment } from "../src/schema/tool-state.ts"
+import type { ToolContext } from "../src/tool/context.ts"
+import { Tool } from "../src/tool/index.ts"
+import type { Info } from "../src/tool/tool.ts"
+import { startProcess } from "../src/util/process.ts"
+
+const picture =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+const sound = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA="
+const nothing = z.object({})
+
+const attached = (mime: string, base64: string): Attachment => ({
+  type: "file",
+  mime,
+  url: `data:${mime};base64,${base64}`,
+})
+const resource: Attachment = {
+  ...attached("text/plain", Buffer.from("This is an embedded resource content.").toString("base64")),
+  filename: "test://embedded-resource",
+}
+
+const tools: Info[] = [
+  answering("test_simple_text", "This is a simple text response for testing."),
+  answering("test_image_content", "A picture.", [attached("image/png", picture)]),
+  answering("test_audio_content", "A sound.", [attached("audio/wav", sound)]),
+  answering("test_embedded_resource", "A resource.", [resource]),
+  answering("test_multiple_content_types", "Multiple content types test:", [
+    attached("image/png", picture),
+    { ...resource, filename: "test://mixed-content-resource" },
+  ]),
+  Tool.define("test_error_handling", {
+    description: "Fails.",
+    parameters: nothing,
+    async execute() {
+      throw new Error("This tool intentionally returns an error for testing")
+    },
+  }),
+  Tool.define("test_tool_with_progress", {
+    description: "Tells of its progress.",
+    parameters: nothing,
+    async execute(_args, ctx) {
+      for (const done of [0, 50, 100]) {
+        await ctx.metadata({ metadata: { progress: { done, total: 100 } } })
+        // The engine joins reports that come closer together.
+        await new Promise((next) => setTimeout(next, 150))
+      }
+      return { title: "progress", output: "Done." }
+    },
+  }),
+  Tool.define("test_elicitation", {
+    description: "Asks the person.",
+    parameters: z.object({ message: z.string() }),
+    execute: async ({ message }, ctx) => ({ title: "asked", output: await askIn(ctx, message) }),
+  }),
+]
+
+async function askIn({ question }: ToolContext, message: string): Promise<string> {
+  const answers = await question?.([{ question: message, header: "Answer" }])
+  return `User response: ${answers ? JSON.stringify(answers) : "none"}`
+}
+
+function answering(id: string, output: string, attachments: Attachment[] = []): Info {
+  return Tool.define(id, {
+    description: `Answers: ${output}`,
+    parameters: nothing,
+    execute: async () => ({ title: id, output, attachments }),
+  })
+}
+
+const root = join(import.meta.dirname, "..")
+const directory = mkdtempSync(join(tmpdir(), "tackle-conformance-"))
+const tackle = await createTackle({
+  directory,
+  dataDirectory: directory,
+  tools,
+  permission: { "*": "allow" },
+})
+const server = await startHttp({
+  connection: {
+    tackle,
+    version: "0",
+    describe: ({ permission }) => permission,
+    onFault: (message, error) => console.error(`${message}: ${error}`),
+  },
+  port: 0,
+})
+try {
+  const suite = await startProcess({
+    argv: [
+      join(root, "node_modules/.bin/conformance"),
+      ...["server", "--url", server.url],
+      ...["--expected-failures", join(root, "scripts/mcp-conformance-server-baseline.yml")],
+      ...process.argv.slice(2),
+    ],
+    cwd: directory,
+    env: process.env,
+    onOutput: (bytes) => void process.stdout.write(bytes),
+  })
+  process.exitCode = (await suite.exited).code ?? 1
+} finally {
+  await server.close()
+  await tackle.close()
+  rmSync(directory, { recursive: true, force: true })
+}

@@ -1,0 +1,88 @@
+import { once } from "node:events"
+import { Writable } from "node:stream"
+import { stripVTControlCharacters } from "node:util"
+import type { ConnectionOptions } from "../../mcp-server/connection.ts"
+import { errorMessage, UsageError } from "../../util/errors.ts"
+import { interruptible } from "../interrupt.ts"
+import { printLine } from "../print.ts"
+import { openPlace, openTackle, type PlaceFlags, type RuleFlags } from "../setup.ts"
+import { stdout } from "../stdout.ts"
+import { describeRequest } from "../view/request.ts"
+
+export interface ServeFlags extends PlaceFlags, RuleFlags {
+  agent?: string
+  tools?: string[]
+  http?: boolean
+  port?: number
+  host?: string
+  key?: string
+}
+
+/** `tackle mcp serve`: on stdin and stdout until stdin ends, with `--http` until SIGINT or SIGTERM. */
+export async function serveMcp(flags: ServeFlags): Promise<void> {
+  assertForHttp(flags)
+  await interruptible(async (signal) => {
+    const { assertChosen } = await import("../../mcp-server/chosen-tools.ts")
+    const place = await openPlace(flags)
+    const tackle = await openTackle(place, flags)
+    const { agent, tools } = flags
+    const chosen = { ...(agent === undefined ? {} : { agent }), ...(tools === undefined ? {} : { tools }) }
+    const options: ConnectionOptions = {
+      tackle,
+      ...chosen,
+      version: process.env.TACKLE_VERSION ?? "development",
+      describe: (request) =>
+        stripVTControlCharacters(describeRequest(request, { worktree: tackle.worktree, whole: true })),
+      onFault: (message, error) => place.log.write("warn", message, { error: errorMessage(error) }),
+    }
+    try {
+      await assertChosen(tackle, { ...chosen, signal })
+      await (flags.http ? serveHttp(flags, options, signal) : serveStdio(options, signal))
+    } finally {
+      await tackle.close()
+    }
+  })
+}
+
+async function serveStdio(options: ConnectionOptions, signal: AbortSignal): Promise<void> {
+  const { serveStdio } = await import("../../mcp-server/stdio.ts")
+  await serveStdio({ ...options, input: process.stdin, output: protocolOutput(), signal })
+}
+
+async function serveHttp(
+  { host, port = defaultPort, key = process.env.TACKLE_MCP_KEY }: ServeFlags,
+  connection: ConnectionOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { startHttp } = await import("../../mcp-server/http.ts")
+  const server = await startHttp({
+    connection,
+    port,
+    ...(host === undefined ? {} : { host }),
+    ...(key ? { key } : {}),
+  })
+  try {
+    printLine(`${server.url} offers the tools for ${connection.tackle.worktree}. Ctrl-C ends it.`)
+    if (!signal.aborted) await once(signal, "abort")
+  } finally {
+    await server.close()
+  }
+}
+
+const defaultPort = 8485
+
+/** Stdout, which everything else in this process is kept from. */
+function protocolOutput(): Writable {
+  return new Writable({
+    decodeStrings: false,
+    write: (chunk: string, _encoding, done) => {
+      stdout.write(chunk)
+      done()
+    },
+  })
+}
+
+function assertForHttp({ http, port, host, key }: ServeFlags): void {
+  if (!http && (port !== undefined || host !== undefined || key !== undefined))
+    throw new UsageError("--port, --host and --key are for --http.")
+}

@@ -1,0 +1,99 @@
+import { randomUUID } from "node:crypto"
+import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server"
+import { type ConnectionOptions, openConnection } from "./connection.ts"
+import { jsonRefusal } from "./guard.ts"
+
+export interface HttpSessionOptions {
+  connection: ConnectionOptions
+  /** How long a session is kept without an open request, in milliseconds. */
+  idleMs: number
+  /** No more clients are served at once. */
+  maxSessions: number
+}
+
+/** The sessions of all clients, each with a standing of its own. */
+export interface HttpSessions {
+  /** Answers a request by its session, or opens one. `gone` resolves when the exchange is over. */
+  handle(request: Request, gone: Promise<void>): Promise<Response>
+  /** Ends every session and its calls. */
+  close(): Promise<void>
+}
+
+interface HttpSession {
+  transport: WebStandardStreamableHTTPServerTransport
+  /** Requests that are being answered, streams among them. */
+  open: number
+  timer?: NodeJS.Timeout
+  end(): Promise<void>
+}
+
+/** Sessions as the protocol has them over HTTP: opened by `initialize`, named by a header, ended by `DELETE` or idleness. */
+export function createHttpSessions({ connection, idleMs, maxSessions }: HttpSessionOptions): HttpSessions {
+  const sessions = new Map<string, HttpSession>()
+  const endings = new Set<Promise<void>>()
+
+  /** A session counts from the `initialize` that the transport takes; any other first message it refuses. */
+  async function open(): Promise<HttpSession> {
+    const id = randomUUID()
+    const client = openConnection(connection)
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: () => id,
+      onsessioninitialized: () => void sessions.set(id, session),
+    })
+    let ended: Promise<void> | undefined
+    const session: HttpSession = {
+      transport,
+      open: 0,
+      end() {
+        ended ??= finish(id, session, client.close())
+        return ended
+      },
+    }
+    client.server.onclose = () => void session.end()
+    await client.server.connect(transport)
+    return session
+  }
+
+  async function finish(id: string, session: HttpSession, closing: Promise<void>): Promise<void> {
+    sessions.delete(id)
+    clearTimeout(session.timer)
+    const ending = closing.catch((error: unknown) =>
+      connection.onFault("an MCP session did not end in order", error),
+    )
+    endings.add(ending)
+    await ending
+    endings.delete(ending)
+  }
+
+  function hold(session: HttpSession, gone: Promise<void>): void {
+    session.open += 1
+    clearTimeout(session.timer)
+    void gone.then(() => {
+      session.open -= 1
+      if (session.open > 0) return
+      // One that was never initialized has nobody who could come back to it.
+      if (![...sessions.values()].includes(session)) return session.end()
+      session.timer = setTimeout(() => void session.end(), idleMs)
+      session.timer.unref()
+    })
+  }
+
+  return {
+    async handle(request, gone) {
+      const id = request.headers.get("mcp-session-id")
+      const known = id === null ? undefined : sessions.get(id)
+      if (id !== null && !known)
+        return jsonRefusal(404, "There is no such session: it has ended. Initialize anew.")
+      if (!known && request.method !== "POST") return jsonRefusal(400, "Initialize a session first.")
+      if (!known && sessions.size >= maxSessions)
+        return jsonRefusal(503, `No more than ${maxSessions} clients are served at once.`)
+      const session = known ?? (await open())
+      hold(session, gone)
+      return await session.transport.handleRequest(request)
+    },
+    async close() {
+      await Promise.all([...sessions.values()].map((session) => session.end()))
+      await Promise.all(endings)
+    },
+  }
+}

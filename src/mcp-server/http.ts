@@ -1,0 +1,93 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import { errorMessage, systemCode, UsageError } from "../util/errors.ts"
+import type { ConnectionOptions } from "./connection.ts"
+import { isLoopback, jsonRefusal, refusalOf } from "./guard.ts"
+import { sendWebResponse, toWebRequest } from "./http-exchange.ts"
+import { createHttpSessions } from "./http-sessions.ts"
+
+export interface HttpOptions {
+  connection: ConnectionOptions
+  /** Default: 127.0.0.1. Any other than this machine's own needs a key. */
+  host?: string
+  /** 0: any free one. */
+  port: number
+  /** What clients have to send as `Authorization: Bearer`. Default: nothing. */
+  key?: string
+  /** How long a session without an open request is kept, in milliseconds. Default: 30 minutes. */
+  idleMs?: number
+  /** Default: 64. */
+  maxSessions?: number
+}
+
+export interface HttpServer {
+  /** What a client takes as the server's address. */
+  url: string
+  /** Ends every session with its calls, then every connection. */
+  close(): Promise<void>
+}
+
+/** Serves clients over streamable HTTP. Throws `UsageError` for an option that cannot be, or a port that is taken. */
+export async function startHttp(options: HttpOptions): Promise<HttpServer> {
+  const { connection, host = "127.0.0.1", key, idleMs = 30 * 60 * 1000, maxSessions = 64 } = options
+  if (key === undefined && !isLoopback(host))
+    throw new UsageError(`On ${host} others can reach the tools, so a key is needed: --key.`)
+  const sessions = createHttpSessions({ connection, idleMs, maxSessions })
+
+  async function answer(request: Request, gone: Promise<void>): Promise<Response> {
+    const refusal = refusalOf(request, { key, host })
+    if (refusal) return refusal
+    if (new URL(request.url).pathname !== path) return jsonRefusal(404, `There is only ${path} here.`)
+    return await sessions.handle(request, gone)
+  }
+
+  async function exchange(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const leaving = new AbortController()
+    const { promise: gone, resolve } = Promise.withResolvers<void>()
+    response.once("close", () => {
+      leaving.abort()
+      resolve()
+    })
+    await sendWebResponse(await answer(toWebRequest(incoming, leaving.signal), gone), response)
+  }
+
+  const server = createServer((incoming, response) => {
+    incoming.on("error", () => response.destroy())
+    response.on("error", () => response.destroy())
+    exchange(incoming, response).catch((error: unknown) => {
+      connection.onFault("an HTTP request could not be answered", error)
+      response.destroy()
+    })
+  })
+  const port = await listen(server, host, options.port)
+  return {
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${port}${path}`,
+    async close() {
+      if (!server.listening) return
+      const { promise, resolve } = Promise.withResolvers<void>()
+      server.close(() => resolve())
+      await sessions.close()
+      server.closeAllConnections()
+      await promise
+    },
+  }
+}
+
+const path = "/mcp"
+
+async function listen(server: Server, host: string, port: number): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  server.once("error", reject)
+  server.listen(port, host, resolve)
+  try {
+    await promise
+  } catch (error) {
+    const why = systemCode(error) === "EADDRINUSE" ? "the port is taken" : errorMessage(error)
+    throw new UsageError(
+      `The MCP server cannot listen on ${host}:${port}: ${why}. Choose another with --port.`,
+      error,
+    )
+  }
+  server.off("error", reject)
+  const address = server.address()
+  return typeof address === "object" && address !== null ? address.port : port
+}

@@ -1,0 +1,24 @@
+import type { Readable, Writable } from "node:stream"
+import { StdioServerTransport } from "@modelcontextprotocol/server/stdio"
+import { type ConnectionOptions, openConnection } from "./connection.ts"
+
+/**
+ * Serves the one client at the other end of two streams, a message a line. Resolves when the client is gone, which is
+ * when `input` ends, or when the signal fires; the client's calls have ended by then.
+ */
+export async function serveStdio(
+  options: ConnectionOptions & { input: Readable; output: Writable; signal: AbortSignal },
+): Promise<void> {
+  const { input, output, signal } = options
+  const transport = new StdioServerTransport(input, output)
+  const connection = openConnection(options)
+  const { promise: gone, resolve } = Promise.withResolvers<void>()
+  connection.server.onclose = resolve
+  signal.addEventListener("abort", () => resolve(), { once: true })
+  try {
+    await connection.server.connect(transport)
+    if (!signal.aborted) await gone
+  } finally {
+    await connection.close()
+  }
+}

@@ -1,0 +1,149 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { readdir, readFile } from "node:fs/promises"
+import { join } from "node:path"
+import { Client } from "@modelcontextprotocol/client"
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio"
+import { expect, onTestFinished, test } from "vitest"
+import { createMachine, type Machine, tackleCommand, until } from "./run-tackle.ts"
+
+async function connect(machine: Machine, args: readonly string[] = []) {
+  const transport = new StdioClientTransport({
+    command: tackleCommand,
+    args: ["mcp", "serve", ...args],
+    cwd: machine.project.directory,
+    env: machine.env,
+    stderr: "pipe",
+  })
+  const client = new Client({ name: "test", version: "1" }, { capabilities: {} })
+  onTestFinished(() => client.close())
+  await client.connect(transport)
+  return { client, transport }
+}
+
+test("a client lists the tools with their schemas and calls one", async () => {
+  const machine = await createMachine({ files: { "a.txt": "one\ntwo\n" } })
+  const { client } = await connect(machine)
+
+  const { tools } = await client.listTools()
+  const names = tools.map(({ name }) => name)
+  expect(names).toEqual(expect.arrayContaining(["read", "edit", "bash", "grep", "todowrite"]))
+  for (const absent of ["task", "question", "plan_enter", "plan_exit", "invalid"])
+    expect(names).not.toContain(absent)
+  const schema = JSON.parse((await machine.run(["tool", "schema", "read"])).stdout)
+  expect(tools.find(({ name }) => name === "read")).toEqual({
+    name: "read",
+    description: schema.description,
+    inputSchema: schema.parameters,
+  })
+
+  const result = await client.callTool({ name: "read", arguments: { filePath: "a.txt" } })
+  expect(result.isError).toBeFalsy()
+  expect(JSON.stringify(result.content)).toContain("two")
+})
+
+test("what needs leave is refused where the client shows no forms, and --allow gives it", async () => {
+  const machine = await createMachine({ config: { permission: { bash: "ask" } } })
+  const command = { name: "bash", arguments: { command: "touch made", description: "Make a file" } }
+
+  const { client: strict } = await connect(machine)
+  const refused = await strict.callTool(command)
+  expect(refused.isError).toBe(true)
+  expect(JSON.stringify(refused.content)).toMatch(/needs a person's answer.*elicitation/s)
+  expect(await readdir(machine.project.directory)).toEqual([])
+
+  const { client: allowed } = await connect(machine, ["--allow", "bash:touch *", "--allow", "edit:made"])
+  const done = await allowed.callTool(command)
+  expect(done.isError, JSON.stringify(done.content)).toBeFalsy()
+  expect(await readdir(machine.project.directory)).toEqual(["made"])
+})
+
+test("--tools offers these alone, also to calls that calls make", async () => {
+  const machine = await createMachine({
+    files: { "a.txt": "text" },
+    config: { experimental: { batch_tool: true } },
+  })
+  const { client } = await connect(machine, ["--tools", "glob,batch"])
+  expect((await client.listTools()).tools.map(({ name }) => name).sort()).toEqual(["batch", "glob"])
+  await expect(client.callTool({ name: "read", arguments: { filePath: "a.txt" } })).rejects.toThrow(
+    /not among the tools that were chosen.*batch/,
+  )
+  const nested = await client.callTool({
+    name: "batch",
+    arguments: { calls: [{ tool: "read", parameters: { filePath: "a.txt" } }] },
+  })
+  expect(JSON.stringify(nested.content)).toContain("read")
+  expect(JSON.stringify(nested.content)).not.toContain("text\\n")
+})
+
+test("a choice that cannot be is told before anything is served", async () => {
+  const machine = await createMachine()
+  const typo = await machine.run(["mcp", "serve", "--tools", "raed"])
+  expect(typo).toMatchObject({ code: 2, stdout: "" })
+  expect(typo.stderr).toContain('There is no tool "raed"')
+  expect((await machine.run(["mcp", "serve", "--tools", "task"])).stderr).toContain("only within a session")
+  expect((await machine.run(["mcp", "serve", "--agent", "nobody"])).stderr).toContain("nobody")
+  expect((await machine.run(["mcp", "serve", "--port", "1"])).stderr).toContain("--http")
+})
+
+test("stdout carries the protocol alone, faults go to the log, and the end of stdin ends it with its commands", async () => {
+  const machine = await createMachine({
+    files: {
+      ".tackle/tool/loud.ts": `import * as z from "zod"
+import { Tool } from "tackle/tool"
+console.log("loading loudly")
+export default Tool.define("loud", {
+  description: "Prints.",
+  parameters: z.object({}),
+  async execute() {
+    console.log("printing loudly")
+    return { title: "loud", output: "done" }
+  },
+})
+`,
+    },
+    config: { permission: { "*": "allow" }, sandbox: "off" },
+  })
+  const child = spawn(tackleCommand, ["mcp", "serve", "--trust"], {
+    cwd: machine.project.directory,
+    env: machine.env,
+    stdio: ["pipe", "pipe", "pipe"],
+  })
+  onTestFinished(() => void child.kill("SIGKILL"))
+  let stdout = ""
+  let stderr = ""
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text
+  })
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text
+  })
+  const send = (message: object) => child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`)
+  const call = (id: number, name: string, given: object) =>
+    send({ id, method: "tools/call", params: { name, arguments: given } })
+
+  send({
+    id: 1,
+    method: "initialize",
+    params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } },
+  })
+  send({ method: "notifications/initialized" })
+  send({ id: 99, result: {} })
+  call(2, "loud", {})
+  await until("the loud tool is done", () => stdout.includes('"done"'))
+  call(3, "bash", { command: "echo $$ > pid; exec sleep 600", description: "Wait" })
+  const pid = async () => Number(await readFile(machine.project.path("pid"), "utf8").catch(() => ""))
+  await until("the command runs", async () => (await pid()) > 0)
+  child.stdin.end()
+  const [code] = await once(child, "close")
+
+  expect(code).toBe(0)
+  for (const line of stdout.trimEnd().split("\n")) expect(JSON.parse(line)).toMatchObject({ jsonrpc: "2.0" })
+  expect(stderr).toContain("printing loudly")
+  const [log = ""] = await readdir(join(machine.data, "log"))
+  expect(await readFile(join(machine.data, "log", log), "utf8")).toContain(
+    "an MCP message could not be taken",
+  )
+  const running = await pid()
+  expect(() => process.kill(running, 0)).toThrow()
+})
