@@ -18,8 +18,9 @@ test.each([
   expect((await verdict(command, text)).action).toBe(action)
 })
 
-test("a rule for the program holds for its input, and none lets a shell read without a question", async () => {
-  expect((await verdict("python3 -i", "print(1)", allow("python3 *"))).action).toBe("allow")
+test("a rule for the program holds for its input, and none lets a shell or interpreter read without a question", async () => {
+  expect((await verdict("./setup -i", "yes", allow("./setup *"))).action).toBe("allow")
+  expect((await verdict("python3 -i", "print(1)", allow("python3 *"))).action).toBe("ask")
   expect((await verdict("bash", "rm -rf x", allow("bash", "bash *"))).action).toBe("ask")
 })
 
