@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os"
 import { defineConfig } from "vitest/config"
 
 const shared = {
@@ -17,6 +18,8 @@ const built = [
 
 export default defineConfig({
   test: {
+    // Most tests wait for processes and servers: twice as many files as cores keep a small machine busy.
+    maxWorkers: 2 * availableParallelism(),
     projects: [
       { test: { ...shared, name: "source", include: ["test/**/*.test.ts"], exclude: built } },
       { test: { ...shared, name: "command", include: built, globalSetup: ["test/global-setup.ts"] } },
