@@ -19,7 +19,6 @@ import type { EventOf, EventType } from "../event/events.ts"
 import type { ProgramHost } from "../external-tool/program.ts"
 import { createLanguageService } from "../lsp/service.ts"
 import { McpToolChangedError } from "../mcp/errors.ts"
-import { openTokenBook } from "../mcp/oauth/token-book.ts"
 import type { McpPrompt, McpPromptMessage } from "../mcp/prompts.ts"
 import { createCredentials } from "../model/credentials.ts"
 import { type LanguageModel, type Model, parseModelName } from "../model/model.ts"
@@ -127,7 +126,9 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
   const credentials = createCredentials({ environment, authFile: join(dataDirectory, "auth.json") })
   const { providers, secrets } = options
   const mcpTokens = join(dataDirectory, "mcp-auth.json")
-  const signedIn = options.mcp ? openTokenBook(mcpTokens).secrets() : {}
+  const signedIn = options.mcp
+    ? (await import("../mcp/oauth/token-book.ts")).openTokenBook(mcpTokens).secrets()
+    : {}
   const stored = { ...(await credentials.stored()), ...signedIn }
   const mask = createSecretMask(
     knownSecrets({ environment, providers, secrets, search: options.search, stored }),

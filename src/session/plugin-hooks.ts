@@ -3,7 +3,7 @@ import type { StepRequest } from "../model/stream.ts"
 import type { PluginHost } from "../plugin/host.ts"
 import type { OfferedTool } from "../registry/registry.ts"
 import type { UserMessage } from "../schema/message.ts"
-import { Part } from "../schema/part.ts"
+import type { Part } from "../schema/part.ts"
 import { newId } from "../util/id.ts"
 
 /** The tools as plugins want the model to be told of them. What they take and do is the same. */
@@ -42,7 +42,9 @@ export async function hookMessage(
   }
   const { output } = await plugins.run("chat.message", about, signal)
   // Checked by the host; what plugins added gets its ids.
-  return output.parts.map((part) => Part.parse({ id: newId("prt"), ...part, sessionID, messageID }))
+  // Its schema takes long to make, and most engines have no plugin.
+  const schema = (await import("../schema/part.ts")).Part
+  return output.parts.map((part) => schema.parse({ id: newId("prt"), ...part, sessionID, messageID }))
 }
 
 /** What plugins say of a request to the model, in the words of `StepRequest`. */

@@ -3,7 +3,6 @@ import { join } from "node:path"
 import { addServer } from "../../config/server-file.ts"
 import { findProgram } from "../../lsp/find-program.ts"
 import { enabledServers, McpConfig, type RemoteServer } from "../../mcp/config.ts"
-import { openTokenBook } from "../../mcp/oauth/token-book.ts"
 import { UsageError } from "../../util/errors.ts"
 import { atTerminal } from "../client.ts"
 import { printLine } from "../print.ts"
@@ -43,7 +42,7 @@ export async function signInToServer(id: string, flags: AuthFlags): Promise<void
   const place = await openPlace(flags)
   const server = remoteServerNamed(id, place)
   const { signIn } = await import("../../mcp/oauth/sign-in.ts")
-  const book = tokensOf(place)
+  const book = await tokensOf(place)
   const open = (url: URL) => {
     printLine(`Sign in to ${visible(id)} here:\n  ${url.href}`)
     if (flags.browser && atTerminal()) showPage(url, place)
@@ -58,7 +57,7 @@ export async function signOutOfServer(id: string, flags: PlaceFlags): Promise<vo
   const server = remoteServerNamed(id, place)
   const { signOut } = await import("../../mcp/oauth/sign-in.ts")
   printLine(
-    signOut(server, tokensOf(place))
+    signOut(server, await tokensOf(place))
       ? `Signed out of ${visible(id)}. The server itself was not told.`
       : `You were not signed in to ${visible(id)}.`,
   )
@@ -102,7 +101,8 @@ function remoteServerNamed(id: string, { config }: Place): RemoteServer {
   )
 }
 
-function tokensOf({ dataDirectory }: Place) {
+async function tokensOf({ dataDirectory }: Place) {
+  const { openTokenBook } = await import("../../mcp/oauth/token-book.ts")
   return openTokenBook(join(dataDirectory, "mcp-auth.json"))
 }
 

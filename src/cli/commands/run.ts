@@ -11,7 +11,7 @@ import { canAskHere } from "../client.ts"
 import { exitCode as exitCodes } from "../exit.ts"
 import { warn } from "../notice.ts"
 import { printLine } from "../print.ts"
-import { openReplay, type StartedRecording, startRecording } from "../recording.ts"
+import type { StartedRecording } from "../recording.ts"
 import { type RunTask, readTask, recordedTask, type TaskFlags } from "../run-task.ts"
 import { openPlace, openTackle, type PlaceFlags } from "../setup.ts"
 import { stdout } from "../stdout.ts"
@@ -35,9 +35,13 @@ export async function run(message: readonly string[], flags: RunFlags): Promise<
   if (flags.replay !== undefined && message.length > 0)
     throw new UsageError("The message is part of the recording: leave it out with --replay.")
   const place = await openPlace(flags)
-  const replay = flags.replay === undefined ? undefined : openReplay(flags.replay, place)
+  const replay =
+    flags.replay === undefined ? undefined : (await import("../recording.ts")).openReplay(flags.replay, place)
   const task = replay ? recordedTask(replay.run) : await readTask(message, flags, place)
-  const recording = flags.record === undefined ? undefined : await startRecording(flags.record, place)
+  const recording =
+    flags.record === undefined
+      ? undefined
+      : await (await import("../recording.ts")).startRecording(flags.record, place)
   const restoreNetwork = await useNetworkSettings(place.environment)
   const tackle = await openTackle(place, task, {
     model: task.model,

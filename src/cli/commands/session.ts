@@ -3,7 +3,6 @@ import { text as readStdin } from "node:stream/consumers"
 import type { Tackle } from "../../runtime/tackle.ts"
 import type { MessageWithParts } from "../../schema/message.ts"
 import type { Session } from "../../schema/session.ts"
-import { archiveText, listPieces } from "../../session/archive-text.ts"
 import { sumUsage } from "../../session/cost.ts"
 import { historyPages } from "../../session/history.ts"
 import { fileReason, UsageError } from "../../util/errors.ts"
@@ -67,6 +66,7 @@ export async function showSession(id: string | undefined, flags: FormatFlags): P
 /** `tackle session export <id>`: everything that is stored, for `session import` and for bug reports. */
 export async function exportSession(id: string, flags: SessionExportFlags): Promise<void> {
   await withTackle(flags, async (tackle) => {
+    const { archiveText } = await archives()
     const archive = await archiveText(tackle.store, id, { sanitize: flags.sanitize ?? false })
     if (!archive) throw noSession(id)
     await writePieces(archive)
@@ -141,7 +141,7 @@ function describeSession({ id, title, agent, directory, model }: Session): strin
 
 async function* shownPieces(session: Session, pages: AsyncIterable<readonly MessageWithParts[]>) {
   yield `{"session":${JSON.stringify(session)},"messages":[`
-  yield* listPieces(pages)
+  yield* (await archives()).listPieces(pages)
   yield "]}\n"
 }
 
@@ -160,4 +160,9 @@ function printMessage({ message, parts }: MessageWithParts, worktree: string): v
   const used = message.role === "assistant" ? usageWords(sumUsage([message])) : []
   if (used.length > 0) printLine(style.dim(`  ${used.join(" · ")}`))
   if (message.role === "assistant" && message.error) printLine(`✗ ${visible(message.error.message)}`)
+}
+
+/** The schema of a whole archive takes long to make, and every command would: they are one module. */
+function archives() {
+  return import("../../session/archive-text.ts")
 }
