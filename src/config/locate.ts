@@ -2,6 +2,7 @@ import { existsSync, statSync } from "node:fs"
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { collectTrustItems, type FoundItem, type TrustItem } from "../permission/trust-items.ts"
 import { findSkillFiles } from "../skill/find-skills.ts"
+import { isFile } from "../util/directory-entries.ts"
 import { isInside } from "../util/paths.ts"
 import { markdownFiles, markdownPlace } from "./markdown-place.ts"
 import { readSmallFile, type SmallFile } from "./read.ts"
@@ -234,15 +235,6 @@ const instructionNames = [
 function firstFile(directory: string, names: readonly string[]): string[] {
   const found = names.map((name) => join(directory, name)).find(isFile)
   return found === undefined ? [] : [found]
-}
-
-function isFile(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false })?.isFile() === true
-  } catch {
-    // Such as a loop of links: there is nothing to read.
-    return false
-  }
 }
 
 /** From the work tree's root down to the directory. */

@@ -1,5 +1,5 @@
-import { type Dirent, readdirSync, statSync } from "node:fs"
 import { join } from "node:path"
+import { entriesOf, isFile } from "../util/directory-entries.ts"
 
 /** What a Markdown file of a config directory defines, as its path tells it. */
 export interface MarkdownPlace {
@@ -43,28 +43,10 @@ const pattern = /.*\/\.?(tackle|opencode|claude)\/(agents?|commands?)\/(.+)\.md$
 
 function filesIn(directory: string, depth: number): string[] {
   if (depth === 0) return []
-  return list(directory).flatMap((entry) => {
+  return entriesOf(directory).flatMap((entry) => {
     const path = join(directory, entry.name)
     if (entry.name.startsWith(".")) return []
     if (entry.isDirectory()) return filesIn(path, depth - 1)
     return entry.name.endsWith(".md") && isFile(path) ? [path] : []
   })
-}
-
-/** Sorted by name. Empty for what is not there or cannot be read: nothing can be loaded from there either. */
-function list(directory: string): Dirent[] {
-  try {
-    return readdirSync(directory, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))
-  } catch {
-    return []
-  }
-}
-
-function isFile(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false })?.isFile() === true
-  } catch {
-    // Such as a loop of links: there is nothing to read.
-    return false
-  }
 }

@@ -3,7 +3,8 @@ import type { ToolCalling } from "../model/model.ts"
 import type { DialectName } from "../model/synthetic/dialect.ts"
 import { createToolMemory } from "../model/tool-memory.ts"
 import { AbortedError } from "../util/abort.ts"
-import { errorMessage, systemCode, UsageError } from "../util/errors.ts"
+import { errorMessage, UsageError } from "../util/errors.ts"
+import { listen } from "../util/listen.ts"
 import { answerChat, type ChatDependencies } from "./chat.ts"
 import { GatewayError, toGatewayError } from "./errors.ts"
 import { assertAllowed, type GuardOptions, readBody } from "./guard.ts"
@@ -96,7 +97,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       response.destroy()
     })
   })
-  const port = await listen(server, host, options.port)
+  const port = await listen(server, { name: "The gateway", host, port: options.port })
   return {
     url: `http://${host.includes(":") ? `[${host}]` : host}:${port}/v1`,
     close: (graceMs = 0) =>
@@ -114,24 +115,6 @@ function readBaseURL(text: string): string {
     )
   }
   return url.href.replace(/\/+$/, "")
-}
-
-async function listen(server: Server, host: string, port: number): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  server.once("error", reject)
-  server.listen(port, host, resolve)
-  try {
-    await promise
-  } catch (error) {
-    const why = systemCode(error) === "EADDRINUSE" ? "the port is taken" : errorMessage(error)
-    throw new UsageError(
-      `The gateway cannot listen on ${host}:${port}: ${why}. Choose another with --port.`,
-      error,
-    )
-  }
-  server.off("error", reject)
-  const address = server.address()
-  return typeof address === "object" && address !== null ? address.port : port
 }
 
 async function close(server: Server, graceMs: number, abort: () => void): Promise<void> {

@@ -1,5 +1,5 @@
-import { createHash, timingSafeEqual } from "node:crypto"
 import { hostHeaderValidationResponse, originValidationResponse } from "@modelcontextprotocol/server"
+import { isSameSecret } from "../util/same-secret.ts"
 
 export interface GuardOptions {
   /** What a client has to send as `Authorization: Bearer`. Undefined: nothing. */
@@ -25,7 +25,7 @@ export function refusalOf(request: Request, { key, host }: GuardOptions): Respon
   const foreign =
     (names && hostHeaderValidationResponse(request, names)) ?? originValidationResponse(request, ownNames)
   if (foreign) return foreign
-  if (key === undefined || isSame(request.headers.get("authorization") ?? "", `Bearer ${key}`))
+  if (key === undefined || isSameSecret(request.headers.get("authorization") ?? "", `Bearer ${key}`))
     return undefined
   return jsonRefusal(401, "The key is missing or wrong. Send it as Authorization: Bearer.", {
     "www-authenticate": "Bearer",
@@ -35,10 +35,4 @@ export function refusalOf(request: Request, { key, host }: GuardOptions): Respon
 /** A refusal as the protocol has errors that belong to no request. */
 export function jsonRefusal(status: number, message: string, headers: Record<string, string> = {}): Response {
   return Response.json({ jsonrpc: "2.0", error: { code: -32000, message }, id: null }, { status, headers })
-}
-
-/** Takes as long for a key that is nearly right as for any other. */
-function isSame(given: string, expected: string): boolean {
-  const digest = (text: string) => createHash("sha256").update(text).digest()
-  return timingSafeEqual(digest(given), digest(expected))
 }

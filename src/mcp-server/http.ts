@@ -1,5 +1,6 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import { errorMessage, systemCode, UsageError } from "../util/errors.ts"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { UsageError } from "../util/errors.ts"
+import { listen } from "../util/listen.ts"
 import type { ConnectionOptions } from "./connection.ts"
 import { isLoopback, jsonRefusal, refusalOf } from "./guard.ts"
 import { sendWebResponse, toWebRequest } from "./http-exchange.ts"
@@ -58,7 +59,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
       response.destroy()
     })
   })
-  const port = await listen(server, host, options.port)
+  const port = await listen(server, { name: "The MCP server", host, port: options.port })
   return {
     url: `http://${host.includes(":") ? `[${host}]` : host}:${port}${path}`,
     async close() {
@@ -73,21 +74,3 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
 }
 
 const path = "/mcp"
-
-async function listen(server: Server, host: string, port: number): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  server.once("error", reject)
-  server.listen(port, host, resolve)
-  try {
-    await promise
-  } catch (error) {
-    const why = systemCode(error) === "EADDRINUSE" ? "the port is taken" : errorMessage(error)
-    throw new UsageError(
-      `The MCP server cannot listen on ${host}:${port}: ${why}. Choose another with --port.`,
-      error,
-    )
-  }
-  server.off("error", reject)
-  const address = server.address()
-  return typeof address === "object" && address !== null ? address.port : port
-}

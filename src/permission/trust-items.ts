@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
-import { type Dirent, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs"
+import { readFileSync, readlinkSync, statSync } from "node:fs"
 import { basename, dirname, join, relative, sep } from "node:path"
+import { entriesOf, isFile } from "../util/directory-entries.ts"
 import { realPath } from "../util/paths.ts"
 
 /** What a project may bring that has to be trusted. */
@@ -62,7 +63,7 @@ export function collectTrustItems(worktree: string, places: TrustPlaces): FoundI
     ...alone("command", places.commands),
   ]
   const codeIn = (kind: "tool" | "plugin", folder: string) => {
-    const entries = list(folder)
+    const entries = entriesOf(folder)
     const helpers = entries.filter((entry) => entry.isDirectory()).map((entry) => join(folder, entry.name))
     const files = entries.map((entry) => join(folder, entry.name)).filter(isFile)
     const shared = helpers.flatMap((helper) => hashTree(helper, worktree))
@@ -111,7 +112,7 @@ interface TreeEntry {
 /** Each file below. Links are not followed: it is where they lead that counts, and what lies there is not covered. */
 function hashTree(directory: string, worktree: string): TreeEntry[] {
   if (basename(directory) === "node_modules") return []
-  return list(directory).flatMap((entry) => {
+  return entriesOf(directory).flatMap((entry) => {
     const path = join(directory, entry.name)
     if (entry.isDirectory()) return hashTree(path, worktree)
     const line = (hash: string) => JSON.stringify([trustPath(worktree, path), hash])
@@ -129,22 +130,5 @@ function hashFile(path: string): string {
   } catch {
     // Gone or not readable: no hash, so that it is not trusted.
     return ""
-  }
-}
-
-/** Sorted by name. Empty for what is no directory or cannot be read: nothing can be loaded from there either. */
-function list(directory: string): Dirent[] {
-  try {
-    return readdirSync(directory, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))
-  } catch {
-    return []
-  }
-}
-
-function isFile(path: string): boolean {
-  try {
-    return statSync(path).isFile()
-  } catch {
-    return false
   }
 }

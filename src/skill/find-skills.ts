@@ -1,5 +1,5 @@
-import { type Dirent, readdirSync, statSync } from "node:fs"
 import { join } from "node:path"
+import { entriesOf, isDirectory, isFile } from "../util/directory-entries.ts"
 
 /** The file that makes a directory a skill. */
 const fileName = "SKILL.md"
@@ -25,37 +25,11 @@ function skillsIn(directory: string, depth: number): string[] {
 
 /** Links count as what they lead to. */
 function subdirectories(directory: string): string[] {
-  return list(directory)
+  return entriesOf(directory)
     .filter((entry) => entry.isDirectory() || entry.isSymbolicLink())
     .map(({ name }) => name)
     .filter((name) => !name.startsWith(".") && name !== "node_modules")
     .sort()
     .map((name) => join(directory, name))
     .filter(isDirectory)
-}
-
-/** Empty for what cannot be read: nothing can be loaded from there either. */
-function list(directory: string): Dirent[] {
-  try {
-    return readdirSync(directory, { withFileTypes: true })
-  } catch {
-    return []
-  }
-}
-
-function isDirectory(path: string): boolean {
-  return stat(path)?.isDirectory() === true
-}
-
-function isFile(path: string): boolean {
-  return stat(path)?.isFile() === true
-}
-
-function stat(path: string) {
-  try {
-    return statSync(path, { throwIfNoEntry: false })
-  } catch {
-    // Such as a loop of links, or a directory on the way that may not be entered.
-    return undefined
-  }
 }

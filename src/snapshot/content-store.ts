@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto"
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes } from "node:fs/promises"
 import { dirname, join } from "node:path"
-import { systemCode } from "../util/errors.ts"
+import { unlessMissing } from "../util/missing.ts"
 
 /** What a content store may hold. */
 export interface ContentLimits {
@@ -52,7 +52,7 @@ export function createContentStore(root: string, limits: ContentLimits = default
     },
     async get(hash) {
       if (!/^[0-9a-f]{64}$/.test(hash)) return undefined
-      const bytes = await orNothing(readFile(placeOf(root, hash)))
+      const bytes = await unlessMissing(readFile(placeOf(root, hash)))
       return bytes && hashOf(bytes) === hash ? bytes : undefined
     },
     sweep: (now = Date.now()) => sweepContents(root, limits, now),
@@ -70,10 +70,10 @@ function placeOf(root: string, hash: string): string {
 
 /** True if a whole file is there; its time of last use is now. */
 async function touch(path: string, size: number): Promise<boolean> {
-  const found = await orNothing(stat(path))
+  const found = await unlessMissing(stat(path))
   if (found?.size !== size) return false
   const now = new Date()
-  await orNothing(utimes(path, now, now))
+  await unlessMissing(utimes(path, now, now))
   return true
 }
 
@@ -97,10 +97,10 @@ async function writeOnce(path: string, bytes: Uint8Array): Promise<void> {
 
 async function sweepContents(root: string, limits: ContentLimits, now: number): Promise<void> {
   const kept: { path: string; size: number; usedAt: number }[] = []
-  for (const group of (await orNothing(readdir(root))) ?? []) {
-    for (const name of (await orNothing(readdir(join(root, group)))) ?? []) {
+  for (const group of (await unlessMissing(readdir(root))) ?? []) {
+    for (const name of (await unlessMissing(readdir(join(root, group)))) ?? []) {
       const path = join(root, group, name)
-      const found = await orNothing(stat(path))
+      const found = await unlessMissing(stat(path))
       if (found) kept.push({ path, size: found.size, usedAt: found.mtimeMs })
     }
   }
@@ -109,15 +109,5 @@ async function sweepContents(root: string, limits: ContentLimits, now: number): 
   for (const { path, size, usedAt } of kept.sort((a, b) => b.usedAt - a.usedAt)) {
     room -= size
     if (room < 0 || now - usedAt > limits.days * dayMs) await rm(path, { force: true })
-  }
-}
-
-async function orNothing<T>(work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work
-  } catch (error) {
-    const code = systemCode(error)
-    if (code === "ENOENT" || code === "ENOTDIR") return undefined
-    throw error
   }
 }

@@ -1,6 +1,6 @@
 import { lstat, readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
-import { systemCode } from "./errors.ts"
+import { unlessMissing } from "./missing.ts"
 
 /** What a directory may hold. */
 export interface SweepLimits {
@@ -46,7 +46,7 @@ interface Extent {
 
 /** Links are not followed. */
 async function extentOf(path: string): Promise<Extent> {
-  const found = await orNothing(lstat(path))
+  const found = await unlessMissing(lstat(path))
   if (!found) return { size: 0, writtenAt: 0 }
   let [size, writtenAt] = [found.size, found.mtimeMs]
   if (!found.isDirectory()) return { size, writtenAt }
@@ -59,15 +59,5 @@ async function extentOf(path: string): Promise<Extent> {
 }
 
 async function namesIn(directory: string): Promise<string[]> {
-  return (await orNothing(readdir(directory))) ?? []
-}
-
-async function orNothing<T>(work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work
-  } catch (error) {
-    const code = systemCode(error)
-    if (code === "ENOENT" || code === "ENOTDIR") return undefined
-    throw error
-  }
+  return (await unlessMissing(readdir(directory))) ?? []
 }
