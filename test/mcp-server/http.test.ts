@@ -133,14 +133,14 @@ test("a session ends by DELETE and takes its calls along; then it is unknown", a
 })
 
 test("an idle session ends, one with an open request does not", async () => {
-  const { url } = await serve({ idleMs: 50 })
+  const { url } = await serve({ idleMs: 500 })
   const { session = "" } = await send(url)
   const ping = { jsonrpc: "2.0", id: 2, method: "ping" }
   // The client keeps a stream open for what the server has to say.
   const { client } = await connect(url)
   // Looking is a request too: rarer than the session takes to end.
   const look = async () => (await send(url, { "mcp-session-id": session }, ping)).status
-  await expect.poll(look, { interval: 400, timeout: 10_000 }).toBe(404)
+  await expect.poll(look, { interval: 1_500, timeout: 15_000 }).toBe(404)
   expect((await client.listTools()).tools.length).toBeGreaterThan(0)
 })
 

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest"
+import { createTackle } from "../../src/runtime/runtime.ts"
 import type { PermissionRequest } from "../../src/schema/permission.ts"
+import { temporaryProject } from "../../src/testing/project.ts"
 import { resultsOf, run } from "../session/run.ts"
 import { callTool, type PluginEngine, startPluginEngine } from "./engine.ts"
 
@@ -300,4 +302,20 @@ test("dispose is called when the engine closes", async () => {
   })
   await engine[Symbol.asyncDispose]()
   expect(Reflect.get(globalThis, "disposed")).toBe(true)
+})
+
+test("dispose is called too where the engine cannot be opened", async () => {
+  const project = await temporaryProject({
+    ".data/tackle.db": "a file of somebody else's",
+    ".tackle/plugin/a.mjs": plugin("dispose: async () => { globalThis.disposedUnopened = true }"),
+  })
+  const path = project.path(".tackle/plugin/a.mjs")
+  const opening = createTackle({
+    directory: project.directory,
+    dataDirectory: project.path(".data"),
+    plugins: [{ name: path, path }],
+  })
+  await expect(opening).rejects.toThrow("tackle.db")
+  expect(Reflect.get(globalThis, "disposedUnopened")).toBe(true)
+  await project.remove()
 })
