@@ -25,6 +25,9 @@ const progressIntervalMs = 100
 /** How long a tool may take to stop by itself after an abort, such as to end its processes. */
 const abortGraceMs = 5_000
 
+/** Why a question is taken back whose call did not wait for the answer. */
+const callOver = new AbortedError("The call has ended: nobody is asked for it any more.")
+
 /**
  * One prepared call from asking leave to its last state. Rejects only where a state cannot be stored. `callTools`: what
  * the tool may call others with.
@@ -102,9 +105,7 @@ export async function executeCall(
   } finally {
     progressing.stop()
     limit.end()
-    over.abort(
-      new AbortedError(`The call of the ${tool.id} tool has ended: nobody is asked for it any more.`),
-    )
+    over.abort(callOver)
   }
   await report(last)
   return { callID: call.callID, state: last }

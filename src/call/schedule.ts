@@ -21,7 +21,10 @@ export async function runCalls(calls: readonly Call[], host: CallHost): Promise<
   const prepared: (PreparedCall | InvalidCall)[] = []
   for (const call of calls) prepared.push(await prepareCall(call, host))
 
-  const plans = prepared.map((call) => (call.kind === "prepared" ? planOf(call, host) : harmless))
+  // One that is alone waits for nobody.
+  const plans = prepared.map((call) =>
+    call.kind === "prepared" && calls.length > 1 ? planOf(call, host) : harmless,
+  )
   const outcomes: Promise<CallOutcome>[] = []
   prepared.forEach((call, index) => {
     const before = outcomes.filter((_, earlier) =>

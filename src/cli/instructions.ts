@@ -1,7 +1,7 @@
 import { globSync } from "node:fs"
 import { open } from "node:fs/promises"
 import { basename } from "node:path"
-import { instructionFilesNear, type Location } from "../config/locate.ts"
+import { instructionFinder, type Location } from "../config/locate.ts"
 import { wholeName } from "../config/shown-name.ts"
 import type { FoundInstructions } from "../tool/context.ts"
 import { errorMessage } from "../util/errors.ts"
@@ -50,11 +50,12 @@ export function instructionsNear(
   { trusted, named }: { trusted: boolean; named: readonly string[] },
   warn: (message: string) => void,
 ): (file: string) => Promise<FoundInstructions[]> {
+  const findNear = instructionFinder(location)
   const said = new Set(named.filter((entry) => !isAddress(entry)).flatMap(expand))
   const project = { worktree: location.worktree, trusted, maxBytes: maxNearBytes }
   return async (file) => {
     const texts: FoundInstructions[] = []
-    for (const path of instructionFilesNear(file, location)) {
+    for (const path of findNear(file)) {
       const read = said.has(path) ? undefined : await readOne(path, project, warn)
       if (read) texts.push(read)
     }

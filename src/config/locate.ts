@@ -104,26 +104,38 @@ export function skillFiles(location: Location): string[] {
  * directory only the first of `AGENTS.md` and its kin counts. Absolute paths, the nearest last.
  */
 export function instructionFiles(location: Location): string[] {
-  const user = userDirectory(location)
-  const own = [join(location.home, ".claude"), join(location.home, ".agents")].concat(
-    ["opencode", "tackle"].map((name) => join(user, name)),
-  )
   const files = [
-    ...own.flatMap((directory) => firstFile(directory, ["AGENTS.md", "CLAUDE.md"])),
+    ...ownInstructionPlaces(location).flatMap((place) => firstFile(place, ["AGENTS.md", "CLAUDE.md"])),
     ...projectLevels(location).flatMap((level) => firstFile(level, instructionNames)),
   ]
   return [...new Set(files)]
 }
 
 /**
- * The same for a file of the project that lies deeper or elsewhere: of each directory from the work tree's root down to
- * it, without those that count anyway and the file itself. Links in the path are not followed.
+ * Finds the same for a file of the project that lies deeper or elsewhere: of each directory from the work tree's root
+ * down to it, without those whose texts count anyway and the file itself. Links in the path are not followed. Asked at
+ * each read: the file system is not looked at for a file that lies no deeper than the directory.
  */
-export function instructionFilesNear(file: string, location: Location): string[] {
-  if (!isInside(file, location.worktree)) return []
-  const known = new Set([file, ...instructionFiles(location)])
-  const levels = projectLevels({ ...location, directory: dirname(file) })
-  return levels.flatMap((level) => firstFile(level, instructionNames)).filter((path) => !known.has(path))
+export function instructionFinder(location: Location): (file: string) => string[] {
+  const counted = new Set([...projectLevels(location), ...ownInstructionPlaces(location)])
+  return (file) => {
+    if (!isInside(file, location.worktree)) return []
+    return projectLevels({ ...location, directory: dirname(file) })
+      .filter((level) => !counted.has(level))
+      .flatMap((level) => firstFile(level, instructionNames))
+      .filter((path) => path !== file)
+  }
+}
+
+/** Where a person keeps the texts that hold for all their projects. */
+function ownInstructionPlaces(location: Location): string[] {
+  const user = userDirectory(location)
+  return [
+    join(location.home, ".claude"),
+    join(location.home, ".agents"),
+    join(user, "opencode"),
+    join(user, "tackle"),
+  ]
 }
 
 /**

@@ -1,8 +1,8 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider"
 import { errorMessage, systemCode, UsageError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
+import { createChatBodyWriter } from "./chat-body.ts"
 import { defaultPackage } from "./provider-table.ts"
-import { createBodyWriter } from "./request-body.ts"
 import { alwaysStreamed } from "./whole-answer.ts"
 
 /** What a provider's package is made with. Further keys are the package's own. */
@@ -33,15 +33,16 @@ export async function openPackage(
       const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible")
       const { baseURL } = settings
       if (baseURL === undefined) throw noBaseURL(settings.name)
-      // Without this most servers count no tokens in a stream.
-      const transformRequestBody = createBodyWriter()
-      return createOpenAICompatible({
+      const writer = createChatBodyWriter()
+      const create = createOpenAICompatible({
+        // Without this most servers count no tokens in a stream.
         includeUsage: true,
-        transformRequestBody,
         ...known(settings),
-        fetch: alwaysStreamed(settings.fetch ?? fetch),
+        transformRequestBody: writer.transformRequestBody,
+        fetch: writer.fetch(alwaysStreamed(settings.fetch ?? fetch)),
         baseURL,
       })
+      return (modelID) => writer.model(create(modelID))
     }
     case "@ai-sdk/openai": {
       const { createOpenAI } = await import("@ai-sdk/openai")

@@ -27,9 +27,10 @@ function lastSummary(history: readonly MessageWithParts[]): { summary?: MessageW
   return { summary, start: from === undefined || kept < 0 ? place : kept }
 }
 
-/** The part that makes a message the summary of those before it. */
-export function compactionOf({ parts }: MessageWithParts): CompactionPart | undefined {
-  return parts.find((part) => part.type === "compaction")
+/** The part that makes a message, said in the person's place, the summary of those before it. */
+export function compactionOf({ message, parts }: MessageWithParts): CompactionPart | undefined {
+  // Asked of the whole history at each step: most of it is the model's.
+  return message.role === "user" ? parts.find((part) => part.type === "compaction") : undefined
 }
 
 /** Characters that an image or another file stands for: providers count some 1,500 tokens, at 4 characters each. */
