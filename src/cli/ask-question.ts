@@ -1,4 +1,3 @@
-import { multiselect, select, text } from "@clack/prompts"
 import type { Question, QuestionAnswers, QuestionDocument, QuestionRequest } from "../schema/question.ts"
 import { question as put } from "./question.ts"
 import { style } from "./view/style.ts"
@@ -41,7 +40,7 @@ async function askOne(question: Question, signal: AbortSignal): Promise<string[]
   if (options.length === 0) return askText(question, signal)
   const all = [...options, { value: other as string | typeof other, label: "something else…" }]
   const message = titleOf(question)
-  const chosen = await put<(string | typeof other)[] | symbol>(async (stop) => {
+  const chosen = await put<(string | typeof other)[] | symbol>(async ({ multiselect, select }, stop) => {
     if (question.multiple)
       return multiselect({ message, options: all, required: false, output: process.stderr, signal: stop })
     const one = await select({ message, options: all, output: process.stderr, signal: stop })
@@ -56,7 +55,7 @@ async function askOne(question: Question, signal: AbortSignal): Promise<string[]
 
 async function askText(question: Question, signal: AbortSignal): Promise<string[] | undefined> {
   const written = await put(
-    (stop) => text({ message: titleOf(question), output: process.stderr, signal: stop }),
+    ({ text }, stop) => text({ message: titleOf(question), output: process.stderr, signal: stop }),
     signal,
   )
   if (written === undefined) return undefined

@@ -1,7 +1,6 @@
-import { select, text } from "@clack/prompts"
 import type { PermissionReply, PermissionRequest } from "../schema/permission.ts"
 import { wildcardCovers } from "../util/wildcard.ts"
-import { question } from "./question.ts"
+import { type Clack, question } from "./question.ts"
 import { describeRequest, isShownWhole } from "./view/request.ts"
 
 /** Asks the person at the terminal. Escape is a refusal; Ctrl-C, or the signal, throws `AbortedError`. */
@@ -47,7 +46,7 @@ function choose(
     )
   }
   options.push({ value: "reject", label: "no" }, { value: "feedback", label: "no, and say why" })
-  const ask = (stop: AbortSignal) =>
+  const ask = ({ select }: Clack, stop: AbortSignal) =>
     select({ message: "Allow this?", output: process.stderr, signal: stop, options })
   return question(ask, signal)
 }
@@ -59,7 +58,7 @@ async function askNarrower(
 ): Promise<PermissionReply | undefined> {
   const patterns: string[] = []
   for (const offered of always) {
-    const ask = (stop: AbortSignal) =>
+    const ask = ({ text }: Clack, stop: AbortSignal) =>
       text({
         message: `Allow ${permission} (empty leaves it out):`,
         initialValue: offered,
@@ -73,7 +72,7 @@ async function askNarrower(
     if (pattern !== "") patterns.push(pattern)
   }
   if (patterns.length === 0) return undefined
-  const askScope = (stop: AbortSignal) =>
+  const askScope = ({ select }: Clack, stop: AbortSignal) =>
     select({
       message: "For how long?",
       output: process.stderr,
@@ -88,7 +87,7 @@ async function askNarrower(
 }
 
 async function refuseWithWords(signal: AbortSignal): Promise<PermissionReply> {
-  const write = (stop: AbortSignal) =>
+  const write = ({ text }: Clack, stop: AbortSignal) =>
     text({ message: "What should it do instead?", output: process.stderr, signal: stop })
   const message = await question(write, signal)
   return message ? { reply: "reject", message } : { reply: "reject" }

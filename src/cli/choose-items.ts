@@ -1,13 +1,12 @@
-import { confirm, select } from "@clack/prompts"
 import { shownName } from "../config/shown-name.ts"
-import { question } from "./question.ts"
+import { type Clack, question } from "./question.ts"
 import type { ShownItem } from "./view/trust-item.ts"
 
 /** Asks which of the items the person trusts: all, one after the other, or none. Escape is none. */
 export async function chooseItems(items: readonly ShownItem[]): Promise<readonly ShownItem[]> {
   const [only] = items
   if (items.length === 1 && only) return (await wants(only)) ? items : []
-  const answer = await question((signal) =>
+  const answer = await question(({ select }, signal) =>
     select({
       message: "Trust these?",
       output: process.stderr,
@@ -28,7 +27,7 @@ export async function chooseItems(items: readonly ShownItem[]): Promise<readonly
 }
 
 async function wants({ path }: ShownItem): Promise<boolean> {
-  const ask = (signal: AbortSignal) =>
+  const ask = ({ confirm }: Clack, signal: AbortSignal) =>
     confirm({ message: `Trust ${shownName(path)}?`, initialValue: false, output: process.stderr, signal })
   return (await question(ask)) === true
 }

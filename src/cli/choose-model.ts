@@ -29,9 +29,8 @@ export async function chooseModel(place: Place): Promise<string> {
 }
 
 async function offer(server: LocalServer): Promise<string | undefined> {
-  const { select } = await import("@clack/prompts")
   const { question } = await import("./question.ts")
-  const choice = await question((signal) =>
+  const choice = await question(({ select }, signal) =>
     select({
       message: `No model is configured, and ${server.name} answers at ${server.baseURL}. Use one of its models?`,
       output: process.stderr,

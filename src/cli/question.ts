@@ -1,5 +1,7 @@
-import { isCancel } from "@clack/prompts"
 import { AbortedError } from "../util/abort.ts"
+
+/** Loaded at the first question: few runs ask any, and it opens the terminal at once. */
+export type Clack = typeof import("@clack/prompts")
 
 interface Key {
   ctrl?: boolean
@@ -11,9 +13,10 @@ interface Key {
  * which is no answer but an end to everything, and when the signal fires; the terminal is as it was in every case.
  */
 export async function question<T>(
-  ask: (signal: AbortSignal) => Promise<T>,
+  ask: (clack: Clack, signal: AbortSignal) => Promise<T>,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<Exclude<T, symbol> | undefined> {
+  const clack = await import("@clack/prompts")
   let interrupted = false
   // At a question the terminal is in raw mode: Ctrl-C is a key and no signal, and clack takes it for Escape.
   const onKey = (_text: unknown, key?: Key) => {
@@ -26,8 +29,8 @@ export async function question<T>(
   signal.addEventListener("abort", withdraw, { once: true })
   process.stdin.prependListener("keypress", onKey)
   try {
-    const answer = await ask(open.signal)
-    if (!isCancel(answer)) return answer as Exclude<T, symbol>
+    const answer = await ask(clack, open.signal)
+    if (!clack.isCancel(answer)) return answer as Exclude<T, symbol>
     if (interrupted || signal.aborted) throw new AbortedError("Interrupted at a question.")
     return undefined
   } finally {

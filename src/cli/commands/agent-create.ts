@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { text as readAll } from "node:stream/consumers"
-import { text as askText } from "@clack/prompts"
 import type { Agent } from "../../agent/agent.ts"
 import { builtinAgents } from "../../agent/builtin.ts"
 import { readLayer } from "../../config/layer.ts"
@@ -75,7 +74,9 @@ function checkName(name: string, { config }: Place): void {
 async function ask(missing: string, message: string): Promise<string> {
   if (!atTerminal()) throw new UsageError(`There is no terminal to ask at: give ${missing}.`)
   const validate = (value: string | undefined) => (value?.trim() ? undefined : "It cannot be empty.")
-  const answer = await question((signal) => askText({ message, validate, output: process.stderr, signal }))
+  const answer = await question(({ text }, signal) =>
+    text({ message, validate, output: process.stderr, signal }),
+  )
   if (answer === undefined) throw new UsageError("Nothing was written.")
   return answer
 }
@@ -83,8 +84,8 @@ async function ask(missing: string, message: string): Promise<string> {
 /** An agent without a prompt of its own has that of `build`. */
 async function askPrompt(): Promise<string> {
   if (!atTerminal()) return ""
-  const answer = await question((signal) =>
-    askText({
+  const answer = await question(({ text }, signal) =>
+    text({
       message: "What is it told? (Empty: what build is told. The file can be edited.)",
       output: process.stderr,
       signal,
