@@ -1,10 +1,14 @@
-/** Writes `docs/tools/`: a page for each built-in tool. A test says when the pages are stale. */
+/** Writes what is made of the built-in tools: their pages in `docs/tools/` and their schemas. A test says when it is stale. */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
-import { toolPages } from "./tool-pages.ts"
+import { toolPages, toolSchemas } from "./tool-pages.ts"
 
 const directory = resolve(import.meta.dirname, "../docs/tools")
 const pages = await toolPages()
 rmSync(directory, { recursive: true, force: true })
 mkdirSync(directory, { recursive: true })
 for (const [name, text] of pages) writeFileSync(join(directory, name), text)
+writeFileSync(
+  resolve(import.meta.dirname, "../src/builtin/schemas.json"),
+  `${JSON.stringify(await toolSchemas(), null, 2)}\n`,
+)

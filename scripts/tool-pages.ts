@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from "node:util"
 import { builtinAgents } from "../src/agent/builtin.ts"
 import { readFeatures, whyUnavailable } from "../src/builtin/availability.ts"
-import { builtinTools } from "../src/builtin/index.ts"
+import { type BuiltinOptions, type BuiltinTool, builtinTools } from "../src/builtin/index.ts"
 import { type JsonSchema, toJsonSchema } from "../src/model/schema.ts"
 import { permissionOf } from "../src/registry/registry.ts"
 import type { Definition } from "../src/tool/tool.ts"
@@ -32,17 +33,43 @@ const conditionsOfHost: Readonly<Record<string, string>> = {
   invalid: "never: the engine answers malformed calls with it",
 }
 
-/** The pages of `docs/tools/` by their names, made of the tools as they are without any configuration. */
+/** The tools as they are without any configuration. */
+const features = readFeatures({ environment: {}, experimental: {}, search: false })
+const subagents = builtinAgents().filter(({ mode }) => mode === "subagent")
+const surroundings: BuiltinOptions = {
+  bash: { environment: () => ({}), sandboxed: true },
+  task: { subagents: () => subagents },
+  skills: { offered: () => [], find: () => undefined },
+  features,
+  search: { name: "none", search: () => Promise.reject(new Error("there is no search for a page")) },
+}
+const tools = builtinTools(surroundings)
+
+/**
+ * What `src/builtin/schemas.json` holds: the JSON Schema of each tool's parameters by its id, as they are offered; apart
+ * from the others those that depend on whether there is a sandbox.
+ */
+export async function toolSchemas(): Promise<
+  Record<"always" | "sandboxed" | "bare", Record<string, JsonSchema>>
+> {
+  const without = builtinTools({ ...surroundings, bash: { ...surroundings.bash, sandboxed: false } })
+  const [sandboxed, bare] = [await schemasOf(tools), await schemasOf(without)]
+  const differs = ([id]: [string, JsonSchema]) => !isDeepStrictEqual(sandboxed[id], bare[id])
+  return {
+    always: Object.fromEntries(Object.entries(bare).filter((entry) => !differs(entry))),
+    sandboxed: Object.fromEntries(Object.entries(sandboxed).filter(differs)),
+    bare: Object.fromEntries(Object.entries(bare).filter(differs)),
+  }
+}
+
+async function schemasOf(tools: readonly BuiltinTool[]): Promise<Record<string, JsonSchema>> {
+  const schemas: Record<string, JsonSchema> = {}
+  for (const { tool } of tools) schemas[tool.id] = toJsonSchema((await tool.init()).parameters)
+  return schemas
+}
+
+/** The pages of `docs/tools/` by their names. */
 export async function toolPages(): Promise<Map<string, string>> {
-  const features = readFeatures({ environment: {}, experimental: {}, search: false })
-  const subagents = builtinAgents().filter(({ mode }) => mode === "subagent")
-  const tools = builtinTools({
-    bash: { environment: () => ({}), sandboxed: true },
-    task: { subagents: () => subagents },
-    skills: { offered: () => [], find: () => undefined },
-    features,
-    search: { name: "none", search: () => Promise.reject(new Error("there is no search for a page")) },
-  })
   const pages = new Map<string, string>()
   const index: string[] = []
   for (const { tool } of tools) {

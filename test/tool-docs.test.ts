@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { expect, test } from "vitest"
-import { toolPages } from "../scripts/tool-pages.ts"
+import { toolPages, toolSchemas } from "../scripts/tool-pages.ts"
+import schemas from "../src/builtin/schemas.json" with { type: "json" }
 
 const directory = resolve(import.meta.dirname, "../docs/tools")
 
@@ -11,4 +12,8 @@ test("docs/tools is as the tools are; else run `node scripts/tool-docs.ts`", asy
   const pages = await toolPages()
   expect([...kept.keys()]).toEqual([...pages.keys()].sort())
   for (const [name, text] of pages) expect(kept.get(name), name).toBe(text)
+})
+
+test("src/builtin/schemas.json is as the tools are; else run `node scripts/tool-docs.ts`", async () => {
+  expect(schemas).toEqual(await toolSchemas())
 })

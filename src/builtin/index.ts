@@ -1,5 +1,5 @@
 import type { ModelRef } from "../schema/message.ts"
-import type { Info } from "../tool/tool.ts"
+import type { Definition, Info } from "../tool/tool.ts"
 import { applyPatchTool } from "./apply-patch.ts"
 import { type Features, whyUnavailable } from "./availability.ts"
 import { type BashOptions, createBashTool } from "./bash.ts"
@@ -15,6 +15,7 @@ import { planEnterTool } from "./plan-enter.ts"
 import { planExitTool } from "./plan-exit.ts"
 import { questionTool } from "./question.ts"
 import { readTool } from "./read.ts"
+import schemas from "./schemas.json" with { type: "json" }
 import { createSkillTool, type SkillOptions } from "./skill.ts"
 import { createTaskTool, type TaskOptions } from "./task.ts"
 import { todoreadTool, todowriteTool } from "./todo.ts"
@@ -67,5 +68,23 @@ export function builtinTools({ bash, task, skills, features, search }: BuiltinOp
     toolSearchTool,
     invalidTool,
   ]
-  return tools.map((tool) => ({ tool, unavailable: (model) => whyUnavailable(tool.id, features, model) }))
+  const prepared: PreparedSchemas = {
+    ...schemas.always,
+    ...(bash.sandboxed ? schemas.sandboxed : schemas.bare),
+  }
+  return tools.map((tool) => ({
+    tool: withSchema(tool, prepared[tool.id]),
+    unavailable: (model) => whyUnavailable(tool.id, features, model),
+  }))
+}
+
+/**
+ * JSON Schemas of the tools' parameters, written by `node scripts/tool-docs.ts`: to make them at every start takes a
+ * twentieth of it.
+ */
+type PreparedSchemas = Readonly<Record<string, Definition["jsonSchema"]>>
+
+function withSchema(tool: Info, jsonSchema: Definition["jsonSchema"]): Info {
+  if (jsonSchema === undefined) return tool
+  return { id: tool.id, init: async (context) => ({ ...(await tool.init(context)), jsonSchema }) }
 }
