@@ -73,9 +73,10 @@ import {
   createTodoList,
   type Standing,
 } from "./caller.ts"
+import { dataPlaces, defaultDataDirectory, secretPlaces } from "./data-directory.ts"
 import type { TackleOptions } from "./options.ts"
 import { readCommand } from "./prompt-command.ts"
-import { cleanUp, defaultRetentionLimits, programFolder, spillFolder } from "./retention.ts"
+import { cleanUp, defaultRetentionLimits } from "./retention.ts"
 import { createSessions } from "./sessions.ts"
 import type { AskedQuestion, AskedRequest, Tackle } from "./tackle.ts"
 import { commandOptions, commandVariables, openMcp, openRegistry, programVariables } from "./tools.ts"
@@ -102,10 +103,11 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
   const directory = resolve(given.directory)
   const worktree = resolve(given.worktree ?? findWorktree(directory))
   const dataDirectory = resolve(given.dataDirectory ?? defaultDataDirectory(environment))
+  const places = dataPlaces(dataDirectory)
   const onFault =
     given.onFault ?? ((message, error) => console.error(`tackle: ${message}: ${errorMessage(error)}`))
   const closing = new AbortController()
-  const processes = createProcessBook(join(dataDirectory, "processes"), onFault)
+  const processes = createProcessBook(places.processes, onFault)
   /** Fires when plugins have heard of everything: their commands may go on until then. */
   const pluginsEnded = new AbortController()
   begun.defer(() => pluginsEnded.abort())
@@ -123,11 +125,10 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     : { plugins: undefined, options: given }
   begun.defer(() => plugins?.host.close())
 
-  const credentials = createCredentials({ environment, authFile: join(dataDirectory, "auth.json") })
+  const credentials = createCredentials({ environment, authFile: places.auth })
   const { providers, secrets } = options
-  const mcpTokens = join(dataDirectory, "mcp-auth.json")
   const signedIn = options.mcp
-    ? (await import("../mcp/oauth/token-book.ts")).openTokenBook(mcpTokens).secrets()
+    ? (await import("../mcp/oauth/token-book.ts")).openTokenBook(places.mcpTokens).secrets()
     : {}
   const stored = { ...(await credentials.stored()), ...signedIn }
   const mask = createSecretMask(
@@ -162,23 +163,14 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     home: homeDirectory(),
     temporary: [...new Set(["/tmp", environment.TMPDIR || tmpdir()])],
     guarded: [dataDirectory, ...(options.configFiles ?? [])],
-    secret: [
-      "auth.json",
-      "mcp-auth.json",
-      "tackle.db",
-      "tackle.db-wal",
-      "tackle.db-shm",
-      "log",
-      "snapshot",
-    ].map((name) => join(dataDirectory, name)),
+    secret: secretPlaces(places),
   })
   const retention = { ...defaultRetentionLimits, ...options.limits?.retention }
-  const contents = createContentStore(join(dataDirectory, "snapshot"), {
+  const contents = createContentStore(places.snapshots, {
     ...defaultContentLimits,
     days: retention.days,
     totalBytes: retention.megabytes * 1024 * 1024,
   })
-  const planRoot = join(dataDirectory, "plan")
   const search = chooseSearch(environment, options.search)
   const features = readFeatures({
     environment,
@@ -197,8 +189,8 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
   const mcp = await openMcp(options, {
     worktree: realPath(worktree),
     trusted: options.trusted ?? false,
-    pins: join(dataDirectory, "mcp-tools.json"),
-    tokens: mcpTokens,
+    pins: places.mcpPins,
+    tokens: places.mcpTokens,
     onChanged: lapse,
     environment: commandVariables(options, environment),
     record: processes.add,
@@ -206,7 +198,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
   })
   const programs: ProgramHost = {
     directory,
-    copies: join(dataDirectory, programFolder),
+    copies: places.programs,
     environment: programVariables(commandVariables(options, environment)),
     record: processes.add,
   }
@@ -226,7 +218,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     (error) => onFault("an error escaped the file of a tool", error),
   )
   // The last thing that can fail, so that nothing is left open.
-  const unmasked = options.store ?? (await openDefaultStore(dataDirectory))
+  const unmasked = options.store ?? (await openDefaultStore(places.database))
   const store = mask ? maskStore(unmasked, mask) : unmasked
   await settleKilled(store).catch((error: unknown) =>
     onFault("what became of the calls of killed runs could not be stored", error),
@@ -309,7 +301,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
   /** Beside the sessions' outputs and not in the project, of which planning changes nothing. */
   function planFileOf({ id, parentID }: { id: string; parentID?: string }): string | undefined {
     const planned = features.experimental.has("plan_mode") && parentID === undefined
-    return planned ? join(realPath(planRoot), id, "plan.md") : undefined
+    return planned ? join(realPath(places.plans), id, "plan.md") : undefined
   }
 
   /** Where there is none at all, an agent that needs one has no commands but those its configuration lifts the ban on. */
@@ -450,7 +442,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
         save,
       }),
     turns: new Map(),
-    spillRoot: join(dataDirectory, spillFolder),
+    spillRoot: places.outputs,
     streamLimits: { ...defaultStreamLimits, ...options.limits?.stream },
     retry: { ...defaultRetryLimits, ...options.limits?.retry },
     onEscape: (tool, error) => onFault(`an error escaped the ${tool} tool`, error),
@@ -496,7 +488,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     directory,
     worktree,
     holder: services.holder,
-    kept: [services.spillRoot, planRoot],
+    kept: [places.outputs, places.plans],
     endJobs: (sessionIDs) => jobs.killOf(sessionIDs),
     defaultAgent: options.defaultAgent ?? "build",
     async checkModel(agent, model) {
@@ -797,13 +789,7 @@ function stampNow(path: string): FileStamp | undefined {
   return found?.isFile() ? stampBytes(readFileSync(path), found.mtimeMs) : undefined
 }
 
-/** `$TACKLE_DATA_DIR`, else `$XDG_DATA_HOME/tackle`, else `~/.local/share/tackle`. */
-export function defaultDataDirectory(environment: Readonly<Record<string, string | undefined>>): string {
-  const { TACKLE_DATA_DIR: own, XDG_DATA_HOME: shared } = environment
-  return own || join(shared || join(homeDirectory(), ".local/share"), "tackle")
-}
-
-async function openDefaultStore(dataDirectory: string): Promise<Store> {
+async function openDefaultStore(database: string): Promise<Store> {
   const { openSqliteStore } = await import("../store/sqlite.ts")
-  return openSqliteStore(join(dataDirectory, "tackle.db"))
+  return openSqliteStore(database)
 }
