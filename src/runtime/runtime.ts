@@ -64,6 +64,7 @@ import { newId } from "../util/id.ts"
 import { realPath } from "../util/paths.ts"
 import { createProcessBook } from "../util/process-book.ts"
 import { identifyProcess } from "../util/process-identity.ts"
+import { createAgents } from "./agents.ts"
 import {
   type Caller,
   type CallerCall,
@@ -138,11 +139,13 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
 
   const bus = createBus((error) => onFault("a subscriber threw", error), hide)
   const jobs = createJobTable()
-  const agents = mergeAgents(builtinAgents(), options.agents ?? {}, {
-    own: options.agentRules,
-    project: options.projectAgentRules,
-    environment: options.environmentAgentRules,
-  })
+  const agents = createAgents(
+    mergeAgents(builtinAgents(), options.agents ?? {}, {
+      own: options.agentRules,
+      project: options.projectAgentRules,
+      environment: options.environmentAgentRules,
+    }),
+  )
   const models = createModels({
     config: options.providers ?? {},
     credentials,
@@ -274,7 +277,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
   function policyOf(session: Pick<Session, "id" | "worktree" | "parentID">, agent: Agent): Policy {
     const [parent] = lineage.above(session)
     const own = ownPolicy({ id: lineage.rootOf(session.id), worktree: session.worktree }, agent)
-    const bounded = parent ? { ...own, bound: policyOf(parent, agentNamed(parent.agent)) } : own
+    const bounded = parent ? { ...own, bound: policyOf(parent, agents.named(parent.agent)) } : own
     return agent.tools ? withFixedCeiling(bounded, agent.tools) : bounded
   }
 
@@ -314,31 +317,15 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     return { directory, worktree, policy, own, ...searchPath }
   }
 
-  function agentNamed(name: string): Agent {
-    const agent = agents.get(name)
-    if (agent) return agent
-    throw new UsageError(`There is no agent "${name}". There are: ${[...agents.keys()].join(", ")}.`)
-  }
-
-  function subagentNamed(name: string): Agent {
-    const agent = agents.get(name)
-    if (agent && agent.mode !== "primary") return agent
-    const names = [...agents.values()].flatMap(({ mode, name }) => (mode === "primary" ? [] : [name]))
-    throw new UsageError(`There is no subagent "${name}". There are: ${names.sort().join(", ") || "none"}.`)
-  }
-
   /** Those that the rules let the agent start. */
   function subagentsOf(name: string): Agent[] {
-    const policy = policyOf({ id: "", worktree }, agentNamed(name))
-    const started = [...agents.values()].filter(({ mode }) => mode !== "primary")
-    return started
-      .filter((agent) => judge(policy, "task", [agent.name]).action !== "deny")
-      .sort((a, b) => (a.name < b.name ? -1 : 1))
+    const policy = policyOf({ id: "", worktree }, agents.named(name))
+    return agents.subagents().filter((agent) => judge(policy, "task", [agent.name]).action !== "deny")
   }
 
   /** Those that the rules let the agent load. */
   function skillsOf(name: string): Skill[] {
-    const policy = policyOf({ id: "", worktree }, agentNamed(name))
+    const policy = policyOf({ id: "", worktree }, agents.named(name))
     return [...skills.values()].filter((skill) => judge(policy, "skill", [skill.name]).action !== "deny")
   }
 
@@ -363,7 +350,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
   }
 
   function missing(name: string): string | undefined {
-    return agents.has(name) ? undefined : `the agent ${name} is switched off`
+    return agents.all.has(name) ? undefined : `the agent ${name} is switched off`
   }
 
   async function modelNamed(choice: TackleOptions["model"]): Promise<Model> {
@@ -410,7 +397,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     lineage,
     subagents: {
       limits: subagentLimits,
-      agent: subagentNamed,
+      agent: agents.subagentNamed,
       startable: (name) => subagentsOf(name).map((agent) => agent.name),
       start: ({ parent, agent, model, title }) =>
         begin({
@@ -428,7 +415,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     planFile: planFileOf,
     skillDirectories: (agent) =>
       skills.size === 0 ? [] : skillsOf(agent.name).map(({ directory }) => directory),
-    agent: agentNamed,
+    agent: agents.named,
     model: modelFor,
     instructions: options.instructions ?? [],
     ...(options.instructionsNear ? { instructionsNear: options.instructionsNear } : {}),
@@ -492,7 +479,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     endJobs: (sessionIDs) => jobs.killOf(sessionIDs),
     defaultAgent: options.defaultAgent ?? "build",
     async checkModel(agent, model) {
-      const chosen = agentNamed(agent)
+      const chosen = agents.named(agent)
       const named = model !== undefined || chosen.model !== undefined || options.model !== undefined
       if (named) await (await (model === undefined ? modelFor({}, chosen) : modelNamed(model))).language()
     },
@@ -563,7 +550,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     questions: asking = true,
   }: CallerOptions = {}): Caller {
     assertOpen()
-    const agent = agentNamed(name)
+    const agent = agents.named(name)
     const standing: Standing = {
       id: newId("ses"),
       files: createFileLedger(fileLocks),
@@ -595,7 +582,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     }: Parameters<Tackle["callTool"]>[0] & Partial<CallerCall> & { signal: AbortSignal },
     standing: Standing,
   ) {
-    const agent = agentNamed(name)
+    const agent = agents.named(name)
     const session = { id: standing.id, worktree }
     await grants.load(session)
     const policy = () => policyOf(session, agent)
@@ -668,14 +655,14 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     worktree,
     dataDirectory,
     sessions,
-    agents,
+    agents: agents.all,
     store,
     on: listen,
     subscribe: (listener) => bus.subscribe(listener),
     reply: (requestID, reply, source = "person") => permission.reply(requestID, reply, source),
     pendingRequests: (sessionID) => permission.pending(sessionID),
     async explain({ agent: name = options.defaultAgent ?? "build", ...request }) {
-      const agent = agentNamed(name)
+      const agent = agents.named(name)
       const place = { id: "", worktree }
       await grants.load(place)
       const scope = scopeOf(() => policyOf(place, agent), [])
@@ -698,7 +685,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
         fill: (asked) => mcpPrompt({ ...asked, signal }),
       }),
     async tools({ agent: name = options.defaultAgent ?? "build", model, signal } = {}) {
-      const agent = agentNamed(name)
+      const agent = agents.named(name)
       const chosen = model ?? (typeof options.model === "string" ? options.model : undefined)
       const ref = chosen === undefined ? { providerID: "", modelID: "" } : parseModelName(chosen)
       const policy = policyOf({ id: "", worktree }, agent)
