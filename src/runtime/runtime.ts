@@ -21,7 +21,7 @@ import { createLanguageService } from "../lsp/service.ts"
 import { McpToolChangedError } from "../mcp/errors.ts"
 import type { McpPrompt, McpPromptMessage } from "../mcp/prompts.ts"
 import { createCredentials } from "../model/credentials.ts"
-import { type LanguageModel, type Model, parseModelName } from "../model/model.ts"
+import { parseModelName } from "../model/model.ts"
 import { createModels } from "../model/providers.ts"
 import { defaultRetryLimits } from "../model/retry.ts"
 import { defaultStreamLimits } from "../model/stream.ts"
@@ -31,7 +31,6 @@ import { createPermission, type Scope } from "../permission/engine.ts"
 import { judge, type Layer, type Policy, withFixedCeiling } from "../permission/policy.ts"
 import { rulesFromObject } from "../permission/rules.ts"
 import { openSandbox } from "../sandbox/wrap.ts"
-import type { ModelRef } from "../schema/message.ts"
 import type { Grant, PermissionReply, PermissionRequest, Ruleset } from "../schema/permission.ts"
 import type { QuestionRequest } from "../schema/question.ts"
 import type { Session } from "../schema/session.ts"
@@ -75,6 +74,7 @@ import {
   type Standing,
 } from "./caller.ts"
 import { dataPlaces, defaultDataDirectory, secretPlaces } from "./data-directory.ts"
+import { createModelChoice } from "./model-choice.ts"
 import type { TackleOptions } from "./options.ts"
 import { readCommand } from "./prompt-command.ts"
 import { cleanUp, defaultRetentionLimits } from "./retention.ts"
@@ -153,6 +153,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     toolMemory: openToolMemory(dataDirectory),
     ...(options.fetch === undefined ? {} : { fetch: options.fetch }),
   })
+  const modelChoice = createModelChoice(models, options.model)
   const sandbox = openSandbox({
     mode: options.sandbox ?? "auto",
     platform: process.platform,
@@ -353,24 +354,6 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     return agents.all.has(name) ? undefined : `the agent ${name} is switched off`
   }
 
-  async function modelNamed(choice: TackleOptions["model"]): Promise<Model> {
-    if (choice === undefined) {
-      throw new UsageError(
-        'No model is chosen. Name one: --model provider/model, or "model" in the configuration.',
-      )
-    }
-    if (typeof choice === "string") return models.get(parseModelName(choice))
-    return "doStream" in choice ? modelOf(choice) : choice
-  }
-
-  function modelFor(session: { model?: ModelRef }, agent: Agent): Promise<Model> {
-    const chosen = session.model ?? agent.model
-    if (!chosen) return modelNamed(options.model)
-    const given = options.model
-    if (typeof given === "object" && isModel(given, chosen)) return modelNamed(given)
-    return models.get(chosen)
-  }
-
   const fileLocks = createPathLocks()
   function assertOpen(): void {
     if (closing.signal.aborted) throw new EngineClosedError()
@@ -416,7 +399,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     skillDirectories: (agent) =>
       skills.size === 0 ? [] : skillsOf(agent.name).map(({ directory }) => directory),
     agent: agents.named,
-    model: modelFor,
+    model: modelChoice.of,
     instructions: options.instructions ?? [],
     ...(options.instructionsNear ? { instructionsNear: options.instructionsNear } : {}),
     contents,
@@ -478,11 +461,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     kept: [places.outputs, places.plans],
     endJobs: (sessionIDs) => jobs.killOf(sessionIDs),
     defaultAgent: options.defaultAgent ?? "build",
-    async checkModel(agent, model) {
-      const chosen = agents.named(agent)
-      const named = model !== undefined || chosen.model !== undefined || options.model !== undefined
-      if (named) await (await (model === undefined ? modelFor({}, chosen) : modelNamed(model))).language()
-    },
+    checkModel: async (agent, model) => modelChoice.check(agents.named(agent), model),
     begin,
     made,
     handleOf,
@@ -749,20 +728,6 @@ const withoutSandbox: Ruleset = [
 
 function replyOf(word: PermissionReply["reply"]): PermissionReply {
   return word === "always" ? { reply: word, scope: "session" } : { reply: word }
-}
-
-/** A model of the AI SDK as one of ours; nothing is known of its limits and prices. */
-function modelOf(language: LanguageModel): Model {
-  const ref: ModelRef = { providerID: language.provider, modelID: language.modelId }
-  return {
-    info: { ref, name: language.modelId, toolCall: true, limit: {}, family: "other" },
-    language: async () => language,
-  }
-}
-
-function isModel(given: LanguageModel | Model, ref: ModelRef): boolean {
-  const own = "doStream" in given ? modelOf(given).info.ref : given.info.ref
-  return own.providerID === ref.providerID && own.modelID === ref.modelID
 }
 
 /** The ledger of a call that a person makes by hand: they vouch for the file as it is now. */
