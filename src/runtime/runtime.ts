@@ -39,7 +39,6 @@ import { defaultToolBytes } from "../session/deferred-tools.ts"
 import { EngineClosedError, type SessionHandle } from "../session/handle.ts"
 import { isHeld } from "../session/lease.ts"
 import { createLineage } from "../session/lineage.ts"
-import { maskStore } from "../session/masked-store.ts"
 import { createQuestions } from "../session/questions.ts"
 import { settleKilled } from "../session/restore.ts"
 import type { SessionServices } from "../session/services.ts"
@@ -51,7 +50,6 @@ import { createContentStore, defaultContentLimits } from "../snapshot/content-st
 import { defaultScanLimits } from "../snapshot/scan.ts"
 import { createTurnChanges } from "../snapshot/turn-changes.ts"
 import { createGrantBook } from "../store/grant-book.ts"
-import type { Store } from "../store/store.ts"
 import type { FileLedger, FileStamp, SandboxCapability } from "../tool/context.ts"
 import { createFileLedger, stampBytes } from "../tool/ledger.ts"
 import { createPathLocks, type PathLocks } from "../tool/path-locks.ts"
@@ -74,6 +72,7 @@ import {
   type Standing,
 } from "./caller.ts"
 import { dataPlaces, defaultDataDirectory, secretPlaces } from "./data-directory.ts"
+import { createEngineStore } from "./engine-store.ts"
 import { createModelChoice } from "./model-choice.ts"
 import type { TackleOptions } from "./options.ts"
 import { readCommand } from "./prompt-command.ts"
@@ -83,23 +82,10 @@ import type { AskedQuestion, AskedRequest, Tackle } from "./tackle.ts"
 import { commandOptions, commandVariables, openMcp, openRegistry, programVariables } from "./tools.ts"
 
 /** Opens an engine. Whoever opens one closes it: until then it holds the store and watches for escaped errors. */
-export async function createTackle(options: TackleOptions): Promise<Tackle> {
-  const release = holdProcess()
-  // What was begun is ended again where the rest cannot be opened.
-  const begun = new AsyncDisposableStack()
-  begun.defer(release)
-  try {
-    const tackle = await wire(options, begun, release)
-    begun.move()
-    return tackle
-  } catch (error) {
-    await begun.disposeAsync()
-    throw error
-  }
-}
-
-/** The only wiring: every part of the engine is made here and handed what it needs. */
-async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: () => void): Promise<Tackle> {
+export async function createTackle(given: TackleOptions): Promise<Tackle> {
+  // What is begun here ends in reverse: at once where the rest cannot be opened, else when the engine is closed.
+  await using opening = new AsyncDisposableStack()
+  opening.defer(holdProcess())
   const environment = given.environment ?? process.env
   const directory = resolve(given.directory)
   const worktree = resolve(given.worktree ?? findWorktree(directory))
@@ -109,10 +95,12 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     given.onFault ?? ((message, error) => console.error(`tackle: ${message}: ${errorMessage(error)}`))
   const closing = new AbortController()
   const processes = createProcessBook(places.processes, onFault)
+  opening.defer(() => processes.clear())
+  const engineStore = createEngineStore(given.store, places.database)
+  opening.defer(() => engineStore.close())
   /** Fires when plugins have heard of everything: their commands may go on until then. */
   const pluginsEnded = new AbortController()
-  begun.defer(() => pluginsEnded.abort())
-  let opened: Store | undefined
+  opening.defer(() => pluginsEnded.abort())
   const { plugins, options } = given.plugins?.length
     ? await (await import("./plugins.ts")).openPluginsOf(given, {
         directory,
@@ -120,11 +108,11 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
         environment: commandVariables(given, environment),
         signal: pluginsEnded.signal,
         record: processes.add,
-        store: () => opened,
+        store: engineStore.current,
         onFault,
       })
     : { plugins: undefined, options: given }
-  begun.defer(() => plugins?.host.close())
+  opening.defer(() => plugins?.host.close())
 
   const credentials = createCredentials({ environment, authFile: places.auth })
   const { providers, secrets } = options
@@ -136,6 +124,10 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     knownSecrets({ environment, providers, secrets, search: options.search, stored }),
   )
   const hide = <T>(value: T): T => mask?.value(value) ?? value
+  const store = await engineStore.open(mask)
+  await settleKilled(store).catch((error: unknown) =>
+    onFault("what became of the calls of killed runs could not be stored", error),
+  )
 
   const bus = createBus((error) => onFault("a subscriber threw", error), hide)
   const jobs = createJobTable()
@@ -162,6 +154,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     worktree,
     passEnvironment: options.passEnvironment ?? [],
   })
+  opening.defer(() => sandbox.close())
   const sandboxFor = createSandboxFor({
     sandbox,
     home: homeDirectory(),
@@ -189,6 +182,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
         ...(options.lsp === undefined ? {} : { config: options.lsp }),
       })
     : undefined
+  opening.defer(() => languages?.close())
   const { skills } = await loadSkills(options.skillFiles ?? [])
   const mcp = await openMcp(options, {
     worktree: realPath(worktree),
@@ -200,6 +194,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     record: processes.add,
     onProblem: (error) => onFault("tools are missing", error),
   })
+  opening.defer(() => mcp?.close())
   const programs: ProgramHost = {
     directory,
     copies: places.programs,
@@ -221,13 +216,6 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     () => openRegistry(options, mcp, surroundings, programs, plugins),
     (error) => onFault("an error escaped the file of a tool", error),
   )
-  // The last thing that can fail, so that nothing is left open.
-  const unmasked = options.store ?? (await openDefaultStore(places.database))
-  const store = mask ? maskStore(unmasked, mask) : unmasked
-  await settleKilled(store).catch((error: unknown) =>
-    onFault("what became of the calls of killed runs could not be stored", error),
-  )
-  opened = store
   // Who only looks does not wait for it, prompts and `close` do.
   const orphansEnded = processes
     .endOrphans()
@@ -240,6 +228,10 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     inUse: async (id) => (await isHeld(store, id)) || jobs.runsFor(id) || (await processes.isAtWork(id)),
     ...(options.limits?.retentionDays === undefined ? {} : { outputDays: options.limits.retentionDays }),
   }).catch((error: unknown) => onFault("old files could not be removed", error))
+  opening.defer(async () => {
+    await Promise.all([orphansEnded, cleanedUp])
+  })
+  opening.defer(() => jobs.killAll())
   const handles = new Map<string, SessionHandle>()
   /** Calls without a session that are under way. */
   const calls = new Set<Promise<unknown>>()
@@ -629,6 +621,12 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     return hide(await mcp.prompt({ ...asked, signal }))
   }
 
+  opening.defer(async () => {
+    closing.abort()
+    await Promise.all([...[...handles.values()].map((handle) => handle.abort()), Promise.allSettled(calls)])
+  })
+  const parts = opening.move()
+  let ended: Promise<void> | undefined
   return {
     directory,
     worktree,
@@ -681,20 +679,9 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     problems: () => registry.problems(),
     callTool: (call) => callTool(call),
     caller: openCaller,
-    async close() {
-      closing.abort()
-      await Promise.all([...[...handles.values()].map((handle) => handle.abort()), Promise.allSettled(calls)])
-      await plugins?.host.close()
-      pluginsEnded.abort()
-      await jobs.killAll()
-      await mcp?.close()
-      processes.clear()
-      await orphansEnded
-      await languages?.close()
-      await sandbox.close()
-      await cleanedUp
-      if (!options.store) await store.close()
-      release()
+    close: () => {
+      ended ??= parts.disposeAsync()
+      return ended
     },
   }
 }
@@ -739,9 +726,4 @@ function personsLedger(locks: PathLocks): FileLedger {
 function stampNow(path: string): FileStamp | undefined {
   const found = statSync(path, { throwIfNoEntry: false })
   return found?.isFile() ? stampBytes(readFileSync(path), found.mtimeMs) : undefined
-}
-
-async function openDefaultStore(database: string): Promise<Store> {
-  const { openSqliteStore } = await import("../store/sqlite.ts")
-  return openSqliteStore(database)
 }
