@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { dirname, join, resolve } from "node:path"
+import { join, resolve } from "node:path"
 import { type Agent, mergeAgents } from "../agent/agent.ts"
 import { builtinAgents } from "../agent/builtin.ts"
 import { readFeatures } from "../builtin/availability.ts"
@@ -26,12 +26,10 @@ import { createModels } from "../model/providers.ts"
 import { defaultRetryLimits } from "../model/retry.ts"
 import { defaultStreamLimits } from "../model/stream.ts"
 import { openToolMemory } from "../model/tool-memory.ts"
-import { defaultRules } from "../permission/defaults.ts"
 import { createPermission, type Scope } from "../permission/engine.ts"
-import { judge, type Layer, type Policy, withFixedCeiling } from "../permission/policy.ts"
-import { rulesFromObject } from "../permission/rules.ts"
+import { judge } from "../permission/policy.ts"
 import { openSandbox } from "../sandbox/wrap.ts"
-import type { Grant, PermissionReply, PermissionRequest, Ruleset } from "../schema/permission.ts"
+import type { Grant, PermissionReply, PermissionRequest } from "../schema/permission.ts"
 import type { QuestionRequest } from "../schema/question.ts"
 import type { Session } from "../schema/session.ts"
 import { listCommands } from "../session/command.ts"
@@ -75,6 +73,8 @@ import { dataPlaces, defaultDataDirectory, secretPlaces } from "./data-directory
 import { createEngineStore } from "./engine-store.ts"
 import { createModelChoice } from "./model-choice.ts"
 import type { TackleOptions } from "./options.ts"
+import { createPlanFiles } from "./plan-files.ts"
+import { configuredLayers, createPolicies } from "./policies.ts"
 import { readCommand } from "./prompt-command.ts"
 import { cleanUp, defaultRetentionLimits } from "./retention.ts"
 import { createSessions } from "./sessions.ts"
@@ -250,6 +250,15 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     ...(plugins === undefined ? {} : { decide: plugins.decide }),
     hide,
   })
+  const planFile = createPlanFiles(features.experimental.has("plan_mode") ? places.plans : undefined)
+  const policies = createPolicies({
+    configured: configuredLayers(options),
+    agents,
+    lineage,
+    grants,
+    planFile,
+    hasSandbox: sandbox.present,
+  })
   const subagentLimits: SubagentLimits = { ...defaultSubagentLimits, ...options.limits?.subagent }
 
   /** What was allowed of tools as they were is asked for again. */
@@ -266,40 +275,6 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     return grant.sessionID === undefined ? grant : { ...grant, sessionID: lineage.rootOf(grant.sessionID) }
   }
 
-  /** A subagent is bound by all that binds the session which started it. */
-  function policyOf(session: Pick<Session, "id" | "worktree" | "parentID">, agent: Agent): Policy {
-    const [parent] = lineage.above(session)
-    const own = ownPolicy({ id: lineage.rootOf(session.id), worktree: session.worktree }, agent)
-    const bounded = parent ? { ...own, bound: policyOf(parent, agents.named(parent.agent)) } : own
-    return agent.tools ? withFixedCeiling(bounded, agent.tools) : bounded
-  }
-
-  function ownPolicy(session: { id: string; worktree: string }, agent: Agent): Policy {
-    const plan = agent.plans ? planRules(planFileOf(session)) : []
-    const configured: readonly Layer[] = options.layers ?? [
-      { name: "user", rules: rulesFromObject(options.permission ?? {}, { file: "createTackle" }) },
-    ]
-    const flags = configured.filter((layer) => layer.name === "flags")
-    const layers: Layer[] = [
-      { name: "defaults", rules: [...defaultRules(), ...plan] },
-      ...configured.filter((layer) => layer.name !== "flags"),
-      { name: "agent", rules: agent.permission },
-      { name: "agent", rules: agent.projectPermission ?? [], keepsDenies: true },
-      { name: "agent", rules: agent.environmentPermission ?? [] },
-      ...flags,
-      { name: "grants", rules: grants.rules(session) },
-    ]
-    const bans = agent.sandbox && !sandbox.present ? withoutSandbox : []
-    const ceiling = [...(agent.ceiling ?? []), ...bans, ...plan]
-    return ceiling.length > 0 ? { layers, ceiling } : { layers }
-  }
-
-  /** Beside the sessions' outputs and not in the project, of which planning changes nothing. */
-  function planFileOf({ id, parentID }: { id: string; parentID?: string }): string | undefined {
-    const planned = features.experimental.has("plan_mode") && parentID === undefined
-    return planned ? join(realPath(places.plans), id, "plan.md") : undefined
-  }
-
   /** Where there is none at all, an agent that needs one has no commands but those its configuration lifts the ban on. */
   function sandboxOf(agent: Agent, scope: Scope): SandboxCapability {
     return sandboxFor(scope, { required: agent.sandbox === "require" && sandbox.present })
@@ -312,13 +287,13 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
 
   /** Those that the rules let the agent start. */
   function subagentsOf(name: string): Agent[] {
-    const policy = policyOf({ id: "", worktree }, agents.named(name))
+    const policy = policies.of({ id: "", worktree }, agents.named(name))
     return agents.subagents().filter((agent) => judge(policy, "task", [agent.name]).action !== "deny")
   }
 
   /** Those that the rules let the agent load. */
   function skillsOf(name: string): Skill[] {
-    const policy = policyOf({ id: "", worktree }, agents.named(name))
+    const policy = policies.of({ id: "", worktree }, agents.named(name))
     return [...skills.values()].filter((skill) => judge(policy, "skill", [skill.name]).action !== "deny")
   }
 
@@ -364,11 +339,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     fileLocks,
     ...(languages === undefined ? {} : { lsp: languages }),
     sandbox: sandboxOf,
-    policy: policyOf,
-    async loadPolicy(session) {
-      await lineage.load(session)
-      await grants.load({ id: lineage.rootOf(session.id), worktree: session.worktree })
-    },
+    policy: policies.of,
+    loadPolicy: policies.load,
     lineage,
     subagents: {
       limits: subagentLimits,
@@ -387,7 +359,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     },
     questions,
     lacking: lackingIn,
-    planFile: planFileOf,
+    planFile,
     skillDirectories: (agent) =>
       skills.size === 0 ? [] : skillsOf(agent.name).map(({ directory }) => directory),
     agent: agents.named,
@@ -529,7 +501,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       questions: asking,
       ...(chosen === undefined ? {} : { chosen: new Set(chosen) }),
     }
-    const policy = () => policyOf({ id: standing.id, worktree }, agent)
+    const policy = () => policies.of({ id: standing.id, worktree }, agent)
     return createCaller({
       standing,
       list: () =>
@@ -555,8 +527,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   ) {
     const agent = agents.named(name)
     const session = { id: standing.id, worktree }
-    await grants.load(session)
-    const policy = () => policyOf(session, agent)
+    await policies.load(session)
+    const policy = () => policies.of(session, agent)
     const spillDirectory = join(services.spillRoot, session.id)
     const lacking = lackingFor(agent, standing)
     const toolScope = {
@@ -641,8 +613,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     async explain({ agent: name = options.defaultAgent ?? "build", ...request }) {
       const agent = agents.named(name)
       const place = { id: "", worktree }
-      await grants.load(place)
-      const scope = scopeOf(() => policyOf(place, agent), [])
+      await policies.load(place)
+      const scope = scopeOf(() => policies.of(place, agent), [])
       return hide(await permission.explain(request, scope))
     },
     grants: async () => hide(await grants.list(worktree)),
@@ -665,7 +637,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       const agent = agents.named(name)
       const chosen = model ?? (typeof options.model === "string" ? options.model : undefined)
       const ref = chosen === undefined ? { providerID: "", modelID: "" } : parseModelName(chosen)
-      const policy = policyOf({ id: "", worktree }, agent)
+      const policy = policies.of({ id: "", worktree }, agent)
       const lacking = { ...lackingIn(agent), tool_search: onlyForMany }
       const listed = registry.list({ model: ref, agent: agent.name, policy, lacking })
       return signal ? orAbort(listed, signal) : listed
@@ -697,21 +669,6 @@ const onlyInSessions: Record<string, string> = Object.fromEntries(
 /** Why a list of all tools has this one not among those that are offered. */
 const onlyForMany =
   "it is offered in a session in place of tools whose definitions are too long together (tool_search.maxBytes)"
-
-/** The one file that an agent in plan mode may write, without a question. */
-function planRules(file: string | undefined): Ruleset {
-  if (file === undefined) return []
-  const rule = { action: "allow", source: { file: "the plan file" } } as const
-  return [
-    { ...rule, permission: "edit", pattern: file },
-    { ...rule, permission: "external_directory", pattern: `${dirname(file)}/*` },
-  ]
-}
-
-/** The bound of an agent whose commands need a sandbox, where there is none. */
-const withoutSandbox: Ruleset = [
-  { permission: "bash", pattern: "*", action: "deny", source: { file: "no sandbox for the built-in agent" } },
-]
 
 function replyOf(word: PermissionReply["reply"]): PermissionReply {
   return word === "always" ? { reply: word, scope: "session" } : { reply: word }
