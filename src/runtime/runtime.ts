@@ -15,10 +15,8 @@ import { runCalls } from "../call/schedule.ts"
 import { settleUnstarted } from "../call/settle.ts"
 import { findWorktree } from "../config/locate.ts"
 import { createBus } from "../event/bus.ts"
-import type { EventOf, EventType } from "../event/events.ts"
 import type { ProgramHost } from "../external-tool/program.ts"
 import { createLanguageService } from "../lsp/service.ts"
-import { McpToolChangedError } from "../mcp/errors.ts"
 import type { McpPrompt, McpPromptMessage } from "../mcp/prompts.ts"
 import { createCredentials } from "../model/credentials.ts"
 import { parseModelName } from "../model/model.ts"
@@ -29,8 +27,6 @@ import { openToolMemory } from "../model/tool-memory.ts"
 import { createPermission, type Scope } from "../permission/engine.ts"
 import { judge } from "../permission/policy.ts"
 import { openSandbox } from "../sandbox/wrap.ts"
-import type { Grant, PermissionReply, PermissionRequest } from "../schema/permission.ts"
-import type { QuestionRequest } from "../schema/question.ts"
 import type { Session } from "../schema/session.ts"
 import { listCommands } from "../session/command.ts"
 import { defaultToolBytes } from "../session/deferred-tools.ts"
@@ -71,6 +67,8 @@ import {
 } from "./caller.ts"
 import { dataPlaces, defaultDataDirectory, secretPlaces } from "./data-directory.ts"
 import { createEngineStore } from "./engine-store.ts"
+import { createWorktreeGrants } from "./grants.ts"
+import { createListening } from "./listening.ts"
 import { createModelChoice } from "./model-choice.ts"
 import type { TackleOptions } from "./options.ts"
 import { createPlanFiles } from "./plan-files.ts"
@@ -78,7 +76,7 @@ import { configuredLayers, createPolicies } from "./policies.ts"
 import { readCommand } from "./prompt-command.ts"
 import { cleanUp, defaultRetentionLimits } from "./retention.ts"
 import { createSessions } from "./sessions.ts"
-import type { AskedQuestion, AskedRequest, Tackle } from "./tackle.ts"
+import type { Tackle } from "./tackle.ts"
 import { commandOptions, commandVariables, openMcp, openRegistry, programVariables } from "./tools.ts"
 
 /** Opens an engine. Whoever opens one closes it: until then it holds the store and watches for escaped errors. */
@@ -189,7 +187,10 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     trusted: options.trusted ?? false,
     pins: places.mcpPins,
     tokens: places.mcpTokens,
-    onChanged: lapse,
+    onChanged: async (tools) => {
+      const lapsed = await grants.lapse(tools)
+      if (lapsed) onFault("an approval was taken back", lapsed)
+    },
     environment: commandVariables(options, environment),
     record: processes.add,
     onProblem: (error) => onFault("tools are missing", error),
@@ -238,42 +239,28 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
 
   if (plugins) bus.subscribe(plugins.tell)
   const questions = createQuestions((event) => bus.publish(event))
-  /** Those who listen to questions, one entry each. */
-  const answerers = new Set<object>()
   const lineage = createLineage(store, (id) => handles.get(id)?.info())
-  const grants = createGrantBook(store)
+  const grantBook = createGrantBook(store)
+  const grants = createWorktreeGrants(grantBook, lineage, worktree)
   const permission = createPermission({
     home: homeDirectory(),
     publish: (event) => bus.publish(event),
-    saveGrants: (added) => grants.add(added.map(forFamily)),
-    dropGrants: (ids) => grants.remove(ids),
+    saveGrants: grants.save,
+    dropGrants: grantBook.remove,
     ...(plugins === undefined ? {} : { decide: plugins.decide }),
     hide,
   })
+  const listening = createListening(bus, permission, questions)
   const planFile = createPlanFiles(features.experimental.has("plan_mode") ? places.plans : undefined)
   const policies = createPolicies({
     configured: configuredLayers(options),
     agents,
     lineage,
-    grants,
+    grants: grantBook,
     planFile,
     hasSandbox: sandbox.present,
   })
   const subagentLimits: SubagentLimits = { ...defaultSubagentLimits, ...options.limits?.subagent }
-
-  /** What was allowed of tools as they were is asked for again. */
-  async function lapse(ids: readonly string[]): Promise<void> {
-    const granted = (await grants.list(worktree)).filter(({ permission: id }) => ids.includes(id))
-    if (granted.length === 0) return
-    await grants.remove(granted.map(({ id }) => id))
-    const tools = [...new Set(granted.map(({ permission: id }) => id))].join(", ")
-    onFault("an approval was taken back", new McpToolChangedError(tools))
-  }
-
-  /** What a person allows "in this session" at a subagent's question holds for all that works on their request. */
-  function forFamily(grant: Grant): Grant {
-    return grant.sessionID === undefined ? grant : { ...grant, sessionID: lineage.rootOf(grant.sessionID) }
-  }
 
   /** Where there is none at all, an agent that needs one has no commands but those its configuration lifts the ban on. */
   function sandboxOf(agent: Agent, scope: Scope): SandboxCapability {
@@ -305,7 +292,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       reasons.task = `subagents may go no deeper than ${depth} (subagent.depth)`
     if (skills.size === 0 || skillsOf(agent.name).length === 0)
       reasons.skill = "there are no skills for this agent"
-    const silent = (options.questions ?? answerers.size > 0) ? undefined : "nobody is there to answer"
+    const silent = (options.questions ?? listening.hearsQuestions()) ? undefined : "nobody is there to answer"
     if (silent !== undefined) reasons.question = silent
     if (!features.experimental.has("plan_mode")) return reasons
     const fixed =
@@ -433,36 +420,6 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     forget: (id) => handles.delete(id),
   })
 
-  function listen(type: "permission.asked", listener: (request: AskedRequest) => void): () => void
-  function listen(type: "question.asked", listener: (request: AskedQuestion) => void): () => void
-  function listen<T extends EventType>(type: T, listener: (event: EventOf<T>) => void): () => void
-  function listen(type: EventType, listener: (event: never) => void): () => void {
-    const call = listener as (event: unknown) => void
-    if (type === "permission.asked") return bus.on(type, ({ request }) => call(answerable(request)))
-    if (type !== "question.asked") return bus.on(type, call)
-    const answerer = {}
-    answerers.add(answerer)
-    const unsubscribe = bus.on(type, ({ request }) => call(answerableQuestion(request)))
-    return () => {
-      unsubscribe()
-      answerers.delete(answerer)
-    }
-  }
-
-  function answerableQuestion(request: QuestionRequest): AskedQuestion {
-    return {
-      ...request,
-      reply: (answers) => questions.reply(request.id, answers),
-      reject: () => questions.reject(request.id),
-    }
-  }
-
-  function answerable(request: PermissionRequest): AskedRequest {
-    const reply: AskedRequest["reply"] = (answer) =>
-      permission.reply(request.id, typeof answer === "string" ? replyOf(answer) : answer, "person")
-    return { ...request, reply }
-  }
-
   /** Ends with the engine, like the runs of the sessions. */
   async function callTool(
     { signal, ...rest }: Parameters<Tackle["callTool"]>[0] & Partial<CallerCall>,
@@ -509,7 +466,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       call: (call) => callTool({ ...call, agent: agent.name }, standing),
       async forget() {
         await jobs.killOf([standing.id])
-        grants.forget(standing.id)
+        grantBook.forget(standing.id)
       },
     })
   }
@@ -606,7 +563,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     sessions,
     agents: agents.all,
     store,
-    on: listen,
+    on: listening.on,
     subscribe: (listener) => bus.subscribe(listener),
     reply: (requestID, reply, source = "person") => permission.reply(requestID, reply, source),
     pendingRequests: (sessionID) => permission.pending(sessionID),
@@ -617,13 +574,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       const scope = scopeOf(() => policies.of(place, agent), [])
       return hide(await permission.explain(request, scope))
     },
-    grants: async () => hide(await grants.list(worktree)),
-    async revoke(ids) {
-      const known = new Set((await grants.list(worktree)).map(({ id }) => id))
-      const unknown = ids.find((id) => !known.has(id))
-      if (unknown !== undefined) throw new UsageError(`There is no grant "${unknown}" in ${worktree}.`)
-      await grants.remove(ids)
-    },
+    grants: async () => hide(await grants.list()),
+    revoke: grants.revoke,
     questions: { reply: questions.reply, reject: questions.reject, pending: questions.pending },
     models: () => models.list(),
     commands,
@@ -669,10 +621,6 @@ const onlyInSessions: Record<string, string> = Object.fromEntries(
 /** Why a list of all tools has this one not among those that are offered. */
 const onlyForMany =
   "it is offered in a session in place of tools whose definitions are too long together (tool_search.maxBytes)"
-
-function replyOf(word: PermissionReply["reply"]): PermissionReply {
-  return word === "always" ? { reply: word, scope: "session" } : { reply: word }
-}
 
 /** The ledger of a call that a person makes by hand: they vouch for the file as it is now. */
 function personsLedger(locks: PathLocks): FileLedger {
