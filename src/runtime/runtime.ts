@@ -25,12 +25,10 @@ import { defaultRetryLimits } from "../model/retry.ts"
 import { defaultStreamLimits } from "../model/stream.ts"
 import { openToolMemory } from "../model/tool-memory.ts"
 import { createPermission, type Scope } from "../permission/engine.ts"
-import { judge } from "../permission/policy.ts"
 import { openSandbox } from "../sandbox/wrap.ts"
-import type { Session } from "../schema/session.ts"
 import { listCommands } from "../session/command.ts"
 import { defaultToolBytes } from "../session/deferred-tools.ts"
-import { EngineClosedError, type SessionHandle } from "../session/handle.ts"
+import { EngineClosedError } from "../session/handle.ts"
 import { isHeld } from "../session/lease.ts"
 import { createLineage } from "../session/lineage.ts"
 import { createQuestions } from "../session/questions.ts"
@@ -39,7 +37,6 @@ import type { SessionServices } from "../session/services.ts"
 import { openSession } from "../session/session.ts"
 import { defaultSubagentLimits, type SubagentLimits } from "../session/subagent.ts"
 import { loadSkills } from "../skill/load-skills.ts"
-import type { Skill } from "../skill/skill.ts"
 import { createContentStore, defaultContentLimits } from "../snapshot/content-store.ts"
 import { defaultScanLimits } from "../snapshot/scan.ts"
 import { createTurnChanges } from "../snapshot/turn-changes.ts"
@@ -68,12 +65,15 @@ import {
 import { dataPlaces, defaultDataDirectory, secretPlaces } from "./data-directory.ts"
 import { createEngineStore } from "./engine-store.ts"
 import { createWorktreeGrants } from "./grants.ts"
+import { createLacking, nobodyAnswers, onlyForMany, onlyInSessions } from "./lacking.ts"
 import { createListening } from "./listening.ts"
 import { createModelChoice } from "./model-choice.ts"
+import { createOpenSessions } from "./open-sessions.ts"
 import type { TackleOptions } from "./options.ts"
 import { createPlanFiles } from "./plan-files.ts"
 import { configuredLayers, createPolicies } from "./policies.ts"
 import { readCommand } from "./prompt-command.ts"
+import { createReach } from "./reach.ts"
 import { cleanUp, defaultRetentionLimits } from "./retention.ts"
 import { createSessions } from "./sessions.ts"
 import type { Tackle } from "./tackle.ts"
@@ -128,6 +128,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   )
 
   const bus = createBus((error) => onFault("a subscriber threw", error), hide)
+  if (plugins) bus.subscribe(plugins.tell)
   const jobs = createJobTable()
   const agents = createAgents(
     mergeAgents(builtinAgents(), options.agents ?? {}, {
@@ -182,6 +183,48 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     : undefined
   opening.defer(() => languages?.close())
   const { skills } = await loadSkills(options.skillFiles ?? [])
+  const questions = createQuestions((event) => bus.publish(event))
+  function assertOpen(): void {
+    if (closing.signal.aborted) throw new EngineClosedError()
+  }
+
+  const opened = createOpenSessions({
+    store,
+    bus,
+    assertOpen,
+    open: (session) => openSession(session, services),
+  })
+  const lineage = createLineage(store, (id) => opened.find(id)?.info())
+  const grantBook = createGrantBook(store)
+  const grants = createWorktreeGrants(grantBook, lineage, worktree)
+  const permission = createPermission({
+    home: homeDirectory(),
+    publish: (event) => bus.publish(event),
+    saveGrants: grants.save,
+    dropGrants: grantBook.remove,
+    ...(plugins === undefined ? {} : { decide: plugins.decide }),
+    hide,
+  })
+  const listening = createListening(bus, permission, questions)
+  const planFile = createPlanFiles(features.experimental.has("plan_mode") ? places.plans : undefined)
+  const policies = createPolicies({
+    configured: configuredLayers(options),
+    agents,
+    lineage,
+    grants: grantBook,
+    planFile,
+    hasSandbox: sandbox.present,
+  })
+  const subagentLimits: SubagentLimits = { ...defaultSubagentLimits, ...options.limits?.subagent }
+  const reach = createReach(agents, skills, (agent) => policies.of({ id: "", worktree }, agent))
+  const lackingFor = createLacking({
+    agents,
+    reach,
+    lineage,
+    depth: subagentLimits.depth,
+    plans: features.experimental.has("plan_mode"),
+    answered: () => options.questions ?? listening.hearsQuestions(),
+  })
   const mcp = await openMcp(options, {
     worktree: realPath(worktree),
     trusted: options.trusted ?? false,
@@ -208,8 +251,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       sandboxed: sandbox.present,
       record: processes.add,
     },
-    task: { subagents: subagentsOf },
-    skills: { offered: skillsOf, find: (name) => skills.get(name) },
+    task: { subagents: reach.subagents },
+    skills: { offered: reach.skills, find: (name) => skills.get(name) },
     features,
     search: search.backend,
   }
@@ -233,34 +276,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     await Promise.all([orphansEnded, cleanedUp])
   })
   opening.defer(() => jobs.killAll())
-  const handles = new Map<string, SessionHandle>()
   /** Calls without a session that are under way. */
   const calls = new Set<Promise<unknown>>()
-
-  if (plugins) bus.subscribe(plugins.tell)
-  const questions = createQuestions((event) => bus.publish(event))
-  const lineage = createLineage(store, (id) => handles.get(id)?.info())
-  const grantBook = createGrantBook(store)
-  const grants = createWorktreeGrants(grantBook, lineage, worktree)
-  const permission = createPermission({
-    home: homeDirectory(),
-    publish: (event) => bus.publish(event),
-    saveGrants: grants.save,
-    dropGrants: grantBook.remove,
-    ...(plugins === undefined ? {} : { decide: plugins.decide }),
-    hide,
-  })
-  const listening = createListening(bus, permission, questions)
-  const planFile = createPlanFiles(features.experimental.has("plan_mode") ? places.plans : undefined)
-  const policies = createPolicies({
-    configured: configuredLayers(options),
-    agents,
-    lineage,
-    grants: grantBook,
-    planFile,
-    hasSandbox: sandbox.present,
-  })
-  const subagentLimits: SubagentLimits = { ...defaultSubagentLimits, ...options.limits?.subagent }
 
   /** Where there is none at all, an agent that needs one has no commands but those its configuration lifts the ban on. */
   function sandboxOf(agent: Agent, scope: Scope): SandboxCapability {
@@ -272,47 +289,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     return { directory, worktree, policy, own, ...searchPath }
   }
 
-  /** Those that the rules let the agent start. */
-  function subagentsOf(name: string): Agent[] {
-    const policy = policies.of({ id: "", worktree }, agents.named(name))
-    return agents.subagents().filter((agent) => judge(policy, "task", [agent.name]).action !== "deny")
-  }
-
-  /** Those that the rules let the agent load. */
-  function skillsOf(name: string): Skill[] {
-    const policy = policies.of({ id: "", worktree }, agents.named(name))
-    return [...skills.values()].filter((skill) => judge(policy, "skill", [skill.name]).action !== "deny")
-  }
-
-  /** Tools that cannot work for the agent where the session is. */
-  function lackingIn(agent: Agent, session?: Session): Record<string, string> {
-    const { depth } = subagentLimits
-    const reasons: Record<string, string> = {}
-    if (session && lineage.above(session).length >= depth)
-      reasons.task = `subagents may go no deeper than ${depth} (subagent.depth)`
-    if (skills.size === 0 || skillsOf(agent.name).length === 0)
-      reasons.skill = "there are no skills for this agent"
-    const silent = (options.questions ?? listening.hearsQuestions()) ? undefined : "nobody is there to answer"
-    if (silent !== undefined) reasons.question = silent
-    if (!features.experimental.has("plan_mode")) return reasons
-    const fixed =
-      silent ?? (session?.parentID === undefined ? undefined : "a subagent does not change its mode")
-    const enter = fixed ?? (agent.plans ? "the session is in plan mode" : missing("plan"))
-    const exit = fixed ?? (agent.plans ? missing("build") : "the session is not in plan mode")
-    if (enter !== undefined) reasons.plan_enter = enter
-    if (exit !== undefined) reasons.plan_exit = exit
-    return reasons
-  }
-
-  function missing(name: string): string | undefined {
-    return agents.all.has(name) ? undefined : `the agent ${name} is switched off`
-  }
-
   const fileLocks = createPathLocks()
-  function assertOpen(): void {
-    if (closing.signal.aborted) throw new EngineClosedError()
-  }
-
   const services: SessionServices = {
     assertOpen,
     store,
@@ -332,9 +309,9 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     subagents: {
       limits: subagentLimits,
       agent: agents.subagentNamed,
-      startable: (name) => subagentsOf(name).map((agent) => agent.name),
+      startable: (name) => reach.subagents(name).map((agent) => agent.name),
       start: ({ parent, agent, model, title }) =>
-        begin({
+        opened.begin({
           directory: parent.directory,
           worktree: parent.worktree,
           parentID: parent.id,
@@ -345,10 +322,9 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       find: (id) => sessions.get(id),
     },
     questions,
-    lacking: lackingIn,
+    lacking: lackingFor,
     planFile,
-    skillDirectories: (agent) =>
-      skills.size === 0 ? [] : skillsOf(agent.name).map(({ directory }) => directory),
+    skillDirectories: (agent) => reach.skillDirectories(agent.name),
     agent: agents.named,
     model: modelChoice.of,
     instructions: options.instructions ?? [],
@@ -375,34 +351,6 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     ...(options.limits?.output === undefined ? {} : { outputLimits: options.limits.output }),
   }
 
-  /** One handle a session, so that two callers cannot run it at once. */
-  function handleOf(session: Session): SessionHandle {
-    const handle = handles.get(session.id) ?? openSession(session, services)
-    handles.set(session.id, handle)
-    return handle
-  }
-
-  async function begin(fields: Omit<Session, "id" | "time">): Promise<SessionHandle> {
-    assertOpen()
-    const now = Date.now()
-    const session: Session = { id: newId("ses"), ...fields, time: { created: now, updated: now } }
-    await store.commit([{ kind: "session", session }])
-    return made(session)
-  }
-
-  /** For a session that was just stored. */
-  function made(session: Session): SessionHandle {
-    bus.publish({ type: "session.created", sessionID: session.id, session })
-    return handleOf(session)
-  }
-
-  /** True for a session and all that its calls started. */
-  function isOfFamily(handle: SessionHandle, id: string): boolean {
-    if (handle.id === id) return true
-    const parent = handles.get(handle.info().parentID ?? "")
-    return parent ? isOfFamily(parent, id) : handle.info().parentID === id
-  }
-
   const sessions = createSessions({
     onFault,
     store,
@@ -413,11 +361,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     endJobs: (sessionIDs) => jobs.killOf(sessionIDs),
     defaultAgent: options.defaultAgent ?? "build",
     checkModel: async (agent, model) => modelChoice.check(agents.named(agent), model),
-    begin,
-    made,
-    handleOf,
-    family: (id) => [...handles.values()].filter((handle) => isOfFamily(handle, id)),
-    forget: (id) => handles.delete(id),
+    opened,
   })
 
   /** Ends with the engine, like the runs of the sessions. */
@@ -439,9 +383,9 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     return { id: newId("ses"), files: personsLedger(fileLocks) }
   }
 
-  function lackingFor(agent: Agent, { questions }: Standing): Record<string, string> {
-    const lacking = { ...lackingIn(agent), ...onlyInSessions }
-    return questions === false ? { ...lacking, question: "nobody is there to answer" } : lacking
+  function lackingAlone(agent: Agent, { questions }: Standing): Record<string, string> {
+    const lacking = { ...lackingFor(agent), ...onlyInSessions }
+    return questions === false ? { ...lacking, question: nobodyAnswers } : lacking
   }
 
   function openCaller({
@@ -462,7 +406,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     return createCaller({
       standing,
       list: () =>
-        registry.list({ agent: agent.name, policy: policy(), lacking: lackingFor(agent, standing) }),
+        registry.list({ agent: agent.name, policy: policy(), lacking: lackingAlone(agent, standing) }),
       call: (call) => callTool({ ...call, agent: agent.name }, standing),
       async forget() {
         await jobs.killOf([standing.id])
@@ -487,7 +431,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     await policies.load(session)
     const policy = () => policies.of(session, agent)
     const spillDirectory = join(services.spillRoot, session.id)
-    const lacking = lackingFor(agent, standing)
+    const lacking = lackingAlone(agent, standing)
     const toolScope = {
       agent: agent.name,
       policy: policy(),
@@ -552,7 +496,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
 
   opening.defer(async () => {
     closing.abort()
-    await Promise.all([...[...handles.values()].map((handle) => handle.abort()), Promise.allSettled(calls)])
+    await Promise.all([opened.abortAll(), Promise.allSettled(calls)])
   })
   const parts = opening.move()
   let ended: Promise<void> | undefined
@@ -590,7 +534,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       const chosen = model ?? (typeof options.model === "string" ? options.model : undefined)
       const ref = chosen === undefined ? { providerID: "", modelID: "" } : parseModelName(chosen)
       const policy = policies.of({ id: "", worktree }, agent)
-      const lacking = { ...lackingIn(agent), tool_search: onlyForMany }
+      const lacking = { ...lackingFor(agent), ...onlyForMany }
       const listed = registry.list({ model: ref, agent: agent.name, policy, lacking })
       return signal ? orAbort(listed, signal) : listed
     },
@@ -609,18 +553,6 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     },
   }
 }
-
-/** What has nothing to work on where a tool is called by itself. */
-const onlyInSessions: Record<string, string> = Object.fromEntries(
-  ["task", "plan_enter", "plan_exit", "tool_search"].map((id) => [
-    id,
-    "it works only within a session (tackle run)",
-  ]),
-)
-
-/** Why a list of all tools has this one not among those that are offered. */
-const onlyForMany =
-  "it is offered in a session in place of tools whose definitions are too long together (tool_search.maxBytes)"
 
 /** The ledger of a call that a person makes by hand: they vouch for the file as it is now. */
 function personsLedger(locks: PathLocks): FileLedger {
