@@ -1,18 +1,14 @@
-import { readFileSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join, resolve } from "node:path"
+import { resolve } from "node:path"
 import { type Agent, mergeAgents } from "../agent/agent.ts"
 import { builtinAgents } from "../agent/builtin.ts"
 import { readFeatures } from "../builtin/availability.ts"
 import { createJobTable } from "../builtin/command/job-table.ts"
 import type { BuiltinOptions } from "../builtin/index.ts"
 import { chooseSearch } from "../builtin/web/search-backend.ts"
-import { type Call, type CallHost, newTurn } from "../call/call.ts"
 import { contain, holdProcess } from "../call/containment.ts"
 import { knownSecrets } from "../call/known-secrets.ts"
 import { createSandboxFor } from "../call/sandbox.ts"
-import { runCalls } from "../call/schedule.ts"
-import { settleUnstarted } from "../call/settle.ts"
 import { findWorktree } from "../config/locate.ts"
 import { createBus } from "../event/bus.ts"
 import type { ProgramHost } from "../external-tool/program.ts"
@@ -41,11 +37,10 @@ import { createContentStore, defaultContentLimits } from "../snapshot/content-st
 import { defaultScanLimits } from "../snapshot/scan.ts"
 import { createTurnChanges } from "../snapshot/turn-changes.ts"
 import { createGrantBook } from "../store/grant-book.ts"
-import type { FileLedger, FileStamp, SandboxCapability } from "../tool/context.ts"
-import { createFileLedger, stampBytes } from "../tool/ledger.ts"
-import { createPathLocks, type PathLocks } from "../tool/path-locks.ts"
+import type { SandboxCapability } from "../tool/context.ts"
+import { createPathLocks } from "../tool/path-locks.ts"
 import { createSecretMask } from "../tool/secrets.ts"
-import { abortedError, orAbort } from "../util/abort.ts"
+import { orAbort } from "../util/abort.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { homeDirectory } from "../util/home.ts"
 import { newId } from "../util/id.ts"
@@ -53,23 +48,17 @@ import { realPath } from "../util/paths.ts"
 import { createProcessBook } from "../util/process-book.ts"
 import { identifyProcess } from "../util/process-identity.ts"
 import { createAgents } from "./agents.ts"
-import {
-  type Caller,
-  type CallerCall,
-  type CallerOptions,
-  chosenOf,
-  createCaller,
-  createTodoList,
-  type Standing,
-} from "./caller.ts"
 import { dataPlaces, defaultDataDirectory, secretPlaces } from "./data-directory.ts"
 import { createEngineStore } from "./engine-store.ts"
 import { createWorktreeGrants } from "./grants.ts"
-import { createLacking, nobodyAnswers, onlyForMany, onlyInSessions } from "./lacking.ts"
+import { createLacking, onlyForMany } from "./lacking.ts"
 import { createListening } from "./listening.ts"
+import { createLoneCalls } from "./lone-calls.ts"
 import { createModelChoice } from "./model-choice.ts"
+import { openCaller } from "./open-caller.ts"
 import { createOpenSessions } from "./open-sessions.ts"
 import type { TackleOptions } from "./options.ts"
+import { createPersonsLedger } from "./persons-ledger.ts"
 import { createPlanFiles } from "./plan-files.ts"
 import { configuredLayers, createPolicies } from "./policies.ts"
 import { readCommand } from "./prompt-command.ts"
@@ -112,6 +101,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     : { plugins: undefined, options: given }
   opening.defer(() => plugins?.host.close())
 
+  const { defaultAgent = "build" } = options
   const credentials = createCredentials({ environment, authFile: places.auth })
   const { providers, secrets } = options
   const signedIn = options.mcp
@@ -276,20 +266,13 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     await Promise.all([orphansEnded, cleanedUp])
   })
   opening.defer(() => jobs.killAll())
-  /** Calls without a session that are under way. */
-  const calls = new Set<Promise<unknown>>()
-
   /** Where there is none at all, an agent that needs one has no commands but those its configuration lifts the ban on. */
   function sandboxOf(agent: Agent, scope: Scope): SandboxCapability {
     return sandboxFor(scope, { required: agent.sandbox === "require" && sandbox.present })
   }
 
-  function scopeOf(policy: Scope["policy"], own: readonly string[]): Scope {
-    const searchPath = environment.PATH === undefined ? {} : { searchPath: environment.PATH }
-    return { directory, worktree, policy, own, ...searchPath }
-  }
-
   const fileLocks = createPathLocks()
+  const searchPath = environment.PATH === undefined ? {} : { searchPath: environment.PATH }
   const services: SessionServices = {
     assertOpen,
     store,
@@ -343,7 +326,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     streamLimits: { ...defaultStreamLimits, ...options.limits?.stream },
     retry: { ...defaultRetryLimits, ...options.limits?.retry },
     onEscape: (tool, error) => onFault(`an error escaped the ${tool} tool`, error),
-    ...(environment.PATH === undefined ? {} : { searchPath: environment.PATH }),
+    ...searchPath,
     ...(options.recorded === undefined ? {} : { recorded: options.recorded }),
     ...(options.limits?.spillBytes === undefined ? {} : { spillBytes: options.limits.spillBytes }),
     ...(mask === undefined ? {} : { mask }),
@@ -359,126 +342,21 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     holder: services.holder,
     kept: [places.outputs, places.plans],
     endJobs: (sessionIDs) => jobs.killOf(sessionIDs),
-    defaultAgent: options.defaultAgent ?? "build",
+    defaultAgent,
     checkModel: async (agent, model) => modelChoice.check(agents.named(agent), model),
     opened,
   })
 
-  /** Ends with the engine, like the runs of the sessions. */
-  async function callTool(
-    { signal, ...rest }: Parameters<Tackle["callTool"]>[0] & Partial<CallerCall>,
-    standing = passingBy(),
-  ) {
-    assertOpen()
-    const signals = signal ? [closing.signal, signal] : [closing.signal]
-    const call = runAlone({ ...rest, signal: AbortSignal.any(signals) }, standing)
-    calls.add(call)
-    const forget = () => calls.delete(call)
-    call.then(forget, forget)
-    return call
-  }
-
-  /** Whoever makes one call by hand. */
-  function passingBy(): Standing {
-    return { id: newId("ses"), files: personsLedger(fileLocks) }
-  }
-
-  function lackingAlone(agent: Agent, { questions }: Standing): Record<string, string> {
-    const lacking = { ...lackingFor(agent), ...onlyInSessions }
-    return questions === false ? { ...lacking, question: nobodyAnswers } : lacking
-  }
-
-  function openCaller({
-    agent: name = options.defaultAgent ?? "build",
-    tools: chosen,
-    questions: asking = true,
-  }: CallerOptions = {}): Caller {
-    assertOpen()
-    const agent = agents.named(name)
-    const standing: Standing = {
-      id: newId("ses"),
-      files: createFileLedger(fileLocks),
-      todo: createTodoList(),
-      questions: asking,
-      ...(chosen === undefined ? {} : { chosen: new Set(chosen) }),
-    }
-    const policy = () => policies.of({ id: standing.id, worktree }, agent)
-    return createCaller({
-      standing,
-      list: () =>
-        registry.list({ agent: agent.name, policy: policy(), lacking: lackingAlone(agent, standing) }),
-      call: (call) => callTool({ ...call, agent: agent.name }, standing),
-      async forget() {
-        await jobs.killOf([standing.id])
-        grantBook.forget(standing.id)
-      },
-    })
-  }
-
-  async function runAlone(
-    {
-      tool,
-      input,
-      agent: name = options.defaultAgent ?? "build",
-      signal,
-      messageID = newId("msg"),
-      onProgress = () => {},
-    }: Parameters<Tackle["callTool"]>[0] & Partial<CallerCall> & { signal: AbortSignal },
-    standing: Standing,
-  ) {
-    const agent = agents.named(name)
-    const session = { id: standing.id, worktree }
-    await policies.load(session)
-    const policy = () => policies.of(session, agent)
-    const spillDirectory = join(services.spillRoot, session.id)
-    const lacking = lackingAlone(agent, standing)
-    const toolScope = {
-      agent: agent.name,
-      policy: policy(),
-      lacking,
-    }
-    const question: CallHost["question"] = (asked, caller, stop) =>
-      questions.ask({ sessionID: session.id, ...asked, tool: caller }, stop)
-    const call: Call = { callID: newId("prt"), tool, raw: input }
-    const turn = newTurn()
-    const registered = await orAbort(registry.tools(toolScope), signal).catch((error: unknown) => {
-      if (signal.aborted) return undefined
-      throw error
-    })
-    if (!registered) return { ...settleUnstarted(call, abortedError(signal), turn), turn }
-    const offered = chosenOf(standing, registered)
-    const scope = scopeOf(policy, [spillDirectory, ...services.skillDirectories(agent)])
-    const [outcome] = await runCalls([call], {
-      sessionID: session.id,
-      messageID,
-      agent: agent.name,
-      directory,
-      worktree,
-      offered: new Map(offered.map((entry) => [entry.id, entry])),
-      permission,
-      withheld: (id) => registry.withheld(id, toolScope),
-      scope,
-      files: standing.files,
-      ...(standing.todo === undefined ? {} : { todo: standing.todo }),
-      jobs,
-      sandbox: sandboxOf(agent, scope),
-      ...(languages === undefined ? {} : { lsp: languages }),
-      ...(lacking.question === undefined ? { question } : {}),
-      spillDirectory,
-      turn,
-      signal,
-      async onState(callID, state) {
-        if (callID === call.callID && state.status === "running") onProgress(state)
-      },
-      onEscape: services.onEscape,
-      ...(services.spillBytes === undefined ? {} : { spillBytes: services.spillBytes }),
-      ...(mask === undefined ? {} : { mask }),
-      ...(plugins === undefined ? {} : { plugins: plugins.host }),
-      ...(services.outputLimits === undefined ? {} : { limits: services.outputLimits }),
-    })
-    if (!outcome) throw new Error("runCalls gave no outcome for its one call")
-    return { ...hide(outcome), turn: { ...turn, refused: hide(turn.refused) } }
-  }
+  const calls = createLoneCalls({
+    directory,
+    worktree,
+    defaultAgent,
+    signal: closing.signal,
+    policies,
+    lacking: lackingFor,
+    hide,
+    services,
+  })
 
   const commands = () => listCommands(options.commands ?? {}, skills.values())
 
@@ -496,7 +374,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
 
   opening.defer(async () => {
     closing.abort()
-    await Promise.all([opened.abortAll(), Promise.allSettled(calls)])
+    await Promise.all([opened.abortAll(), calls.settled()])
   })
   const parts = opening.move()
   let ended: Promise<void> | undefined
@@ -511,11 +389,11 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     subscribe: (listener) => bus.subscribe(listener),
     reply: (requestID, reply, source = "person") => permission.reply(requestID, reply, source),
     pendingRequests: (sessionID) => permission.pending(sessionID),
-    async explain({ agent: name = options.defaultAgent ?? "build", ...request }) {
+    async explain({ agent: name = defaultAgent, ...request }) {
       const agent = agents.named(name)
       const place = { id: "", worktree }
       await policies.load(place)
-      const scope = scopeOf(() => policies.of(place, agent), [])
+      const scope = { directory, worktree, policy: () => policies.of(place, agent), own: [], ...searchPath }
       return hide(await permission.explain(request, scope))
     },
     grants: async () => hide(await grants.list()),
@@ -529,7 +407,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
         list: () => mcpPrompts(signal),
         fill: (asked) => mcpPrompt({ ...asked, signal }),
       }),
-    async tools({ agent: name = options.defaultAgent ?? "build", model, signal } = {}) {
+    async tools({ agent: name = defaultAgent, model, signal } = {}) {
       const agent = agents.named(name)
       const chosen = model ?? (typeof options.model === "string" ? options.model : undefined)
       const ref = chosen === undefined ? { providerID: "", modelID: "" } : parseModelName(chosen)
@@ -545,22 +423,11 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     mcpPrompts,
     mcpPrompt,
     problems: () => registry.problems(),
-    callTool: (call) => callTool(call),
-    caller: openCaller,
+    callTool: (call) => calls.run(call, { id: newId("ses"), files: createPersonsLedger(fileLocks) }),
+    caller: (caller = {}) => openCaller({ calls, defaultAgent, jobs, grants: grantBook, services }, caller),
     close: () => {
       ended ??= parts.disposeAsync()
       return ended
     },
   }
-}
-
-/** The ledger of a call that a person makes by hand: they vouch for the file as it is now. */
-function personsLedger(locks: PathLocks): FileLedger {
-  const ledger = createFileLedger(locks)
-  return { ...ledger, seen: (path) => ledger.seen(path) ?? stampNow(path) }
-}
-
-function stampNow(path: string): FileStamp | undefined {
-  const found = statSync(path, { throwIfNoEntry: false })
-  return found?.isFile() ? stampBytes(readFileSync(path), found.mtimeMs) : undefined
 }
