@@ -1,15 +1,10 @@
-import { tmpdir } from "node:os"
-import { resolve } from "node:path"
-import { type Agent, mergeAgents } from "../agent/agent.ts"
+import { mergeAgents } from "../agent/agent.ts"
 import { builtinAgents } from "../agent/builtin.ts"
 import { readFeatures } from "../builtin/availability.ts"
 import { createJobTable } from "../builtin/command/job-table.ts"
 import type { BuiltinOptions } from "../builtin/index.ts"
 import { chooseSearch } from "../builtin/web/search-backend.ts"
 import { contain, holdProcess } from "../call/containment.ts"
-import { knownSecrets } from "../call/known-secrets.ts"
-import { createSandboxFor } from "../call/sandbox.ts"
-import { findWorktree } from "../config/locate.ts"
 import { createBus } from "../event/bus.ts"
 import type { ProgramHost } from "../external-tool/program.ts"
 import { createLanguageService } from "../lsp/service.ts"
@@ -20,8 +15,7 @@ import { createModels } from "../model/providers.ts"
 import { defaultRetryLimits } from "../model/retry.ts"
 import { defaultStreamLimits } from "../model/stream.ts"
 import { openToolMemory } from "../model/tool-memory.ts"
-import { createPermission, type Scope } from "../permission/engine.ts"
-import { openSandbox } from "../sandbox/wrap.ts"
+import { createPermission } from "../permission/engine.ts"
 import { listCommands } from "../session/command.ts"
 import { defaultToolBytes } from "../session/deferred-tools.ts"
 import { EngineClosedError } from "../session/handle.ts"
@@ -37,18 +31,17 @@ import { createContentStore, defaultContentLimits } from "../snapshot/content-st
 import { defaultScanLimits } from "../snapshot/scan.ts"
 import { createTurnChanges } from "../snapshot/turn-changes.ts"
 import { createGrantBook } from "../store/grant-book.ts"
-import type { SandboxCapability } from "../tool/context.ts"
 import { createPathLocks } from "../tool/path-locks.ts"
-import { createSecretMask } from "../tool/secrets.ts"
 import { orAbort } from "../util/abort.ts"
-import { errorMessage, UsageError } from "../util/errors.ts"
+import { UsageError } from "../util/errors.ts"
 import { homeDirectory } from "../util/home.ts"
 import { newId } from "../util/id.ts"
 import { realPath } from "../util/paths.ts"
 import { createProcessBook } from "../util/process-book.ts"
 import { identifyProcess } from "../util/process-identity.ts"
 import { createAgents } from "./agents.ts"
-import { dataPlaces, defaultDataDirectory, secretPlaces } from "./data-directory.ts"
+import { openCommandSandbox } from "./command-sandbox.ts"
+import { dataPlaces } from "./data-directory.ts"
 import { createEngineStore } from "./engine-store.ts"
 import { createWorktreeGrants } from "./grants.ts"
 import { createLacking, onlyForMany } from "./lacking.ts"
@@ -56,14 +49,17 @@ import { createListening } from "./listening.ts"
 import { createLoneCalls } from "./lone-calls.ts"
 import { createModelChoice } from "./model-choice.ts"
 import { openCaller } from "./open-caller.ts"
+import { openPlugins } from "./open-plugins.ts"
 import { createOpenSessions } from "./open-sessions.ts"
 import type { TackleOptions } from "./options.ts"
 import { createPersonsLedger } from "./persons-ledger.ts"
+import { placeOf } from "./place.ts"
 import { createPlanFiles } from "./plan-files.ts"
 import { configuredLayers, createPolicies } from "./policies.ts"
 import { readCommand } from "./prompt-command.ts"
 import { createReach } from "./reach.ts"
 import { cleanUp, defaultRetentionLimits } from "./retention.ts"
+import { openSecretMask } from "./secrets.ts"
 import { createSessions } from "./sessions.ts"
 import type { Tackle } from "./tackle.ts"
 import { commandOptions, commandVariables, openMcp, openRegistry, programVariables } from "./tools.ts"
@@ -73,44 +69,27 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   // What is begun here ends in reverse: at once where the rest cannot be opened, else when the engine is closed.
   await using opening = new AsyncDisposableStack()
   opening.defer(holdProcess())
-  const environment = given.environment ?? process.env
-  const directory = resolve(given.directory)
-  const worktree = resolve(given.worktree ?? findWorktree(directory))
-  const dataDirectory = resolve(given.dataDirectory ?? defaultDataDirectory(environment))
+  const place = placeOf(given)
+  const { environment, directory, worktree, dataDirectory, onFault } = place
   const places = dataPlaces(dataDirectory)
-  const onFault =
-    given.onFault ?? ((message, error) => console.error(`tackle: ${message}: ${errorMessage(error)}`))
   const closing = new AbortController()
   const processes = createProcessBook(places.processes, onFault)
   opening.defer(() => processes.clear())
   const engineStore = createEngineStore(given.store, places.database)
   opening.defer(() => engineStore.close())
-  /** Fires when plugins have heard of everything: their commands may go on until then. */
-  const pluginsEnded = new AbortController()
-  opening.defer(() => pluginsEnded.abort())
-  const { plugins, options } = given.plugins?.length
-    ? await (await import("./plugins.ts")).openPluginsOf(given, {
-        directory,
-        worktree,
-        environment: commandVariables(given, environment),
-        signal: pluginsEnded.signal,
-        record: processes.add,
-        store: engineStore.current,
-        onFault,
-      })
-    : { plugins: undefined, options: given }
-  opening.defer(() => plugins?.host.close())
+  const { plugins, options, ...loaded } = await openPlugins(given, {
+    directory,
+    worktree,
+    environment: commandVariables(given, environment),
+    record: processes.add,
+    store: engineStore.current,
+    onFault,
+  })
+  opening.defer(() => loaded.close())
 
   const { defaultAgent = "build" } = options
   const credentials = createCredentials({ environment, authFile: places.auth })
-  const { providers, secrets } = options
-  const signedIn = options.mcp
-    ? (await import("../mcp/oauth/token-book.ts")).openTokenBook(places.mcpTokens).secrets()
-    : {}
-  const stored = { ...(await credentials.stored()), ...signedIn }
-  const mask = createSecretMask(
-    knownSecrets({ environment, providers, secrets, search: options.search, stored }),
-  )
+  const mask = await openSecretMask(options, { environment, credentials, mcpTokens: places.mcpTokens })
   const hide = <T>(value: T): T => mask?.value(value) ?? value
   const store = await engineStore.open(mask)
   await settleKilled(store).catch((error: unknown) =>
@@ -135,22 +114,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     ...(options.fetch === undefined ? {} : { fetch: options.fetch }),
   })
   const modelChoice = createModelChoice(models, options.model)
-  const sandbox = openSandbox({
-    mode: options.sandbox ?? "auto",
-    platform: process.platform,
-    architecture: process.arch,
-    searchPath: environment.PATH ?? "",
-    worktree,
-    passEnvironment: options.passEnvironment ?? [],
-  })
+  const sandbox = openCommandSandbox(options, place)
   opening.defer(() => sandbox.close())
-  const sandboxFor = createSandboxFor({
-    sandbox,
-    home: homeDirectory(),
-    temporary: [...new Set(["/tmp", environment.TMPDIR || tmpdir()])],
-    guarded: [dataDirectory, ...(options.configFiles ?? [])],
-    secret: secretPlaces(places),
-  })
   const retention = { ...defaultRetentionLimits, ...options.limits?.retention }
   const contents = createContentStore(places.snapshots, {
     ...defaultContentLimits,
@@ -266,11 +231,6 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     await Promise.all([orphansEnded, cleanedUp])
   })
   opening.defer(() => jobs.killAll())
-  /** Where there is none at all, an agent that needs one has no commands but those its configuration lifts the ban on. */
-  function sandboxOf(agent: Agent, scope: Scope): SandboxCapability {
-    return sandboxFor(scope, { required: agent.sandbox === "require" && sandbox.present })
-  }
-
   const fileLocks = createPathLocks()
   const searchPath = environment.PATH === undefined ? {} : { searchPath: environment.PATH }
   const services: SessionServices = {
@@ -285,7 +245,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     jobs,
     fileLocks,
     ...(languages === undefined ? {} : { lsp: languages }),
-    sandbox: sandboxOf,
+    sandbox: sandbox.of,
     policy: policies.of,
     loadPolicy: policies.load,
     lineage,
@@ -391,9 +351,9 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     pendingRequests: (sessionID) => permission.pending(sessionID),
     async explain({ agent: name = defaultAgent, ...request }) {
       const agent = agents.named(name)
-      const place = { id: "", worktree }
-      await policies.load(place)
-      const scope = { directory, worktree, policy: () => policies.of(place, agent), own: [], ...searchPath }
+      const outside = { id: "", worktree }
+      await policies.load(outside)
+      const scope = { directory, worktree, policy: () => policies.of(outside, agent), own: [], ...searchPath }
       return hide(await permission.explain(request, scope))
     },
     grants: async () => hide(await grants.list()),
