@@ -2,13 +2,10 @@ import { mergeAgents } from "../agent/agent.ts"
 import { builtinAgents } from "../agent/builtin.ts"
 import { readFeatures } from "../builtin/availability.ts"
 import { createJobTable } from "../builtin/command/job-table.ts"
-import type { BuiltinOptions } from "../builtin/index.ts"
 import { chooseSearch } from "../builtin/web/search-backend.ts"
 import { contain, holdProcess } from "../call/containment.ts"
 import { createBus } from "../event/bus.ts"
-import type { ProgramHost } from "../external-tool/program.ts"
 import { createLanguageService } from "../lsp/service.ts"
-import type { McpPrompt, McpPromptMessage } from "../mcp/prompts.ts"
 import { createCredentials } from "../model/credentials.ts"
 import { parseModelName } from "../model/model.ts"
 import { createModels } from "../model/providers.ts"
@@ -19,7 +16,6 @@ import { createPermission } from "../permission/engine.ts"
 import { listCommands } from "../session/command.ts"
 import { defaultToolBytes } from "../session/deferred-tools.ts"
 import { EngineClosedError } from "../session/handle.ts"
-import { isHeld } from "../session/lease.ts"
 import { createLineage } from "../session/lineage.ts"
 import { createQuestions } from "../session/questions.ts"
 import { settleKilled } from "../session/restore.ts"
@@ -33,7 +29,6 @@ import { createTurnChanges } from "../snapshot/turn-changes.ts"
 import { createGrantBook } from "../store/grant-book.ts"
 import { createPathLocks } from "../tool/path-locks.ts"
 import { orAbort } from "../util/abort.ts"
-import { UsageError } from "../util/errors.ts"
 import { homeDirectory } from "../util/home.ts"
 import { newId } from "../util/id.ts"
 import { realPath } from "../util/paths.ts"
@@ -41,12 +36,15 @@ import { createProcessBook } from "../util/process-book.ts"
 import { identifyProcess } from "../util/process-identity.ts"
 import { createAgents } from "./agents.ts"
 import { openCommandSandbox } from "./command-sandbox.ts"
+import { commandVariables, perCommand, programVariables } from "./command-variables.ts"
 import { dataPlaces } from "./data-directory.ts"
 import { createEngineStore } from "./engine-store.ts"
 import { createWorktreeGrants } from "./grants.ts"
+import { startHousekeeping } from "./housekeeping.ts"
 import { createLacking, onlyForMany } from "./lacking.ts"
 import { createListening } from "./listening.ts"
 import { createLoneCalls } from "./lone-calls.ts"
+import { createMcpAnswers, openMcp } from "./mcp.ts"
 import { createModelChoice } from "./model-choice.ts"
 import { openCaller } from "./open-caller.ts"
 import { openPlugins } from "./open-plugins.ts"
@@ -58,11 +56,11 @@ import { createPlanFiles } from "./plan-files.ts"
 import { configuredLayers, createPolicies } from "./policies.ts"
 import { readCommand } from "./prompt-command.ts"
 import { createReach } from "./reach.ts"
-import { cleanUp, defaultRetentionLimits } from "./retention.ts"
+import { defaultRetentionLimits } from "./retention.ts"
 import { openSecretMask } from "./secrets.ts"
 import { createSessions } from "./sessions.ts"
 import type { Tackle } from "./tackle.ts"
-import { commandOptions, commandVariables, openMcp, openRegistry, programVariables } from "./tools.ts"
+import { openRegistry, type ToolSources } from "./tools.ts"
 
 /** Opens an engine. Whoever opens one closes it: until then it holds the store and watches for escaped errors. */
 export async function createTackle(given: TackleOptions): Promise<Tackle> {
@@ -88,6 +86,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   opening.defer(() => loaded.close())
 
   const { defaultAgent = "build" } = options
+  const variables = commandVariables(options, environment)
   const credentials = createCredentials({ environment, authFile: places.auth })
   const mask = await openSecretMask(options, { environment, credentials, mcpTokens: places.mcpTokens })
   const hide = <T>(value: T): T => mask?.value(value) ?? value
@@ -132,7 +131,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     ? createLanguageService({
         worktree: realPath(worktree),
         trusted: options.trusted ?? false,
-        environment: commandVariables(options, environment),
+        environment: variables,
         ...(options.lsp === undefined ? {} : { config: options.lsp }),
       })
     : undefined
@@ -189,47 +188,49 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       const lapsed = await grants.lapse(tools)
       if (lapsed) onFault("an approval was taken back", lapsed)
     },
-    environment: commandVariables(options, environment),
+    environment: variables,
     record: processes.add,
     onProblem: (error) => onFault("tools are missing", error),
   })
   opening.defer(() => mcp?.close())
-  const programs: ProgramHost = {
-    directory,
-    copies: places.programs,
-    environment: programVariables(commandVariables(options, environment)),
-    record: processes.add,
-  }
-  const surroundings: BuiltinOptions = {
-    bash: {
-      ...commandOptions(options, environment, plugins),
-      sandboxed: sandbox.present,
+  const tools: ToolSources = {
+    builtin: {
+      bash: {
+        environment: perCommand(variables, plugins),
+        ...(options.shell === undefined ? {} : { shell: options.shell }),
+        sandboxed: sandbox.present,
+        record: processes.add,
+      },
+      task: { subagents: reach.subagents },
+      skills: { offered: reach.skills, find: (name) => skills.get(name) },
+      features,
+      search: search.backend,
+    },
+    programs: {
+      directory,
+      copies: places.programs,
+      environment: programVariables(variables),
       record: processes.add,
     },
-    task: { subagents: reach.subagents },
-    skills: { offered: reach.skills, find: (name) => skills.get(name) },
-    features,
-    search: search.backend,
+    mcp,
+    plugins,
   }
   const registry = await contain(
-    () => openRegistry(options, mcp, surroundings, programs, plugins),
+    () => openRegistry(options, tools),
     (error) => onFault("an error escaped the file of a tool", error),
   )
-  // Who only looks does not wait for it, prompts and `close` do.
-  const orphansEnded = processes
-    .endOrphans()
-    .catch((error: unknown) => onFault("what killed runs left could not be looked for", error))
-  // Nor for this, which has something to do once a day.
-  const cleanedUp = cleanUp({
+  // Who only looks does not wait for it; prompts wait for a part of it, and `close` does.
+  const housekeeping = startHousekeeping({
     dataDirectory,
-    limits: retention,
+    retention,
+    limits: options.limits,
+    store,
     contents,
-    inUse: async (id) => (await isHeld(store, id)) || jobs.runsFor(id) || (await processes.isAtWork(id)),
-    ...(options.limits?.retentionDays === undefined ? {} : { outputDays: options.limits.retentionDays }),
-  }).catch((error: unknown) => onFault("old files could not be removed", error))
-  opening.defer(async () => {
-    await Promise.all([orphansEnded, cleanedUp])
+    processes,
+    jobs,
+    onFault,
   })
+  opening.defer(() => housekeeping.done())
   opening.defer(() => jobs.killAll())
   const fileLocks = createPathLocks()
   const searchPath = environment.PATH === undefined ? {} : { searchPath: environment.PATH }
@@ -238,7 +239,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     store,
     bus,
     holder: { id: newId("eng"), ...identifyProcess() },
-    cleared: orphansEnded,
+    cleared: housekeeping.cleared,
     registry,
     ...(options.toolSearch === false ? {} : { toolBytes: options.toolSearch?.maxBytes ?? defaultToolBytes }),
     permission,
@@ -318,19 +319,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     services,
   })
 
+  const mcpAnswers = createMcpAnswers(mcp, { signal: closing.signal, hide })
   const commands = () => listCommands(options.commands ?? {}, skills.values())
-
-  async function mcpPrompts(signal = closing.signal): Promise<McpPrompt[]> {
-    return (await mcp?.prompts(signal)) ?? []
-  }
-
-  async function mcpPrompt({
-    signal = closing.signal,
-    ...asked
-  }: Parameters<Tackle["mcpPrompt"]>[0]): Promise<McpPromptMessage[]> {
-    if (!mcp) throw new UsageError("There are no MCP servers: the configuration names none.")
-    return hide(await mcp.prompt({ ...asked, signal }))
-  }
 
   opening.defer(async () => {
     closing.abort()
@@ -364,8 +354,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     readCommand: (text, { signal = closing.signal } = {}) =>
       readCommand(text, commands(), {
         servers: Object.keys(options.mcp ?? {}),
-        list: () => mcpPrompts(signal),
-        fill: (asked) => mcpPrompt({ ...asked, signal }),
+        list: () => mcpAnswers.mcpPrompts(signal),
+        fill: (asked) => mcpAnswers.mcpPrompt({ ...asked, signal }),
       }),
     async tools({ agent: name = defaultAgent, model, signal } = {}) {
       const agent = agents.named(name)
@@ -376,12 +366,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       const listed = registry.list({ model: ref, agent: agent.name, policy, lacking })
       return signal ? orAbort(listed, signal) : listed
     },
-    async mcpServers({ signal } = {}) {
-      const status = mcp?.status() ?? Promise.resolve([])
-      return signal ? orAbort(status, signal) : status
-    },
-    mcpPrompts,
-    mcpPrompt,
+    ...mcpAnswers,
     problems: () => registry.problems(),
     callTool: (call) => calls.run(call, { id: newId("ses"), files: createPersonsLedger(fileLocks) }),
     caller: (caller = {}) => openCaller({ calls, defaultAgent, jobs, grants: grantBook, services }, caller),
