@@ -8,6 +8,8 @@ import { newId } from "../util/id.ts"
 export interface OpenSessions {
   /** Undefined where it is not open. */
   find(id: string): SessionHandle | undefined
+  /** One that is stored. Undefined where there is none. */
+  get(id: string): Promise<SessionHandle | undefined>
   /** Opens it where it was not yet. */
   handleOf(session: Session): SessionHandle
   /** Stores a new session and opens it. Throws `EngineClosedError`. */
@@ -23,7 +25,7 @@ export interface OpenSessions {
 }
 
 export interface OpenSessionsOptions {
-  store: Pick<Store, "commit">
+  store: Pick<Store, "commit" | "session">
   bus: Pick<Bus, "publish">
   /** Throws where no session may begin any more. */
   assertOpen(): void
@@ -53,6 +55,10 @@ export function createOpenSessions({ store, bus, assertOpen, open }: OpenSession
 
   return {
     find: (id) => handles.get(id),
+    async get(id) {
+      const session = await store.session(id)
+      return session && handleOf(session)
+    },
     handleOf,
     async begin(fields) {
       assertOpen()

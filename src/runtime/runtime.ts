@@ -7,14 +7,10 @@ import { contain, holdProcess } from "../call/containment.ts"
 import { createBus } from "../event/bus.ts"
 import { createLanguageService } from "../lsp/service.ts"
 import { createCredentials } from "../model/credentials.ts"
-import { parseModelName } from "../model/model.ts"
 import { createModels } from "../model/providers.ts"
-import { defaultRetryLimits } from "../model/retry.ts"
-import { defaultStreamLimits } from "../model/stream.ts"
 import { openToolMemory } from "../model/tool-memory.ts"
 import { createPermission } from "../permission/engine.ts"
 import { listCommands } from "../session/command.ts"
-import { defaultToolBytes } from "../session/deferred-tools.ts"
 import { EngineClosedError } from "../session/handle.ts"
 import { createLineage } from "../session/lineage.ts"
 import { createQuestions } from "../session/questions.ts"
@@ -28,7 +24,6 @@ import { defaultScanLimits } from "../snapshot/scan.ts"
 import { createTurnChanges } from "../snapshot/turn-changes.ts"
 import { createGrantBook } from "../store/grant-book.ts"
 import { createPathLocks } from "../tool/path-locks.ts"
-import { orAbort } from "../util/abort.ts"
 import { homeDirectory } from "../util/home.ts"
 import { newId } from "../util/id.ts"
 import { realPath } from "../util/paths.ts"
@@ -41,9 +36,10 @@ import { dataPlaces } from "./data-directory.ts"
 import { createEngineStore } from "./engine-store.ts"
 import { createWorktreeGrants } from "./grants.ts"
 import { startHousekeeping } from "./housekeeping.ts"
-import { createLacking, onlyForMany } from "./lacking.ts"
+import { createLacking } from "./lacking.ts"
 import { createListening } from "./listening.ts"
 import { createLoneCalls } from "./lone-calls.ts"
+import { createLookups } from "./lookups.ts"
 import { createMcpAnswers, openMcp } from "./mcp.ts"
 import { createModelChoice } from "./model-choice.ts"
 import { openCaller } from "./open-caller.ts"
@@ -58,7 +54,9 @@ import { readCommand } from "./prompt-command.ts"
 import { createReach } from "./reach.ts"
 import { defaultRetentionLimits } from "./retention.ts"
 import { openSecretMask } from "./secrets.ts"
+import { sessionSettings } from "./session-settings.ts"
 import { createSessions } from "./sessions.ts"
+import { createSubagents } from "./subagents.ts"
 import type { Tackle } from "./tackle.ts"
 import { openRegistry, type ToolSources } from "./tools.ts"
 
@@ -235,13 +233,13 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const fileLocks = createPathLocks()
   const searchPath = environment.PATH === undefined ? {} : { searchPath: environment.PATH }
   const services: SessionServices = {
+    ...sessionSettings(options),
     assertOpen,
     store,
     bus,
     holder: { id: newId("eng"), ...identifyProcess() },
     cleared: housekeeping.cleared,
     registry,
-    ...(options.toolSearch === false ? {} : { toolBytes: options.toolSearch?.maxBytes ?? defaultToolBytes }),
     permission,
     jobs,
     fileLocks,
@@ -250,29 +248,13 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     policy: policies.of,
     loadPolicy: policies.load,
     lineage,
-    subagents: {
-      limits: subagentLimits,
-      agent: agents.subagentNamed,
-      startable: (name) => reach.subagents(name).map((agent) => agent.name),
-      start: ({ parent, agent, model, title }) =>
-        opened.begin({
-          directory: parent.directory,
-          worktree: parent.worktree,
-          parentID: parent.id,
-          agent: agent.name,
-          model,
-          title,
-        }),
-      find: (id) => sessions.get(id),
-    },
+    subagents: createSubagents({ limits: subagentLimits, agents, reach, opened }),
     questions,
     lacking: lackingFor,
     planFile,
     skillDirectories: (agent) => reach.skillDirectories(agent.name),
     agent: agents.named,
     model: modelChoice.of,
-    instructions: options.instructions ?? [],
-    ...(options.instructionsNear ? { instructionsNear: options.instructionsNear } : {}),
     contents,
     watchChanges: (save) =>
       createTurnChanges({
@@ -284,15 +266,10 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       }),
     turns: new Map(),
     spillRoot: places.outputs,
-    streamLimits: { ...defaultStreamLimits, ...options.limits?.stream },
-    retry: { ...defaultRetryLimits, ...options.limits?.retry },
     onEscape: (tool, error) => onFault(`an error escaped the ${tool} tool`, error),
     ...searchPath,
-    ...(options.recorded === undefined ? {} : { recorded: options.recorded }),
-    ...(options.limits?.spillBytes === undefined ? {} : { spillBytes: options.limits.spillBytes }),
     ...(mask === undefined ? {} : { mask }),
     ...(plugins === undefined ? {} : { plugins: plugins.host }),
-    ...(options.limits?.output === undefined ? {} : { outputLimits: options.limits.output }),
   }
 
   const sessions = createSessions({
@@ -319,6 +296,18 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     services,
   })
 
+  const lookups = createLookups({
+    place,
+    searchPath,
+    defaultAgent,
+    model: options.model,
+    agents,
+    policies,
+    permission,
+    registry,
+    lacking: lackingFor,
+    hide,
+  })
   const mcpAnswers = createMcpAnswers(mcp, { signal: closing.signal, hide })
   const commands = () => listCommands(options.commands ?? {}, skills.values())
 
@@ -339,13 +328,6 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     subscribe: (listener) => bus.subscribe(listener),
     reply: (requestID, reply, source = "person") => permission.reply(requestID, reply, source),
     pendingRequests: (sessionID) => permission.pending(sessionID),
-    async explain({ agent: name = defaultAgent, ...request }) {
-      const agent = agents.named(name)
-      const outside = { id: "", worktree }
-      await policies.load(outside)
-      const scope = { directory, worktree, policy: () => policies.of(outside, agent), own: [], ...searchPath }
-      return hide(await permission.explain(request, scope))
-    },
     grants: async () => hide(await grants.list()),
     revoke: grants.revoke,
     questions: { reply: questions.reply, reject: questions.reject, pending: questions.pending },
@@ -357,15 +339,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
         list: () => mcpAnswers.mcpPrompts(signal),
         fill: (asked) => mcpAnswers.mcpPrompt({ ...asked, signal }),
       }),
-    async tools({ agent: name = defaultAgent, model, signal } = {}) {
-      const agent = agents.named(name)
-      const chosen = model ?? (typeof options.model === "string" ? options.model : undefined)
-      const ref = chosen === undefined ? { providerID: "", modelID: "" } : parseModelName(chosen)
-      const policy = policies.of({ id: "", worktree }, agent)
-      const lacking = { ...lackingFor(agent), ...onlyForMany }
-      const listed = registry.list({ model: ref, agent: agent.name, policy, lacking })
-      return signal ? orAbort(listed, signal) : listed
-    },
+    ...lookups,
     ...mcpAnswers,
     problems: () => registry.problems(),
     callTool: (call) => calls.run(call, { id: newId("ses"), files: createPersonsLedger(fileLocks) }),

@@ -63,10 +63,7 @@ export function createSessions(options: SessionsOptions): Sessions {
         ...(parentID === undefined ? {} : { parentID }),
       })
     },
-    async get(id) {
-      const session = await store.session(id)
-      return session && opened.handleOf(session)
-    },
+    get: opened.get,
     async latest() {
       const [session] = await store.sessions({ worktree, parentID: null, limit: 1 })
       return session && opened.handleOf(session)
