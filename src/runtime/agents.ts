@@ -1,5 +1,7 @@
-import type { Agent } from "../agent/agent.ts"
+import { type Agent, mergeAgents } from "../agent/agent.ts"
+import { builtinAgents } from "../agent/builtin.ts"
 import { UsageError } from "../util/errors.ts"
+import type { TackleOptions } from "./options.ts"
 
 /** The agents of an engine, found by name. */
 export interface Agents {
@@ -12,7 +14,13 @@ export interface Agents {
   subagents(): Agent[]
 }
 
-export function createAgents(all: ReadonlyMap<string, Agent>): Agents {
+/** The built-in agents and those of the options, with all the rules that the options have for them. */
+export function createAgents(options: TackleOptions): Agents {
+  const all = mergeAgents(builtinAgents(), options.agents ?? {}, {
+    own: options.agentRules,
+    project: options.projectAgentRules,
+    environment: options.environmentAgentRules,
+  })
   const subagents = () =>
     [...all.values()].filter(({ mode }) => mode !== "primary").sort((a, b) => (a.name < b.name ? -1 : 1))
 

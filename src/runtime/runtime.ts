@@ -1,14 +1,9 @@
-import { mergeAgents } from "../agent/agent.ts"
-import { builtinAgents } from "../agent/builtin.ts"
 import { readFeatures } from "../builtin/availability.ts"
 import { createJobTable } from "../builtin/command/job-table.ts"
 import { chooseSearch } from "../builtin/web/search-backend.ts"
-import { contain, holdProcess } from "../call/containment.ts"
+import { holdProcess } from "../call/containment.ts"
 import { createBus } from "../event/bus.ts"
-import { createLanguageService } from "../lsp/service.ts"
 import { createCredentials } from "../model/credentials.ts"
-import { createModels } from "../model/providers.ts"
-import { openToolMemory } from "../model/tool-memory.ts"
 import { createPermission } from "../permission/engine.ts"
 import { listCommands } from "../session/command.ts"
 import { EngineClosedError } from "../session/handle.ts"
@@ -31,17 +26,19 @@ import { createProcessBook } from "../util/process-book.ts"
 import { identifyProcess } from "../util/process-identity.ts"
 import { createAgents } from "./agents.ts"
 import { openCommandSandbox } from "./command-sandbox.ts"
-import { commandVariables, perCommand, programVariables } from "./command-variables.ts"
+import { commandVariables } from "./command-variables.ts"
 import { dataPlaces } from "./data-directory.ts"
 import { createEngineStore } from "./engine-store.ts"
 import { createWorktreeGrants } from "./grants.ts"
 import { startHousekeeping } from "./housekeeping.ts"
 import { createLacking } from "./lacking.ts"
+import { openLanguages } from "./languages.ts"
 import { createListening } from "./listening.ts"
 import { createLoneCalls } from "./lone-calls.ts"
 import { createLookups } from "./lookups.ts"
 import { createMcpAnswers, openMcp } from "./mcp.ts"
 import { createModelChoice } from "./model-choice.ts"
+import { openModels } from "./models.ts"
 import { openCaller } from "./open-caller.ts"
 import { openPlugins } from "./open-plugins.ts"
 import { createOpenSessions } from "./open-sessions.ts"
@@ -58,7 +55,7 @@ import { sessionSettings } from "./session-settings.ts"
 import { createSessions } from "./sessions.ts"
 import { createSubagents } from "./subagents.ts"
 import type { Tackle } from "./tackle.ts"
-import { openRegistry, type ToolSources } from "./tools.ts"
+import { openRegistry } from "./tools.ts"
 
 /** Opens an engine. Whoever opens one closes it: until then it holds the store and watches for escaped errors. */
 export async function createTackle(given: TackleOptions): Promise<Tackle> {
@@ -96,20 +93,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const bus = createBus((error) => onFault("a subscriber threw", error), hide)
   if (plugins) bus.subscribe(plugins.tell)
   const jobs = createJobTable()
-  const agents = createAgents(
-    mergeAgents(builtinAgents(), options.agents ?? {}, {
-      own: options.agentRules,
-      project: options.projectAgentRules,
-      environment: options.environmentAgentRules,
-    }),
-  )
-  const models = createModels({
-    config: options.providers ?? {},
-    credentials,
-    environment,
-    toolMemory: openToolMemory(dataDirectory),
-    ...(options.fetch === undefined ? {} : { fetch: options.fetch }),
-  })
+  const agents = createAgents(options)
+  const models = openModels(options, credentials, place)
   const modelChoice = createModelChoice(models, options.model)
   const sandbox = openCommandSandbox(options, place)
   opening.defer(() => sandbox.close())
@@ -125,14 +110,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     experimental: options.experimental ?? {},
     search: search.configured,
   })
-  const languages = features.experimental.has("lsp_tool")
-    ? createLanguageService({
-        worktree: realPath(worktree),
-        trusted: options.trusted ?? false,
-        environment: variables,
-        ...(options.lsp === undefined ? {} : { config: options.lsp }),
-      })
-    : undefined
+  const languages = openLanguages(options, { worktree, features, environment: variables })
   opening.defer(() => languages?.close())
   const { skills } = await loadSkills(options.skillFiles ?? [])
   const questions = createQuestions((event) => bus.publish(event))
@@ -191,32 +169,20 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     onProblem: (error) => onFault("tools are missing", error),
   })
   opening.defer(() => mcp?.close())
-  const tools: ToolSources = {
-    builtin: {
-      bash: {
-        environment: perCommand(variables, plugins),
-        ...(options.shell === undefined ? {} : { shell: options.shell }),
-        sandboxed: sandbox.present,
-        record: processes.add,
-      },
-      task: { subagents: reach.subagents },
-      skills: { offered: reach.skills, find: (name) => skills.get(name) },
-      features,
-      search: search.backend,
-    },
-    programs: {
-      directory,
-      copies: places.programs,
-      environment: programVariables(variables),
-      record: processes.add,
-    },
-    mcp,
+  const registry = await openRegistry(options, {
+    directory,
+    variables,
+    programs: places.programs,
+    record: processes.add,
+    hasSandbox: sandbox.present,
+    features,
+    search: search.backend,
+    reach,
+    skills,
     plugins,
-  }
-  const registry = await contain(
-    () => openRegistry(options, tools),
-    (error) => onFault("an error escaped the file of a tool", error),
-  )
+    mcp,
+    onFault,
+  })
   // Who only looks does not wait for it; prompts wait for a part of it, and `close` does.
   const housekeeping = startHousekeeping({
     dataDirectory,

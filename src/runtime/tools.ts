@@ -1,32 +1,57 @@
+import type { Features } from "../builtin/availability.ts"
 import { type BuiltinOptions, type BuiltinTool, builtinTools } from "../builtin/index.ts"
+import type { SearchBackend } from "../builtin/web/search-backend.ts"
+import { contain } from "../call/containment.ts"
 import type { ProgramHost } from "../external-tool/program.ts"
 import type { McpPool, PooledTool } from "../mcp/pool.ts"
 import type { Plugins } from "../plugin/open.ts"
 import { loadToolFiles } from "../registry/files.ts"
 import { createRegistry, type RegisteredTool, type Registry } from "../registry/registry.ts"
+import type { Skill } from "../skill/skill.ts"
+import type { ProcessBook } from "../util/process-book.ts"
+import { perCommand, programVariables } from "./command-variables.ts"
 import { toolAliases } from "./module-aliases.ts"
 import type { TackleOptions } from "./options.ts"
+import type { Reach } from "./reach.ts"
 
-/** Where tools come from beside the options. */
+/** Where tools come from beside the options, and with what they run. */
 export interface ToolSources {
-  builtin: BuiltinOptions
-  /** With what tools in other languages run. */
-  programs: ProgramHost
-  mcp: McpPool | undefined
+  directory: string
+  /** The environment of the programs that tools start. */
+  variables: Readonly<Record<string, string | undefined>>
+  /** For private copies of trusted programs. */
+  programs: string
+  record: ProcessBook["add"]
+  hasSandbox: boolean
+  features: Features
+  search: SearchBackend
+  reach: Pick<Reach, "subagents" | "skills">
+  skills: ReadonlyMap<string, Skill>
   plugins: Plugins | undefined
+  mcp: McpPool | undefined
+  onFault(message: string, error: unknown): void
 }
 
-/** The registry of all tools: the built-in ones, the options' own, those of plugins, of files and of MCP servers. */
-export async function openRegistry(
-  options: TackleOptions,
-  { builtin, programs, mcp, plugins }: ToolSources,
-): Promise<Registry> {
+/**
+ * The registry of all tools: the built-in ones, the options' own, those of plugins, of files and of MCP servers. A file
+ * that cannot be used is among its problems.
+ */
+export function openRegistry(options: TackleOptions, sources: ToolSources): Promise<Registry> {
+  return contain(
+    () => loadAll(options, sources),
+    (error) => sources.onFault("an error escaped the file of a tool", error),
+  )
+}
+
+async function loadAll(options: TackleOptions, sources: ToolSources): Promise<Registry> {
+  const { plugins, mcp } = sources
   const files = options.toolFiles ?? []
   // Looking for what the files may import takes longer than all else here.
-  const custom = await loadToolFiles(files, { aliases: files.length > 0 ? toolAliases() : {}, programs })
+  const aliases = files.length > 0 ? toolAliases() : {}
+  const custom = await loadToolFiles(files, { aliases, programs: programHost(sources) })
   return createRegistry({
     tools: [
-      ...builtinTools(builtin).map(fromBuiltin),
+      ...builtinTools(builtinOptions(options, sources)).map(fromBuiltin),
       ...(options.tools ?? []).map((tool) => ({ tool, source: { kind: "library" } as const })),
       ...(plugins?.tools ?? []).map(fromPlugin),
       ...custom.tools,
@@ -36,6 +61,26 @@ export async function openRegistry(
     override: options.override ?? [],
     disabled: new Set(options.disabledTools),
   })
+}
+
+function programHost({ directory, variables, programs, record }: ToolSources): ProgramHost {
+  return { directory, copies: programs, environment: programVariables(variables), record }
+}
+
+function builtinOptions({ shell }: TackleOptions, sources: ToolSources): BuiltinOptions {
+  const { variables, record, hasSandbox, features, search, reach, skills, plugins } = sources
+  return {
+    bash: {
+      environment: perCommand(variables, plugins),
+      ...(shell === undefined ? {} : { shell }),
+      sandboxed: hasSandbox,
+      record,
+    },
+    task: { subagents: reach.subagents },
+    skills: { offered: reach.skills, find: (name) => skills.get(name) },
+    features,
+    search,
+  }
 }
 
 function fromBuiltin({ tool, unavailable }: BuiltinTool): RegisteredTool {
