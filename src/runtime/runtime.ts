@@ -62,12 +62,15 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   // What is begun here ends in reverse: at once where the rest cannot be opened, else when the engine is closed.
   await using opening = new AsyncDisposableStack()
   opening.defer(holdProcess())
+
+  // Where it works, and what is written down of what it starts.
   const place = placeOf(given)
   const { environment, directory, worktree, dataDirectory, onFault } = place
   const places = dataPlaces(dataDirectory)
-  const closing = new AbortController()
   const processes = createProcessBook(places.processes, onFault)
   opening.defer(() => processes.clear())
+
+  // Plugins change the options and with them what is secret, so that they come before the store is opened.
   const engineStore = createEngineStore(given.store, places.database)
   opening.defer(() => engineStore.close())
   const { plugins, options, ...loaded } = await openPlugins(given, {
@@ -79,7 +82,6 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     onFault,
   })
   opening.defer(() => loaded.close())
-
   const { defaultAgent = "build" } = options
   const variables = commandVariables(options, environment)
   const credentials = createCredentials({ environment, authFile: places.auth })
@@ -90,9 +92,12 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     onFault("what became of the calls of killed runs could not be stored", error),
   )
 
+  // What stands by itself.
   const bus = createBus((error) => onFault("a subscriber threw", error), hide)
   if (plugins) bus.subscribe(plugins.tell)
   const jobs = createJobTable()
+  const fileLocks = createPathLocks()
+  const questions = createQuestions((event) => bus.publish(event))
   const agents = createAgents(options)
   const models = openModels(options, credentials, place)
   const modelChoice = createModelChoice(models, options.model)
@@ -113,11 +118,12 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const languages = openLanguages(options, { worktree, features, environment: variables })
   opening.defer(() => languages?.close())
   const { skills } = await loadSkills(options.skillFiles ?? [])
-  const questions = createQuestions((event) => bus.publish(event))
+
+  // The sessions under way, and what holds in them: who started whom, what was granted, what the rules say.
+  const closing = new AbortController()
   function assertOpen(): void {
     if (closing.signal.aborted) throw new EngineClosedError()
   }
-
   const opened = createOpenSessions({
     store,
     bus,
@@ -155,6 +161,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     plans: features.experimental.has("plan_mode"),
     answered: () => options.questions ?? listening.hearsQuestions(),
   })
+
+  // The tools.
   const mcp = await openMcp(options, {
     worktree: realPath(worktree),
     trusted: options.trusted ?? false,
@@ -183,6 +191,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     mcp,
     onFault,
   })
+
   // Who only looks does not wait for it; prompts wait for a part of it, and `close` does.
   const housekeeping = startHousekeeping({
     dataDirectory,
@@ -196,7 +205,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   })
   opening.defer(() => housekeeping.done())
   opening.defer(() => jobs.killAll())
-  const fileLocks = createPathLocks()
+
+  // What sessions are built on, and a part of it calls without one.
   const searchPath = environment.PATH === undefined ? {} : { searchPath: environment.PATH }
   const services: SessionServices = {
     ...sessionSettings(options),
@@ -237,7 +247,6 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     ...(mask === undefined ? {} : { mask }),
     ...(plugins === undefined ? {} : { plugins: plugins.host }),
   }
-
   const sessions = createSessions({
     onFault,
     store,
@@ -250,7 +259,6 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     checkModel: async (agent, model) => modelChoice.check(agents.named(agent), model),
     opened,
   })
-
   const calls = createLoneCalls({
     directory,
     worktree,
@@ -260,6 +268,10 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     lacking: lackingFor,
     hide,
     services,
+  })
+  opening.defer(async () => {
+    closing.abort()
+    await Promise.all([opened.abortAll(), calls.settled()])
   })
 
   const lookups = createLookups({
@@ -276,11 +288,6 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   })
   const mcpAnswers = createMcpAnswers(mcp, { signal: closing.signal, hide })
   const commands = () => listCommands(options.commands ?? {}, skills.values())
-
-  opening.defer(async () => {
-    closing.abort()
-    await Promise.all([opened.abortAll(), calls.settled()])
-  })
   const parts = opening.move()
   let ended: Promise<void> | undefined
   return {
