@@ -1,5 +1,4 @@
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs"
-import { join } from "node:path"
 import { knownSecrets } from "../call/known-secrets.ts"
 import { shownName } from "../config/shown-name.ts"
 import type { TackleEvent } from "../event/events.ts"
@@ -10,6 +9,7 @@ import { parseRecording, type RecordingLine, type RunLine } from "../model/recor
 import { type Places, withMarks, withPlaces } from "../model/recording/places.ts"
 import { recordFetch } from "../model/recording/record-fetch.ts"
 import { startReplay } from "../model/recording/replay.ts"
+import { dataPlaces } from "../runtime/data-directory.ts"
 import type { TackleOptions } from "../runtime/options.ts"
 import { createSecretMask } from "../tool/secrets.ts"
 import { fileReason, UsageError } from "../util/errors.ts"
@@ -33,7 +33,7 @@ export interface StartedRecording {
 export async function startRecording(file: string, place: Place): Promise<StartedRecording> {
   const { environment, dataDirectory, config } = place
   const { provider: providers = {}, secrets, search } = config.config
-  const authFile = join(dataDirectory, "auth.json")
+  const authFile = dataPlaces(dataDirectory).auth
   const stored = await createCredentials({ environment, authFile }).stored()
   const mask = createSecretMask(knownSecrets({ environment, providers, secrets, search, stored }))
   const places = placesOf(place)

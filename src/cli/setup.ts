@@ -1,5 +1,5 @@
 import { existsSync, realpathSync, statSync } from "node:fs"
-import { join, resolve } from "node:path"
+import { resolve } from "node:path"
 import { keyVariables, knownSecrets } from "../call/known-secrets.ts"
 import { type LoadedConfig, loadConfig } from "../config/load.ts"
 import {
@@ -17,8 +17,9 @@ import { parseRuleFlag } from "../permission/rules.ts"
 import { openTrust, type Trust } from "../permission/trust.ts"
 import type { FoundItem, TrustItem } from "../permission/trust-items.ts"
 import { findToolFiles, type ToolFile } from "../registry/files.ts"
+import { dataPlaces, defaultDataDirectory } from "../runtime/data-directory.ts"
 import type { TackleOptions } from "../runtime/options.ts"
-import { createTackle, defaultDataDirectory } from "../runtime/runtime.ts"
+import { createTackle } from "../runtime/runtime.ts"
 import type { Tackle } from "../runtime/tackle.ts"
 import type { SkillFile } from "../skill/load-skills.ts"
 import { createSecretMask } from "../tool/secrets.ts"
@@ -73,10 +74,11 @@ export async function openPlace(flags: PlaceFlags): Promise<Place> {
   const directory = directoryOf(flags.dir)
   const worktree = findWorktree(directory)
   const dataDirectory = resolve(defaultDataDirectory(environment))
+  const places = dataPlaces(dataDirectory)
   const location: Location = { directory, worktree, home: homeDirectory(), environment }
   const echo = flags.verbose ? (line: string) => process.stderr.write(`${line}\n`) : undefined
 
-  const trust = openTrust(join(dataDirectory, "trust.json"))
+  const trust = openTrust(places.trust)
   if (trust.problem) warn(trust.problem)
   const check = (items: readonly TrustItem[]) => trust.isTrusted(worktree, items)
   const items = await projectTrustItems(location)
@@ -87,7 +89,7 @@ export async function openPlace(flags: PlaceFlags): Promise<Place> {
   const { provider: providers, secrets, search } = config.config
   const mask = createSecretMask(knownSecrets({ environment, providers, secrets, search }))
   const hide = <T>(value: T): T => mask?.value(value) ?? value
-  const log = createLog({ directory: join(dataDirectory, "log"), hide, ...(echo ? { echo } : {}) })
+  const log = createLog({ directory: places.logs, hide, ...(echo ? { echo } : {}) })
   return { ...location, dataDirectory, config, trust, trusted, items, untrusted, log, hide }
 }
 

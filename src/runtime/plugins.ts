@@ -11,8 +11,8 @@ import type { Store } from "../store/store.ts"
 import { describeIssues } from "../tool/validate.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { canonicalJson, isRecord } from "../util/json.ts"
+import { pluginAliases, toolAliases } from "./module-aliases.ts"
 import type { TackleOptions } from "./options.ts"
-import { pluginAliases, toolAliases } from "./tools.ts"
 
 /** What plugins need of the engine that they are loaded for. */
 export interface PluginWiring

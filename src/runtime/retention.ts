@@ -3,6 +3,7 @@ import { join } from "node:path"
 import type { ContentStore } from "../snapshot/content-store.ts"
 import { systemCode } from "../util/errors.ts"
 import { dayMs, sweepDirectory } from "../util/sweep.ts"
+import { dataPlaces } from "./data-directory.ts"
 
 /** How long and how much of the files beside the database is kept. Sessions themselves are only removed by a person. */
 export interface RetentionLimits {
@@ -14,10 +15,6 @@ export interface RetentionLimits {
 
 /** Half a gigabyte holds thousands of turns; a week is enough to come back to a piece of work. */
 export const defaultRetentionLimits: RetentionLimits = { days: 7, megabytes: 512 }
-
-/** Full outputs, by session, and copies of trusted programs, each in its folder of the data directory. */
-export const spillFolder = "truncate"
-export const programFolder = "external-tool"
 
 /** The file whose time says when was last cleaned up. */
 const markName = "swept"
@@ -42,11 +39,11 @@ export async function cleanUp(options: RetentionOptions): Promise<void> {
   // First marked, then done: of two processes that start at once one does it.
   if (!(await markDue(join(dataDirectory, markName), now))) return
   const { days } = limits
+  const places = dataPlaces(dataDirectory)
   const outputs = { days: options.outputDays ?? days, bytes: limits.megabytes * 1024 * 1024 }
-  await sweepDirectory(join(dataDirectory, spillFolder), outputs, { spare: inUse, now })
+  await sweepDirectory(places.outputs, outputs, { spare: inUse, now })
   await contents.sweep(now)
-  for (const folder of [programFolder, "log"])
-    await sweepDirectory(join(dataDirectory, folder), { days }, { now })
+  for (const folder of [places.programs, places.logs]) await sweepDirectory(folder, { days }, { now })
 }
 
 /** Puts the time of now on the mark. False: it is not a day old, or there is no directory for it. */

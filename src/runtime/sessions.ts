@@ -3,11 +3,11 @@ import { join } from "node:path"
 import { parseModelName } from "../model/model.ts"
 import type { Session } from "../schema/session.ts"
 import { descendants } from "../session/descendants.ts"
-import type { SessionHandle } from "../session/handle.ts"
 import { assertNotHeld, isHeld } from "../session/lease.ts"
 import { chooseOld } from "../session/prune.ts"
 import { createStats } from "../session/stats.ts"
 import type { LeaseHolder, Store } from "../store/store.ts"
+import type { OpenSessions } from "./open-sessions.ts"
 import type { PruneResult, Sessions } from "./tackle.ts"
 
 /** What the sessions of an engine are made of. */
@@ -24,29 +24,20 @@ export interface SessionsOptions {
   defaultAgent: string
   /** Throws where the agent, or the model that it would ask, cannot be used. */
   checkModel(agent: string, model: string | undefined): Promise<void>
-  /** Stores a new session. */
-  begin(fields: Omit<Session, "id" | "time">): Promise<SessionHandle>
-  /** For a session that was just stored. */
-  made(session: Session): SessionHandle
-  /** One handle a session, so that two callers cannot run it at once. */
-  handleOf(session: Session): SessionHandle
-  /** The open handles of the session and of those that its subagents work in. */
-  family(id: string): SessionHandle[]
+  opened: OpenSessions
   onFault(message: string, error: unknown): void
-  /** Lets go of a handle. */
-  forget(id: string): void
 }
 
 /** The sessions in the store, as the library gives them. */
 export function createSessions(options: SessionsOptions): Sessions {
-  const { store, directory, worktree, begin, made, handleOf } = options
+  const { store, directory, worktree, opened } = options
 
   /** A session with those of its subagents, their jobs and their files. False: there was none. */
   async function remove(id: string): Promise<boolean> {
-    const handles = options.family(id)
+    const handles = opened.family(id)
     await Promise.all(handles.map((handle) => handle.abort()))
     await assertNotHeld(store, id, options.holder)
-    for (const handle of handles) options.forget(handle.id)
+    for (const handle of handles) opened.forget(handle.id)
     const family = [id, ...(await descendants(store, id)).map((child) => child.id)]
     await options.endJobs(family)
     const deleted = await store.deleteSession(id)
@@ -63,7 +54,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   const sessions: Sessions = {
     async create({ agent = options.defaultAgent, model, title = "", parentID } = {}) {
       await options.checkModel(agent, model)
-      return begin({
+      return opened.begin({
         title,
         directory,
         worktree,
@@ -72,13 +63,10 @@ export function createSessions(options: SessionsOptions): Sessions {
         ...(parentID === undefined ? {} : { parentID }),
       })
     },
-    async get(id) {
-      const session = await store.session(id)
-      return session && handleOf(session)
-    },
+    get: opened.get,
     async latest() {
       const [session] = await store.sessions({ worktree, parentID: null, limit: 1 })
-      return session && handleOf(session)
+      return session && opened.handleOf(session)
     },
     list: ({ everywhere = false, limit, parentID = null } = {}) =>
       store.sessions({
@@ -122,12 +110,12 @@ export function createSessions(options: SessionsOptions): Sessions {
     },
     async import(archive, { copy = false } = {}) {
       const { importSession } = await archives()
-      return made(await importSession(store, archive, { directory, worktree, copy }))
+      return opened.made(await importSession(store, archive, { directory, worktree, copy }))
     },
     async fork(id, { at } = {}) {
       const { forkSession } = await archives()
       const session = await forkSession(store, id, at)
-      return session && made(session)
+      return session && opened.made(session)
     },
   }
   return sessions

@@ -1,60 +1,57 @@
-import { existsSync } from "node:fs"
-import { delimiter, join } from "node:path"
-import { fileURLToPath } from "node:url"
+import type { Features } from "../builtin/availability.ts"
 import { type BuiltinOptions, type BuiltinTool, builtinTools } from "../builtin/index.ts"
-import { keyVariables } from "../call/known-secrets.ts"
+import type { SearchBackend } from "../builtin/web/search-backend.ts"
+import { contain } from "../call/containment.ts"
 import type { ProgramHost } from "../external-tool/program.ts"
-import { enabledServers } from "../mcp/config.ts"
-import type { McpPool, McpPoolOptions, PooledTool } from "../mcp/pool.ts"
-import { commandEnvironment } from "../permission/shell/command-environment.ts"
+import type { McpPool, PooledTool } from "../mcp/pool.ts"
 import type { Plugins } from "../plugin/open.ts"
-import type { CommandPlace } from "../plugin/shell-env.ts"
 import { loadToolFiles } from "../registry/files.ts"
-import { createRegistry, type RegisteredTool } from "../registry/registry.ts"
-import { type ModuleAliases, resolveFrom } from "../util/load-module.ts"
+import { createRegistry, type RegisteredTool, type Registry } from "../registry/registry.ts"
+import type { Skill } from "../skill/skill.ts"
+import type { ProcessBook } from "../util/process-book.ts"
+import { perCommand, programVariables } from "./command-variables.ts"
+import { toolAliases } from "./module-aliases.ts"
 import type { TackleOptions } from "./options.ts"
+import type { Reach } from "./reach.ts"
 
-/** Nothing of it is loaded where the options name no server. */
-export async function openMcp(
-  { mcp }: TackleOptions,
-  {
-    pins,
-    tokens,
-    ...surroundings
-  }: Omit<McpPoolOptions, "servers" | "pins" | "book"> & {
-    pins: string
-    tokens: string
-  },
-): Promise<McpPool | undefined> {
-  const servers = enabledServers(mcp)
-  if (servers.length === 0) return undefined
-  const [{ createMcpPool }, { openPinBook }, { openTokenBook }] = await Promise.all([
-    import("../mcp/pool.ts"),
-    import("../mcp/pins.ts"),
-    import("../mcp/oauth/token-book.ts"),
-  ])
-  return createMcpPool({
-    ...surroundings,
-    servers,
-    pins: openPinBook(pins, surroundings.worktree),
-    book: openTokenBook(tokens),
-  })
+/** Where tools come from beside the options, and with what they run. */
+export interface ToolSources {
+  directory: string
+  /** The environment of the programs that tools start. */
+  variables: Readonly<Record<string, string | undefined>>
+  /** For private copies of trusted programs. */
+  programs: string
+  record: ProcessBook["add"]
+  hasSandbox: boolean
+  features: Features
+  search: SearchBackend
+  reach: Pick<Reach, "subagents" | "skills">
+  skills: ReadonlyMap<string, Skill>
+  plugins: Plugins | undefined
+  mcp: McpPool | undefined
+  onFault(message: string, error: unknown): void
 }
 
-export async function openRegistry(
-  options: TackleOptions,
-  mcp: McpPool | undefined,
-  surroundings: BuiltinOptions,
-  programs: ProgramHost,
-  plugins: Plugins | undefined,
-) {
+/**
+ * The registry of all tools: the built-in ones, the options' own, those of plugins, of files and of MCP servers. A file
+ * that cannot be used is among its problems.
+ */
+export function openRegistry(options: TackleOptions, sources: ToolSources): Promise<Registry> {
+  return contain(
+    () => loadAll(options, sources),
+    (error) => sources.onFault("an error escaped the file of a tool", error),
+  )
+}
+
+async function loadAll(options: TackleOptions, sources: ToolSources): Promise<Registry> {
+  const { plugins, mcp } = sources
   const files = options.toolFiles ?? []
   // Looking for what the files may import takes longer than all else here.
-  const custom = await loadToolFiles(files, { aliases: files.length > 0 ? toolAliases() : {}, programs })
-  const builtin = builtinTools(surroundings)
+  const aliases = files.length > 0 ? toolAliases() : {}
+  const custom = await loadToolFiles(files, { aliases, programs: programHost(sources) })
   return createRegistry({
     tools: [
-      ...builtin.map(fromBuiltin),
+      ...builtinTools(builtinOptions(options, sources)).map(fromBuiltin),
       ...(options.tools ?? []).map((tool) => ({ tool, source: { kind: "library" } as const })),
       ...(plugins?.tools ?? []).map(fromPlugin),
       ...custom.tools,
@@ -64,6 +61,26 @@ export async function openRegistry(
     override: options.override ?? [],
     disabled: new Set(options.disabledTools),
   })
+}
+
+function programHost({ directory, variables, programs, record }: ToolSources): ProgramHost {
+  return { directory, copies: programs, environment: programVariables(variables), record }
+}
+
+function builtinOptions({ shell }: TackleOptions, sources: ToolSources): BuiltinOptions {
+  const { variables, record, hasSandbox, features, search, reach, skills, plugins } = sources
+  return {
+    bash: {
+      environment: perCommand(variables, plugins),
+      ...(shell === undefined ? {} : { shell }),
+      sandboxed: hasSandbox,
+      record,
+    },
+    task: { subagents: reach.subagents },
+    skills: { offered: reach.skills, find: (name) => skills.get(name) },
+    features,
+    search,
+  }
 }
 
 function fromBuiltin({ tool, unavailable }: BuiltinTool): RegisteredTool {
@@ -76,71 +93,4 @@ function fromPlugin({ tool, plugin }: Plugins["tools"][number]): RegisteredTool 
 
 function fromMcp({ tool, server }: PooledTool): RegisteredTool {
   return { tool, source: { kind: "mcp", server } }
-}
-
-export function commandOptions(
-  options: TackleOptions,
-  environment: Readonly<Record<string, string | undefined>>,
-  plugins: Plugins | undefined,
-) {
-  const given = commandVariables(options, environment)
-  return {
-    environment: async (command: string, place: CommandPlace) => ({
-      ...given,
-      ...(await plugins?.variables(place)),
-      ...(await commandEnvironment(command)),
-    }),
-    ...(options.shell === undefined ? {} : { shell: options.shell }),
-  }
-}
-
-/** What programs get of the process's variables: not our own settings nor, unless they are named, the keys of providers and searches. */
-export function commandVariables(
-  options: TackleOptions,
-  environment: Readonly<Record<string, string | undefined>>,
-): Record<string, string | undefined> {
-  const keys = new Set(keyVariables(options.providers))
-  for (const name of options.passEnvironment ?? []) keys.delete(name)
-  return Object.fromEntries(
-    Object.entries(environment).filter(([name]) => !name.startsWith("TACKLE_") && !keys.has(name)),
-  )
-}
-
-/** For external tools: Python finds our helper, and leaves nothing behind in the private copy of a tool. */
-export function programVariables(variables: Readonly<Record<string, string | undefined>>) {
-  const found = ["../python", "../../python", "../../../python"].map((path) =>
-    fileURLToPath(new URL(path, import.meta.url)),
-  )
-  const helpers = found.find((path) => existsSync(join(path, "tackle_tool.py")))
-  const { PYTHONPATH: own } = variables
-  const path = [...(helpers === undefined ? [] : [helpers]), ...(own ? [own] : [])].join(delimiter)
-  return { ...variables, ...(path === "" ? {} : { PYTHONPATH: path }), PYTHONDONTWRITEBYTECODE: "1" }
-}
-
-/** What the file of a custom tool or plugin may import without having it installed. */
-export function toolAliases(): ModuleAliases {
-  const zod = resolveFrom(import.meta.url, "zod")
-  const own = ownModule("tool/index")
-  return {
-    ...(own === undefined ? {} : { "tackle/tool": own, tackle: own }),
-    ...(zod === undefined ? {} : { zod }),
-    ...pluginAliases(),
-  }
-}
-
-/** What any module made for OpenCode means by that program's own package, also one that has it installed. */
-export function pluginAliases(): ModuleAliases {
-  const own = ownModule("plugin/index")
-  return own === undefined
-    ? {}
-    : { "tackle/plugin": own, "@opencode-ai/plugin": own, "@opencode-ai/plugin/tool": own }
-}
-
-/** A module of ours in the sources, in the library, or in the library beside the command. */
-function ownModule(name: string): string | undefined {
-  return (
-    resolveFrom(import.meta.url, `../${name}.ts`) ??
-    resolveFrom(import.meta.url, `../${name}.js`) ??
-    resolveFrom(import.meta.url, `../lib/${name}.js`)
-  )
 }

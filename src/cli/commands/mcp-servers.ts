@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process"
-import { join } from "node:path"
 import { addServer } from "../../config/server-file.ts"
 import { findProgram } from "../../lsp/find-program.ts"
 import { enabledServers, McpConfig, type RemoteServer } from "../../mcp/config.ts"
+import { dataPlaces } from "../../runtime/data-directory.ts"
 import { UsageError } from "../../util/errors.ts"
 import { atTerminal } from "../client.ts"
 import { printLine } from "../print.ts"
@@ -103,7 +103,7 @@ function remoteServerNamed(id: string, { config }: Place): RemoteServer {
 
 async function tokensOf({ dataDirectory }: Place) {
   const { openTokenBook } = await import("../../mcp/oauth/token-book.ts")
-  return openTokenBook(join(dataDirectory, "mcp-auth.json"))
+  return openTokenBook(dataPlaces(dataDirectory).mcpTokens)
 }
 
 /** Where it does not open, the person has the address. */

@@ -1,4 +1,3 @@
-import { join } from "node:path"
 import { createCredentials } from "../../model/credentials.ts"
 import { httpFetch } from "../../model/http-fetch.ts"
 import { modelName, type ProviderConfig, parseModelName, type ToolCalling } from "../../model/model.ts"
@@ -7,6 +6,7 @@ import { createModels, toolPolicyOf } from "../../model/providers.ts"
 import { useNetworkSettings } from "../../model/proxy.ts"
 import { checkTools, type ToolFinding } from "../../model/tool-check.ts"
 import { openToolMemory } from "../../model/tool-memory.ts"
+import { dataPlaces } from "../../runtime/data-directory.ts"
 import type { ModelRef } from "../../schema/message.ts"
 import { exitCode } from "../exit.ts"
 import { printJson, printLine } from "../print.ts"
@@ -25,7 +25,7 @@ export async function checkModel(name: string, flags: FormatFlags): Promise<void
   const restoreNetwork = await useNetworkSettings(place.environment)
   const config = place.config.config.provider ?? {}
   const { environment, dataDirectory } = place
-  const credentials = createCredentials({ environment, authFile: join(dataDirectory, "auth.json") })
+  const credentials = createCredentials({ environment, authFile: dataPlaces(dataDirectory).auth })
   const shared = { credentials, environment, fetch: httpFetch }
   try {
     // Throws for a name that the config does not know.

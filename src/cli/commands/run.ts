@@ -9,6 +9,7 @@ import { answerRequests } from "../answer.ts"
 import { attachFiles } from "../attach.ts"
 import { canAskHere } from "../client.ts"
 import { exitCode as exitCodes } from "../exit.ts"
+import { interruptible } from "../interrupt.ts"
 import { warn } from "../notice.ts"
 import { printLine } from "../print.ts"
 import type { StartedRecording } from "../recording.ts"
@@ -73,36 +74,46 @@ async function runTask(
           notes: process.stderr,
           worktree: tackle.worktree,
         })
-  const interrupt = interruptSignal(flags.timeout)
-  try {
-    const files = task.files ?? (await attachFiles(tackle, flags.file ?? [], interrupt.signal))
-    const questions = canAskHere(process.env) && !flags.auto
-    tackle.subscribe(view.show)
-    answerRequests(tackle, {
-      auto: flags.auto ?? false,
-      questions,
-      pause: view.pause,
-      signal: interrupt.signal,
-      interrupt: interrupt.fire,
-    })
-    if (recording) tackle.subscribe(recording.take)
-    recording?.begin({ ...task, files: [...files], questions })
-    const command = await commandOf(task, tackle, interrupt.signal)
-    const session = await openSession(tackle, task, flags)
-    const { status, text, exitCode } = await session.prompt(task.prompt, {
-      files,
-      ...(command === undefined ? {} : { command }),
-      signal: interrupt.signal,
-      ...limits,
-      ...(task.named ? { model: task.model } : {}),
-      ...(outputSchema === undefined ? {} : { outputSchema }),
-    }).completed
-    if (outputSchema && flags.format === "text" && status === "completed") printLine(text)
-    return exitCode
-  } finally {
-    interrupt.release()
-    view.end()
-  }
+  return interruptible(async (signal, interrupt) => {
+    const timer = startTimeLimit(flags.timeout, { signal, interrupt })
+    try {
+      const files = task.files ?? (await attachFiles(tackle, flags.file ?? [], signal))
+      const questions = canAskHere(process.env) && !flags.auto
+      tackle.subscribe(view.show)
+      const { auto = false } = flags
+      answerRequests(tackle, { auto, questions, pause: view.pause, signal, interrupt })
+      if (recording) tackle.subscribe(recording.take)
+      recording?.begin({ ...task, files: [...files], questions })
+      const command = await commandOf(task, tackle, signal)
+      const session = await openSession(tackle, task, flags)
+      const { status, text, exitCode } = await session.prompt(task.prompt, {
+        files,
+        ...(command === undefined ? {} : { command }),
+        signal,
+        ...limits,
+        ...(task.named ? { model: task.model } : {}),
+        ...(outputSchema === undefined ? {} : { outputSchema }),
+      }).completed
+      if (outputSchema && flags.format === "text" && status === "completed") printLine(text)
+      return exitCode
+    } finally {
+      clearTimeout(timer)
+      view.end()
+    }
+  })
+}
+
+/** Ends the run in order when its time is over. The caller clears the timer. */
+function startTimeLimit(
+  seconds: number | undefined,
+  { signal, interrupt }: { signal: AbortSignal; interrupt(reason: unknown): void },
+) {
+  if (seconds === undefined) return undefined
+  const text = `The run was stopped: it reached its limit of ${seconds} s (--timeout).`
+  return setTimeout(() => {
+    // A second interrupt would end the process at once.
+    if (!signal.aborted) interrupt(new TimeoutError(text, seconds * 1000))
+  }, seconds * 1000)
 }
 
 /** What was said on the command line goes before what the command says. */
@@ -159,30 +170,4 @@ async function findSession(tackle: Tackle, task: RunTask, flags: RunFlags): Prom
     ...(task.agent === undefined ? {} : { agent: task.agent }),
     ...(task.named ? { model: task.model } : {}),
   })
-}
-
-/** Ctrl-C, SIGTERM and the time limit end the run in order; a second Ctrl-C ends the process at once. */
-function interruptSignal(timeoutSeconds: number | undefined) {
-  const controller = new AbortController()
-  const fire = () => {
-    if (controller.signal.aborted) process.exit(exitCodes.interrupted)
-    controller.abort()
-  }
-  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const
-  for (const name of signals) process.on(name, fire)
-  const timer = timeoutSeconds === undefined ? undefined : setTimeout(timeOut, timeoutSeconds * 1000)
-
-  function timeOut(): void {
-    const text = `The run was stopped: it reached its limit of ${timeoutSeconds} s (--timeout).`
-    controller.abort(new TimeoutError(text, Number(timeoutSeconds) * 1000))
-  }
-
-  return {
-    signal: controller.signal,
-    fire,
-    release() {
-      clearTimeout(timer)
-      for (const name of signals) process.off(name, fire)
-    },
-  }
 }

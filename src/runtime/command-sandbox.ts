@@ -1,0 +1,45 @@
+import { tmpdir } from "node:os"
+import type { Agent } from "../agent/agent.ts"
+import { createSandboxFor } from "../call/sandbox.ts"
+import type { Scope } from "../permission/engine.ts"
+import { openSandbox } from "../sandbox/wrap.ts"
+import type { SandboxCapability } from "../tool/context.ts"
+import { homeDirectory } from "../util/home.ts"
+import { dataPlaces, secretPlaces } from "./data-directory.ts"
+import type { TackleOptions } from "./options.ts"
+import type { EnginePlace } from "./place.ts"
+
+/** The sandbox for the commands of agents. */
+export interface CommandSandbox {
+  /** False: there is none on this machine, or it is switched off. */
+  readonly present: boolean
+  /** Where there is none at all, an agent that needs one has no commands but those its configuration lifts the ban on. */
+  of(agent: Agent, scope: Scope): SandboxCapability
+  close(): Promise<void>
+}
+
+export function openCommandSandbox(
+  { sandbox: mode = "auto", passEnvironment = [], configFiles = [] }: TackleOptions,
+  { environment, worktree, dataDirectory }: Pick<EnginePlace, "environment" | "worktree" | "dataDirectory">,
+): CommandSandbox {
+  const sandbox = openSandbox({
+    mode,
+    platform: process.platform,
+    architecture: process.arch,
+    searchPath: environment.PATH ?? "",
+    worktree,
+    passEnvironment,
+  })
+  const sandboxFor = createSandboxFor({
+    sandbox,
+    home: homeDirectory(),
+    temporary: [...new Set(["/tmp", environment.TMPDIR || tmpdir()])],
+    guarded: [dataDirectory, ...configFiles],
+    secret: secretPlaces(dataPlaces(dataDirectory)),
+  })
+  return {
+    present: sandbox.present,
+    of: (agent, scope) => sandboxFor(scope, { required: agent.sandbox === "require" && sandbox.present }),
+    close: () => sandbox.close(),
+  }
+}

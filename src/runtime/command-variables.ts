@@ -1,0 +1,42 @@
+import { existsSync } from "node:fs"
+import { delimiter, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { keyVariables } from "../call/known-secrets.ts"
+import { commandEnvironment } from "../permission/shell/command-environment.ts"
+import type { Plugins } from "../plugin/open.ts"
+import type { CommandPlace } from "../plugin/shell-env.ts"
+import type { TackleOptions } from "./options.ts"
+
+type Variables = Readonly<Record<string, string | undefined>>
+
+/** What programs get of the process's variables: not our own settings nor, unless they are named, the keys of providers and searches. */
+export function commandVariables(
+  options: TackleOptions,
+  environment: Variables,
+): Record<string, string | undefined> {
+  const keys = new Set(keyVariables(options.providers))
+  for (const name of options.passEnvironment ?? []) keys.delete(name)
+  return Object.fromEntries(
+    Object.entries(environment).filter(([name]) => !name.startsWith("TACKLE_") && !keys.has(name)),
+  )
+}
+
+/** With what each command runs: what all programs get, what plugins add, and what one that only reads through git rests on. */
+export function perCommand(variables: Variables, plugins: Pick<Plugins, "variables"> | undefined) {
+  return async (command: string, place: CommandPlace) => ({
+    ...variables,
+    ...(await plugins?.variables(place)),
+    ...(await commandEnvironment(command)),
+  })
+}
+
+/** For external tools: Python finds our helper, and leaves nothing behind in the private copy of a tool. */
+export function programVariables(variables: Variables) {
+  const found = ["../python", "../../python", "../../../python"].map((path) =>
+    fileURLToPath(new URL(path, import.meta.url)),
+  )
+  const helpers = found.find((path) => existsSync(join(path, "tackle_tool.py")))
+  const { PYTHONPATH: own } = variables
+  const path = [...(helpers === undefined ? [] : [helpers]), ...(own ? [own] : [])].join(delimiter)
+  return { ...variables, ...(path === "" ? {} : { PYTHONPATH: path }), PYTHONDONTWRITEBYTECODE: "1" }
+}

@@ -1,0 +1,55 @@
+import { join } from "node:path"
+import { homeDirectory } from "../util/home.ts"
+
+/** `$TACKLE_DATA_DIR`, else `$XDG_DATA_HOME/tackle`, else `~/.local/share/tackle`. */
+export function defaultDataDirectory(environment: Readonly<Record<string, string | undefined>>): string {
+  const { TACKLE_DATA_DIR: own, XDG_DATA_HOME: shared } = environment
+  return own || join(shared || join(homeDirectory(), ".local/share"), "tackle")
+}
+
+/** Where in the data directory what lies. */
+export interface DataPlaces {
+  /** Sessions, and all that is in them. */
+  database: string
+  /** Keys and tokens of providers. */
+  auth: string
+  /** Tokens of MCP servers. */
+  mcpTokens: string
+  /** What the tools of MCP servers were when they were first seen. */
+  mcpPins: string
+  /** What a person trusts of projects. */
+  trust: string
+  /** Directories: full outputs, by session. */
+  outputs: string
+  /** What files were before a turn changed them. */
+  snapshots: string
+  /** Plans, by session. */
+  plans: string
+  /** Private copies of trusted programs. */
+  programs: string
+  /** A note for each tree of processes that runs. */
+  processes: string
+  logs: string
+}
+
+/** The places in the directory. Makes nothing. */
+export function dataPlaces(directory: string): DataPlaces {
+  return {
+    database: join(directory, "tackle.db"),
+    auth: join(directory, "auth.json"),
+    mcpTokens: join(directory, "mcp-auth.json"),
+    mcpPins: join(directory, "mcp-tools.json"),
+    trust: join(directory, "trust.json"),
+    outputs: join(directory, "truncate"),
+    snapshots: join(directory, "snapshot"),
+    plans: join(directory, "plan"),
+    programs: join(directory, "external-tool"),
+    processes: join(directory, "processes"),
+    logs: join(directory, "log"),
+  }
+}
+
+/** What no command in a sandbox may read: keys, and what sessions and logs hold of the person's files. */
+export function secretPlaces({ database, auth, mcpTokens, logs, snapshots }: DataPlaces): string[] {
+  return [auth, mcpTokens, database, `${database}-wal`, `${database}-shm`, logs, snapshots]
+}

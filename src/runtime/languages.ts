@@ -1,0 +1,22 @@
+import type { Features } from "../builtin/availability.ts"
+import { createLanguageService, type LanguageService } from "../lsp/service.ts"
+import { realPath } from "../util/paths.ts"
+import type { TackleOptions } from "./options.ts"
+
+/** The language servers of the work tree, of which none runs yet. Undefined where the feature is switched off. */
+export function openLanguages(
+  { lsp, trusted = false }: TackleOptions,
+  {
+    worktree,
+    features,
+    environment,
+  }: { worktree: string; features: Features; environment: Readonly<Record<string, string | undefined>> },
+): LanguageService | undefined {
+  if (!features.experimental.has("lsp_tool")) return undefined
+  return createLanguageService({
+    worktree: realPath(worktree),
+    trusted,
+    environment,
+    ...(lsp === undefined ? {} : { config: lsp }),
+  })
+}

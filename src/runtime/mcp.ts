@@ -1,0 +1,49 @@
+import { enabledServers } from "../mcp/config.ts"
+import type { McpPool, McpPoolOptions } from "../mcp/pool.ts"
+import { orAbort } from "../util/abort.ts"
+import { UsageError } from "../util/errors.ts"
+import type { TackleOptions } from "./options.ts"
+import type { Tackle } from "./tackle.ts"
+
+/** What the pool needs beside the servers; `pins` and `tokens` are the files of its books. */
+type McpSurroundings = Omit<McpPoolOptions, "servers" | "pins" | "book"> & { pins: string; tokens: string }
+
+/** The MCP servers in use. Nothing of it is loaded where the options name none. */
+export async function openMcp(
+  { mcp }: TackleOptions,
+  { pins, tokens, ...surroundings }: McpSurroundings,
+): Promise<McpPool | undefined> {
+  const servers = enabledServers(mcp)
+  if (servers.length === 0) return undefined
+  const [{ createMcpPool }, { openPinBook }, { openTokenBook }] = await Promise.all([
+    import("../mcp/pool.ts"),
+    import("../mcp/pins.ts"),
+    import("../mcp/oauth/token-book.ts"),
+  ])
+  return createMcpPool({
+    ...surroundings,
+    servers,
+    pins: openPinBook(pins, surroundings.worktree),
+    book: openTokenBook(tokens),
+  })
+}
+
+/** What an engine tells people of its servers: nothing is listed where there is no pool. `signal` ends what has no other. */
+export function createMcpAnswers(
+  pool: McpPool | undefined,
+  { signal: engine, hide }: { signal: AbortSignal; hide<T>(value: T): T },
+): Pick<Tackle, "mcpServers" | "mcpPrompts" | "mcpPrompt"> {
+  return {
+    async mcpServers({ signal } = {}) {
+      const status = pool?.status() ?? Promise.resolve([])
+      return signal ? orAbort(status, signal) : status
+    },
+    async mcpPrompts(signal = engine) {
+      return (await pool?.prompts(signal)) ?? []
+    },
+    async mcpPrompt({ signal = engine, ...asked }) {
+      if (!pool) throw new UsageError("There are no MCP servers: the configuration names none.")
+      return hide(await pool.prompt({ ...asked, signal }))
+    },
+  }
+}

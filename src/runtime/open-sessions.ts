@@ -1,0 +1,77 @@
+import type { Bus } from "../event/bus.ts"
+import type { Session } from "../schema/session.ts"
+import type { SessionHandle } from "../session/handle.ts"
+import type { Store } from "../store/store.ts"
+import { newId } from "../util/id.ts"
+
+/** The sessions that an engine works on: one handle each, so that two callers cannot run one at once. */
+export interface OpenSessions {
+  /** Undefined where it is not open. */
+  find(id: string): SessionHandle | undefined
+  /** One that is stored. Undefined where there is none. */
+  get(id: string): Promise<SessionHandle | undefined>
+  /** Opens it where it was not yet. */
+  handleOf(session: Session): SessionHandle
+  /** Stores a new session and opens it. Throws `EngineClosedError`. */
+  begin(fields: Omit<Session, "id" | "time">): Promise<SessionHandle>
+  /** Opens one that was just stored, and tells of it. */
+  made(session: Session): SessionHandle
+  /** The session, where it is open, and those that its subagents work in. */
+  family(id: string): SessionHandle[]
+  /** Lets go of a handle. */
+  forget(id: string): void
+  /** Ends all runs, and waits for them. */
+  abortAll(): Promise<void>
+}
+
+export interface OpenSessionsOptions {
+  store: Pick<Store, "commit" | "session">
+  bus: Pick<Bus, "publish">
+  /** Throws where no session may begin any more. */
+  assertOpen(): void
+  open(session: Session): SessionHandle
+}
+
+export function createOpenSessions({ store, bus, assertOpen, open }: OpenSessionsOptions): OpenSessions {
+  const handles = new Map<string, SessionHandle>()
+
+  function handleOf(session: Session): SessionHandle {
+    const handle = handles.get(session.id) ?? open(session)
+    handles.set(session.id, handle)
+    return handle
+  }
+
+  function made(session: Session): SessionHandle {
+    bus.publish({ type: "session.created", sessionID: session.id, session })
+    return handleOf(session)
+  }
+
+  /** True for a session and all that its calls started. */
+  function isOfFamily(handle: SessionHandle, id: string): boolean {
+    if (handle.id === id) return true
+    const parent = handles.get(handle.info().parentID ?? "")
+    return parent ? isOfFamily(parent, id) : handle.info().parentID === id
+  }
+
+  return {
+    find: (id) => handles.get(id),
+    async get(id) {
+      const session = await store.session(id)
+      return session && handleOf(session)
+    },
+    handleOf,
+    async begin(fields) {
+      assertOpen()
+      const now = Date.now()
+      const session: Session = { id: newId("ses"), ...fields, time: { created: now, updated: now } }
+      await store.commit([{ kind: "session", session }])
+      return made(session)
+    },
+    made,
+    family: (id) => [...handles.values()].filter((handle) => isOfFamily(handle, id)),
+    forget: (id) => void handles.delete(id),
+    async abortAll() {
+      await Promise.all([...handles.values()].map((handle) => handle.abort()))
+    },
+  }
+}
