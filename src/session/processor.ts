@@ -26,7 +26,7 @@ export interface Processor {
   /** The message and its parts as they stand: the caller's history, not a copy. */
   readonly message: AssistantMessage
   readonly parts: Part[]
-  /** Takes an event of the stream. Returns nothing for a delta, a promise where something has to be stored. */
+  /** Takes an event of the stream. At the last one returns a promise: that all of them are stored. */
   apply(event: StepEvent): Promise<void> | undefined
   /** The calls that the model made, in order, once the stream has ended. */
   calls(): Call[]
@@ -69,17 +69,25 @@ export function startStep(
 
   /** `ended`: the message itself has changed too. */
   function write(
-    written: readonly Part[],
+    parts: readonly Part[],
     { ended = false, ...options }: { ended?: boolean } & CommitOptions = {},
   ): Promise<void> {
+    return recorder.write({ ...withMessage(parts, ended), ...options })
+  }
+
+  /** For what comes in the stream: its end is waited for, not each piece. */
+  function note(part: Part): void {
+    recorder.note(withMessage([part]))
+  }
+
+  function withMessage(parts: readonly Part[], ended = false) {
     const created = !stored
     stored = true
-    return recorder.write({
+    return {
       messages: created || ended ? [{ ...message }] : [],
       created,
-      parts: created ? [startPart, ...written] : written,
-      ...options,
-    })
+      parts: created ? [startPart, ...parts] : parts,
+    }
   }
 
   function openText(id: string, at: number): TextPart | ReasoningPart {
@@ -90,24 +98,23 @@ export function startStep(
     return part
   }
 
-  function addDelta(id: string, delta: string): Promise<void> | undefined {
+  function addDelta(id: string, delta: string): void {
     const known = texts.get(id)
     const part = known ?? openText(id, Date.now())
     part.text += delta
     // The part's first state is announced empty, its text follows as deltas.
-    const stored = known ? undefined : write([{ ...part, text: "" } as Part])
+    if (!known) note({ ...part, text: "" } as Part)
     recorder.delta(part.id, "text", delta)
-    return stored
   }
 
-  function closeText(id: string, metadata?: Record<string, unknown>): Promise<void> | undefined {
+  function closeText(id: string, metadata?: Record<string, unknown>): void {
     begun.delete(id)
     const part = texts.get(id)
-    if (!part) return undefined
+    if (!part) return
     texts.delete(id)
     part.time = { start: part.time?.start ?? Date.now(), end: Date.now() }
     if (metadata) part.metadata = metadata
-    return write([part])
+    note(part)
   }
 
   function openCall(id: string, tool: string): StreamedCall {
@@ -167,14 +174,17 @@ export function startStep(
           return undefined
         case "text-delta":
         case "reasoning-delta":
-          return addDelta(event.id, event.delta)
+          addDelta(event.id, event.delta)
+          return undefined
         case "text-end":
         case "reasoning-end":
-          return closeText(event.id, event.metadata)
+          closeText(event.id, event.metadata)
+          return undefined
         case "tool-start": {
           const { part } = openCall(event.callID, event.tool)
           // A state of its own: ours grows with the deltas, and what was announced must not.
-          return write([{ ...part, state: pending() }])
+          note({ ...part, state: pending() })
+          return undefined
         }
         case "tool-delta": {
           const part = given.get(event.callID)?.at(-1)?.part
@@ -192,7 +202,8 @@ export function startStep(
           part.state = pending(event.input)
           if (event.metadata) part.metadata = event.metadata
           // What streamed in was announced as it came; the next state of the call stores it.
-          return known ? undefined : write([{ ...part }])
+          if (!known) note({ ...part })
+          return undefined
         }
         case "finish":
           return finish(event.reason, event.tokens)
@@ -235,7 +246,8 @@ export function startStep(
       await write([part])
     },
     async end(error) {
-      for (const id of [...texts.keys()]) await closeText(id)
+      const open = [...texts.keys()]
+      for (const id of open) closeText(id)
       for (const [callID, { state }] of calls) {
         if (state.status === "completed" || state.status === "error") continue
         const text =
@@ -244,7 +256,10 @@ export function startStep(
             : `This call was interrupted. ${describeEffect(state)}`
         await setState(callID, fail(state, { error: text, metadata: { kind: "aborted" } }, Date.now()))
       }
-      if (message.time.completed !== undefined && !error) return
+      if (message.time.completed !== undefined && !error) {
+        if (open.length > 0) await write([])
+        return
+      }
       message.time = { ...message.time, completed: Date.now() }
       if (error) message.error = error
       await write([], { ended: true })

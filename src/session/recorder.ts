@@ -13,19 +13,32 @@ import type { SecretMask } from "../tool/secrets.ts"
  */
 export interface Recorder {
   session(session: Session): Promise<void>
+  /** New or changed messages and parts, in one transaction. `durable`: it has to survive a loss of power. */
+  write(written: Written & CommitOptions): Promise<void>
   /**
-   * New or changed messages and parts, in one transaction. `created` says which messages are new, `durable` that it has
-   * to survive a loss of power.
+   * The same for what nothing waits for: in one transaction with the next write, or with all that was noted in the same
+   * turn of the event loop. Where it cannot be stored, the next write is refused too.
    */
-  write(
-    change: { messages?: readonly Message[]; created?: boolean; parts?: readonly Part[] } & CommitOptions,
-  ): Promise<void>
+  note(written: Written): void
   removeParts(parts: readonly Part[]): Promise<void>
   todos(todos: readonly Todo[]): Promise<void>
   /** Text that streams in: announced, and stored with its part's next state. */
   delta(partID: string, field: "text" | "raw", delta: string): void
   /** Announces what needs no commit. */
   publish(event: EventInput): void
+}
+
+/** Messages and parts as they are now. `created` says that the messages are new. */
+interface Written {
+  messages?: readonly Message[]
+  created?: boolean
+  parts?: readonly Part[]
+}
+
+/** What is stored in one transaction, and told of afterwards. */
+interface Step {
+  changes: Change[]
+  events: EventInput[]
 }
 
 /** Deltas of one part are joined and announced at most this often: thirty times a second is as smooth as eyes need. */
@@ -44,21 +57,44 @@ export function createRecorder({
   mask?: SecretMask | undefined
 }): Recorder {
   let tail: Promise<unknown> = Promise.resolve()
-  const deltas = createDeltas(() => void commit([], []), mask)
+  let noted: Step = { changes: [], events: [] }
+  let noting: NodeJS.Immediate | undefined
+  /** Why what was noted could not be stored, until somebody was told. */
+  let lost: { error: unknown } | undefined
+  const deltas = createDeltas(flush, mask)
+
+  function note(changes: readonly Change[], events: readonly EventInput[]): void {
+    // Deltas that came before this change are announced before it, those that come from now on after it.
+    const earlier = deltas.take(changes.flatMap((change) => (change.kind === "part" ? [change.part.id] : [])))
+    for (const { partID, field, text } of earlier) {
+      noted.events.push({ type: "part.delta", sessionID, partID, field, delta: text })
+    }
+    noted.changes.push(...changes)
+    noted.events.push(...events)
+  }
+
+  function flush(): void {
+    commit([], []).catch((error: unknown) => {
+      lost ??= { error }
+    })
+  }
 
   function commit(
     changes: readonly Change[],
     events: readonly EventInput[],
     options?: CommitOptions,
   ): Promise<void> {
-    // Deltas that came before this change are announced before it, those that come from now on after it.
-    const earlier = deltas.take(changes.flatMap((change) => (change.kind === "part" ? [change.part.id] : [])))
+    note(changes, events)
+    clearImmediate(noting)
+    noting = undefined
+    const step = noted
+    noted = { changes: [], events: [] }
     const done = tail.then(async () => {
-      if (changes.length > 0) await store.commit(changes, options)
-      for (const { partID, field, text } of earlier) {
-        bus.publish({ type: "part.delta", sessionID, partID, field, delta: text })
-      }
-      for (const event of events) bus.publish(event)
+      const before = lost
+      lost = undefined
+      if (before) throw before.error
+      if (step.changes.length > 0) await store.commit(step.changes, options)
+      for (const event of step.events) bus.publish(event)
     })
     // The next write does not fail because this one did; whoever asked for this one hears of it.
     tail = done.catch(() => {})
@@ -68,21 +104,14 @@ export function createRecorder({
   return {
     session: (session) =>
       commit([{ kind: "session", session }], [{ type: "session.updated", sessionID, session }]),
-    write({ messages = [], created = false, parts = [], ...options }) {
-      return commit(
-        [
-          ...messages.map((message) => ({ kind: "message", message }) as const),
-          ...parts.map((part) => ({ kind: "part", part }) as const),
-        ],
-        [
-          ...messages.map(
-            (message) =>
-              ({ type: created ? "message.created" : "message.updated", sessionID, message }) as const,
-          ),
-          ...parts.map((part) => ({ type: "part.updated", sessionID, part }) as const),
-        ],
-        options,
-      )
+    write({ durable = false, ...written }) {
+      const { changes, events } = stepOf(written, sessionID)
+      return commit(changes, events, { durable })
+    },
+    note(written) {
+      const { changes, events } = stepOf(written, sessionID)
+      note(changes, events)
+      noting ??= setImmediate(flush)
     },
     removeParts(parts) {
       return commit(
@@ -94,6 +123,21 @@ export function createRecorder({
       commit([{ kind: "todos", sessionID, todos }], [{ type: "todo.updated", sessionID, todos: [...todos] }]),
     delta: deltas.add,
     publish: (event) => bus.publish(event),
+  }
+}
+
+function stepOf({ messages = [], created = false, parts = [] }: Written, sessionID: string): Step {
+  return {
+    changes: [
+      ...messages.map((message) => ({ kind: "message", message }) as const),
+      ...parts.map((part) => ({ kind: "part", part }) as const),
+    ],
+    events: [
+      ...messages.map(
+        (message) => ({ type: created ? "message.created" : "message.updated", sessionID, message }) as const,
+      ),
+      ...parts.map((part) => ({ type: "part.updated", sessionID, part }) as const),
+    ],
   }
 }
 

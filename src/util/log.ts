@@ -15,7 +15,8 @@ const keptDays = 7
 
 /**
  * JSON lines in `<directory>/tackle-<day>.log`, made at the first note; files older than a week are removed then.
- * `echo` also gets each line as text. A disk that refuses silences the file, never the program.
+ * `echo` also gets each line as text. A disk that refuses silences the file, never the program. Lines are written at the
+ * end of a turn of the event loop, those of errors at once.
  */
 export function createLog(options: {
   directory: string
@@ -28,8 +29,24 @@ export function createLog(options: {
   let state: "new" | "open" | "broken" = "new"
   let descriptor = -1
 
-  function append(line: string): void {
-    if (state === "broken") return
+  let waiting: Line[] = []
+  let timer: NodeJS.Immediate | undefined
+
+  function append(line: Line): void {
+    // Whoever leaves the process at once, and whatever ends it, still has what was noted.
+    if (state === "new" && waiting.length === 0) process.once("exit", flush)
+    waiting.push(line)
+    if (line.level === "error") flush()
+    else timer ??= setImmediate(flush)
+  }
+
+  /** Writes what waits. A line costs more than the step of a run that it tells of, so it is written after that. */
+  function flush(): void {
+    clearImmediate(timer)
+    timer = undefined
+    const lines = waiting
+    waiting = []
+    if (state === "broken" || lines.length === 0) return
     try {
       if (state === "new") {
         mkdirSync(options.directory, { recursive: true })
@@ -38,7 +55,7 @@ export function createLog(options: {
         descriptor = openSync(path, "a", 0o600)
         state = "open"
       }
-      writeSync(descriptor, `${line}\n`)
+      writeSync(descriptor, lines.map((line) => `${asJson(line)}\n`).join(""))
     } catch (error) {
       state = "broken"
       options.echo?.(`warn: the log file cannot be written: ${String(error)}`)
@@ -51,12 +68,24 @@ export function createLog(options: {
     },
     write(level, given, noted = {}) {
       const { message, fields } = hide({ message: given, fields: noted })
-      append(JSON.stringify({ time: new Date().toISOString(), level, message, ...fields, pid: process.pid }))
+      append({ time: Date.now(), level, message, fields })
       options.echo?.(
         `${level}: ${message}${Object.keys(fields).length > 0 ? ` ${JSON.stringify(fields)}` : ""}`,
       )
     },
   }
+}
+
+interface Line {
+  /** In milliseconds. */
+  time: number
+  level: LogLevel
+  message: string
+  fields: Record<string, unknown>
+}
+
+function asJson({ time, level, message, fields }: Line): string {
+  return JSON.stringify({ time: new Date(time).toISOString(), level, message, ...fields, pid: process.pid })
 }
 
 function removeOld(directory: string): void {

@@ -74,7 +74,7 @@ test("a store that refuses any one write ends the run with its reason, and the n
     for (const { message } of await session.messages())
       if (message.role === "assistant") expect(message.time.completed).toBeDefined()
   }
-  expect(failing).toBeGreaterThan(12)
+  expect(failing).toBeGreaterThan(10)
 })
 
 test("a tool does not start where its intent could not be stored", async () => {

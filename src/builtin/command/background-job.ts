@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises"
 import type { Job } from "../../tool/context.ts"
 import type { OutputBuffer } from "../../tool/output-buffer.ts"
 import type { OutputLimits } from "../../tool/tool.ts"
@@ -6,6 +7,9 @@ import type { RunningProcess } from "../../util/process.ts"
 
 /** Less than a command's own output: a job is looked at again and again. */
 const jobLimits: OutputLimits = { maxLines: 400, maxBytes: 16_000, keep: "head-tail" }
+
+/** When to look again whether a program that closed its output is gone, in milliseconds: it closes before it is. */
+const looksMs = [10, 100, 1_000]
 
 /** What a command left running, from now on by itself: it no longer keeps this process from ending. */
 export function createJob(options: {
@@ -31,10 +35,14 @@ export function createJob(options: {
 
   options.process.unref()
   // Never rejects. There is no one to wait for it: it is the job's end, unless it runs on in silence.
-  void options.process.closed.then(() => {
+  void options.process.closed.then(async () => {
     if (buffer) last = { bytes: buffer.bytes, view: buffer.view(jobLimits) }
     buffer?.close()
     buffer = undefined
+    for (const ms of looksMs) {
+      if (!isRunning()) return
+      await delay(ms, undefined, { ref: false })
+    }
     isRunning()
   })
 

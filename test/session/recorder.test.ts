@@ -1,0 +1,64 @@
+import { expect, test } from "vitest"
+import { createBus } from "../../src/event/bus.ts"
+import type { TextPart } from "../../src/schema/part.ts"
+import { createRecorder } from "../../src/session/recorder.ts"
+import { StoreError } from "../../src/store/errors.ts"
+import { createMemoryStore } from "../../src/store/memory.ts"
+import type { Change } from "../../src/store/store.ts"
+
+const sessionID = "ses_1"
+const part = (id: string, text = ""): TextPart => ({ id, sessionID, messageID: "msg_1", type: "text", text })
+
+/** A recorder, the ids of each transaction it made, and what it announced. */
+function record(refuse: (changes: readonly Change[]) => boolean = () => false) {
+  const memory = createMemoryStore()
+  const transactions: string[][] = []
+  const announced: string[] = []
+  const bus = createBus(() => {})
+  bus.subscribe((event) => {
+    if (event.type === "part.updated") announced.push(event.part.id)
+    if (event.type === "part.delta") announced.push(`${event.partID}+${event.delta}`)
+  })
+  const store = {
+    ...memory,
+    async commit(changes: readonly Change[]) {
+      if (refuse(changes)) throw new StoreError("The disk is full.")
+      transactions.push(changes.map((change) => (change.kind === "part" ? change.part.id : change.kind)))
+    },
+  }
+  return { recorder: createRecorder({ sessionID, store, bus }), transactions, announced }
+}
+
+const turnOfLoop = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
+
+test("what is noted is stored with the next write, in its order, deltas between", async () => {
+  const { recorder, transactions, announced } = record()
+  recorder.note({ parts: [part("a")] })
+  recorder.delta("a", "text", "x")
+  recorder.note({ parts: [part("b")] })
+  expect(transactions).toEqual([])
+  await recorder.write({ parts: [part("c")] })
+  expect(transactions).toEqual([["a", "b", "c"]])
+  expect(announced).toEqual(["a", "a+x", "b", "c"])
+})
+
+test("what is noted and not followed by anything is stored within the turn of the event loop", async () => {
+  const { recorder, transactions, announced } = record()
+  recorder.note({ parts: [part("a")] })
+  recorder.note({ parts: [part("b")] })
+  await turnOfLoop()
+  expect(transactions).toEqual([["a", "b"]])
+  expect(announced).toEqual(["a", "b"])
+})
+
+test("where it could not be stored nothing is announced, the next write is refused, and the one after is not", async () => {
+  const { recorder, transactions, announced } = record((changes) =>
+    changes.some((change) => change.kind === "part" && change.part.id === "a"),
+  )
+  recorder.note({ parts: [part("a")] })
+  await turnOfLoop()
+  await expect(recorder.write({ parts: [part("b")] })).rejects.toThrow("The disk is full.")
+  await recorder.write({ parts: [part("c")] })
+  expect(transactions).toEqual([["c"]])
+  expect(announced).toEqual(["c"])
+})

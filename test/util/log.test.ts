@@ -1,0 +1,51 @@
+import { execFileSync } from "node:child_process"
+import { readFileSync, writeFileSync } from "node:fs"
+import { resolve } from "node:path"
+import { expect, test } from "vitest"
+import { temporaryProject } from "../../src/testing/project.ts"
+import { createLog } from "../../src/util/log.ts"
+
+const linesOf = (path: string | undefined) =>
+  readFileSync(String(path), "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line))
+
+test("lines are written in their order, that of an error at once with those before it", async () => {
+  const project = await temporaryProject()
+  const log = createLog({ directory: project.path("logs") })
+  log.write("info", "one", { n: 1 })
+  log.write("error", "two")
+  expect(linesOf(log.path)).toMatchObject([
+    { level: "info", message: "one", n: 1, pid: process.pid },
+    { level: "error", message: "two" },
+  ])
+  log.write("info", "three")
+  await expect.poll(() => linesOf(log.path).map(({ message }) => message)).toEqual(["one", "two", "three"])
+  await project.remove()
+})
+
+test("a process that leaves at once has written what it noted", async () => {
+  const project = await temporaryProject()
+  const program = `
+    import { createLog } from ${JSON.stringify(resolve(import.meta.dirname, "../../src/util/log.ts"))}
+    const log = createLog({ directory: ${JSON.stringify(project.path("logs"))} })
+    log.write("info", "last words")
+    process.stdout.write(log.path)
+    process.exit(0)`
+  writeFileSync(project.path("leave.mjs"), program)
+  const path = execFileSync(process.execPath, [project.path("leave.mjs")], { encoding: "utf8" })
+  expect(linesOf(path)).toMatchObject([{ message: "last words" }])
+  await project.remove()
+})
+
+test("a directory that cannot be written is told once, and silences the file", async () => {
+  const project = await temporaryProject({ logs: "a file" })
+  const told: string[] = []
+  const log = createLog({ directory: project.path("logs"), echo: (line) => told.push(line) })
+  log.write("error", "one")
+  log.write("error", "two")
+  expect(log.path).toBeUndefined()
+  expect(told.filter((line) => line.includes("cannot be written"))).toHaveLength(1)
+  await project.remove()
+})
