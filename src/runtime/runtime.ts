@@ -190,6 +190,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
         worktree: realPath(worktree),
         trusted: options.trusted ?? false,
         environment: commandVariables(options, environment),
+        record: processes.add,
         ...(options.lsp === undefined ? {} : { config: options.lsp }),
       })
     : undefined
