@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from "node:fs"
+import { readFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { type Agent, mergeAgents } from "../agent/agent.ts"
@@ -48,15 +49,16 @@ import { openSession } from "../session/session.ts"
 import { defaultSubagentLimits, type SubagentLimits } from "../session/subagent.ts"
 import { loadSkills } from "../skill/load-skills.ts"
 import type { Skill } from "../skill/skill.ts"
-import { createContentStore, defaultContentLimits } from "../snapshot/content-store.ts"
+import { createContentStore, defaultContentLimits, hashOf } from "../snapshot/content-store.ts"
 import { defaultScanLimits } from "../snapshot/scan.ts"
 import { createTurnChanges } from "../snapshot/turn-changes.ts"
 import { createGrantBook } from "../store/grant-book.ts"
 import type { Store } from "../store/store.ts"
 import type { FileLedger, FileStamp, SandboxCapability } from "../tool/context.ts"
-import { createFileLedger, stampBytes } from "../tool/ledger.ts"
-import { createPathLocks, type PathLocks } from "../tool/path-locks.ts"
+import { createFileLedger, type FileCommits, stampBytes } from "../tool/ledger.ts"
+import { createPathLocks } from "../tool/path-locks.ts"
 import { createSecretMask } from "../tool/secrets.ts"
+import { createTemporaryBook } from "../tool/temporary-book.ts"
 import { abortedError, orAbort } from "../util/abort.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { homeDirectory } from "../util/home.ts"
@@ -106,6 +108,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     given.onFault ?? ((message, error) => console.error(`tackle: ${message}: ${errorMessage(error)}`))
   const closing = new AbortController()
   const processes = createProcessBook(join(dataDirectory, "processes"), onFault)
+  const temporaries = createTemporaryBook(join(dataDirectory, "temporary"), onFault)
   /** Fires when plugins have heard of everything: their commands may go on until then. */
   const pluginsEnded = new AbortController()
   begun.defer(() => pluginsEnded.abort())
@@ -234,9 +237,10 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
   )
   opened = store
   // Who only looks does not wait for it, prompts and `close` do.
-  const orphansEnded = processes
-    .endOrphans()
-    .catch((error: unknown) => onFault("what killed runs left could not be looked for", error))
+  const isKept = async (path: string) => (await contents.get(hashOf(await readFile(path)))) !== undefined
+  const orphansEnded = Promise.all([processes.endOrphans(), temporaries.endOrphans(isKept)]).catch(
+    (error: unknown) => onFault("what killed runs left could not be looked for", error),
+  )
   // Nor for this, which has something to do once a day.
   const cleanedUp = cleanUp({
     dataDirectory,
@@ -393,7 +397,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     return models.get(chosen)
   }
 
-  const fileLocks = createPathLocks()
+  const fileCommits: FileCommits = { locks: createPathLocks(), note: temporaries.note }
   function assertOpen(): void {
     if (closing.signal.aborted) throw new EngineClosedError()
   }
@@ -408,7 +412,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     ...(options.toolSearch === false ? {} : { toolBytes: options.toolSearch?.maxBytes ?? defaultToolBytes }),
     permission,
     jobs,
-    fileLocks,
+    fileCommits,
     ...(languages === undefined ? {} : { lsp: languages }),
     sandbox: sandboxOf,
     policy: policyOf,
@@ -558,7 +562,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
 
   /** Whoever makes one call by hand. */
   function passingBy(): Standing {
-    return { id: newId("ses"), files: personsLedger(fileLocks) }
+    return { id: newId("ses"), files: personsLedger(fileCommits) }
   }
 
   function lackingFor(agent: Agent, { questions }: Standing): Record<string, string> {
@@ -575,7 +579,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     const agent = agentNamed(name)
     const standing: Standing = {
       id: newId("ses"),
-      files: createFileLedger(fileLocks),
+      files: createFileLedger(fileCommits),
       todo: createTodoList(),
       questions: asking,
       ...(chosen === undefined ? {} : { chosen: new Set(chosen) }),
@@ -788,8 +792,8 @@ function isModel(given: LanguageModel | Model, ref: ModelRef): boolean {
 }
 
 /** The ledger of a call that a person makes by hand: they vouch for the file as it is now. */
-function personsLedger(locks: PathLocks): FileLedger {
-  const ledger = createFileLedger(locks)
+function personsLedger(commits: FileCommits): FileLedger {
+  const ledger = createFileLedger(commits)
   return { ...ledger, seen: (path) => ledger.seen(path) ?? stampNow(path) }
 }
 

@@ -48,7 +48,7 @@ import { createWorker, type RunContext, type Worker } from "./worker.ts"
 export function openSession(initial: Session, services: SessionServices): SessionHandle {
   const { store, bus } = services
   const recorder = createRecorder({ sessionID: initial.id, store, bus, mask: services.mask })
-  const files = createFileLedger(services.fileLocks)
+  const files = createFileLedger(services.fileCommits)
   const readPage: PageReader = (page) => store.messages(initial.id, page)
   let instructions: InstructionCapability | undefined
   let toPrompt = createPromptBuilder()
@@ -237,7 +237,8 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     return alone(async () => {
       await catchUp()
       const { contents } = services
-      const undone = await undoTurn(session, { direction, others, readPage, contents, recorder })
+      const { note } = files
+      const undone = await undoTurn(session, { direction, others, readPage, contents, recorder, note })
       session = undone.session
       return undone.result
     })

@@ -90,13 +90,23 @@ function traps(at: number): string {
 function isHeld(data: string, n: number): boolean {
   using database = open(data)
   // The n-th may share its transaction with some before it.
-  if (written(database) > n - 1) return false
-  try {
+  if ((unlessLocked(() => written(database)) ?? n) > n - 1) return false
+  const isFree = unlessLocked(() => {
     database.exec("BEGIN IMMEDIATE")
     database.exec("ROLLBACK")
-    return false
-  } catch {
     return true
+  })
+  return isFree === undefined
+}
+
+/** Undefined where the database is locked, which one that is opened at this very moment is for readers too. */
+function unlessLocked<T>(work: () => T): T | undefined {
+  try {
+    return work()
+  } catch (error) {
+    // The low byte of SQLite's code is the kind: 5 is "busy".
+    if (error instanceof Error && "errcode" in error && (Number(error.errcode) & 0xff) === 5) return undefined
+    throw error
   }
 }
 
