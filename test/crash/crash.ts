@@ -35,7 +35,7 @@ export async function crash(
   await using place = await createPlace({ sandbox })
   await moment.prepare?.(place)
   const log = join(place.home, "trace.log")
-  const run = place.start([...runArguments, prompt], powerCut ? underTrace(log) : [])
+  const run = place.start([...runArguments, prompt], powerCut ? underTrace(log) : moment.program)
   await moment.reached(place, run)
   const missed = run.child.exitCode !== null
   run.child.kill(signal)

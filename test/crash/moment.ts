@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs"
 import { cp } from "node:fs/promises"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -7,6 +8,8 @@ import type { Place, Running } from "./place.ts"
 /** When a run is cut off. */
 export interface Moment {
   name: string
+  /** What runs the command, with its first arguments. */
+  program?: readonly string[]
   /** Before the command starts. */
   prepare?(place: Place): Promise<void>
   /** Resolves at the moment, or when the run ended before it. */
@@ -49,6 +52,39 @@ export function atWrite(n: number, template: string): Moment {
         if (String(name).startsWith("crash_")) database.exec(`DROP ${String(type)} ${String(name)}`)
     },
   }
+}
+
+/**
+ * At the n-th call of a file's name or bytes to be kept, counted from 1 in each thread: whichever comes first to so many.
+ * The process gets the SIGKILL in the place of that call. One thread does all of the file system's work, so that most
+ * are counted together.
+ */
+export function atFileCall(n: number): Moment {
+  const kill = `inject=${fileCalls}:signal=SIGKILL:when=${n}`
+  return {
+    name: `at file call ${n}`,
+    program: [...traced, "-e", kill, "-o", "/dev/null"],
+    reached: (_, run) => run.ended.then(() => {}),
+  }
+}
+
+const fileCalls = "rename,link,unlink,fsync"
+/** `-D`: the command stays our own child. Not `--seccomp-bpf`, with which no signal comes. */
+const traced = ["env", "UV_THREADPOOL_SIZE=1", "strace", "-D", "-f", "-e", `trace=${fileCalls}`]
+
+/** How many such calls the busiest thread of a run makes that is left alone. */
+export async function countFileCalls(
+  place: Place,
+  run: (program: readonly string[]) => Promise<void>,
+): Promise<number> {
+  const log = join(place.home, "calls.log")
+  await run([...traced, "-o", log])
+  const counts = new Map<string, number>()
+  for (const [, thread = ""] of readFileSync(log, "utf8").matchAll(
+    /^(\d+) +(?:rename|link|unlink|fsync)\(/gm,
+  ))
+    counts.set(thread, (counts.get(thread) ?? 0) + 1)
+  return Math.max(0, ...counts.values())
 }
 
 /** How many rows a run writes that is left alone. */

@@ -55,7 +55,8 @@ export async function createPlace({ sandbox = "off", ...shared }: PlaceOptions =
     model: "test/m",
     sandbox,
     experimental: { batch_tool: true },
-    provider: { test: { options: { baseURL: server.url, apiKey: "k" }, models: { m: {} } } },
+    provider: { test: { options: { baseURL: server.url, apiKey: "k" }, models: { m: {}, "gpt-5": {} } } },
+    agent: { general: { model: "test/gpt-5" } },
   }
   const env = {
     PATH: process.env.PATH ?? "/usr/bin:/bin",

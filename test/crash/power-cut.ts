@@ -36,7 +36,8 @@ export function canTrace(): boolean {
  */
 export function cutPower({ data, directory }: Place, log: string, lost: number): void {
   for (const { pid } of processesIn(directory)) process.kill(pid, "SIGKILL")
-  const dirty = dirtyParts(readFileSync(log, "utf8"))
+  // A run that was killed at once has none.
+  const dirty = dirtyParts(existsSync(log) ? readFileSync(log, "utf8") : "")
   for (const name of ["tackle.db", "tackle.db-wal"]) {
     const path = join(data, name)
     if (existsSync(path)) writeFileSync(path, withLosses(readFileSync(path), dirty.get(path) ?? [], lost))

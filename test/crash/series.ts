@@ -5,12 +5,12 @@ import { errorMessage } from "../../src/util/errors.ts"
 import { type CrashOptions, crash, type Survival } from "./crash.ts"
 import { canMount, fullDisk, readOnly } from "./disk.ts"
 import { measure } from "./measure.ts"
-import { afterTime, atWrite, type Moment } from "./moment.ts"
+import { afterTime, atFileCall, atWrite, type Moment } from "./moment.ts"
 import { canTrace } from "./power-cut.ts"
 
 /** How many crashes there are to be. */
 export interface SeriesSize {
-  /** One inside every so many-th write of the run, from `first` on. */
+  /** One inside every so many-th write of the run, and one at every so many-th call of a file, from `first` on. */
   every: number
   first?: number
   /** At random moments by SIGKILL, every other one with commands in the sandbox. */
@@ -39,12 +39,13 @@ export async function crashSeries(size: SeriesSize, say: (line: string) => void)
   const root = await mkdtemp(join(tmpdir(), "tackle-crash-"))
   try {
     const start = Date.now()
-    const { writes, ms, template } = await measure(root)
+    const { writes, fileCalls, ms, template } = await measure(root)
     const cases: Case[] = []
     const add = (moment: Moment, options?: CrashOptions) =>
       cases.push({ name: moment.name, run: () => crash(moment, options) })
     const random = () => afterTime(Math.floor(Math.random() * ms))
     for (let n = size.first ?? 1; n <= writes; n += size.every) add(atWrite(n, template))
+    for (let n = size.first ?? 1; n <= fileCalls; n += size.every) add(atFileCall(n))
     for (let n = 0; n < size.killed; n += 1) add(random(), { sandbox: n % 2 === 0 ? "off" : "auto" })
     for (let n = 0; n < size.terminated; n += 1) add(random(), { signal: "SIGTERM" })
     if (size.powerCuts > 0 && !canTrace()) say("No power cuts: there is no strace that works here.")
@@ -59,7 +60,7 @@ export async function crashSeries(size: SeriesSize, say: (line: string) => void)
     const missed = survivals.filter((survival) => survival.missed).length
     const minutes = ((Date.now() - start) / 60_000).toFixed(1)
     say(
-      `${survived} of ${survivals.length} kills were survived, of a run of ${writes} writes in ${ms} ms ` +
+      `${survived} of ${survivals.length} kills were survived, of a run of ${writes} writes and ${fileCalls} calls for files in ${ms} ms ` +
         `(${missed} came after its end), in ${minutes} minutes.`,
     )
     return survivals
