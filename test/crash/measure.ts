@@ -1,7 +1,7 @@
 import { cp } from "node:fs/promises"
 import { join } from "node:path"
 import { runArguments } from "./crash.ts"
-import { countFileCalls, countWrites } from "./moment.ts"
+import { countFileCalls, countWrites, type FileCall } from "./moment.ts"
 import { createPlace, type Place } from "./place.ts"
 import { canTrace } from "./power-cut.ts"
 import { prompt } from "./task.ts"
@@ -10,8 +10,8 @@ import { prompt } from "./task.ts"
 export interface Measured {
   /** Rows that it writes. */
   writes: number
-  /** Calls of the file system that a kill can come at. 0: they cannot be watched here. */
-  fileCalls: number
+  /** How often it asks the system for what with files, that a kill can come at. Empty: that cannot be watched here. */
+  fileCalls: ReadonlyMap<FileCall, number>
   /** How long it takes. */
   ms: number
   /** An empty database. */
@@ -34,7 +34,7 @@ export async function measure(root: string): Promise<Measured> {
     ? await countFileCalls(traced, async (program) => {
         await runWhole(traced, program)
       })
-    : 0
+    : new Map<FileCall, number>()
   return { writes, fileCalls, ms, template }
 }
 

@@ -54,37 +54,45 @@ export function atWrite(n: number, template: string): Moment {
   }
 }
 
+/** What the system is asked to do with files, and by whom a kill can come at it. */
+export type FileCall = (typeof fileCalls)[number]
+const fileCalls = ["rename", "link", "unlink", "fsync"] as const
+
 /**
- * At the n-th call of a file's name or bytes to be kept, counted from 1 in each thread: whichever comes first to so many.
- * The process gets the SIGKILL in the place of that call. One thread does all of the file system's work, so that most
- * are counted together.
+ * In the place of the n-th such call, counted from 1 in each thread: whichever comes first to so many. One thread does
+ * all that is not waited for, so that most are counted together.
  */
-export function atFileCall(n: number): Moment {
-  const kill = `inject=${fileCalls}:signal=SIGKILL:when=${n}`
+export function atFileCall(call: FileCall, n: number): Moment {
   return {
-    name: `at file call ${n}`,
-    program: [...traced, "-e", kill, "-o", "/dev/null"],
+    name: `at ${call} ${n}`,
+    program: [...traced(call), "-e", `inject=${call}:signal=SIGKILL:when=${n}`, "-o", "/dev/null"],
     reached: (_, run) => run.ended.then(() => {}),
   }
 }
 
-const fileCalls = "rename,link,unlink,fsync"
 /** `-D`: the command stays our own child. Not `--seccomp-bpf`, with which no signal comes. */
-const traced = ["env", "UV_THREADPOOL_SIZE=1", "strace", "-D", "-f", "-e", `trace=${fileCalls}`]
+function traced(calls: string): string[] {
+  return ["env", "UV_THREADPOOL_SIZE=1", "strace", "-D", "-f", "-e", `trace=${calls}`]
+}
 
-/** How many such calls the busiest thread of a run makes that is left alone. */
+/** Of each such call, how many the busiest thread of a run makes that is left alone. */
 export async function countFileCalls(
   place: Place,
   run: (program: readonly string[]) => Promise<void>,
-): Promise<number> {
+): Promise<Map<FileCall, number>> {
   const log = join(place.home, "calls.log")
-  await run([...traced, "-o", log])
-  const counts = new Map<string, number>()
-  for (const [, thread = ""] of readFileSync(log, "utf8").matchAll(
-    /^(\d+) +(?:rename|link|unlink|fsync)\(/gm,
-  ))
-    counts.set(thread, (counts.get(thread) ?? 0) + 1)
-  return Math.max(0, ...counts.values())
+  await run([...traced(fileCalls.join()), "-o", log])
+  const lines = readFileSync(log, "utf8").split("\n")
+  const most = (call: FileCall) => {
+    const threads = lines.flatMap((line) => new RegExp(`^(\\d+) +${call}\\(`).exec(line)?.[1] ?? [])
+    return Math.max(
+      0,
+      ...Map.groupBy(threads, (thread) => thread)
+        .values()
+        .map(({ length }) => length),
+    )
+  }
+  return new Map(fileCalls.map((call) => [call, most(call)]))
 }
 
 /** How many rows a run writes that is left alone. */

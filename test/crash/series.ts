@@ -45,7 +45,11 @@ export async function crashSeries(size: SeriesSize, say: (line: string) => void)
       cases.push({ name: moment.name, run: () => crash(moment, options) })
     const random = () => afterTime(Math.floor(Math.random() * ms))
     for (let n = size.first ?? 1; n <= writes; n += size.every) add(atWrite(n, template))
-    for (let n = size.first ?? 1; n <= fileCalls; n += size.every) add(atFileCall(n))
+    const calls = [...fileCalls].flatMap(([call, count]) =>
+      Array.from({ length: count }, (_, index) => atFileCall(call, index + 1)),
+    )
+    for (const [index, call] of calls.entries())
+      if ((index + 1 - (size.first ?? 1)) % size.every === 0) add(call)
     for (let n = 0; n < size.killed; n += 1) add(random(), { sandbox: n % 2 === 0 ? "off" : "auto" })
     for (let n = 0; n < size.terminated; n += 1) add(random(), { signal: "SIGTERM" })
     if (size.powerCuts > 0 && !canTrace()) say("No power cuts: there is no strace that works here.")
@@ -60,7 +64,7 @@ export async function crashSeries(size: SeriesSize, say: (line: string) => void)
     const missed = survivals.filter((survival) => survival.missed).length
     const minutes = ((Date.now() - start) / 60_000).toFixed(1)
     say(
-      `${survived} of ${survivals.length} kills were survived, of a run of ${writes} writes and ${fileCalls} calls for files in ${ms} ms ` +
+      `${survived} of ${survivals.length} kills were survived, of a run of ${writes} writes and ${calls.length} calls for files in ${ms} ms ` +
         `(${missed} came after its end), in ${minutes} minutes.`,
     )
     return survivals
