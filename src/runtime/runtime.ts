@@ -38,8 +38,9 @@ import type { QuestionRequest } from "../schema/question.ts"
 import type { Session } from "../schema/session.ts"
 import { listCommands } from "../session/command.ts"
 import { defaultToolBytes } from "../session/deferred-tools.ts"
+import { familyOf } from "../session/descendants.ts"
 import { EngineClosedError, type SessionHandle } from "../session/handle.ts"
-import { isHeld } from "../session/lease.ts"
+import { isAnyHeld } from "../session/lease.ts"
 import { createLineage } from "../session/lineage.ts"
 import { maskStore } from "../session/masked-store.ts"
 import { createQuestions } from "../session/questions.ts"
@@ -246,9 +247,18 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     dataDirectory,
     limits: retention,
     contents,
-    inUse: async (id) => (await isHeld(store, id)) || jobs.runsFor(id) || (await processes.isAtWork(id)),
+    inUse,
     ...(options.limits?.retentionDays === undefined ? {} : { outputDays: options.limits.retentionDays }),
   }).catch((error: unknown) => onFault("old files could not be removed", error))
+
+  /** What one of a family wrote, another may read: all of it stays while one of them works. */
+  async function inUse(id: string): Promise<boolean> {
+    const family = await familyOf(store, id)
+    if (family.some(jobs.runsFor) || (await isAnyHeld(store, family))) return true
+    for (const each of family) if (await processes.isAtWork(each)) return true
+    return false
+  }
+
   const handles = new Map<string, SessionHandle>()
   /** Calls without a session that are under way. */
   const calls = new Set<Promise<unknown>>()
@@ -488,13 +498,6 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     return handleOf(session)
   }
 
-  /** True for a session and all that its calls started. */
-  function isOfFamily(handle: SessionHandle, id: string): boolean {
-    if (handle.id === id) return true
-    const parent = handles.get(handle.info().parentID ?? "")
-    return parent ? isOfFamily(parent, id) : handle.info().parentID === id
-  }
-
   const sessions = createSessions({
     onFault,
     store,
@@ -512,7 +515,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     begin,
     made,
     handleOf,
-    family: (id) => [...handles.values()].filter((handle) => isOfFamily(handle, id)),
+    opened: (ids) => ids.flatMap((id) => handles.get(id) ?? []),
     forget: (id) => handles.delete(id),
   })
 

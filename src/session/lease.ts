@@ -30,16 +30,22 @@ export async function withLease<T>(
   }
 }
 
-/** True while some engine that lives, this one too, works on the session. */
-export async function isHeld(store: Store, sessionID: string): Promise<boolean> {
-  const present = await store.holder(sessionID)
-  return present !== undefined && isProcessRunning(present)
+/** Like {@link withLease}, for all of them: none is given to anybody else while `work` runs. */
+export function withLeases<T>(
+  { store, sessionIDs, holder }: { store: Store; sessionIDs: readonly string[]; holder: LeaseHolder },
+  work: () => Promise<T>,
+): Promise<T> {
+  return sessionIDs.reduceRight(
+    (inner, sessionID) => () => withLease({ store, sessionID, holder }, inner),
+    work,
+  )()
 }
 
-/** Throws {@link SessionHeldError} while another engine works on the session. */
-export async function assertNotHeld(store: Store, sessionID: string, holder: LeaseHolder): Promise<void> {
-  const present = await store.holder(sessionID)
-  if (present && present.id !== holder.id && isProcessRunning(present)) {
-    throw new SessionHeldError(sessionID, present)
+/** True while some engine that lives, this one too, works on one of the sessions. */
+export async function isAnyHeld(store: Store, sessionIDs: readonly string[]): Promise<boolean> {
+  for (const id of sessionIDs) {
+    const present = await store.holder(id)
+    if (present !== undefined && isProcessRunning(present)) return true
   }
+  return false
 }

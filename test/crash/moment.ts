@@ -44,7 +44,7 @@ export function atWrite(n: number, template: string): Moment {
       void run.ended.then(() => {
         over = true
       })
-      for (let held = 0; held < 5 && !over; await delay(5)) held = isHeld(data, n) ? held + 1 : 0
+      for (let held = 0; held < 3 && !over; await delay(15)) held = isHeld(data, n) ? held + 1 : 0
     },
     clear({ data }) {
       using database = open(data)
