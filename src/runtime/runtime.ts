@@ -76,6 +76,7 @@ import {
   createTodoList,
   type Standing,
 } from "./caller.ts"
+import { createHandleBook } from "./handle-book.ts"
 import type { TackleOptions } from "./options.ts"
 import { readCommand } from "./prompt-command.ts"
 import { cleanUp, defaultRetentionLimits, programFolder, spillFolder } from "./retention.ts"
@@ -259,7 +260,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     return false
   }
 
-  const handles = new Map<string, SessionHandle>()
+  const handles = createHandleBook()
   /** Calls without a session that are under way. */
   const calls = new Set<Promise<unknown>>()
 
@@ -445,6 +446,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
           title,
         }),
       find: (id) => sessions.get(id),
+      release: handles.release,
     },
     questions,
     lacking: lackingIn,
@@ -477,10 +479,9 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     ...(options.limits?.output === undefined ? {} : { outputLimits: options.limits.output }),
   }
 
-  /** One handle a session, so that two callers cannot run it at once. */
   function handleOf(session: Session): SessionHandle {
     const handle = handles.get(session.id) ?? openSession(session, services)
-    handles.set(session.id, handle)
+    handles.add(handle)
     return handle
   }
 
@@ -516,7 +517,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     made,
     handleOf,
     opened: (ids) => ids.flatMap((id) => handles.get(id) ?? []),
-    forget: (id) => handles.delete(id),
+    forget: handles.forget,
   })
 
   function listen(type: "permission.asked", listener: (request: AskedRequest) => void): () => void
@@ -733,14 +734,14 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     caller: openCaller,
     async close() {
       closing.abort()
-      await Promise.all([...[...handles.values()].map((handle) => handle.abort()), Promise.allSettled(calls)])
+      await Promise.all([...handles.all().map((handle) => handle.abort()), Promise.allSettled(calls)])
       await plugins?.host.close()
       pluginsEnded.abort()
       await jobs.killAll()
       await mcp?.close()
+      await languages?.close()
       processes.clear()
       await orphansEnded
-      await languages?.close()
       await sandbox.close()
       await cleanedUp
       if (!options.store) await store.close()
