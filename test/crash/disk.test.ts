@@ -1,8 +1,8 @@
 import { expect, test } from "vitest"
 import { canMount, fullDisk, readOnly } from "./disk.ts"
 
-/** From too small for the tables to enough for half of the run, in KB. */
-test.skipIf(!canMount()).each([16, 160, 512])(
+/** From too small for the tables to enough for all but the end of a subagent, in KB. */
+test.skipIf(!canMount()).each([16, 160, 512, 720])(
   "a run whose disk of %i KB is full ends with that, and is gone on with when there is room again",
   async (size) => {
     expect(await fullDisk(size)).toMatchObject({ missed: false, wrong: [] })
