@@ -58,8 +58,10 @@ export function createSessions(options: SessionsOptions): Sessions {
       for (const handle of handles) options.forget(handle.id)
       await options.endJobs(family)
       const deleted = await store.deleteSession(id)
+      // An id that is a path would name a directory of somebody else.
+      const names = family.filter((each) => /^\w+$/.test(each))
       for (const root of deleted ? options.kept : [])
-        for (const each of family) await rm(join(root, each), { recursive: true, force: true })
+        for (const name of names) await rm(join(root, name), { recursive: true, force: true })
       return deleted
     })
   }

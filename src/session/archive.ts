@@ -212,9 +212,6 @@ function withNewIds(archive: Archive): Archive {
       for (const part of parts) rename(part.id, "prt")
     }
   }
-  const text = JSON.stringify(archive).replace(
-    /(?:ses|msg|prt)_[0-9a-z]+/g,
-    (found) => renamed.get(found) ?? found,
-  )
+  const text = JSON.stringify(archive).replace(/(?:ses|msg|prt)_\w+/g, (found) => renamed.get(found) ?? found)
   return Archive.parse(JSON.parse(text))
 }

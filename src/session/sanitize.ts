@@ -12,7 +12,7 @@ const structural: ReadonlyMap<string, RegExp> = new Map([
     (key) => [key, word] as const,
   ),
   ["format", /^tackle\.session$/],
-  ["modelID", /^\w[\w.:/@-]{0,79}$/],
+  ["modelID", /^\w[\w.:/-]{0,79}$/],
   ["mime", /^(?:application|audio|image|text|video)\/[\w.+-]{1,60}$/],
 ])
 

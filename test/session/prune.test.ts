@@ -110,6 +110,19 @@ test("a session goes whole or not at all: one whose subagent another engine work
   expect(await store.sessions({ limit: 10 })).toEqual([])
 })
 
+test("with a session whose id is a path goes nothing but the session", async () => {
+  const store = createMemoryStore()
+  await using engine = await startEngine([], { store })
+  await engine.project.write("precious/file", "")
+  await engine.project.write(".data/truncate/ses_other/file", "")
+  for (const id of ["../../precious", "..", ".", ""]) {
+    await store.commit([{ kind: "session", session: aSession(id) }])
+    expect(await engine.tackle.sessions.delete(id)).toBe(true)
+  }
+  for (const name of ["precious/file", ".data/truncate/ses_other/file"])
+    expect(existsSync(engine.project.path(name))).toBe(true)
+})
+
 test("one that is taken while the others go is named, and those after it go", async () => {
   const plain = createMemoryStore()
   const other = { id: "eng_other", ...identifyProcess() }
