@@ -46,7 +46,7 @@ export const applyPatchTool = define("apply_patch", {
           await assertUnchanged(file.before)
           if (target) await assertUnchanged(target.before)
         }
-        return keepingFiles(ctx, contents(planned), () => commit(planned))
+        return keepingFiles(ctx, contents(planned), () => commit(planned, ctx.files))
       })
       for (const { path, stamp } of knownFiles(planned, stamps)) ctx.files.record(path, stamp)
       return {
@@ -103,9 +103,15 @@ async function openSection(
   return target === undefined ? { section, file } : { section, file, target: await open(target) }
 }
 
-async function commit(planned: readonly PlannedSection[]): Promise<Map<string, FileStamp>> {
+async function commit(
+  planned: readonly PlannedSection[],
+  { note }: ToolContext["files"],
+): Promise<Map<string, FileStamp>> {
   try {
-    return await commitFiles(planned.flatMap(({ steps }) => steps))
+    return await commitFiles(
+      planned.flatMap(({ steps }) => steps),
+      note,
+    )
   } catch (error) {
     if (TackleError.isInstance(error)) throw error
     throw new FileAccessError(

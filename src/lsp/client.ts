@@ -10,6 +10,7 @@ import type {
 } from "vscode-languageserver-protocol"
 import { TimeoutError } from "../util/abort.ts"
 import { isRecord } from "../util/json.ts"
+import type { RecordTree } from "../util/process.ts"
 import { type Connection, openConnection } from "./connection.ts"
 import { createDiagnosticBook } from "./diagnostic-book.ts"
 import { createDocumentBook } from "./document-book.ts"
@@ -53,6 +54,7 @@ export async function startClient(options: {
   argv: readonly [string, ...string[]]
   root: string
   env: Readonly<Record<string, string | undefined>>
+  record: RecordTree | undefined
   limit: Limit
 }): Promise<LanguageClient> {
   const { server, root } = options
@@ -62,6 +64,7 @@ export async function startClient(options: {
     argv: options.argv,
     cwd: root,
     env: options.env,
+    record: options.record,
     onNotification(method, params) {
       if (method === "textDocument/publishDiagnostics") published.receive(params)
     },

@@ -9,7 +9,7 @@ import {
 } from "vscode-jsonrpc/node"
 import { abortedError, TimeoutError, within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
-import { type ProcessInput, type RunningProcess, startProcess } from "../util/process.ts"
+import { type ProcessInput, type RecordTree, type RunningProcess, startProcess } from "../util/process.ts"
 import { ServerAnswerError, ServerEndedError } from "./errors.ts"
 
 /** A server process, and the messages between it and us. */
@@ -37,6 +37,8 @@ export interface ConnectionOptions {
   argv: readonly [string, ...string[]]
   cwd: string
   env: Readonly<Record<string, string | undefined>>
+  /** Writes it down while it runs, so that it is ended where this process is killed. */
+  record: RecordTree | undefined
   onNotification(method: string, params: unknown): void
   /** The answer to what the server asks; undefined where it is not known. */
   onRequest(method: string, params: unknown): unknown
@@ -62,6 +64,7 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
     cwd: options.cwd,
     env: options.env,
     input: true,
+    record: options.record,
     onOutput(bytes) {
       received += bytes.length
       output.push(Buffer.from(bytes))
@@ -92,6 +95,7 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
   void child.exited.then(async ({ code, signal }) => {
     await within(child.closed, goodbyeMs)
     stop(signal ? `it was ended by ${signal}` : `it exited with code ${code}`)
+    if (ending === undefined) await clearAway(child)
   })
   rpc.onError(([error]) => stop(`what it writes is not understood (${error.message})`))
   rpc.onNotification((method, params) => {
@@ -159,9 +163,15 @@ async function end(connection: Connection, child: RunningProcess, stop: () => vo
   } catch {
     // It is ended whatever it answers.
   } finally {
-    await child.kill()
+    await clearAway(child)
     stop()
   }
+}
+
+/** What it started does not outlive it; only then there is nothing left that a later start would have to end. */
+async function clearAway(child: RunningProcess): Promise<void> {
+  await child.kill()
+  child.strikeOut()
 }
 
 function writableTo(input: ProcessInput | undefined): Writable {

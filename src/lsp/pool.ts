@@ -99,6 +99,7 @@ export function createServerPool(options: LanguageServiceOptions): LanguageServi
       argv: [program, ...server.command.slice(1)],
       root,
       env: { ...environment, ...server.env, PATH: programDirectories(places).join(delimiter) },
+      record: options.record,
       limit: { ms: limits.startMs, signal: closing.signal },
     })
   }

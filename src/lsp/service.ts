@@ -1,4 +1,5 @@
 import type { Diagnostic, ServerCapabilities } from "vscode-languageserver-protocol"
+import type { RecordTree } from "../util/process.ts"
 import type { LspConfig } from "./config.ts"
 
 /** Language servers, each started when it is first needed. Paths absolute, links followed. */
@@ -57,6 +58,8 @@ export interface LanguageServiceOptions {
   trusted: boolean
   /** What servers get, `PATH` among it. */
   environment: Readonly<Record<string, string | undefined>>
+  /** Writes each server down while it runs, so that it is ended where this process is killed. */
+  record?: RecordTree
   limits?: Partial<LanguageLimits>
 }
 

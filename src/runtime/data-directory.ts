@@ -29,6 +29,8 @@ export interface DataPlaces {
   programs: string
   /** A note for each tree of processes that runs. */
   processes: string
+  /** A note for each file that stands beside another while that is written. */
+  temporaries: string
   logs: string
 }
 
@@ -45,6 +47,7 @@ export function dataPlaces(directory: string): DataPlaces {
     plans: join(directory, "plan"),
     programs: join(directory, "external-tool"),
     processes: join(directory, "processes"),
+    temporaries: join(directory, "temporary"),
     logs: join(directory, "log"),
   }
 }

@@ -1,14 +1,17 @@
+import { readFile } from "node:fs/promises"
 import type { JobTable } from "../builtin/command/job-table.ts"
-import { isHeld } from "../session/lease.ts"
-import type { ContentStore } from "../snapshot/content-store.ts"
+import { familyOf } from "../session/descendants.ts"
+import { isAnyHeld } from "../session/lease.ts"
+import { type ContentStore, hashOf } from "../snapshot/content-store.ts"
 import type { Store } from "../store/store.ts"
+import type { TemporaryBook } from "../tool/temporary-book.ts"
 import type { ProcessBook } from "../util/process-book.ts"
 import type { TackleOptions } from "./options.ts"
 import { cleanUp, type RetentionLimits } from "./retention.ts"
 
 /** What goes on beside the first work of an engine. */
 export interface Housekeeping {
-  /** Resolves when the processes that killed runs left are ended. */
+  /** Resolves when the processes that killed runs left are ended, and their temporary files removed. */
   cleared: Promise<void>
   /** Resolves when nothing of it goes on. */
   done(): Promise<void>
@@ -19,25 +22,37 @@ export interface HousekeepingOptions {
   retention: RetentionLimits
   limits: TackleOptions["limits"]
   store: Store
-  contents: Pick<ContentStore, "sweep">
+  contents: Pick<ContentStore, "get" | "sweep">
   processes: Pick<ProcessBook, "endOrphans" | "isAtWork">
+  temporaries: Pick<TemporaryBook, "endOrphans">
   jobs: Pick<JobTable, "runsFor">
   onFault(message: string, error: unknown): void
 }
 
 /** Ends what killed runs left, and removes old files, at most once a day. Neither promise rejects: faults are told of. */
 export function startHousekeeping(options: HousekeepingOptions): Housekeeping {
-  const { dataDirectory, retention, limits, store, contents, processes, jobs, onFault } = options
-  const cleared = processes
-    .endOrphans()
-    .catch((error: unknown) => onFault("what killed runs left could not be looked for", error))
+  const { dataDirectory, retention, limits, store, contents, processes, temporaries, jobs, onFault } = options
+  const isKept = async (path: string) => (await contents.get(hashOf(await readFile(path)))) !== undefined
+  const cleared = Promise.all([processes.endOrphans(), temporaries.endOrphans(isKept)]).then(
+    () => {},
+    (error: unknown) => onFault("what killed runs left could not be looked for", error),
+  )
   const cleanedUp = cleanUp({
     dataDirectory,
     limits: retention,
     contents,
-    inUse: async (id) => (await isHeld(store, id)) || jobs.runsFor(id) || (await processes.isAtWork(id)),
+    inUse,
     ...(limits?.retentionDays === undefined ? {} : { outputDays: limits.retentionDays }),
   }).catch((error: unknown) => onFault("old files could not be removed", error))
+
+  /** What one of a family wrote, another may read: all of it stays while one of them works. */
+  async function inUse(id: string): Promise<boolean> {
+    const family = await familyOf(store, id)
+    if (family.some(jobs.runsFor) || (await isAnyHeld(store, family))) return true
+    for (const each of family) if (await processes.isAtWork(each)) return true
+    return false
+  }
+
   return {
     cleared,
     async done() {

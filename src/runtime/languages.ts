@@ -1,6 +1,7 @@
 import type { Features } from "../builtin/availability.ts"
 import { createLanguageService, type LanguageService } from "../lsp/service.ts"
 import { realPath } from "../util/paths.ts"
+import type { ProcessBook } from "../util/process-book.ts"
 import type { TackleOptions } from "./options.ts"
 
 /** The language servers of the work tree, of which none runs yet. Undefined where the feature is switched off. */
@@ -10,13 +11,20 @@ export function openLanguages(
     worktree,
     features,
     environment,
-  }: { worktree: string; features: Features; environment: Readonly<Record<string, string | undefined>> },
+    record,
+  }: {
+    worktree: string
+    features: Features
+    environment: Readonly<Record<string, string | undefined>>
+    record: ProcessBook["add"]
+  },
 ): LanguageService | undefined {
   if (!features.experimental.has("lsp_tool")) return undefined
   return createLanguageService({
     worktree: realPath(worktree),
     trusted,
     environment,
+    record,
     ...(lsp === undefined ? {} : { config: lsp }),
   })
 }

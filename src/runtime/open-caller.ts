@@ -11,7 +11,7 @@ export interface CallerSources {
   defaultAgent: string
   grants: Pick<GrantBook, "forget">
   jobs: Pick<JobTable, "killOf">
-  services: Pick<SessionServices, "agent" | "assertOpen" | "fileLocks">
+  services: Pick<SessionServices, "agent" | "assertOpen" | "fileCommits">
 }
 
 /** A caller with a standing of their own. Throws `UsageError` for an unknown agent, and `EngineClosedError`. */
@@ -23,7 +23,7 @@ export function openCaller(
   const agent = services.agent(name)
   const standing: Standing = {
     id: newId("ses"),
-    files: createFileLedger(services.fileLocks),
+    files: createFileLedger(services.fileCommits),
     todo: createTodoList(),
     questions,
     ...(chosen === undefined ? {} : { chosen: new Set(chosen) }),

@@ -3,6 +3,7 @@ import type { Session } from "../schema/session.ts"
 import type { SessionHandle } from "../session/handle.ts"
 import type { Store } from "../store/store.ts"
 import { newId } from "../util/id.ts"
+import { createHandleBook } from "./handle-book.ts"
 
 /** The sessions that an engine works on: one handle each, so that two callers cannot run one at once. */
 export interface OpenSessions {
@@ -16,9 +17,11 @@ export interface OpenSessions {
   begin(fields: Omit<Session, "id" | "time">): Promise<SessionHandle>
   /** Opens one that was just stored, and tells of it. */
   made(session: Session): SessionHandle
-  /** The session, where it is open, and those that its subagents work in. */
-  family(id: string): SessionHandle[]
-  /** Lets go of a handle. */
+  /** Those of the sessions that are open. */
+  all(ids: readonly string[]): SessionHandle[]
+  /** Holds a handle no longer than somebody else does. */
+  release(id: string): void
+  /** The session is gone. */
   forget(id: string): void
   /** Ends all runs, and waits for them. */
   abortAll(): Promise<void>
@@ -33,11 +36,11 @@ export interface OpenSessionsOptions {
 }
 
 export function createOpenSessions({ store, bus, assertOpen, open }: OpenSessionsOptions): OpenSessions {
-  const handles = new Map<string, SessionHandle>()
+  const handles = createHandleBook()
 
   function handleOf(session: Session): SessionHandle {
     const handle = handles.get(session.id) ?? open(session)
-    handles.set(session.id, handle)
+    handles.add(handle)
     return handle
   }
 
@@ -46,15 +49,8 @@ export function createOpenSessions({ store, bus, assertOpen, open }: OpenSession
     return handleOf(session)
   }
 
-  /** True for a session and all that its calls started. */
-  function isOfFamily(handle: SessionHandle, id: string): boolean {
-    if (handle.id === id) return true
-    const parent = handles.get(handle.info().parentID ?? "")
-    return parent ? isOfFamily(parent, id) : handle.info().parentID === id
-  }
-
   return {
-    find: (id) => handles.get(id),
+    find: handles.get,
     async get(id) {
       const session = await store.session(id)
       return session && handleOf(session)
@@ -68,10 +64,11 @@ export function createOpenSessions({ store, bus, assertOpen, open }: OpenSession
       return made(session)
     },
     made,
-    family: (id) => [...handles.values()].filter((handle) => isOfFamily(handle, id)),
-    forget: (id) => void handles.delete(id),
+    all: (ids) => ids.flatMap((id) => handles.get(id) ?? []),
+    release: handles.release,
+    forget: handles.forget,
     async abortAll() {
-      await Promise.all([...handles.values()].map((handle) => handle.abort()))
+      await Promise.all(handles.all().map((handle) => handle.abort()))
     },
   }
 }

@@ -1,11 +1,10 @@
 import { readFileSync, statSync } from "node:fs"
 import type { FileLedger, FileStamp } from "../tool/context.ts"
-import { createFileLedger, stampBytes } from "../tool/ledger.ts"
-import type { PathLocks } from "../tool/path-locks.ts"
+import { createFileLedger, type FileCommits, stampBytes } from "../tool/ledger.ts"
 
 /** The ledger of a call that a person makes by hand: they vouch for the file as it is now. */
-export function createPersonsLedger(locks: PathLocks): FileLedger {
-  const ledger = createFileLedger(locks)
+export function createPersonsLedger(commits: FileCommits): FileLedger {
+  const ledger = createFileLedger(commits)
   return { ...ledger, seen: (path) => ledger.seen(path) ?? stampNow(path) }
 }
 

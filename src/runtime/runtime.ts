@@ -18,7 +18,9 @@ import { createContentStore, defaultContentLimits } from "../snapshot/content-st
 import { defaultScanLimits } from "../snapshot/scan.ts"
 import { createTurnChanges } from "../snapshot/turn-changes.ts"
 import { createGrantBook } from "../store/grant-book.ts"
+import type { FileCommits } from "../tool/ledger.ts"
 import { createPathLocks } from "../tool/path-locks.ts"
+import { createTemporaryBook } from "../tool/temporary-book.ts"
 import { homeDirectory } from "../util/home.ts"
 import { newId } from "../util/id.ts"
 import { realPath } from "../util/paths.ts"
@@ -69,6 +71,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const places = dataPlaces(dataDirectory)
   const processes = createProcessBook(places.processes, onFault)
   opening.defer(() => processes.clear())
+  const temporaries = createTemporaryBook(places.temporaries, onFault)
 
   // Plugins change the options and with them what is secret, so that they come before the store is opened.
   const engineStore = createEngineStore(given.store, places.database)
@@ -96,7 +99,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const bus = createBus((error) => onFault("a subscriber threw", error), hide)
   if (plugins) bus.subscribe(plugins.tell)
   const jobs = createJobTable()
-  const fileLocks = createPathLocks()
+  const fileCommits: FileCommits = { locks: createPathLocks(), note: temporaries.note }
   const questions = createQuestions((event) => bus.publish(event))
   const agents = createAgents(options)
   const models = openModels(options, credentials, place)
@@ -115,7 +118,12 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     experimental: options.experimental ?? {},
     search: search.configured,
   })
-  const languages = openLanguages(options, { worktree, features, environment: variables })
+  const languages = openLanguages(options, {
+    worktree,
+    features,
+    environment: variables,
+    record: processes.add,
+  })
   opening.defer(() => languages?.close())
   const { skills } = await loadSkills(options.skillFiles ?? [])
 
@@ -200,6 +208,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     store,
     contents,
     processes,
+    temporaries,
     jobs,
     onFault,
   })
@@ -218,7 +227,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     registry,
     permission,
     jobs,
-    fileLocks,
+    fileCommits,
     ...(languages === undefined ? {} : { lsp: languages }),
     sandbox: sandbox.of,
     policy: policies.of,
@@ -315,7 +324,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     ...lookups,
     ...mcpAnswers,
     problems: () => registry.problems(),
-    callTool: (call) => calls.run(call, { id: newId("ses"), files: createPersonsLedger(fileLocks) }),
+    callTool: (call) => calls.run(call, { id: newId("ses"), files: createPersonsLedger(fileCommits) }),
     caller: (caller = {}) => openCaller({ calls, defaultAgent, jobs, grants: grantBook, services }, caller),
     close: () => {
       ended ??= parts.disposeAsync()

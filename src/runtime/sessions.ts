@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { parseModelName } from "../model/model.ts"
 import type { Session } from "../schema/session.ts"
 import { descendants } from "../session/descendants.ts"
-import { assertNotHeld, isHeld } from "../session/lease.ts"
+import { isAnyHeld, SessionHeldError, withLeases } from "../session/lease.ts"
 import { chooseOld } from "../session/prune.ts"
 import { createStats } from "../session/stats.ts"
 import type { LeaseHolder, Store } from "../store/store.ts"
@@ -32,18 +32,42 @@ export interface SessionsOptions {
 export function createSessions(options: SessionsOptions): Sessions {
   const { store, directory, worktree, opened } = options
 
-  /** A session with those of its subagents, their jobs and their files. False: there was none. */
+  async function withSubagents(id: string): Promise<string[]> {
+    return [id, ...(await descendants(store, id)).map((child) => child.id)]
+  }
+
+  /**
+   * A session with those of its subagents, their jobs and their files. False: there was none. Throws `SessionHeldError`
+   * while another engine works on one of them, with nothing removed.
+   */
   async function remove(id: string): Promise<boolean> {
-    const handles = opened.family(id)
+    if (!(await store.session(id))) return false
+    const family = await withSubagents(id)
+    const handles = opened.all(family)
     await Promise.all(handles.map((handle) => handle.abort()))
-    await assertNotHeld(store, id, options.holder)
-    for (const handle of handles) opened.forget(handle.id)
-    const family = [id, ...(await descendants(store, id)).map((child) => child.id)]
-    await options.endJobs(family)
-    const deleted = await store.deleteSession(id)
-    for (const root of deleted ? options.kept : [])
-      for (const each of family) await rm(join(root, each), { recursive: true, force: true })
-    return deleted
+    return withLeases({ store, sessionIDs: family, holder: options.holder }, async () => {
+      for (const handle of handles) opened.forget(handle.id)
+      await options.endJobs(family)
+      const deleted = await store.deleteSession(id)
+      // An id that is a path would name a directory of somebody else.
+      const names = family.filter((each) => /^\w+$/.test(each))
+      for (const root of deleted ? options.kept : [])
+        for (const name of names) await rm(join(root, name), { recursive: true, force: true })
+      return deleted
+    })
+  }
+
+  /** False: somebody works on it, or on one of its subagents' sessions. */
+  async function removeUnlessHeld(id: string): Promise<boolean> {
+    try {
+      await remove(id)
+      return true
+    } catch (error) {
+      if (error instanceof SessionHeldError) return false
+      // Another process removes it too, and was faster.
+      if (!(await store.session(id))) return true
+      throw error
+    }
   }
 
   /** The sessions are gone already: room that cannot be given back now is no reason to say that they are not. */
@@ -92,10 +116,9 @@ export function createSessions(options: SessionsOptions): Sessions {
       const all = await store.sessions({ parentID: null, limit: Number.MAX_SAFE_INTEGER, ...place })
       const result: PruneResult = { deleted: [], held: [] }
       for (const session of chooseOld(all, choice)) {
-        const held = await isHeld(store, session.id)
-        const goes = !held && (dryRun || (await remove(session.id)))
-        if (held) result.held.push(session)
-        else if (goes) result.deleted.push(session)
+        const held = await isAnyHeld(store, await withSubagents(session.id))
+        const goes = !held && (dryRun || (await removeUnlessHeld(session.id)))
+        result[goes ? "deleted" : "held"].push(session)
       }
       if (!dryRun && result.deleted.length > 0) await reclaim()
       return result

@@ -13,7 +13,7 @@ export function createSubagents({
   limits: SubagentLimits
   agents: Pick<Agents, "subagentNamed">
   reach: Pick<Reach, "subagents">
-  opened: Pick<OpenSessions, "begin" | "get">
+  opened: Pick<OpenSessions, "begin" | "get" | "release">
 }): SubagentServices {
   return {
     limits,
@@ -29,5 +29,6 @@ export function createSubagents({
         title,
       }),
     find: opened.get,
+    release: opened.release,
   }
 }

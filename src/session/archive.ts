@@ -109,48 +109,68 @@ function withoutChanges({ session, messages, todos }: SessionRecord): SessionRec
   return { session: rest, messages: kept, todos }
 }
 
-/** The archive that a value is. Throws {@link ArchiveError} that names the first thing that does not fit. */
+/** The archive that a value is. Throws {@link ArchiveError} that names the first place that does not fit. */
 export function checkArchive(value: unknown): Archive {
   const result = Archive.safeParse(value)
   if (!result.success) {
     const [issue] = result.error.issues
-    const place = issue?.path.length ? ` at ${issue.path.join(".")}` : ""
-    throw new ArchiveError(`This is no session of \`tackle session export\`${place}: ${issue?.message}`)
+    throw misfit(issue?.path ?? [], issue?.message ?? "it does not fit")
   }
   const archive = result.data
-  const sessions = new Set([archive.session.id])
-  for (const { session } of archive.children) {
-    if (sessions.has(session.id))
-      throw new ArchiveError(`Two sessions of the archive have the id ${session.id}.`)
-    if (!sessions.has(session.parentID ?? "")) {
-      throw new ArchiveError(`The session ${session.id} of the archive does not come after its parent.`)
-    }
-    sessions.add(session.id)
+  const sessions = new Set<string>()
+  for (const [index, record] of [archive, ...archive.children].entries()) {
+    const place = index === 0 ? [] : ["children", index - 1]
+    const { id, parentID } = record.session
+    checkID(id, "ses", [...place, "session", "id"])
+    if (sessions.has(id))
+      throw misfit([...place, "session", "id"], `Two sessions of the archive have the id ${id}.`)
+    if (index > 0 && !sessions.has(parentID ?? ""))
+      throw misfit([...place, "session", "parentID"], `The session ${id} does not come after its parent.`)
+    sessions.add(id)
+    checkRecord(record, place)
   }
-  for (const record of [archive, ...archive.children]) checkRecord(record)
   return archive
 }
 
-function checkRecord({ session, messages }: SessionRecord): void {
+function misfit(place: readonly PropertyKey[], why: string): ArchiveError {
+  const at = place.length > 0 ? ` at ${place.join(".")}` : ""
+  return new ArchiveError(`This is no session of \`tackle session export\`${at}: ${why}`)
+}
+
+/** Files and directories are named after ids: one with other characters would name those of somebody else. */
+function checkID(id: string, prefix: "ses" | "msg" | "prt", place: readonly PropertyKey[]): void {
+  if (!new RegExp(`^${prefix}_\\w{1,100}$`).test(id))
+    throw misfit(place, `An id is ${prefix}_ and letters or digits.`)
+}
+
+function checkRecord({ session, messages }: SessionRecord, root: readonly PropertyKey[]): void {
   const seen = new Set<string>()
-  const demand = (holds: boolean, what: string) => {
-    if (!holds) throw new ArchiveError(`The archive does not fit together: ${what}.`)
-  }
   let last = ""
-  for (const { message, parts } of messages) {
-    demand(message.sessionID === session.id, `message ${message.id} is not of session ${session.id}`)
-    demand(message.id > last, `message ${message.id} does not come after the one before it`)
-    const answers = message.role === "user" || seen.has(message.parentID)
-    demand(answers, `message ${message.id} answers one that is not there`)
-    last = message.id
-    seen.add(message.id)
-    let lastPart = ""
-    for (const part of parts) {
-      const owned = part.sessionID === session.id && part.messageID === message.id
-      demand(owned, `part ${part.id} is not of message ${message.id}`)
-      demand(part.id > lastPart, `part ${part.id} does not come after the one before it`)
-      lastPart = part.id
-    }
+  for (const [index, { message, parts }] of messages.entries()) {
+    const at = (key: string) => [...root, "messages", index, "message", key]
+    const { id } = message
+    checkID(id, "msg", at("id"))
+    if (message.sessionID !== session.id)
+      throw misfit(at("sessionID"), `It is not that of session ${session.id}.`)
+    if (id <= last) throw misfit(at("id"), `Message ${id} does not come after the one before it.`)
+    if (message.role === "assistant" && !seen.has(message.parentID))
+      throw misfit(at("parentID"), `Message ${id} answers one that is not there.`)
+    last = id
+    seen.add(id)
+    checkParts(parts, message, [...root, "messages", index, "parts"])
+  }
+}
+
+function checkParts(parts: readonly Part[], message: Message, root: readonly PropertyKey[]): void {
+  let last = ""
+  for (const [index, { id, sessionID, messageID }] of parts.entries()) {
+    const at = (key: string) => [...root, index, key]
+    checkID(id, "prt", at("id"))
+    if (sessionID !== message.sessionID)
+      throw misfit(at("sessionID"), `It is not that of session ${message.sessionID}.`)
+    if (messageID !== message.id) throw misfit(at("messageID"), `It is not that of message ${message.id}.`)
+    if (id <= last) throw misfit(at("id"), `Part ${id} does not come after the one before it.`)
+    last = id
   }
 }
 
@@ -192,9 +212,6 @@ function withNewIds(archive: Archive): Archive {
       for (const part of parts) rename(part.id, "prt")
     }
   }
-  const text = JSON.stringify(archive).replace(
-    /(?:ses|msg|prt)_[0-9a-z]+/g,
-    (found) => renamed.get(found) ?? found,
-  )
+  const text = JSON.stringify(archive).replace(/(?:ses|msg|prt)_\w+/g, (found) => renamed.get(found) ?? found)
   return Archive.parse(JSON.parse(text))
 }

@@ -19,7 +19,7 @@ import type {
   LanguageCapability,
   SandboxCapability,
 } from "../tool/context.ts"
-import type { PathLocks } from "../tool/path-locks.ts"
+import type { FileCommits } from "../tool/ledger.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 import type { OutputLimits } from "../tool/tool.ts"
 import type { Lineage } from "./lineage.ts"
@@ -35,14 +35,14 @@ export interface SessionServices {
   /** Under this name the engine works on sessions. */
   holder: LeaseHolder
   /** Resolves when the commands of runs that were killed are ended. They may work on the same files as those that begin. */
-  cleared: Promise<void>
+  cleared: Promise<unknown>
   registry: Registry
   /** Bytes of definitions beyond which tools are found by `tool_search`. Absent: all are offered. */
   toolBytes?: number
   permission: Permission
   jobs: JobCapability
   /** With which all sessions write files. */
-  fileLocks: PathLocks
+  fileCommits: FileCommits
   /** Absent where language servers are switched off. */
   lsp?: LanguageCapability
   /** The sandbox for the commands of an agent. */

@@ -48,7 +48,7 @@ import { createWorker, type RunContext, type Worker } from "./worker.ts"
 export function openSession(initial: Session, services: SessionServices): SessionHandle {
   const { store, bus } = services
   const recorder = createRecorder({ sessionID: initial.id, store, bus, mask: services.mask })
-  const files = createFileLedger(services.fileLocks)
+  const files = createFileLedger(services.fileCommits)
   const readPage: PageReader = (page) => store.messages(initial.id, page)
   let instructions: InstructionCapability | undefined
   let toPrompt = createPromptBuilder()
@@ -61,8 +61,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     if (history) return history
     const loaded: MessageWithParts[] = []
     for await (const page of historyPages(readPage)) {
-      const settled = settleInterrupted(page)
-      if (settled.messages.length + settled.parts.length > 0) await recorder.write(settled)
+      await settlePage(page)
       restoreLedger(page, files)
       loaded.push(...page)
       dropSummed(loaded)
@@ -237,7 +236,8 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     return alone(async () => {
       await catchUp()
       const { contents } = services
-      const undone = await undoTurn(session, { direction, others, readPage, contents, recorder })
+      const { note } = files
+      const undone = await undoTurn(session, { direction, others, readPage, contents, recorder, note })
       session = undone.session
       return undone.result
     })
@@ -282,7 +282,17 @@ export function openSession(initial: Session, services: SessionServices): Sessio
   /** What runs of this session left is out of the way, and no other engine writes it. */
   async function whileHeld<T>(work: () => Promise<T>): Promise<T> {
     await services.cleared
-    return withLease({ store, sessionID: session.id, holder: services.holder }, work)
+    return withLease({ store, sessionID: session.id, holder: services.holder, settle }, work)
+  }
+
+  /** Closes what a run left open that could not store its own end. */
+  async function settle(): Promise<void> {
+    for await (const page of historyPages(readPage)) await settlePage(page)
+  }
+
+  async function settlePage(page: readonly MessageWithParts[]): Promise<void> {
+    const settled = settleInterrupted(page)
+    if (settled.messages.length + settled.parts.length > 0) await recorder.write(settled)
   }
 
   /** What a prompt of the person's names with `@` becomes parts of their message. A model's words name nothing. */

@@ -37,6 +37,8 @@ export interface SubagentServices {
   startable(agent: string): string[]
   start(child: { parent: Session; agent: Agent; model: ModelRef; title: string }): Promise<SessionHandle>
   find(id: string): Promise<SessionHandle | undefined>
+  /** The session's handle is not needed any more, unless it is gone on with. */
+  release(id: string): void
 }
 
 /** The model asked to go on with a task that it cannot go on with. */
@@ -101,6 +103,7 @@ export function createSpawner(options: {
     } finally {
       limit.end()
       family.end()
+      services.release(sessionID)
     }
   }
 

@@ -3,6 +3,7 @@ import type { FileChange, PatchPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { ContentStore } from "../snapshot/content-store.ts"
 import { type Direction, putBack, type RefusedFile, type RestoredFile } from "../snapshot/undo.ts"
+import type { NoteTemporary } from "../tool/temporary-book.ts"
 import { UsageError } from "../util/errors.ts"
 import { findNewest, type PageReader } from "./history.ts"
 import type { Recorder } from "./recorder.ts"
@@ -31,9 +32,10 @@ export async function undoTurn(
     readPage: PageReader
     contents: ContentStore
     recorder: Recorder
+    note: NoteTemporary
   },
 ): Promise<{ session: Session; result: UndoResult }> {
-  const { direction, others, readPage, contents, recorder } = options
+  const { direction, others, readPage, contents, recorder, note } = options
   const undone = session.undone ?? []
   const last = undone.at(-1)
   const isNext = direction === "undo" ? isDone : ({ message }: MessageWithParts) => message.id === last
@@ -41,7 +43,7 @@ export async function undoTurn(
   const patch = found?.parts.find(isPatch)
   if (!found || !patch) throw new UsageError(nothing[direction])
 
-  const { files, refused, changes } = await putBack(patch.files, { direction, contents, others })
+  const { files, refused, changes } = await putBack(patch.files, { direction, contents, note, others })
   patch.files = changes
   patch.undone = direction === "undo"
   const { id } = found.message

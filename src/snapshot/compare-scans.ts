@@ -25,7 +25,10 @@ export function compareScans(before: Scan, after: Scan, since: number): ScanDiff
     if (old) {
       if (!isSame(old, now)) changes.push(changed(path, old, now))
     } else if (before.complete && isNew(lstatSync(path, { throwIfNoEntry: false }), since)) {
-      changes.push({ change: { path, after: versionOf(now) }, bytes: undefined })
+      const change: FileChange = { path, after: versionOf(now) }
+      // Nobody could tell whether it is still the same one.
+      if (!now.bytes) change.fixed = "too-large"
+      changes.push({ change, bytes: undefined })
     } else {
       appeared.push(path)
     }

@@ -1,6 +1,7 @@
 import { chmod, lstat, readFile } from "node:fs/promises"
 import { commitFiles, type FileStep } from "../builtin/patch/commit-files.ts"
 import type { FileChange, FileVersion } from "../schema/part.ts"
+import type { NoteTemporary } from "../tool/temporary-book.ts"
 import { systemCode, TackleError } from "../util/errors.ts"
 import { realPath } from "../util/paths.ts"
 import { type ContentStore, hashOf } from "./content-store.ts"
@@ -57,7 +58,12 @@ export interface UndoOutcome {
  */
 export async function putBack(
   changes: readonly FileChange[],
-  { direction, contents, others = false }: { direction: Direction; contents: ContentStore; others?: boolean },
+  {
+    direction,
+    contents,
+    note,
+    others = false,
+  }: { direction: Direction; contents: ContentStore; note: NoteTemporary; others?: boolean },
 ): Promise<UndoOutcome> {
   const planned = await Promise.all(changes.map((change) => plan(change, direction, contents)))
   const refused = planned.flatMap((entry) =>
@@ -69,7 +75,10 @@ export async function putBack(
   for (const { change, now } of moves)
     if ((await lookAt(change.path))?.hash !== now?.hash)
       throw new UndoRefusedError(direction, [{ path: change.path, why: "changed" }])
-  await commitFiles(moves.flatMap(({ step }) => step ?? []))
+  await commitFiles(
+    moves.flatMap(({ step }) => step ?? []),
+    note,
+  )
   for (const { mode, change } of moves) if (mode !== undefined) await chmod(change.path, mode)
   return {
     files: moves.map(({ change, wanted }) => ({ path: change.path, kind: wanted ? "restored" : "removed" })),

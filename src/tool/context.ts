@@ -6,6 +6,7 @@ import type { Question, QuestionAnswers, QuestionDocument } from "../schema/ques
 import type { Todo } from "../schema/todo.ts"
 import type { ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import type { SpillOpener } from "./spill.ts"
+import type { NoteTemporary } from "./temporary-book.ts"
 
 /** What a tool asks leave for. */
 export interface AskRequest {
@@ -58,6 +59,8 @@ export interface FileLedger {
    * asked about, and to write them. It is short, and nobody is asked in it.
    */
   commit<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
+  /** Is told of each file of ours that will stand among the person's own while a change is made. */
+  note: NoteTemporary
 }
 
 /** What stands at a resolved path before or after a change. No bytes: no file. */

@@ -3,15 +3,21 @@ import { createReadStream } from "node:fs"
 import { stat } from "node:fs/promises"
 import type { FileLedger, FileStamp } from "./context.ts"
 import { createPathLocks, type PathLocks } from "./path-locks.ts"
+import type { NoteTemporary } from "./temporary-book.ts"
 
 /** Files above this many bytes are told apart by size and time alone: hashing them would cost a read of the whole. */
 export const maxDigestBytes = 64 * 1024 * 1024
 
-/**
- * What this session knows of the files, kept in memory. `session/` fills it again when a session is continued. `commits`
- * are the locks that it shares with other sessions.
- */
-export function createFileLedger(commits: PathLocks = createPathLocks()): FileLedger {
+/** What all sessions of an engine share where they change files. */
+export interface FileCommits {
+  locks: PathLocks
+  note: NoteTemporary
+}
+
+/** What this session knows of the files, kept in memory. `session/` fills it again when a session is continued. */
+export function createFileLedger(
+  { locks, note }: FileCommits = { locks: createPathLocks(), note: () => () => {} },
+): FileLedger {
   const stamps = new Map<string, FileStamp>()
   const calls = createPathLocks()
   return {
@@ -20,7 +26,8 @@ export function createFileLedger(commits: PathLocks = createPathLocks()): FileLe
       stamps.set(path, stamp)
     },
     lock: calls.run,
-    commit: commits.run,
+    commit: locks.run,
+    note,
   }
 }
 

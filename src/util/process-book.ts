@@ -1,10 +1,6 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs"
-import { readdir, readFile, rm } from "node:fs/promises"
-import { join } from "node:path"
 import * as z from "zod"
-import { systemCode } from "./errors.ts"
-import { identifyProcess, isProcessRunning } from "./process-identity.ts"
 import { killOrphans, markName, type TreeIdentity, type TreeIntent } from "./process-tree.ts"
+import { createRecordBook } from "./record-book.ts"
 
 /** What runs for one process of ours, in files, so that a later one can end it where this one was killed. */
 export interface ProcessBook {
@@ -26,8 +22,6 @@ const markSchema = z.lazy(() => z.string().startsWith(`${markName}=`))
 
 const entrySchema = z.lazy(() =>
   z.object({
-    /** The process of ours that started the tree. */
-    owner: z.object({ pid: z.int(), startTime: z.number().optional(), bootID: z.string().optional() }),
     tree: z.union([
       z.object({ group: z.int().min(2), mark: markSchema, startTime: z.number(), bootID: z.string() }),
       z.object({ group: z.undefined().optional(), mark: markSchema, bootID: z.string() }),
@@ -35,87 +29,37 @@ const entrySchema = z.lazy(() =>
     sessionID: z.string().optional(),
   }),
 )
-type Entry = z.infer<typeof entrySchema>
+
+const faults = {
+  write: "a command could not be written down, so nobody ends it should this process be killed",
+  strike: "a command that ended could not be struck out",
+  end: "what a killed run left could not be ended",
+}
 
 /**
- * A book in the directory, which is made with the first entry: one file for the intent and one for the tree, since a file
- * that is written over may be found half written. A file that cannot be written or read
- * is told to `onFault` and stops nothing.
+ * A book in the directory, with one record for the intent and one for the tree. A file that cannot be written or read is
+ * told to `onFault` and stops nothing.
  */
 export function createProcessBook(
   directory: string,
   onFault: (message: string, error: unknown) => void,
 ): ProcessBook {
-  const files = new Set<string>()
-
-  function strike(file: string): void {
-    if (!files.delete(file)) return
-    try {
-      rmSync(file, { force: true })
-    } catch (error) {
-      onFault("a command that ended could not be struck out", error)
-    }
-  }
-
+  const book = createRecordBook<z.infer<typeof entrySchema>>({
+    directory,
+    schema: entrySchema,
+    onFault: (what, error) => onFault(faults[what], error),
+  })
   return {
     add(tree, sessionID) {
       const mark = tree.mark.slice(markName.length + 1)
-      const file = join(directory, `${process.pid}-${mark}-${tree.group ?? "intent"}.json`)
       const session = sessionID === undefined ? {} : { sessionID }
-      const entry: Entry = { owner: identifyProcess(), tree, ...session }
-      try {
-        mkdirSync(directory, { recursive: true, mode: 0o700 })
-        writeFileSync(file, JSON.stringify(entry), { mode: 0o600 })
-        files.add(file)
-      } catch (error) {
-        onFault("a command could not be written down, so nobody ends it should this process be killed", error)
-      }
-      return () => strike(file)
+      return book.add(`${mark}-${tree.group ?? "intent"}`, { tree, ...session })
     },
-    clear() {
-      for (const file of files) strike(file)
-    },
-    async isAtWork(sessionID) {
-      const names = await namesIn(directory)
-      const entries = await Promise.all(names.map((name) => readEntry(join(directory, name))))
-      return entries.some((entry) => entry?.sessionID === sessionID && isProcessRunning(entry.owner))
-    },
-    async endOrphans() {
-      const names = await namesIn(directory)
-      await Promise.all(
-        names.map((name) =>
-          endOrphan(join(directory, name)).catch((error: unknown) =>
-            onFault("what a killed run left could not be ended", error),
-          ),
-        ),
-      )
-    },
-  }
-}
-
-async function namesIn(directory: string): Promise<string[]> {
-  try {
-    return (await readdir(directory)).filter((name) => name.endsWith(".json"))
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return []
-    throw error
-  }
-}
-
-async function endOrphan(file: string): Promise<void> {
-  const entry = await readEntry(file)
-  if (entry && isProcessRunning(entry.owner)) return
-  if (entry) await killOrphans(entry.tree)
-  await rm(file, { force: true })
-}
-
-/** Undefined: gone by now, or half written by a process that was killed. */
-async function readEntry(file: string): Promise<Entry | undefined> {
-  try {
-    return entrySchema.parse(JSON.parse(await readFile(file, "utf8")))
-  } catch (error) {
-    if (systemCode(error) === "ENOENT" || error instanceof SyntaxError || error instanceof z.ZodError)
-      return undefined
-    throw error
+    clear: book.clear,
+    isAtWork: async (sessionID) => (await book.living()).some((entry) => entry.sessionID === sessionID),
+    endOrphans: () =>
+      book.endOrphans(async ({ tree }) => {
+        await killOrphans(tree)
+      }),
   }
 }

@@ -8,7 +8,7 @@ test.skipIf(process.platform !== "linux")(
   async () => {
     const first = 1 + Math.floor(Math.random() * 18)
     const survivals = await crashSeries(
-      { every: 18, first, killed: 5, terminated: 3, powerCuts: 3 },
+      { every: 18, first, killed: 5, terminated: 3, powerCuts: 3, fullDisks: 0 },
       (line) => console.log(line),
     )
     expect(survivals.length).toBeGreaterThan(12)

@@ -4,7 +4,7 @@ import { mayHaveActed } from "../../src/schema/tool-moves.ts"
 import { eventsIn, inspect, wrongAfterCrash, wrongAtEnd } from "./inspect.ts"
 import type { Moment } from "./moment.ts"
 import { comesTrue, createPlace, type Place, processesIn } from "./place.ts"
-import { cutPower, underTrace } from "./power-cut.ts"
+import { loseUnsynced, stopMachine, underTrace } from "./power-cut.ts"
 import { lastWords, prompt } from "./task.ts"
 
 /** What became of one run that was cut off. */
@@ -35,12 +35,13 @@ export async function crash(
   await using place = await createPlace({ sandbox })
   await moment.prepare?.(place)
   const log = join(place.home, "trace.log")
-  const run = place.start([...runArguments, prompt], powerCut ? underTrace(log) : [])
+  const run = place.start([...runArguments, prompt], powerCut ? underTrace(log) : moment.program)
   await moment.reached(place, run)
   const missed = run.child.exitCode !== null
+  if (powerCut) stopMachine(place)
   run.child.kill(signal)
   await run.ended
-  if (powerCut) cutPower(place, log, powerCut.lost)
+  if (powerCut) loseUnsynced(place, log, powerCut.lost)
   moment.clear?.(place)
   const wrong = wrongAfterCrash(inspect(place.data), place, {
     stdout: run.said.stdout,

@@ -112,8 +112,12 @@ export function wrongAtEnd(remains: Remains, place: Place): string[] {
   if (remains.leases > 0) wrong.push("a lease is left")
   const running = processesIn(directory)
   if (running.length > 0) wrong.push(`processes are left: ${running.map(({ pid }) => pid).join(", ")}`)
-  const book = join(data, "processes")
-  if (existsSync(book) && readdirSync(book).length > 0) wrong.push("the book of processes is not empty")
+  for (const name of ["processes", "temporary"]) {
+    const book = join(data, name)
+    if (existsSync(book) && readdirSync(book).length > 0) wrong.push(`the book of ${name} is not empty`)
+  }
+  const ours = readdirSync(directory).filter((name) => name.startsWith(".tackle-"))
+  if (ours.length > 0) wrong.push(`${ours.join(", ")} is left in the project`)
   return wrong
 }
 

@@ -1,25 +1,49 @@
 import { cp } from "node:fs/promises"
 import { join } from "node:path"
 import { runArguments } from "./crash.ts"
-import { countWrites } from "./moment.ts"
-import { createPlace } from "./place.ts"
+import { countFileCalls, countWrites, type FileCall } from "./moment.ts"
+import { createPlace, type Place } from "./place.ts"
+import { canTrace } from "./power-cut.ts"
 import { prompt } from "./task.ts"
 
-/** How a run goes that nobody disturbs: the rows that it writes, how long it takes, and an empty database. */
-export async function measure(root: string): Promise<{ writes: number; ms: number; template: string }> {
+/** How a run goes that nobody disturbs. */
+export interface Measured {
+  /** Rows that it writes. */
+  writes: number
+  /** How often it asks the system for what with files, that a kill can come at. Empty: that cannot be watched here. */
+  fileCalls: ReadonlyMap<FileCall, number>
+  /** How long it takes. */
+  ms: number
+  /** An empty database. */
+  template: string
+}
+
+/** Makes three runs. Throws where one fails. */
+export async function measure(root: string): Promise<Measured> {
   const template = join(root, "template")
   await using place = await createPlace()
   await place.start(["session", "list"]).ended
   await cp(place.data, template, { recursive: true })
-  await using second = await createPlace()
+  await using counted = await createPlace()
   let ms = 0
-  const writes = await countWrites(second, template, async () => {
-    const start = Date.now()
-    const run = second.start([...runArguments, prompt])
-    const { code } = await run.ended
-    ms = Date.now() - start
-    if (code !== 0)
-      throw new Error(`An undisturbed run fails: ${run.said.stderr}${run.said.stdout.slice(-2000)}`)
+  const writes = await countWrites(counted, template, async () => {
+    ms = await runWhole(counted)
   })
-  return { writes, ms, template }
+  await using traced = await createPlace()
+  const fileCalls = canTrace()
+    ? await countFileCalls(traced, async (program) => {
+        await runWhole(traced, program)
+      })
+    : new Map<FileCall, number>()
+  return { writes, fileCalls, ms, template }
+}
+
+/** Milliseconds that it takes. */
+async function runWhole(place: Place, program?: readonly string[]): Promise<number> {
+  const start = Date.now()
+  const run = place.start([...runArguments, prompt], program)
+  const { code } = await run.ended
+  if (code !== 0)
+    throw new Error(`An undisturbed run fails: ${run.said.stderr}${run.said.stdout.slice(-2000)}`)
+  return Date.now() - start
 }

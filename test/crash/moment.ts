@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs"
 import { cp } from "node:fs/promises"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -7,6 +8,8 @@ import type { Place, Running } from "./place.ts"
 /** When a run is cut off. */
 export interface Moment {
   name: string
+  /** What runs the command, with its first arguments. */
+  program?: readonly string[]
   /** Before the command starts. */
   prepare?(place: Place): Promise<void>
   /** Resolves at the moment, or when the run ended before it. */
@@ -41,7 +44,7 @@ export function atWrite(n: number, template: string): Moment {
       void run.ended.then(() => {
         over = true
       })
-      for (let held = 0; held < 5 && !over; await delay(5)) held = isHeld(data, n) ? held + 1 : 0
+      for (let held = 0; held < 3 && !over; await delay(15)) held = isHeld(data, n) ? held + 1 : 0
     },
     clear({ data }) {
       using database = open(data)
@@ -49,6 +52,47 @@ export function atWrite(n: number, template: string): Moment {
         if (String(name).startsWith("crash_")) database.exec(`DROP ${String(type)} ${String(name)}`)
     },
   }
+}
+
+/** What the system is asked to do with files, and by whom a kill can come at it. */
+export type FileCall = (typeof fileCalls)[number]
+const fileCalls = ["rename", "link", "unlink", "fsync"] as const
+
+/**
+ * In the place of the n-th such call, counted from 1 in each thread: whichever comes first to so many. One thread does
+ * all that is not waited for, so that most are counted together.
+ */
+export function atFileCall(call: FileCall, n: number): Moment {
+  return {
+    name: `at ${call} ${n}`,
+    program: [...traced(call), "-e", `inject=${call}:signal=SIGKILL:when=${n}`, "-o", "/dev/null"],
+    reached: (_, run) => run.ended.then(() => {}),
+  }
+}
+
+/** `-D`: the command stays our own child. Not `--seccomp-bpf`, with which no signal comes. */
+function traced(calls: string): string[] {
+  return ["env", "UV_THREADPOOL_SIZE=1", "strace", "-D", "-f", "-e", `trace=${calls}`]
+}
+
+/** Of each such call, how many the busiest thread of a run makes that is left alone. */
+export async function countFileCalls(
+  place: Place,
+  run: (program: readonly string[]) => Promise<void>,
+): Promise<Map<FileCall, number>> {
+  const log = join(place.home, "calls.log")
+  await run([...traced(fileCalls.join()), "-o", log])
+  const lines = readFileSync(log, "utf8").split("\n")
+  const most = (call: FileCall) => {
+    const threads = lines.flatMap((line) => new RegExp(`^(\\d+) +${call}\\(`).exec(line)?.[1] ?? [])
+    return Math.max(
+      0,
+      ...Map.groupBy(threads, (thread) => thread)
+        .values()
+        .map(({ length }) => length),
+    )
+  }
+  return new Map(fileCalls.map((call) => [call, most(call)]))
 }
 
 /** How many rows a run writes that is left alone. */
@@ -90,13 +134,23 @@ function traps(at: number): string {
 function isHeld(data: string, n: number): boolean {
   using database = open(data)
   // The n-th may share its transaction with some before it.
-  if (written(database) > n - 1) return false
-  try {
+  if ((unlessLocked(() => written(database)) ?? n) > n - 1) return false
+  const isFree = unlessLocked(() => {
     database.exec("BEGIN IMMEDIATE")
     database.exec("ROLLBACK")
-    return false
-  } catch {
     return true
+  })
+  return isFree === undefined
+}
+
+/** Undefined where the database is locked, which one that is opened at this very moment is for readers too. */
+function unlessLocked<T>(work: () => T): T | undefined {
+  try {
+    return work()
+  } catch (error) {
+    // The low byte of SQLite's code is the kind: 5 is "busy".
+    if (error instanceof Error && "errcode" in error && (Number(error.errcode) & 0xff) === 5) return undefined
+    throw error
   }
 }
 

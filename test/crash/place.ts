@@ -55,7 +55,8 @@ export async function createPlace({ sandbox = "off", ...shared }: PlaceOptions =
     model: "test/m",
     sandbox,
     experimental: { batch_tool: true },
-    provider: { test: { options: { baseURL: server.url, apiKey: "k" }, models: { m: {} } } },
+    provider: { test: { options: { baseURL: server.url, apiKey: "k" }, models: { m: {}, "gpt-5": {} } } },
+    agent: { general: { model: "test/gpt-5" } },
   }
   const env = {
     PATH: process.env.PATH ?? "/usr/bin:/bin",
@@ -83,7 +84,10 @@ export async function createPlace({ sandbox = "off", ...shared }: PlaceOptions =
       child.stderr.setEncoding("utf8").on("data", (text: string) => {
         said.stderr += text
       })
-      const timer = setTimeout(() => child.kill("SIGKILL"), patienceMs)
+      const timer = setTimeout(() => {
+        for (const { pid } of processesIn(directory)) killIfThere(pid)
+        child.kill("SIGKILL")
+      }, patienceMs)
       const ended = once(child, "close").then(([code, signal]) => {
         clearTimeout(timer)
         return { code, signal }
@@ -115,7 +119,8 @@ export function processesIn(directory: string): { pid: number }[] {
     })
 }
 
-function killIfThere(pid: number): void {
+/** Does nothing where it has ended. */
+export function killIfThere(pid: number): void {
   try {
     process.kill(pid, "SIGKILL")
   } catch {

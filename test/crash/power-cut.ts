@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process"
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { type Place, processesIn } from "./place.ts"
+import { killIfThere, type Place, processesIn } from "./place.ts"
 
 /** A part of a file that was written and not yet synced: after a power cut it may be there or not. */
 interface Dirty {
@@ -29,14 +29,19 @@ export function canTrace(): boolean {
   }
 }
 
+/** Nothing runs any more: not the run, nor what it started, nor what watches it. */
+export function stopMachine({ directory }: Place): void {
+  for (const { pid } of processesIn(directory)) killIfThere(pid)
+}
+
 /**
- * Makes of a killed run one whose machine lost its power: nothing runs any more, and of what was not synced each sector
- * is lost by the toss of a coin, `lost` being the part that goes. Only the database: that files of the project are on
- * the disk before a result says so is another matter.
+ * Makes of a killed run one whose machine lost its power: of what was not synced each sector is lost by the toss of a
+ * coin, `lost` being the part that goes. Only the database: that files of the project are on the disk before a result
+ * says so is another matter.
  */
-export function cutPower({ data, directory }: Place, log: string, lost: number): void {
-  for (const { pid } of processesIn(directory)) process.kill(pid, "SIGKILL")
-  const dirty = dirtyParts(readFileSync(log, "utf8"))
+export function loseUnsynced({ data }: Place, log: string, lost: number): void {
+  // A run that was killed at once has none.
+  const dirty = dirtyParts(existsSync(log) ? readFileSync(log, "utf8") : "")
   for (const name of ["tackle.db", "tackle.db-wal"]) {
     const path = join(data, name)
     if (existsSync(path)) writeFileSync(path, withLosses(readFileSync(path), dirty.get(path) ?? [], lost))

@@ -1,14 +1,16 @@
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { crash, type Survival } from "./crash.ts"
+import { errorMessage } from "../../src/util/errors.ts"
+import { type CrashOptions, crash, type Survival } from "./crash.ts"
+import { canMount, fullDisk, readOnly } from "./disk.ts"
 import { measure } from "./measure.ts"
-import { afterTime, atWrite } from "./moment.ts"
+import { afterTime, atFileCall, atWrite, type Moment } from "./moment.ts"
 import { canTrace } from "./power-cut.ts"
 
 /** How many crashes there are to be. */
 export interface SeriesSize {
-  /** One inside every so many-th write of the run, from `first` on. */
+  /** One inside every so many-th write of the run, and one at every so many-th call of a file, from `first` on. */
   every: number
   first?: number
   /** At random moments by SIGKILL, every other one with commands in the sandbox. */
@@ -17,32 +19,53 @@ export interface SeriesSize {
   terminated: number
   /** At random moments with a loss of power. */
   powerCuts: number
+  /** On disks of random sizes that are too small, and one that cannot be written. 0: neither. */
+  fullDisks: number
+}
+
+interface Case {
+  name: string
+  run(): Promise<Survival>
 }
 
 /** So many runs at once: each waits for commands and the disk most of the time. */
 const lanes = 3
 
+/** KB that a whole run needs, a little less: larger disks are full too seldom. */
+const largestDisk = 900
+
 /** Crashes run after run, and says what was wrong as soon as it is seen. Returns all, in the order of their ends. */
 export async function crashSeries(size: SeriesSize, say: (line: string) => void): Promise<Survival[]> {
   const root = await mkdtemp(join(tmpdir(), "tackle-crash-"))
   try {
-    const { writes, ms, template } = await measure(root)
-    const moment = () => afterTime(Math.floor(Math.random() * ms))
-    const cases: (() => Promise<Survival>)[] = []
-    for (let n = size.first ?? 1; n <= writes; n += size.every) cases.push(() => crash(atWrite(n, template)))
-    for (let n = 0; n < size.killed; n += 1)
-      cases.push(() => crash(moment(), { sandbox: n % 2 === 0 ? "off" : "auto" }))
-    for (let n = 0; n < size.terminated; n += 1) cases.push(() => crash(moment(), { signal: "SIGTERM" }))
+    const start = Date.now()
+    const { writes, fileCalls, ms, template } = await measure(root)
+    const cases: Case[] = []
+    const add = (moment: Moment, options?: CrashOptions) =>
+      cases.push({ name: moment.name, run: () => crash(moment, options) })
+    const random = () => afterTime(Math.floor(Math.random() * ms))
+    for (let n = size.first ?? 1; n <= writes; n += size.every) add(atWrite(n, template))
+    const calls = [...fileCalls].flatMap(([call, count]) =>
+      Array.from({ length: count }, (_, index) => atFileCall(call, index + 1)),
+    )
+    for (const [index, call] of calls.entries())
+      if ((index + 1 - (size.first ?? 1)) % size.every === 0) add(call)
+    for (let n = 0; n < size.killed; n += 1) add(random(), { sandbox: n % 2 === 0 ? "off" : "auto" })
+    for (let n = 0; n < size.terminated; n += 1) add(random(), { signal: "SIGTERM" })
     if (size.powerCuts > 0 && !canTrace()) say("No power cuts: there is no strace that works here.")
     else
-      for (let n = 0; n < size.powerCuts; n += 1)
-        cases.push(() => crash(moment(), { powerCut: { lost: n % 2 === 0 ? 1 : 0.3 } }))
+      for (let n = 0; n < size.powerCuts; n += 1) add(random(), { powerCut: { lost: n % 2 === 0 ? 1 : 0.3 } })
+    if (size.fullDisks > 0 && !canMount()) say("No full disks: there is no bwrap that works here.")
+    else if (size.fullDisks > 0)
+      cases.push({ name: "on a read-only disk", run: readOnly }, ...diskCases(size))
+
     const survivals = await inLanes(cases, say)
     const survived = survivals.filter(({ wrong }) => wrong.length === 0).length
     const missed = survivals.filter((survival) => survival.missed).length
+    const minutes = ((Date.now() - start) / 60_000).toFixed(1)
     say(
-      `${survived} of ${survivals.length} kills were survived, of a run of ${writes} writes in ${ms} ms ` +
-        `(${missed} came after its end).`,
+      `${survived} of ${survivals.length} kills were survived, of a run of ${writes} writes and ${calls.length} calls for files in ${ms} ms ` +
+        `(${missed} came after its end), in ${minutes} minutes.`,
     )
     return survivals
   } finally {
@@ -50,17 +73,28 @@ export async function crashSeries(size: SeriesSize, say: (line: string) => void)
   }
 }
 
-async function inLanes(
-  cases: readonly (() => Promise<Survival>)[],
-  say: (line: string) => void,
-): Promise<Survival[]> {
+function diskCases({ fullDisks }: SeriesSize): Case[] {
+  return Array.from({ length: fullDisks }, () => {
+    const size = 4 + Math.floor(Math.random() * (largestDisk - 4))
+    return { name: `on a disk of ${size} KB`, run: () => fullDisk(size) }
+  })
+}
+
+async function inLanes(cases: readonly Case[], say: (line: string) => void): Promise<Survival[]> {
   const survivals: Survival[] = []
   let next = 0
   const lane = async () => {
     for (let work = cases[next++]; work; work = cases[next++]) {
-      const survival = await work()
+      const { name, run } = work
+      // One that cannot be judged is not survived, and keeps nobody from the rest.
+      const survival = await run().catch((error: unknown) => ({
+        moment: name,
+        missed: false,
+        wrong: [`the test itself failed: ${errorMessage(error)}`],
+      }))
       survivals.push(survival)
-      for (const what of survival.wrong) say(`${survival.moment}: ${what}`)
+      for (const what of survival.wrong) say(`${name}: ${what}`)
+      if (survivals.length % 50 === 0) say(`${survivals.length} of ${cases.length}`)
     }
   }
   await Promise.all(Array.from({ length: lanes }, lane))

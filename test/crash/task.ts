@@ -39,7 +39,9 @@ const edit: Action = {
 }
 
 /** A file whose writing was never recorded as done has to be read before it is edited. */
-const read: Action = { name: "read", arguments: { filePath: "one.txt" }, done: () => false }
+function read(name: string): Action {
+  return { name: "read", arguments: { filePath: name }, done: () => false }
+}
 
 /** To-do lists are the engine's own: written twice they are the same. */
 const todo: Action = {
@@ -49,12 +51,31 @@ const todo: Action = {
 }
 
 const childPrompt = "Do the part of the subagent."
-const childSteps: Action[][] = [[effect("child", { after: 0.05 })], [write("child.txt")]]
+/** Of one file: a patch of more can be half done. `done`: what the file holds then. */
+function patch(section: string, done: (content: string) => boolean): Action {
+  return {
+    name: "apply_patch",
+    arguments: { patchText: `*** Begin Patch\n${section}\n*** End Patch` },
+    done: (directory) => done(contentOf(directory, "child.txt") ?? ""),
+  }
+}
+
+/** Its model is one that writes files by patches. */
+const childSteps: Action[][] = [
+  [effect("child", { after: 0.05 })],
+  [patch("*** Add File: child.txt\n+child.txt", (content) => content !== "")],
+  [read("child.txt")],
+  [
+    patch("*** Update File: child.txt\n@@\n-child.txt\n+child.txt, patched", (content) =>
+      content.includes("patched"),
+    ),
+  ],
+]
 
 const task: Action = {
   name: "task",
   arguments: { description: "a part", prompt: childPrompt, subagent_type: "general" },
-  done: (directory) => childSteps.flat().every(({ done }) => done(directory)),
+  done: (directory) => childSteps.flat().every((action) => isTraceless(action) || action.done(directory)),
 }
 
 /** Done as one `batch`, or each by a call of its own. */
@@ -65,7 +86,7 @@ interface Step {
 
 const steps: Step[] = [
   { actions: [write("one.txt"), effect("one")] },
-  { actions: [read] },
+  { actions: [read("one.txt")] },
   { actions: [edit] },
   { actions: [effect("slow", { before: 0.15, after: 0.05 })] },
   { actions: [effect("batched"), write("batched.txt")], batch: true },
@@ -82,7 +103,7 @@ export const finished = {
   files: {
     "one.txt": "one.txt, edited\n",
     "batched.txt": "batched.txt\n",
-    "child.txt": "child.txt\n",
+    "child.txt": "child.txt, patched\n",
   } as Record<string, string>,
 }
 
@@ -115,7 +136,7 @@ export function replyTo({ body }: RecordedRequest, directory: string, untrue: Un
 }
 
 function isTraceless(action: Action): boolean {
-  return action === read || action === todo
+  return action.name === "read" || action === todo
 }
 
 interface PastCall {
@@ -135,7 +156,7 @@ function isLeft(action: Action, past: readonly PastCall[], directory: string, un
     if (there) untrue(`${what} was reported as not started, but has taken effect`)
     return true
   }
-  if (/^Error: .*may have taken effect/s.test(result)) return !there
+  if (/^Error: .*(may have taken effect|the disk is full)/s.test(result)) return !there
   if (result.startsWith("Error: ")) untrue(`${what} failed with: ${result}`)
   else if (!there && !isTraceless(action)) untrue(`${what} was reported as done, but is not: ${result}`)
   return false

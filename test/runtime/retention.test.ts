@@ -92,6 +92,23 @@ test("outputs of a session that somebody works on, or that has a command running
   expect((await readdir(join(data, "truncate"))).sort()).toEqual(["ses_held", "ses_job"])
 })
 
+test("outputs stay while another session of the family is worked on, above or below", async () => {
+  const family = { ses_top: undefined, ses_left: "ses_top", ses_right: "ses_top", ses_deep: "ses_right" }
+  const ids = [...Object.keys(family), "ses_other", "ses_orphan"]
+  const data = await dataDirectory(
+    8,
+    ids.map((id) => `truncate/${id}/tool_a_1.txt`),
+  )
+  const store = createMemoryStore()
+  for (const [id, parentID] of Object.entries({ ...family, ses_orphan: "ses_none" }))
+    await store.commit([
+      { kind: "session", session: aSession(id, parentID === undefined ? {} : { parentID }) },
+    ])
+  await store.lease("ses_left", { id: "eng_1", ...identifyProcess() }, () => true)
+  await startOnce(data, { store })
+  expect((await readdir(join(data, "truncate"))).sort()).toEqual(Object.keys(family).sort())
+})
+
 test("a data directory that is not there is not made for it", async () => {
   const project = await temporaryProject()
   await startOnce(project.path(".data"))

@@ -192,12 +192,13 @@ function fromUser(request: RecordedRequest | undefined) {
   return (request?.body.messages ?? []).filter(({ role }) => role === "user")
 }
 
-/** In use after a collection. */
+/** In use after a collection, with long strings, which lie outside of the heap. */
 function heapBytes(): number {
   setFlagsFromString("--expose-gc")
   const collect: () => void = runInNewContext("gc")
   collect()
-  return process.memoryUsage().heapUsed
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
 }
 
 async function temporaryDirectory(): Promise<string> {

@@ -81,6 +81,68 @@ test("old sessions go with their subagents and files; those that are held, kept 
   ])
 })
 
+test("a session goes whole or not at all: one whose subagent another engine works on is named, the rest go", async () => {
+  const store = createMemoryStore()
+  await using engine = await startEngine([], { store })
+  const { tackle, project } = engine
+  const worktree = project.directory
+  const time = { created: 0, updated: 1 }
+  const given = [
+    aSession("ses_parent", { worktree, time }),
+    aSession("ses_child", { worktree, time, parentID: "ses_parent" }),
+    aSession("ses_grandchild", { worktree, time, parentID: "ses_child" }),
+    aSession("ses_later", { worktree, time: { created: 0, updated: 2 } }),
+  ]
+  await store.commit(given.map((session) => ({ kind: "session", session })))
+  const other = { id: "eng_other", ...identifyProcess() }
+  await store.lease("ses_grandchild", other, () => true)
+
+  await expect(tackle.sessions.delete("ses_parent")).rejects.toThrow("is being worked on")
+  expect(await store.sessions({ limit: 10 })).toHaveLength(4)
+  // What was taken for the attempt is given back.
+  for (const id of ["ses_parent", "ses_child"]) expect(await store.holder(id)).toBeUndefined()
+  const result = await tackle.sessions.prune({ olderThanMs: hourMs })
+  expect(result.held.map(({ id }) => id)).toEqual(["ses_parent"])
+  expect(result.deleted.map(({ id }) => id)).toEqual(["ses_later"])
+
+  await store.release("ses_grandchild", other)
+  expect(await tackle.sessions.delete("ses_parent")).toBe(true)
+  expect(await store.sessions({ limit: 10 })).toEqual([])
+})
+
+test("with a session whose id is a path goes nothing but the session", async () => {
+  const store = createMemoryStore()
+  await using engine = await startEngine([], { store })
+  await engine.project.write("precious/file", "")
+  await engine.project.write(".data/truncate/ses_other/file", "")
+  for (const id of ["../../precious", "..", ".", ""]) {
+    await store.commit([{ kind: "session", session: aSession(id) }])
+    expect(await engine.tackle.sessions.delete(id)).toBe(true)
+  }
+  for (const name of ["precious/file", ".data/truncate/ses_other/file"])
+    expect(existsSync(engine.project.path(name))).toBe(true)
+})
+
+test("one that is taken while the others go is named, and those after it go", async () => {
+  const plain = createMemoryStore()
+  const other = { id: "eng_other", ...identifyProcess() }
+  // Another engine comes in between the look and the removal.
+  const store: typeof plain = {
+    ...plain,
+    lease: async (id, holder, lives) => {
+      if (id === "ses_taken" && holder.id !== other.id) await plain.lease(id, other, () => false)
+      return plain.lease(id, holder, lives)
+    },
+  }
+  await using engine = await startEngine([], { store })
+  const worktree = engine.project.directory
+  const at = (updated: number) => ({ worktree, time: { created: 0, updated } })
+  const given = [aSession("ses_taken", at(1)), aSession("ses_after", at(2))]
+  await store.commit(given.map((session) => ({ kind: "session", session })))
+  const { held, deleted } = await engine.tackle.sessions.prune({ olderThanMs: hourMs })
+  expect([held, deleted].map((each) => each.map(({ id }) => id))).toEqual([["ses_taken"], ["ses_after"]])
+})
+
 test.skipIf(process.platform !== "linux")(
   "deleting a session ends its jobs, and those of its subagents",
   async () => {

@@ -6,6 +6,8 @@ import { createTurnChanges, type TurnRecord } from "../../src/snapshot/turn-chan
 import { putBack } from "../../src/snapshot/undo.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 
+const unnoted = () => () => {}
+
 const signal = new AbortController().signal
 
 /** A turn in a project of files that each hold `0`, with the records that it stored. */
@@ -46,7 +48,7 @@ test("commands side by side: each change is told once, and undone to what was be
     [project.path("a"), undefined],
     [project.path("b"), undefined],
   ])
-  await putBack(files, { direction: "undo", contents })
+  await putBack(files, { direction: "undo", contents, note: unnoted })
   expect([await project.read("a"), await project.read("b")]).toEqual(["0", "0"])
   await project.remove()
 })
@@ -77,7 +79,9 @@ test("beyond the limits it is said what was not seen, and a file that was not he
   const large = await startTurn(["a"], { fileBytes: 0 })
   await large.changes.command("make", signal, async () => writeFileSync(large.project.path("a"), "11"))
   const { files } = large.records.at(-1) ?? { files: [] }
-  await expect(putBack(files, { direction: "undo", contents: large.contents })).rejects.toThrow("too large")
+  await expect(
+    putBack(files, { direction: "undo", contents: large.contents, note: unnoted }),
+  ).rejects.toThrow("too large")
   await large.project.remove()
 })
 
@@ -91,7 +95,11 @@ test("a tool's change is on record before it is made", async () => {
   await changes.files(change, async () => {
     expect(records.at(-1)?.files).toMatchObject([{ path }])
     // Should the process end here, there is nothing to put back, and nothing in the way.
-    const { files } = await putBack(records.at(-1)?.files ?? [], { direction: "undo", contents })
+    const { files } = await putBack(records.at(-1)?.files ?? [], {
+      direction: "undo",
+      contents,
+      note: unnoted,
+    })
     expect(files).toEqual([])
   })
   await project.remove()

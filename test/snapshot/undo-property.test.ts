@@ -9,6 +9,8 @@ import { putBack, UndoRefusedError } from "../../src/snapshot/undo.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 import type { ChangeCapability } from "../../src/tool/context.ts"
 
+const unnoted = () => () => {}
+
 const names = ["a", "b", "d/c"]
 
 /** Undefined: the file goes. */
@@ -75,7 +77,9 @@ test("random changes by tools, commands and the person, undone and redone: every
         const refusable = changed.filter(
           (name) => mixed.has(name) || (before[name] !== own[name] && before[name] !== target[name]),
         )
-        const outcome = await putBack(files, { direction, contents }).catch((error: unknown) => error)
+        const outcome = await putBack(files, { direction, contents, note: unnoted }).catch(
+          (error: unknown) => error,
+        )
         if (outcome instanceof UndoRefusedError) {
           expect(state()).toEqual(before)
           expect(outcome.refused.map(({ path }) => path).toSorted()).toEqual(refusable.map(at).toSorted())

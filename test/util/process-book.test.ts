@@ -93,10 +93,14 @@ test.skipIf(process.platform !== "linux")("a file that is no entry goes, and end
     JSON.stringify({ owner, tree: { ...bystander.identity, mark: "" } }),
     JSON.stringify({ owner, tree: { ...bystander.identity, bootID: "another" } }),
   ]
-  for (const [index, text] of texts.entries()) await writeFile(join(directory, `${index}.json`), text)
+  for (const [index, text] of texts.entries())
+    await writeFile(join(directory, `${owner.pid}-${index}.json`), text)
+  // Its writer may be about to write the rest.
+  const half = `${process.pid}-half.json`
+  await writeFile(join(directory, half), "")
   await book.endOrphans()
   expect(bystander.running()).toBe(true)
-  expect(await readdir(directory)).toEqual([])
+  expect(await readdir(directory)).toEqual([half])
   expect(faults).toEqual([])
 })
 

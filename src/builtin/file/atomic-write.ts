@@ -1,8 +1,8 @@
-import { randomBytes } from "node:crypto"
 import { type FileHandle, lstat, open, rename, rm } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import type { FileStamp } from "../../tool/context.ts"
 import { stampBytes } from "../../tool/ledger.ts"
+import { type NoteTemporary, temporaryName } from "../../tool/temporary-book.ts"
 import { systemCode } from "../../util/errors.ts"
 import { openPinnedDirectory } from "../../util/pinned-path.ts"
 
@@ -10,53 +10,47 @@ import { openPinnedDirectory } from "../../util/pinned-path.ts"
  * Puts `bytes` at `path` in one move: readers see the old file or the new one, never a half, also when the process or
  * the machine dies. Parents are made. An existing file keeps its mode and, where the system lets us, its owner; a new
  * one gets 0666 less the umask. `path` must be resolved: links that were put into it since are not followed, one at its
- * end is replaced, and another hard link to the file keeps the old bytes. Returns the stamp of what was written; throws
- * `MovedPathError` and what the system throws, with nothing changed but perhaps new parents.
+ * end is replaced, and another hard link to the file keeps the old bytes. The file that stands beside it meanwhile is
+ * told to `note`. Returns the stamp of what was written; throws `MovedPathError` and what the system throws, with nothing
+ * changed but perhaps new parents.
  */
-export async function writeAtomic(path: string, bytes: Uint8Array): Promise<FileStamp> {
+export async function writeAtomic(path: string, bytes: Uint8Array, note: NoteTemporary): Promise<FileStamp> {
   const directory = openPinnedDirectory(dirname(path))
+  const name = temporaryName()
+  const temporary = directory.entry(name)
+  const place = directory.entry(basename(path))
   try {
-    const place = directory.entry(basename(path))
-    const staged = await stageFile(place, bytes)
+    const strikeOut = note({ path: join(dirname(path), name) })
     try {
-      await rename(staged.temporary, place)
-      return staged.stamp
+      const stamp = await stageFile(temporary, bytes, place)
+      await rename(temporary, place)
+      return stamp
     } catch (error) {
-      await rm(staged.temporary, { force: true })
+      await rm(temporary, { force: true })
       throw error
+    } finally {
+      strikeOut()
     }
   } finally {
     directory.close()
   }
 }
 
-/** A whole file beside the place that it is meant for. To put it there, rename it. */
-export interface StagedFile {
-  temporary: string
-  stamp: FileStamp
-}
-
 /**
- * Writes `bytes` to a new file in the directory of `path`, which must be there, and onto the disk. It has the mode and
- * owner of the file at `like`, if there is one. Throws what the system throws, with nothing left behind.
+ * Writes `bytes` to the new file `temporary`, and onto the disk. It has the mode and owner of the file at `like`, if there
+ * is one. To put it in its place, rename it. Throws what the system throws, with nothing left behind.
  */
-export async function stageFile(path: string, bytes: Uint8Array, like = path): Promise<StagedFile> {
+export async function stageFile(temporary: string, bytes: Uint8Array, like: string): Promise<FileStamp> {
   const old = await statIfThere(like)
-  const temporary = temporaryBeside(path)
   // Nobody else may look into the copy of a private file before it has the file's own mode.
   const handle = await open(temporary, "wx", old ? 0o600 : 0o666)
   try {
     const { mtimeMs } = await fill(handle, bytes, old)
-    return { temporary, stamp: stampBytes(bytes, mtimeMs) }
+    return stampBytes(bytes, mtimeMs)
   } catch (error) {
     await rm(temporary, { force: true })
     throw error
   }
-}
-
-/** A name in the same directory that nothing has. */
-export function temporaryBeside(path: string): string {
-  return join(dirname(path), `.tackle-${randomBytes(6).toString("hex")}.tmp`)
 }
 
 interface Ownership {

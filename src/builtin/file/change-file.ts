@@ -1,4 +1,5 @@
 import type { FileStamp, ToolContext } from "../../tool/context.ts"
+import type { NoteTemporary } from "../../tool/temporary-book.ts"
 import { throwIfAborted } from "../../util/abort.ts"
 import { displayPath, resolvePath } from "../../util/paths.ts"
 import { MovedPathError } from "../../util/pinned-path.ts"
@@ -66,16 +67,19 @@ export async function changeFile<C extends FileChange>(
     const known = { before: [{ path: real, bytes: bytesOf(before) }], after: [{ path: real, bytes }] }
     const stamp = await ctx.files.commit([real], async () => {
       await assertUnchanged(before)
-      return keepingFiles(ctx, known, () => write(path, real, bytes))
+      return keepingFiles(ctx, known, () => write(path, { real, bytes, note: ctx.files.note }))
     })
     ctx.files.record(real, stamp)
     return { change, title, metadata: { ...about, file: { path: real, stamp } } }
   })
 }
 
-async function write(path: string, real: string, bytes: Uint8Array): Promise<FileStamp> {
+async function write(
+  path: string,
+  { real, bytes, note }: { real: string; bytes: Uint8Array; note: NoteTemporary },
+): Promise<FileStamp> {
   try {
-    return await writeAtomic(real, bytes)
+    return await writeAtomic(real, bytes, note)
   } catch (error) {
     throw error instanceof MovedPathError ? error : ioError("write", path, error)
   }

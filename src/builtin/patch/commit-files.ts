@@ -1,9 +1,10 @@
 import { copyFile, link, rename, rm, rmdir } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import type { FileStamp } from "../../tool/context.ts"
+import { type NoteTemporary, temporaryName } from "../../tool/temporary-book.ts"
 import { errorMessage, systemCode, TackleError } from "../../util/errors.ts"
 import { MovedPathError, openPinnedDirectory, type PinnedDirectory } from "../../util/pinned-path.ts"
-import { type StagedFile, stageFile, temporaryBeside } from "../file/atomic-write.ts"
+import { stageFile } from "../file/atomic-write.ts"
 import { showName } from "../file/show-name.ts"
 
 /** One file as it is to become. `path` is resolved. */
@@ -31,10 +32,14 @@ export class RollbackError extends TackleError {
  * The paths are resolved: their directories are held open from before the first change to the end, so that links which
  * are put into a path meanwhile lead nothing astray. Returns the stamps of the written files by path. Throws
  * `MovedPathError` with nothing changed, what the system threw, and {@link RollbackError} where putting back failed too.
- * A process that dies half-way leaves old bytes as `.tackle-*.tmp` beside their places.
+ * The files that stand beside theirs meanwhile, with new and with old bytes, are told to `note`.
  */
-export async function commitFiles(steps: readonly FileStep[]): Promise<Map<string, FileStamp>> {
+export async function commitFiles(
+  steps: readonly FileStep[],
+  note: NoteTemporary,
+): Promise<Map<string, FileStamp>> {
   const staged = new Map<FileStep, StagedFile>()
+  const temporary = createTemporaryFiles(note)
   const undo: Undo[] = []
   const needed = new Set<string>()
   const directories = openDirectories()
@@ -43,15 +48,16 @@ export async function commitFiles(steps: readonly FileStep[]): Promise<Map<strin
       const place = directories.place(step.path, undo)
       if (step.bytes === undefined) continue
       const like = step.like === undefined ? place : directories.place(step.like, undo)
-      staged.set(step, await stageFile(place.now, step.bytes, like.now))
+      const beside = temporary.beside(place)
+      staged.set(step, { beside, stamp: await stageFile(beside.now, step.bytes, like.now) })
     }
-    for (const [{ path, exists }, { temporary }] of staged) {
+    for (const [{ path, exists }, { beside }] of staged) {
       const place = directories.place(path, undo)
-      if (exists) await replace(place, temporary, undo)
-      else await put(place, temporary, undo)
+      if (exists) await replace(place, beside, { undo, temporary })
+      else await put(place, beside, undo)
     }
     for (const { path, bytes } of steps)
-      if (bytes === undefined) await remove(directories.place(path, undo), undo)
+      if (bytes === undefined) await remove(directories.place(path, undo), { undo, temporary })
     return new Map([...staged].map(([{ path }, { stamp }]) => [path, stamp]))
   } catch (error) {
     const failures = await putBack(undo)
@@ -59,12 +65,40 @@ export async function commitFiles(steps: readonly FileStep[]): Promise<Map<strin
     for (const { backup } of failures) if (backup !== undefined) needed.add(backup.now)
     throw rollbackError(failures, error)
   } finally {
-    const temporary = [...staged.values()].map((file) => file.temporary)
-    const backups = undo.flatMap(({ backup }) => backup?.now ?? [])
-    for (const path of [...temporary, ...backups]) if (!needed.has(path)) await rm(path, { force: true })
+    await temporary.remove(needed)
     directories.close()
   }
 }
+
+/** A whole file beside the place that it is meant for. */
+interface StagedFile {
+  beside: HeldPath
+  stamp: FileStamp
+}
+
+/** The files that stand beside others for the length of the change. */
+function createTemporaryFiles(note: NoteTemporary) {
+  const noted: { file: HeldPath; strikeOut: () => void }[] = []
+  return {
+    /** A name in the same directory that nothing has. */
+    beside({ named, now }: HeldPath, { backup = false } = {}): HeldPath {
+      const name = temporaryName()
+      const file = { named: join(dirname(named), name), now: join(dirname(now), name) }
+      const strikeOut = note({ path: file.named, ...(backup ? { backupOf: named } : {}) })
+      noted.push({ file, strikeOut })
+      return file
+    },
+    /** All but the needed ones, which are the person's from now on. */
+    async remove(needed: ReadonlySet<string>): Promise<void> {
+      for (const { file, strikeOut } of noted) {
+        if (!needed.has(file.now)) await rm(file.now, { force: true })
+        strikeOut()
+      }
+    },
+  }
+}
+
+type TemporaryFiles = ReturnType<typeof createTemporaryFiles>
 
 /** A file by two paths: the one that it is told by, and the one by way of its open directory. */
 interface HeldPath {
@@ -114,16 +148,15 @@ async function removeEmpty(path: string): Promise<void> {
   }
 }
 
-async function replace(place: HeldPath, temporary: string, undo: Undo[]): Promise<void> {
-  const backup = backupOf(place)
+async function replace(
+  place: HeldPath,
+  { now: next }: HeldPath,
+  { undo, temporary }: { undo: Undo[]; temporary: TemporaryFiles },
+): Promise<void> {
+  const backup = temporary.beside(place, { backup: true })
   await keep(place.now, backup.now)
   undo.push({ what: showName(place.named), backup, run: () => rename(backup.now, place.now) })
-  await rename(temporary, place.now)
-}
-
-function backupOf({ named, now }: HeldPath): HeldPath {
-  const backup = temporaryBeside(now)
-  return { named: join(dirname(named), basename(backup)), now: backup }
+  await rename(next, place.now)
 }
 
 /** A second name for the file, so that it never is without one; a copy where the file system knows no links. */
@@ -137,13 +170,16 @@ async function keep(path: string, backup: string): Promise<void> {
   }
 }
 
-async function put({ named, now }: HeldPath, temporary: string, undo: Undo[]): Promise<void> {
-  await rename(temporary, now)
+async function put({ named, now }: HeldPath, { now: next }: HeldPath, undo: Undo[]): Promise<void> {
+  await rename(next, now)
   undo.push({ what: showName(named), run: () => rm(now, { force: true }) })
 }
 
-async function remove(place: HeldPath, undo: Undo[]): Promise<void> {
-  const backup = backupOf(place)
+async function remove(
+  place: HeldPath,
+  { undo, temporary }: { undo: Undo[]; temporary: TemporaryFiles },
+): Promise<void> {
+  const backup = temporary.beside(place, { backup: true })
   await rename(place.now, backup.now)
   undo.push({ what: showName(place.named), backup, run: () => rename(backup.now, place.now) })
 }

@@ -1,0 +1,112 @@
+import { randomBytes } from "node:crypto"
+import { type BigIntStats, lstatSync } from "node:fs"
+import { rm } from "node:fs/promises"
+import { basename, dirname } from "node:path"
+import * as z from "zod"
+import { systemCode, TackleError } from "../util/errors.ts"
+import { MovedPathError, openPinnedDirectory } from "../util/pinned-path.ts"
+import { createRecordBook } from "../util/record-book.ts"
+
+/** A file of ours among the person's own, for as long as a change takes. Both paths are resolved. */
+export interface TemporaryFile {
+  /** Its name is one of {@link temporaryName}. */
+  path: string
+  /** The file whose old bytes it holds, for the case that the change fails. Absent: it holds what is to become a file. */
+  backupOf?: string | undefined
+}
+
+/** Writes the file down before it is made. The returned function strikes it out once it is gone or has its place. */
+export type NoteTemporary = (file: TemporaryFile) => () => void
+
+/** The temporary files of every process on a data directory, so that a later start removes what a killed one left. */
+export interface TemporaryBook {
+  note: NoteTemporary
+  /**
+   * Removes the files of processes that are gone: those that are written down, and no others. Old bytes go only where
+   * they are somewhere else too, in their place or, for `isKept`, in a store. Where they are not, the fault names them.
+   */
+  endOrphans(isKept: (path: string) => Promise<boolean>): Promise<void>
+}
+
+/** A file name that nothing has. */
+export function temporaryName(): string {
+  return `.tackle-${randomBytes(6).toString("hex")}.tmp`
+}
+
+const nameShape = /^\.tackle-[0-9a-f]{12}\.tmp$/
+
+const fileSchema = z.lazy(() =>
+  z.object({
+    path: z.string().refine((path) => nameShape.test(basename(path))),
+    backupOf: z.string().optional(),
+  }),
+)
+
+const faults = {
+  write: "a temporary file could not be written down, so nobody removes it should this process be killed",
+  strike: "a temporary file that is gone could not be struck out",
+  end: "a temporary file of a killed run could not be removed",
+}
+
+/** Only the old bytes of a file that a change was in the middle of. */
+class OldBytesLeftError extends TackleError {
+  constructor(path: string, of: string) {
+    super(`${path} holds what ${of} was before. Look at both, and remove the one that you do not want.`, {
+      code: "file.old-bytes",
+      recoverable: false,
+    })
+  }
+}
+
+/** A book in the directory, which is made with the first file. What goes wrong with it stops no change. */
+export function createTemporaryBook(
+  directory: string,
+  onFault: (message: string, error: unknown) => void,
+): TemporaryBook {
+  const book = createRecordBook<TemporaryFile>({
+    directory,
+    schema: fileSchema,
+    onFault: (what, error) => onFault(faults[what], error),
+  })
+  return {
+    note: (file) => book.add(basename(file.path, ".tmp").slice(".tackle-".length), file),
+    endOrphans: (isKept) =>
+      book.endOrphans(async (file) => {
+        try {
+          await remove(file, isKept)
+        } catch (error) {
+          if (!(error instanceof OldBytesLeftError)) throw error
+          onFault("a killed run was in the middle of a change", error)
+        }
+      }),
+  }
+}
+
+/** A directory that is gone, or leads elsewhere by now, has nothing of ours. */
+async function remove(
+  { path, backupOf }: TemporaryFile,
+  isKept: (path: string) => Promise<boolean>,
+): Promise<void> {
+  try {
+    const directory = openPinnedDirectory(dirname(path), { make: false })
+    try {
+      const place = directory.entry(basename(path))
+      const found = lstatSync(place, { bigint: true, throwIfNoEntry: false })
+      if (!found?.isFile()) return
+      if (backupOf !== undefined && !isSame(found, backupOf) && !(await isKept(place)))
+        throw new OldBytesLeftError(path, backupOf)
+      await rm(place, { force: true })
+    } finally {
+      directory.close()
+    }
+  } catch (error) {
+    if (error instanceof MovedPathError || ["ENOENT", "ENOTDIR"].includes(systemCode(error) ?? "")) return
+    throw error
+  }
+}
+
+/** The backup is a second name of the file until the new one takes its place. */
+function isSame({ dev, ino }: BigIntStats, path: string): boolean {
+  const there = lstatSync(path, { bigint: true, throwIfNoEntry: false })
+  return there?.dev === dev && there.ino === ino
+}

@@ -1,0 +1,82 @@
+import { execFileSync } from "node:child_process"
+import { cpSync, mkdirSync, readdirSync } from "node:fs"
+import { join } from "node:path"
+import { goOn, runArguments, type Survival } from "./crash.ts"
+import { eventsIn, inspect, wrongAfterCrash, wrongAtEnd } from "./inspect.ts"
+import { comesTrue, createPlace, processesIn } from "./place.ts"
+import { prompt } from "./task.ts"
+
+/** The whole machine as it is, but for what the options after it put in its place. */
+const machine = ["bwrap", "--bind", "/", "/", "--dev-bind", "/dev", "/dev"]
+
+/** False where there is no `bwrap`, or the system lets nobody mount. */
+export function canMount(): boolean {
+  const [program = "", ...args] = [...machine, "true"]
+  try {
+    execFileSync(program, args, { stdio: "ignore" })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** What is on a disk that goes with the run stays in `kept`. */
+const thenKeep = [
+  "sh",
+  "-c",
+  'kept=$1; shift; "$@"; code=$?; cp -a "$TACKLE_DATA_DIR/." "$kept"; exit $code',
+  "sh",
+]
+
+/**
+ * A run whose data directory is a disk of so many KB, gone on with when there is room again. `missed`: the disk was
+ * large enough for all of it.
+ */
+export async function fullDisk(size: number): Promise<Survival> {
+  await using place = await createPlace()
+  const kept = join(place.home, "kept")
+  mkdirSync(kept)
+  mkdirSync(place.data)
+  const disk = [...machine, "--size", String(size * 1024), "--tmpfs", place.data]
+  const run = place.start([...runArguments, prompt], [...disk, ...thenKeep, kept])
+  const { code } = await run.ended
+  const missed = code === 0
+  const wrong: string[] = []
+  if (!missed) {
+    const errors = eventsIn(run.said.stdout).flatMap((event) =>
+      event.type === "session.error" ? [event.error.message] : [],
+    )
+    const said = [...errors, run.said.stderr].join("\n")
+    if (code !== 1) wrong.push(`it ended with ${code}: ${said}`)
+    if (!/is full|ENOSPC/.test(said)) wrong.push(`it does not say that the disk is full: ${said}`)
+    if (/defect|\n +at /.test(run.said.stderr)) wrong.push(`it fell: ${run.said.stderr}`)
+  }
+  if (!(await comesTrue(() => processesIn(place.directory).length === 0))) wrong.push("processes are left")
+
+  cpSync(kept, place.data, { recursive: true })
+  wrong.push(
+    ...wrongAfterCrash(inspect(place.data), place, { stdout: run.said.stdout, isKept: () => true }),
+    ...(await goOn(place)),
+    ...wrongAtEnd(inspect(place.data), place),
+  )
+  return { moment: `on a disk of ${size} KB`, missed, wrong }
+}
+
+/** Two runs whose data directory cannot be written: an empty one, and one that was used before. */
+export async function readOnly(): Promise<Survival> {
+  await using place = await createPlace()
+  const wrong: string[] = []
+  for (const used of [false, true]) {
+    if (used) await place.start(["session", "list"]).ended
+    mkdirSync(place.data, { recursive: true })
+    const before = readdirSync(place.data).join()
+    const run = place.start([...runArguments, prompt], [...machine, "--ro-bind", place.data, place.data])
+    const { code } = await run.ended
+    if (code !== 1) wrong.push(`it ended with ${code}`)
+    if (!/^tackle: The database \S+ cannot be written .*TACKLE_DATA_DIR/.test(run.said.stderr))
+      wrong.push(`it does not say what to do: ${run.said.stderr}`)
+    if (run.said.stdout !== "" || place.server.requests.length > 0) wrong.push("something was begun")
+    if (readdirSync(place.data).join() !== before) wrong.push("something was written")
+  }
+  return { moment: "on a read-only disk", missed: false, wrong }
+}
