@@ -8,7 +8,7 @@ import { createJobTable } from "../builtin/command/job-table.ts"
 import type { BuiltinOptions } from "../builtin/index.ts"
 import { chooseSearch } from "../builtin/web/search-backend.ts"
 import { type Call, type CallHost, newTurn } from "../call/call.ts"
-import { contain, holdProcess } from "../call/containment.ts"
+import { holdProcess } from "../call/containment.ts"
 import { knownSecrets } from "../call/known-secrets.ts"
 import { createSandboxFor } from "../call/sandbox.ts"
 import { runCalls } from "../call/schedule.ts"
@@ -221,10 +221,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     features,
     search: search.backend,
   }
-  const registry = await contain(
-    () => openRegistry(options, mcp, surroundings, programs, plugins),
-    (error) => onFault("an error escaped the file of a tool", error),
-  )
+  const registry = await openRegistry(options, mcp, surroundings, programs, plugins, onFault)
   // The last thing that can fail, so that nothing is left open.
   const unmasked = options.store ?? (await openDefaultStore(dataDirectory))
   const store = mask ? maskStore(unmasked, mask) : unmasked

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { type BuiltinOptions, type BuiltinTool, builtinTools } from "../builtin/index.ts"
+import { contain } from "../call/containment.ts"
 import { keyVariables } from "../call/known-secrets.ts"
 import type { ProgramHost } from "../external-tool/program.ts"
 import { enabledServers } from "../mcp/config.ts"
@@ -9,8 +10,14 @@ import type { McpPool, McpPoolOptions, PooledTool } from "../mcp/pool.ts"
 import { commandEnvironment } from "../permission/shell/command-environment.ts"
 import type { Plugins } from "../plugin/open.ts"
 import type { CommandPlace } from "../plugin/shell-env.ts"
-import { loadToolFiles } from "../registry/files.ts"
+import {
+  type LiveToolFiles,
+  namedToolFiles,
+  openToolFiles,
+  type ToolFileSource,
+} from "../registry/live-tool-files.ts"
 import { createRegistry, type RegisteredTool } from "../registry/registry.ts"
+import { TackleError } from "../util/errors.ts"
 import { type ModuleAliases, resolveFrom } from "../util/load-module.ts"
 import type { TackleOptions } from "./options.ts"
 
@@ -47,23 +54,50 @@ export async function openRegistry(
   surroundings: BuiltinOptions,
   programs: ProgramHost,
   plugins: Plugins | undefined,
+  onFault: (message: string, error: unknown) => void,
 ) {
-  const files = options.toolFiles ?? []
-  // Looking for what the files may import takes longer than all else here.
-  const custom = await loadToolFiles(files, { aliases: files.length > 0 ? toolAliases() : {}, programs })
-  const builtin = builtinTools(surroundings)
+  const files = openCustomTools(options.toolFiles, programs, onFault)
+  await files?.read()
   return createRegistry({
     tools: [
-      ...builtin.map(fromBuiltin),
+      ...builtinTools(surroundings).map(fromBuiltin),
       ...(options.tools ?? []).map((tool) => ({ tool, source: { kind: "library" } as const })),
       ...(plugins?.tools ?? []).map(fromPlugin),
-      ...custom.tools,
     ],
-    problems: [...(plugins?.problems ?? []), ...custom.problems],
+    problems: plugins?.problems ?? [],
+    onProblem: ({ file, message }) =>
+      onFault(file, new TackleError(message, { code: "tool.file", recoverable: true })),
+    ...(files ? { files } : {}),
     ...(mcp ? { living: async () => (await mcp.tools()).map(fromMcp) } : {}),
     override: options.override ?? [],
     disabled: new Set(options.disabledTools),
   })
+}
+
+/** What the files let escape, now or later, reaches `onFault`. */
+function openCustomTools(
+  given: TackleOptions["toolFiles"] = [],
+  programs: ProgramHost,
+  onFault: (message: string, error: unknown) => void,
+): LiveToolFiles | undefined {
+  const source = isSource(given) ? given : namedToolFiles(given)
+  if (!source) return undefined
+  // Looking for what the files may import takes longer than all else here.
+  let aliases: ModuleAliases | undefined
+  const host = {
+    programs,
+    get aliases() {
+      aliases ??= toolAliases()
+      return aliases
+    },
+  }
+  const files = openToolFiles(source, host)
+  const onEscape = (error: unknown) => onFault("an error escaped the file of a tool", error)
+  return { ...files, read: async () => (files.changed() ? contain(files.read, onEscape) : files.last()) }
+}
+
+function isSource(given: NonNullable<TackleOptions["toolFiles"]>): given is ToolFileSource {
+  return "find" in given && "watched" in given
 }
 
 function fromBuiltin({ tool, unavailable }: BuiltinTool): RegisteredTool {
