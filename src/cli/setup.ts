@@ -27,6 +27,7 @@ import { isInside } from "../util/paths.ts"
 import { instructionsNear, readInstructions } from "./instructions.ts"
 import { eventLogger } from "./log-events.ts"
 import { warn } from "./notice.ts"
+import { misspeltPermissions } from "./permission-names.ts"
 import { trustedPlugins } from "./plugins.ts"
 import { reserveStdout } from "./stdout.ts"
 import { toolFilesOf } from "./tool-files.ts"
@@ -171,6 +172,7 @@ export async function openTackle(
   tackle.subscribe(eventLogger(place.log))
   for (const { file, message } of tackle.problems()) warn(place.hide(`${wholeName(file)}: ${message}`))
   tellIgnored(place)
+  for (const line of misspeltPermissions(place, flags)) warn(line)
   return tackle
 }
 

@@ -108,3 +108,16 @@ test("--trust covers what was there when the run began: what the model writes is
     ["a: Says one."],
   ])
 })
+
+test("an import that leads nowhere is blamed on the person's file, not on one of ours", async () => {
+  const machine = await createMachine({
+    files: {
+      ".tackle/tool/a.ts": `import { z } from "zod"\nimport left from "left-pad-of-nobody"\n${tool("a")}`,
+    },
+  })
+  const { stderr } = await machine.run(["tool", "list", "--trust"])
+  expect(stderr).toMatch(
+    /a\.ts: it imports "left-pad-of-nobody" \(\/.*\/a\.ts:2\), but that is not installed there/,
+  )
+  expect(stderr).not.toContain("dist")
+})
