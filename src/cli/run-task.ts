@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises"
 import { text as readAll } from "node:stream/consumers"
 import type { RunLine } from "../model/recording/format.ts"
 import type { PromptFile, PromptOptions } from "../session/handle.ts"
-import { fileReason, UsageError } from "../util/errors.ts"
+import { errorMessage, fileReason, UsageError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import { chooseModel } from "./choose-model.ts"
 import type { Place, RuleFlags } from "./setup.ts"
@@ -85,6 +85,17 @@ async function readPrompt(message: readonly string[]): Promise<string> {
   return prompt
 }
 
+/** Before there is a session for it. */
+async function usable(schema: Record<string, unknown>, file: string): Promise<Record<string, unknown>> {
+  const { readAnswerSchema } = await import("../model/answer-schema.ts")
+  try {
+    readAnswerSchema(schema)
+    return schema
+  } catch (error) {
+    throw new UsageError(`${file} (--output-schema): ${errorMessage(error)}`, error)
+  }
+}
+
 async function readSchema(file: string): Promise<Record<string, unknown>> {
   let text: string
   try {
@@ -93,7 +104,7 @@ async function readSchema(file: string): Promise<Record<string, unknown>> {
     throw new UsageError(`Cannot read ${file} (--output-schema): ${fileReason(error)}.`, error)
   }
   const parsed = parseJson(text)
-  if (parsed.ok && isRecord(parsed.value)) return parsed.value
+  if (parsed.ok && isRecord(parsed.value)) return usable(parsed.value, file)
   const problem = parsed.ok ? "it is no object" : parsed.error
   throw new UsageError(`${file} (--output-schema) is no JSON Schema: ${problem}.`)
 }

@@ -3,7 +3,6 @@ import { resolve } from "node:path"
 import { keyVariables, knownSecrets } from "../call/known-secrets.ts"
 import { type LoadedConfig, loadConfig } from "../config/load.ts"
 import {
-  configDirectories,
   findWorktree,
   instructionFiles,
   type Location,
@@ -16,7 +15,6 @@ import type { Layer } from "../permission/policy.ts"
 import { parseRuleFlag } from "../permission/rules.ts"
 import { openTrust, type Trust } from "../permission/trust.ts"
 import type { FoundItem, TrustItem } from "../permission/trust-items.ts"
-import { findToolFiles, type ToolFile } from "../registry/files.ts"
 import { dataPlaces, defaultDataDirectory } from "../runtime/data-directory.ts"
 import type { TackleOptions } from "../runtime/options.ts"
 import { createTackle } from "../runtime/runtime.ts"
@@ -30,8 +28,11 @@ import { isInside } from "../util/paths.ts"
 import { instructionsNear, readInstructions } from "./instructions.ts"
 import { eventLogger } from "./log-events.ts"
 import { warn } from "./notice.ts"
+import { misspeltPermissions } from "./permission-names.ts"
 import { trustedPlugins } from "./plugins.ts"
 import { reserveStdout } from "./stdout.ts"
+import { toolFilesOf } from "./tool-files.ts"
+import { trustedItems } from "./trusted-items.ts"
 
 /** Flags of every command with a project. */
 export interface PlaceFlags {
@@ -58,6 +59,8 @@ export interface Place extends Location {
   trust: Trust
   /** Whether the person trusted the project as it is, by `tackle trust` or `--trust`. One with no items was not asked about. */
   trusted: boolean
+  /** Whether that is by `--trust`: it covers what was found, and nothing that comes later. */
+  trustedForRun: boolean
   /** What the project brings, as it was found. */
   items: readonly FoundItem[]
   /** Those of the items that the person has not trusted as they are. Empty under `--trust`. */
@@ -90,7 +93,8 @@ export async function openPlace(flags: PlaceFlags): Promise<Place> {
   const mask = createSecretMask(knownSecrets({ environment, providers, secrets, search }))
   const hide = <T>(value: T): T => mask?.value(value) ?? value
   const log = createLog({ directory: places.logs, hide, ...(echo ? { echo } : {}) })
-  return { ...location, dataDirectory, config, trust, trusted, items, untrusted, log, hide }
+  const trustedForRun = flags.trust === true
+  return { ...location, dataDirectory, config, trust, trusted, trustedForRun, items, untrusted, log, hide }
 }
 
 /** An engine for the place. `overrides` come last. */
@@ -108,7 +112,7 @@ export async function openTackle(
     dataDirectory: place.dataDirectory,
     environment: place.environment,
     providers: config.provider ?? {},
-    toolFiles: trustedToolFiles(place),
+    toolFiles: toolFilesOf(place),
     plugins: trustedPlugins(place, trustedItems(place, "plugin")),
     onPluginLog: ({ plugin, level, message, extra }) =>
       place.log.write(isLevel(level) ? level : "info", `${plugin}: ${message}`, { extra }),
@@ -170,6 +174,7 @@ export async function openTackle(
   tackle.subscribe(eventLogger(place.log))
   for (const { file, message } of tackle.problems()) warn(place.hide(`${wholeName(file)}: ${message}`))
   tellIgnored(place)
+  for (const line of misspeltPermissions(place, flags)) warn(line)
   return tackle
 }
 
@@ -228,19 +233,6 @@ function patience({ timeout, retry }: LoadedConfig["config"]) {
   }
 }
 
-/** Tool files of the person, and those of the project that are trusted, of which only what was trusted may run. */
-function trustedToolFiles(place: Place): ToolFile[] {
-  const trusted = trustedItems(place, "tool")
-  const pinned = new Map(trusted.flatMap(({ contents }) => [...contents]))
-  const files = new Set(trusted.map(({ file }) => file))
-  return configDirectories(place).flatMap(({ path: directory, scope }) => {
-    const found = findToolFiles([directory])
-    if (scope === "user") return found.map((path) => ({ path }))
-    // One that came since the items were looked at is not among them.
-    return found.filter((path) => files.has(path)).map((path) => ({ path, pinned }))
-  })
-}
-
 /** Skills of the person, and those of the project whose text is the trusted one, in rising precedence. */
 export function trustedSkillFiles(place: Place): SkillFile[] {
   const trusted = new Map(trustedItems(place, "skill").map(({ file, contents }) => [file, contents]))
@@ -249,11 +241,6 @@ export function trustedSkillFiles(place: Place): SkillFile[] {
     const pinned = trusted.get(path)
     return pinned ? [{ path, pinned }] : []
   })
-}
-
-function trustedItems({ items, untrusted }: Place, wanted: FoundItem["kind"]): FoundItem[] {
-  const changed = new Set(untrusted.map(({ path }) => path))
-  return items.filter(({ kind, path }) => kind === wanted && !changed.has(path))
 }
 
 function tellIgnored({ config, untrusted }: Place): void {

@@ -83,12 +83,24 @@ export function ownConfigFiles(location: Location, scope: "project" | "user"): s
  * The directories that may hold tools and the like, in rising precedence: the user's, then `.opencode` and `.tackle`
  * from the work tree's root down to the directory. Only those that exist.
  */
-export function configDirectories(location: Location): { path: string; scope: "user" | "project" }[] {
+export function configDirectories(location: Location): ConfigDirectory[] {
+  return possibleConfigDirectories(location).filter(({ path }) =>
+    statSync(path, { throwIfNoEntry: false })?.isDirectory(),
+  )
+}
+
+export interface ConfigDirectory {
+  path: string
+  scope: "user" | "project"
+}
+
+/** The same, whether they exist or not. */
+export function possibleConfigDirectories(location: Location): ConfigDirectory[] {
   const user = userDirectory(location)
   return [
     ...["opencode", "tackle"].map((name) => ({ path: join(user, name), scope: "user" as const })),
     ...projectDirectories(location).map((path) => ({ path, scope: "project" as const })),
-  ].filter(({ path }) => statSync(path, { throwIfNoEntry: false })?.isDirectory())
+  ]
 }
 
 /**

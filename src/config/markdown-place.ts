@@ -21,7 +21,10 @@ export function markdownFiles(configDirectory: string): string[] {
   return folders.flatMap((folder) => filesIn(join(configDirectory, folder), maxDepth))
 }
 
-/** Undefined for a path that is none of {@link markdownFiles}. */
+/**
+ * Undefined for a path that is none of {@link markdownFiles}. Where a path passes through several such folders the
+ * outermost counts from which {@link markdownFiles} leads there: it looks into no hidden directory.
+ */
 export function markdownPlace(path: string): MarkdownPlace | undefined {
   const [, directory = "", folder = "", inside = ""] = pattern.exec(path) ?? []
   if (inside === "") return undefined
@@ -39,7 +42,8 @@ export function isMarkdownName(name: string): boolean {
   return name.length <= 128 && /^[A-Za-z0-9][\w.-]*(?:[/:][A-Za-z0-9][\w.-]*)*$/.test(name)
 }
 
-const pattern = /.*\/\.?(tackle|opencode|claude)\/(agents?|commands?)\/(.+)\.md$/
+const pattern =
+  /^.*?\/\.?(tackle|opencode|claude)\/(agents?|commands?)\/((?:[^/.][^/]*\/){0,4}[^/.][^/]*)\.md$/
 
 function filesIn(directory: string, depth: number): string[] {
   if (depth === 0) return []

@@ -1,4 +1,3 @@
-import { statSync } from "node:fs"
 import { within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
@@ -67,7 +66,6 @@ async function loadPlugin(
 ): Promise<{ hooks: Hooks; unused: string[] }[]> {
   const module = await loadModule(path, {
     aliases: source.package ? aliases.package : aliases.file,
-    version: String(statSync(path).mtimeMs),
     ...(pinned ? { pinned } : {}),
   })
   const found = pluginFunctions(module)

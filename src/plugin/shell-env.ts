@@ -1,3 +1,4 @@
+import { whyRefused } from "./deciding-variables.ts"
 import type { PluginHost } from "./host.ts"
 
 /** Where a command runs, and for which call. */
@@ -7,13 +8,7 @@ export interface CommandPlace {
   callID: string | undefined
 }
 
-/**
- * Variables that decide which program a command's words stand for, or what it does before it begins. The rules were
- * asked about the command without them.
- */
-const deciding = /^(?:PATH|ENV|IFS|SHELLOPTS|RIPGREP_CONFIG_PATH)$|^(?:LD|DYLD|BASH|GIT|TACKLE)_|^BASH/
-
-/** The variables that plugins add to a command's. `leftOut` gets the names of those that none may set. */
+/** The variables that plugins add to a command's. `leftOut` gets those that none may set, each with the reason. */
 export async function variablesOfPlugins(
   plugins: PluginHost,
   place: CommandPlace,
@@ -21,7 +16,11 @@ export async function variablesOfPlugins(
 ): Promise<Record<string, string>> {
   if (!plugins.has("shell.env")) return {}
   const { output } = await plugins.run("shell.env", { input: { ...place }, output: { env: {} } })
-  const refused = Object.keys(output.env).filter((name) => deciding.test(name))
+  const entries = Object.entries(output.env)
+  const refused = entries.flatMap(([name]) => {
+    const why = whyRefused(name)
+    return why === undefined ? [] : [`${name} (it ${why})`]
+  })
   if (refused.length > 0) leftOut(refused)
-  return Object.fromEntries(Object.entries(output.env).filter(([name]) => !deciding.test(name)))
+  return Object.fromEntries(entries.filter(([name]) => whyRefused(name) === undefined))
 }

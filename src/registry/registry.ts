@@ -6,6 +6,7 @@ import type { Definition, Info } from "../tool/tool.ts"
 import { within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
+import type { LiveToolFiles, LoadedTools } from "./live-tool-files.ts"
 
 /** Where a tool comes from: `path` of a custom file, `server` of the config, name of a plugin. */
 export type ToolSource =
@@ -78,8 +79,10 @@ export interface Registry {
   withheld(id: string, scope: ToolScope): string | undefined
   /** All tools, with the reason where one is not offered. */
   list(scope: ToolScope): Promise<ToolListing[]>
-  /** What was left out and why. */
+  /** What was left out and why, as of the last listing. */
   problems(): readonly RegistryProblem[]
+  /** True while the files of tools are, as far as was looked lately, what they were when these were listed. Cheap. */
+  isCurrent(tools: readonly OfferedTool[]): boolean
 }
 
 /** Ids that the engine itself answers and no model is offered. */
@@ -91,21 +94,44 @@ const internal: ReadonlySet<string> = new Set(["invalid"])
  */
 export function createRegistry(options: {
   tools: readonly RegisteredTool[]
+  /** Tools that follow their files, behind these. Looked at whenever tools are listed. */
+  files?: Pick<LiveToolFiles, "changedLately" | "read" | "last">
   /** Tools that come and go. Asked whenever tools are listed; they stand behind all others. Does not reject. */
   living?: () => Promise<readonly RegisteredTool[]>
   problems?: readonly RegistryProblem[]
+  /** Hears of each problem that was not there from the beginning. */
+  onProblem?: (problem: RegistryProblem) => void
   override?: readonly string[]
   disabled?: ReadonlySet<string>
   /** How long a tool may take to get ready, in milliseconds. Default: 10 s. */
   initLimitMs?: number
 }): Registry {
-  const problems = [...(options.problems ?? [])]
+  const { files, living, onProblem } = options
   const override = new Set(options.override)
-  let byId = merge(options.tools, override, problems)
   const prepared = new WeakMap<Info, Map<string, Promise<OfferedTool>>>()
+  const listedFrom = new WeakMap<readonly OfferedTool[], LoadedTools>()
+  let problems: RegistryProblem[] = []
+  let byId = mergeAll([])
+  const told = new Set(problems.map(textOf))
 
   async function refresh(): Promise<void> {
-    if (options.living) byId = merge([...options.tools, ...(await options.living())], override, problems)
+    await files?.read()
+    byId = mergeAll((await living?.()) ?? [])
+    tell()
+  }
+
+  function mergeAll(others: readonly RegisteredTool[]): Map<string, RegisteredTool> {
+    const custom = files?.last()
+    problems = [...(options.problems ?? []), ...(custom?.problems ?? [])]
+    return merge([...options.tools, ...(custom?.tools ?? []), ...others], override, problems)
+  }
+
+  function tell(): void {
+    for (const problem of problems) {
+      if (told.has(textOf(problem))) continue
+      told.add(textOf(problem))
+      onProblem?.(problem)
+    }
   }
 
   function prepare(entry: RegisteredTool, agent: string): Promise<OfferedTool> {
@@ -146,6 +172,7 @@ export function createRegistry(options: {
       return { tool, reason }
     } catch (error) {
       report(problems, entry, errorMessage(error))
+      tell()
       return { tool: undefined, reason: `its init failed: ${errorMessage(error)}` }
     }
   }
@@ -155,10 +182,13 @@ export function createRegistry(options: {
     get: (id) => byId.get(id),
     async tools(scope) {
       await refresh()
+      const from = files?.last()
       // What is not offered need not be made ready: that costs a schema each at every start.
       const possible = [...byId.values()].filter((entry) => reasonAgainst(entry, scope) === undefined)
       const considered = await Promise.all(possible.map((entry) => consider(entry, scope, undefined)))
-      return considered.flatMap(({ tool, reason }) => (tool && reason === undefined ? [tool] : []))
+      const offered = considered.flatMap(({ tool, reason }) => (tool && reason === undefined ? [tool] : []))
+      if (from) listedFrom.set(offered, from)
+      return offered
     },
     withheld(id, scope) {
       const entry = byId.get(id)
@@ -181,6 +211,7 @@ export function createRegistry(options: {
       )
     },
     problems: () => problems,
+    isCurrent: (tools) => !files || (listedFrom.get(tools) === files.last() && !files.changedLately()),
   }
 }
 
@@ -265,6 +296,10 @@ function merge(
     byId.set(id, entry)
   }
   return byId
+}
+
+function textOf({ file, message }: RegistryProblem): string {
+  return `${file}: ${message}`
 }
 
 function report(problems: RegistryProblem[], entry: RegisteredTool, message: string): void {

@@ -10,7 +10,8 @@ import type { Layer } from "../permission/policy.ts"
 import type { PermissionConfig } from "../permission/rules.ts"
 import type { PluginLimits } from "../plugin/open.ts"
 import type { PluginSource } from "../plugin/source.ts"
-import type { ToolFile } from "../registry/files.ts"
+import type { ToolFileSource } from "../registry/live-tool-files.ts"
+import type { ToolFile } from "../registry/load-tool-file.ts"
 import type { SandboxMode } from "../sandbox/wrap.ts"
 import type { Ruleset } from "../schema/permission.ts"
 import type { CommandConfig } from "../session/command.ts"
@@ -33,8 +34,11 @@ export interface TackleOptions {
   providers?: Readonly<Record<string, ProviderConfig>>
   /** Own tools beside the built-in ones. */
   tools?: readonly Info[]
-  /** Files with custom tools. Without `pinned` they are run as they are: name only what is trusted. */
-  toolFiles?: readonly (string | ToolFile)[]
+  /**
+   * Files with custom tools, or where to look for them. Without `pinned` they are run as they are: name only what is
+   * trusted. They are followed: a change counts from the next time that the model is asked.
+   */
+  toolFiles?: readonly (string | ToolFile)[] | ToolFileSource
   /**
    * Plugins in the order in which they are loaded and called: see `docs/plugins.md`. Without `pinned` they are run as
    * they are: name only what is trusted.

@@ -5,9 +5,16 @@ import { contain } from "../call/containment.ts"
 import type { ProgramHost } from "../external-tool/program.ts"
 import type { McpPool, PooledTool } from "../mcp/pool.ts"
 import type { Plugins } from "../plugin/open.ts"
-import { loadToolFiles } from "../registry/files.ts"
+import {
+  type LiveToolFiles,
+  namedToolFiles,
+  openToolFiles,
+  type ToolFileSource,
+} from "../registry/live-tool-files.ts"
 import { createRegistry, type RegisteredTool, type Registry } from "../registry/registry.ts"
 import type { Skill } from "../skill/skill.ts"
+import { TackleError } from "../util/errors.ts"
+import type { ModuleAliases } from "../util/load-module.ts"
 import type { ProcessBook } from "../util/process-book.ts"
 import { perCommand, programVariables } from "./command-variables.ts"
 import { toolAliases } from "./module-aliases.ts"
@@ -36,27 +43,20 @@ export interface ToolSources {
  * The registry of all tools: the built-in ones, the options' own, those of plugins, of files and of MCP servers. A file
  * that cannot be used is among its problems.
  */
-export function openRegistry(options: TackleOptions, sources: ToolSources): Promise<Registry> {
-  return contain(
-    () => loadAll(options, sources),
-    (error) => sources.onFault("an error escaped the file of a tool", error),
-  )
-}
-
-async function loadAll(options: TackleOptions, sources: ToolSources): Promise<Registry> {
-  const { plugins, mcp } = sources
-  const files = options.toolFiles ?? []
-  // Looking for what the files may import takes longer than all else here.
-  const aliases = files.length > 0 ? toolAliases() : {}
-  const custom = await loadToolFiles(files, { aliases, programs: programHost(sources) })
+export async function openRegistry(options: TackleOptions, sources: ToolSources): Promise<Registry> {
+  const { plugins, mcp, onFault } = sources
+  const files = openCustomTools(options.toolFiles, programHost(sources), onFault)
+  await files?.read()
   return createRegistry({
     tools: [
       ...builtinTools(builtinOptions(options, sources)).map(fromBuiltin),
       ...(options.tools ?? []).map((tool) => ({ tool, source: { kind: "library" } as const })),
       ...(plugins?.tools ?? []).map(fromPlugin),
-      ...custom.tools,
     ],
-    problems: [...(plugins?.problems ?? []), ...custom.problems],
+    problems: plugins?.problems ?? [],
+    onProblem: ({ file, message }) =>
+      onFault(file, new TackleError(message, { code: "tool.file", recoverable: true })),
+    ...(files ? { files } : {}),
     ...(mcp ? { living: async () => (await mcp.tools()).map(fromMcp) } : {}),
     override: options.override ?? [],
     disabled: new Set(options.disabledTools),
@@ -81,6 +81,32 @@ function builtinOptions({ shell }: TackleOptions, sources: ToolSources): Builtin
     features,
     search,
   }
+}
+
+/** What the files let escape, now or later, reaches `onFault`. */
+function openCustomTools(
+  given: TackleOptions["toolFiles"] = [],
+  programs: ProgramHost,
+  onFault: (message: string, error: unknown) => void,
+): LiveToolFiles | undefined {
+  const source = isSource(given) ? given : namedToolFiles(given)
+  if (!source) return undefined
+  // Looking for what the files may import takes longer than all else here.
+  let aliases: ModuleAliases | undefined
+  const host = {
+    programs,
+    get aliases() {
+      aliases ??= toolAliases()
+      return aliases
+    },
+  }
+  const files = openToolFiles(source, host)
+  const onEscape = (error: unknown) => onFault("an error escaped the file of a tool", error)
+  return { ...files, read: async () => (files.changed() ? contain(files.read, onEscape) : files.last()) }
+}
+
+function isSource(given: NonNullable<TackleOptions["toolFiles"]>): given is ToolFileSource {
+  return "find" in given && "watched" in given
 }
 
 function fromBuiltin({ tool, unavailable }: BuiltinTool): RegisteredTool {

@@ -15,6 +15,15 @@ export const Session = z.object({
   parentID: z.string().optional(),
   /** Messages whose turns were undone since the last prompt, the last one undone at the end. */
   undone: z.array(z.string()).optional(),
+  /** Set while the prompt of a command is under way that has an agent or model of its own: what is again after it. */
+  lent: z
+    .object({
+      /** The command's agent, and the one before. */
+      agent: z.object({ to: z.string(), from: z.string() }).optional(),
+      /** The model before; null: there was none. Absent: the prompt's stays. */
+      model: ModelRef.nullable().optional(),
+    })
+    .optional(),
   time: z.object({ created: z.number(), updated: z.number() }),
 })
 export type Session = z.infer<typeof Session>

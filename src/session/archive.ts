@@ -6,6 +6,7 @@ import { Todo } from "../schema/todo.ts"
 import type { Change, Store } from "../store/store.ts"
 import { UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
+import { isRecord } from "../util/json.ts"
 import { descendants } from "./descendants.ts"
 
 const SessionRecord = z.strictObject({
@@ -113,6 +114,8 @@ function withoutChanges({ session, messages, todos }: SessionRecord): SessionRec
 export function checkArchive(value: unknown): Archive {
   const result = Archive.safeParse(value)
   if (!result.success) {
+    if (!isRecord(value) || value.format !== archiveHead.format)
+      throw new ArchiveError(describeForeign(value))
     const [issue] = result.error.issues
     throw misfit(issue?.path ?? [], issue?.message ?? "it does not fit")
   }
@@ -130,6 +133,20 @@ export function checkArchive(value: unknown): Archive {
     checkRecord(record, place)
   }
   return archive
+}
+
+/** For what somebody may take for a session. */
+function describeForeign(value: unknown): string {
+  const wanted = "This is no session of `tackle session export`"
+  if (!isRecord(value))
+    return `${wanted}: that is an object, and this is ${Array.isArray(value) ? "a list" : "none"}.`
+  if (isRecord(value.info) && Array.isArray(value.messages))
+    return `${wanted}; it looks like one that OpenCode exported, and those cannot be imported.`
+  const keys = Object.keys(value)
+    .slice(0, 5)
+    .map((key) => JSON.stringify(key.slice(0, 40)))
+  const found = keys.length === 0 ? "is empty" : `begins with ${keys.join(", ")}`
+  return `${wanted}: that has "format": "${archiveHead.format}", and this ${found}.`
 }
 
 function misfit(place: readonly PropertyKey[], why: string): ArchiveError {

@@ -119,7 +119,7 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
     if (verdict?.kind === "failed") return result("failed", verdict.error)
     if (verdict?.kind === "retry") user = await input.tell(verdict.message)
     else if (verdict ? verdict.kind === "met" : calls.length === 0) return result("completed")
-    if (user.agent !== worker.agent.name) worker = await input.workAs(user.agent)
+    if (user.agent !== worker.agent.name || !worker.isCurrent()) worker = await input.workAs(user.agent)
   }
   return result("limit", stepsMessage(budget.maxSteps))
 }

@@ -40,14 +40,30 @@ export function promptOwner(
   return agent ? { ...named, agent: agent.name } : named
 }
 
-/** The session with the agent and model that it had before the prompt, unless something else changed them meanwhile. */
-export function givenBack(
+/**
+ * The session with a note of what it is to have again after the prompt: it is stored with the prompt, so that it holds
+ * also where the process is killed. A model that the prompt itself names (`keepModel`) stays.
+ */
+export function lend(
   session: Session,
-  { before, owner, keepModel }: { before: Session; owner: PromptOwner; keepModel: boolean },
+  { agent, model }: PromptOwner,
+  { keepModel }: { keepModel: boolean },
 ): Session {
-  const { model, ...rest } = session
-  const agent = session.agent === owner.agent ? before.agent : session.agent
-  const kept = keepModel || owner.model === undefined ? model : before.model
+  const givesModel = model !== undefined && !keepModel
+  if (agent === undefined && !givesModel) return session
+  const lent: Session["lent"] = {
+    ...(agent === undefined ? {} : { agent: { to: agent, from: session.agent } }),
+    ...(givesModel ? { model: session.model ?? null } : {}),
+  }
+  return { ...session, lent }
+}
+
+/** The session with the agent and model that it had before the prompt, unless something else changed them meanwhile. */
+export function givenBack(session: Session): Session {
+  const { lent, model, ...rest } = session
+  if (!lent) return session
+  const agent = rest.agent === lent.agent?.to ? lent.agent.from : rest.agent
+  const kept = lent.model === undefined ? model : (lent.model ?? undefined)
   return { ...rest, agent, ...(kept === undefined ? {} : { model: kept }) }
 }
 

@@ -33,6 +33,7 @@ import {
   type ExpandedCommand,
   expandCommand,
   givenBack,
+  lend,
   type PromptOwner,
   promptOwner,
 } from "./run-command.ts"
@@ -52,7 +53,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
   const readPage: PageReader = (page) => store.messages(initial.id, page)
   let instructions: InstructionCapability | undefined
   let toPrompt = createPromptBuilder()
-  let session = initial
+  let session = givenBack(initial)
   /** What the model is given; all else stays in the store. */
   let history: MessageWithParts[] | undefined
   let running: { controller: AbortController; ended: Promise<unknown> } | undefined
@@ -75,20 +76,20 @@ export function openSession(initial: Session, services: SessionServices): Sessio
   async function catchUp(): Promise<void> {
     const stored = await store.session(session.id)
     if (!stored || stored.time.updated === session.time.updated) return
-    session = stored
+    session = givenBack(stored)
     history = undefined
   }
 
   /** A command's agent and model are those of its prompt alone. */
   async function run(text: string, options: PromptOptions, signal: AbortSignal): Promise<Ending> {
     await catchUp()
-    const before = session
     const owner = promptOwner(options, services)
+    session = lend(session, owner, { keepModel: options.model !== undefined })
     try {
       return await work(text, { ...options, ...owner }, signal)
     } finally {
-      if (owner.agent !== undefined || owner.model !== options.model) {
-        session = givenBack(session, { before, owner, keepModel: options.model !== undefined })
+      if (session.lent) {
+        session = givenBack(session)
         await recorder.session(session)
       }
     }

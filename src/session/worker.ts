@@ -25,6 +25,8 @@ export interface Worker {
   tools(history: readonly MessageWithParts[]): readonly OfferedTool[]
   /** The history as the provider takes it. Cheap to call at every step. */
   toPrompt(history: readonly MessageWithParts[]): ModelPrompt
+  /** False where the files of its tools have changed: it is to be made anew. Cheap to call at every step. */
+  isCurrent(): boolean
   host(step: { messageID: string; turn: Turn; offered: ReadonlyMap<string, OfferedTool> }): StepHost
 }
 
@@ -120,6 +122,7 @@ export async function createWorker(
     agent,
     tools: offeredAt,
     toPrompt: (messages) => run.toPrompt({ system, messages: promptHistory(messages), model: model.info }),
+    isCurrent: () => services.registry.isCurrent(offered),
     host: (step) => ({ ...shared, ...step }),
   }
 }

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
-import { type LoadHookSync, type ResolveHookSync, registerHooks } from "node:module"
-import { dirname, extname } from "node:path"
+import { createRequire, type LoadHookSync, type ResolveHookSync, registerHooks } from "node:module"
+import { dirname, extname, join } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
-import { errorMessage, TackleError } from "./errors.ts"
+import { errorMessage, systemCode, TackleError } from "./errors.ts"
 
 /** sha256 in hex of the files that a module may consist of, by their real paths. */
 export type PinnedFiles = ReadonlyMap<string, string>
@@ -19,6 +19,11 @@ export interface ModuleGraph {
   pinned?: PinnedFiles
   /** Makes a CommonJS module of a TypeScript one. Without it Node strips the types. */
   transform?: (source: string, path: string) => string
+  /**
+   * Hears of each file that is imported by path before it is read, and of those that were looked for and are not there.
+   * `of`: the mark of the graph for which Node has read it already, with all that it requires.
+   */
+  onFile?: (path: string, of?: string) => void
 }
 
 /** A file is not what was pinned, or was not pinned at all. */
@@ -31,12 +36,11 @@ export class UnpinnedFileError extends TackleError {
 const graphs = new Map<string, ModuleGraph>()
 /** CommonJS modules know each other by path alone: the mark of the graph that each belongs to. */
 const marksOfPaths = new Map<string, string>()
+/** By mark: what its modules asked `require` for by path, as URL of the directory and specifier. */
+const requests = new Map<string, Map<string, [directory: string, specifier: string]>>()
 let installed = false
 
-/**
- * The URL that imports `path` as the beginning of a graph. Two graphs of one mark are one: the second import gets the
- * modules of the first.
- */
+/** The URL that imports `path` as the beginning of a graph. The mark is that graph's alone. */
 export function openModuleGraph(path: string, mark: string, graph: ModuleGraph): string {
   if (!installed) registerHooks({ resolve, load })
   installed = true
@@ -46,16 +50,37 @@ export function openModuleGraph(path: string, mark: string, graph: ModuleGraph):
   return url.href
 }
 
+/**
+ * Lets CommonJS modules of a graph be read anew by the next one: Node keeps them by path. `files` are what its `onFile`
+ * heard of, and its first. An ES module that was loaded by `require` cannot be forgotten.
+ */
+export function forgetCommonJs(mark: string, files: Iterable<string>): void {
+  for (const file of files) delete commonJs.cache[file]
+  for (const [directory, specifier] of requests.get(mark)?.values() ?? []) {
+    // Node also keeps where a request led, and drops that at a request that finds its module gone.
+    try {
+      createRequire(`${directory}${forgetting}`)(specifier)
+    } catch {
+      // Always: the hook below lets it get no further.
+    }
+  }
+  requests.delete(mark)
+}
+
+const commonJs = createRequire(import.meta.url)
+const forgetting = "?tackle-forgets"
+
 /** Files that a module of a graph imports by path belong to it too, and carry its mark in their URL. */
 const resolve: ResolveHookSync = (specifier, context, next) => {
   const { parentURL } = context
+  if (parentURL?.endsWith(forgetting)) throw new Error(`${specifier} is not asked for, only forgotten`)
   const inUrl = markOf(parentURL)
   const mark = inUrl ?? marksOfPaths.get(pathOf(parentURL) ?? "")
   const graph = graphs.get(mark ?? "")
   if (mark === undefined || !graph) return next(specifier, context)
   const alias = graph.aliases[specifier]
   if (alias !== undefined) return { url: alias, shortCircuit: true }
-  const resolved = resolveLoosely(specifier, (name) => next(name, context))
+  const resolved = resolveNoting(specifier, parentURL, graph, (name) => next(name, context))
   const path = pathOf(resolved.url)
   if (!isPath(specifier) || path === undefined) return resolved
   if (graph.pinned && !graph.pinned.has(path)) {
@@ -64,10 +89,55 @@ const resolve: ResolveHookSync = (specifier, context, next) => {
       `is imported by ${pathOf(parentURL)}, but trust in that does not cover it.`,
     )
   }
-  if (inUrl !== undefined)
+  const other = commonJs.cache[path] && marksOfPaths.get(path)
+  graph.onFile?.(path, other === mark ? undefined : other)
+  if (!context.conditions.includes("require"))
     return { ...resolved, url: `${resolved.url.replace(/[?#].*$/, "")}?tackle=${mark}` }
   marksOfPaths.set(path, mark)
+  noteRequest(mark, new URL(".", parentURL).href, specifier)
   return resolved
+}
+
+function noteRequest(mark: string, directory: string, specifier: string): void {
+  const known = requests.get(mark) ?? new Map()
+  requests.set(mark, known)
+  known.set(`${directory} ${specifier}`, [directory, specifier])
+}
+
+/** Where an import of a graph found nothing. */
+interface MissingImport {
+  /** As it is written. */
+  specifier: string
+  /** Absolute path of the file that imports it. */
+  importer: string
+}
+
+const missingImports = new WeakMap<object, MissingImport>()
+
+/** What was imported where nothing was found, for an error that a graph was loaded with; undefined for any other. */
+export function missingImport(error: unknown): MissingImport | undefined {
+  return typeof error === "object" && error !== null ? missingImports.get(error) : undefined
+}
+
+function resolveNoting<T>(
+  specifier: string,
+  parentURL: string | undefined,
+  { onFile }: ModuleGraph,
+  next: (specifier: string) => T,
+): T {
+  try {
+    return resolveLoosely(specifier, next)
+  } catch (error) {
+    const importer = pathOf(parentURL)
+    const isMissing = ["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"].includes(systemCode(error) ?? "")
+    if (!isMissing || importer === undefined) throw error
+    if (error instanceof Error) missingImports.set(error, { specifier, importer })
+    if (specifier.startsWith(".")) {
+      const base = join(dirname(importer), specifier)
+      for (const ending of ["", ...endings]) onFile?.(`${base}${ending}`)
+    }
+    throw error
+  }
 }
 
 /** What bundlers take for a file that is named without its ending, or as what it is compiled to. */
@@ -104,8 +174,13 @@ const load: LoadHookSync = (url, context, next) => {
   }
   const bytes = pinned ? readPinned(path, pinned) : readFileSync(path)
   marksOfPaths.set(path, mark)
-  if (isTypeScript && transform)
-    return { format: "module", source: asModule(transform(bytes.toString(), path), path), shortCircuit: true }
+  if (isTypeScript && transform) {
+    const text = transform(bytes.toString(), path)
+    // Not as a module there: Node could not forget that.
+    return context.conditions.includes("require")
+      ? { format: "commonjs", source: text, shortCircuit: true }
+      : { format: "module", source: asModule(text, path), shortCircuit: true }
+  }
   const format = isTypeScript ? "module-typescript" : (formats[extname(path)] ?? next(url, context).format)
   return { format, source: bytes, shortCircuit: true }
 }

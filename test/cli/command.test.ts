@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { callsOf, createMachine, endOf } from "./run-tackle.ts"
+import { callsOf, createMachine, endOf, until } from "./run-tackle.ts"
 
 const files = {
   ".tackle/commands/team/show.md": "---\ndescription: Shows\nagent: plan\n---\nShow $1: !`cat a.txt`\n",
@@ -56,4 +56,23 @@ test("doctor lists commands, and says that a list of tools allows nothing", asyn
   expect(stdout).toMatch(
     /! commands .*\.claude\/commands\/ship\.md, \.tackle\/commands\/team\/show\.md.*allowed-tools/,
   )
+})
+
+test("after kill -9 in a command's prompt the session goes on with the agent that it had before", async () => {
+  const machine = await createMachine({
+    files: { ".tackle/commands/think.md": "---\nagent: plan\n---\nThink.\n" },
+    script: [{ fault: "hang" }, { text: "Done." }],
+  })
+  const started = machine.start(["run", "--trust", "/think"])
+  await until("the model was asked", () => machine.server.requests.length === 1)
+  started.child.kill("SIGKILL")
+  await started.ended
+  const shown = async () => JSON.parse((await machine.run(["session", "show", "--format", "json"])).stdout)
+  expect((await shown()).session.agent).toBe("build")
+  expect(await machine.run(["run", "-c", "go"])).toMatchObject({ code: 0, stdout: "Done.\n" })
+  const { session, messages } = await shown()
+  expect(session).toMatchObject({ agent: "build" })
+  expect(session.lent).toBeUndefined()
+  const users = messages.filter(({ message }: { message: { role: string } }) => message.role === "user")
+  expect(users.map(({ message }: { message: { agent: string } }) => message.agent)).toEqual(["plan", "build"])
 })

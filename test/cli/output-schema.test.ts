@@ -49,3 +49,12 @@ test("a file that is missing or no schema is a mistake of the command line", asy
   expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining("none.json (--output-schema)") })
   expect(machine.server.requests).toHaveLength(0)
 })
+
+test("a schema that cannot be used makes no session and names its file", async () => {
+  const machine = await createMachine({ files: { "count.json": '{"type":"strng"}' } })
+  expect(await machine.run(args)).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^tackle: count\.json \(--output-schema\): .*strng/),
+  })
+  expect((await machine.run(["session", "list"])).stdout).toBe("No sessions yet.\n")
+})

@@ -45,6 +45,13 @@ test("skills lie where other agents keep them; the project's count once they are
   const trusted = await listed()
   expect(trusted.list).toBe("- a: Tackle's\n- b: b\n- mine: my mine\n- yours: my yours")
   expect(trusted.stderr).toBe("")
+  const shown = await machine.run(["config", "show", "--dir", "sub"])
+  const skills = shown.stdout.split("\n").filter((line) => line.includes("SKILL.md"))
+  expect(skills).toHaveLength(8)
+  expect(skills[0]).toMatch(/\.claude\/skills\/a\/SKILL\.md \(a, does not count: a later one has its name\)$/)
+  expect(skills.filter((line) => line.endsWith("(a)"))).toEqual([
+    expect.stringContaining(".tackle/skills/a/SKILL.md"),
+  ])
 
   // What the skill may have run counts as much as its text.
   await machine.project.write("sub/.claude/skills/b/run.sh", "echo two\n")

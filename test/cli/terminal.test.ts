@@ -96,7 +96,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     await terminal.tackle("run", "say it")
     await terminal.sees(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] waiting for the model \d s/)
     const end = await terminal.sees("[exit 0]")
-    expect(end.replaceAll("\n", "")).toContain(words)
+    expect(end.replaceAll("\n", " ")).toContain(words)
     expect(end).not.toMatch(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/)
   })
 

@@ -30,7 +30,7 @@ test("a line keeps its width, also with characters of two columns", () => {
 
 test("wrapped lines keep their width and all the words", () => {
   expect(wrapped("one two three four", 9)).toEqual(["one two", "three", "four"])
-  expect(wrapped("one two three four", 9, 2)).toEqual(["one two", "three fo…"])
+  expect(wrapped("one two three four", 9, 2)).toEqual(["one two", "three…"])
   expect(wrapped("unbreakable", 4)).toEqual(["unbr", "eaka", "ble"])
   fc.assert(
     fc.property(text, fc.integer({ min: 2, max: 100 }), (given, width) => {

@@ -1,3 +1,4 @@
+import { execFileSync, spawnSync } from "node:child_process"
 import { chmodSync, cpSync, existsSync } from "node:fs"
 import { resolve } from "node:path"
 import { expect, test } from "vitest"
@@ -47,6 +48,33 @@ test("a tool that hangs is stopped after the time of its manifest", async () => 
   expect(hung.code).not.toBe(0)
   expect(hung.stderr).toContain("it did not finish within 300 ms")
 })
+
+const hasRust = spawnSync("rustc", ["--version"]).status === 0
+
+test.runIf(hasRust)(
+  "the tool in Rust is built and asks for the file as the project's page says",
+  async () => {
+    const machine = await openExample()
+    const build = ["-O", "rust/longest_line.rs", "-o", ".tackle/tool/longest_line"]
+    execFileSync("rustc", build, { cwd: machine.project.directory, stdio: "pipe" })
+    await machine.run(["trust", "--yes"])
+    const call = (...flags: string[]) =>
+      machine.run([
+        "tool",
+        "call",
+        "longest_line",
+        '{"file":"notes.txt"}',
+        "--allow",
+        "longest_line",
+        ...flags,
+      ])
+    expect(await call()).toMatchObject({
+      code: 0,
+      stdout: "The quick brown fox jumps over the lazy dog.\n",
+    })
+    expect(await call("--deny", "read")).toMatchObject({ code: 3, stdout: "" })
+  },
+)
 
 async function openExample(): Promise<Machine> {
   const machine = await createMachine({ config: null })

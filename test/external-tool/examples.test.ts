@@ -4,7 +4,8 @@ import { join, resolve } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { expect, onTestFinished, test } from "vitest"
 import { collectTrustItems } from "../../src/permission/trust-items.ts"
-import { findToolFiles, type ToolFile } from "../../src/registry/files.ts"
+import { findToolFiles } from "../../src/registry/files.ts"
+import type { ToolFile } from "../../src/registry/load-tool-file.ts"
 import type { TackleOptions } from "../../src/runtime/options.ts"
 import { createTackle } from "../../src/runtime/runtime.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
@@ -151,11 +152,15 @@ test("what was trusted runs from a private copy, and nothing that changed since"
 
   // The copy holds what was trusted: what is written to the original changes nothing, and nothing is put beside it.
   writeFileSync(file, "#!/bin/sh\necho other\n")
+  expect(await call()).toMatchObject({ state: { output: expect.stringContaining(copies) } })
   const [copy = ""] = readdirSync(copies)
   writeFileSync(join(copies, copy, "planted"), "x")
   expect(await call()).toMatchObject({
     state: { status: "error", error: expect.stringContaining("not what was trusted") },
   })
+  writeFileSync(file, "#!/bin/sh\necho another\n")
+  expect(await call()).toMatchObject({ state: { status: "error" } })
+  expect(tackle.problems()).toEqual([{ file, message: expect.stringContaining("not what was trusted") }])
   const again = await openProject(project, { toolFiles, dataDirectory: join(project, ".fresh") })
   expect(again.problems()).toEqual([
     { file, message: expect.stringContaining("is not what was trusted: it has changed since") },

@@ -168,13 +168,16 @@ test("shell.env gives commands variables, but none that decides what a command i
         output.env.PLACE = cwd
         output.env.PATH = "/nowhere"
         output.env.LD_PRELOAD = "/nowhere.so"
+        output.env.NODE_OPTIONS = "--require /nowhere.js"
       }`),
     },
   })
-  const command = 'echo "$PLACE-$LD_PRELOAD-"; cat /dev/null'
+  const command = 'echo "$PLACE-$LD_PRELOAD$NODE_OPTIONS-"; cat /dev/null'
   expect(await callTool(engine.tackle, "bash", { command })).toContain(`${engine.project.directory}--`)
   await callTool(engine.tackle, "bash", { command })
-  expect(engine.faults).toEqual([expect.stringContaining("PATH, LD_PRELOAD")])
+  expect(engine.faults).toEqual([
+    expect.stringMatching(/PATH \(it .*\), LD_PRELOAD \(it .*\), NODE_OPTIONS \(it loads code into Node\)/),
+  ])
 })
 
 test("event hears of what happened in OpenCode's words, in order, and a plugin that throws is set aside", async () => {

@@ -149,7 +149,7 @@ test("whatever is broken in an archive, it is refused with a reason and nothing 
 })
 
 test.each<[string, (archive: Archive) => unknown, RegExp]>([
-  ["another format", (archive) => ({ ...archive, format: "x" }), /at format/],
+  ["another format", (archive) => ({ ...archive, format: "x" }), /that has "format"/],
   ["a newer version", (archive) => ({ ...archive, version: 2 }), /at version/],
   ["an unknown key", (archive) => ({ ...archive, more: 1 }), /more/],
   [
@@ -172,7 +172,10 @@ test.each<[string, (archive: Archive) => unknown, RegExp]>([
     (archive) => ({ ...archive, children: [archive.children[0], archive.children[0]] }),
     /Two sessions/,
   ],
-  ["a text", () => "hello", /no session of/],
+  ["a text", () => "hello", /no session of.*an object, and this is none/],
+  ["a list", () => [], /this is a list/],
+  ["other JSON", () => ({ name: "shop", version: 1 }), /begins with "name", "version"/],
+  ["another program's", () => ({ info: {}, messages: [] }), /one that OpenCode exported/],
 ])("%s is refused", async (_, change, reason) => {
   const store = createMemoryStore()
   await fill(store)

@@ -42,14 +42,23 @@ export async function listAgents(flags: AgentListFlags): Promise<void> {
   const listed = agents.filter(({ hidden }) => flags.all || !hidden)
   if (flags.format === "json") return printJson({ agents: listed })
   const room = process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY
-  for (const agent of listed) {
-    const head = `${agent.name}  ${wholeName(`${agent.mode}, ${sourceOf(agent, place)}`)}  `
-    printLine(head + oneLine(agent.description, Math.max(room - head.length, shortest)))
+  const origins = listed.map((agent) => wholeName(`${agent.mode}, ${sourceOf(agent, place)}`))
+  const nameWidth = widest(listed.map(({ name }) => name))
+  const originWidth = widest(origins)
+  for (const [index, agent] of listed.entries()) {
+    const head = `${agent.name.padEnd(nameWidth)}  ${(origins[index] ?? "").padEnd(originWidth)}`
+    const left = room - head.length - 2
+    if (left >= shortest) printLine(`${head}  ${oneLine(agent.description, left)}`.trimEnd())
+    else for (const line of [head.trimEnd(), `  ${oneLine(agent.description, room - 2)}`]) printLine(line)
   }
 }
 
-/** So much of a description is shown however long the rest is, in columns. */
-const shortest = 20
+function widest(texts: readonly string[]): number {
+  return Math.max(0, ...texts.map((text) => text.length))
+}
+
+/** A description with less room than this, in columns, has a line of its own. */
+const shortest = 30
 
 /** `tackle agent show <name>`. Throws `UsageError` for a name that no agent has. */
 export async function showAgent(name: string, flags: FormatFlags): Promise<void> {

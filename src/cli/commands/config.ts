@@ -3,9 +3,10 @@ import { configJsonSchema } from "../../config/schema.ts"
 import { wholeName } from "../../config/shown-name.ts"
 import { defaultRules } from "../../permission/defaults.ts"
 import type { Rule } from "../../schema/permission.ts"
+import { loadSkills } from "../../skill/load-skills.ts"
 import { isRecord } from "../../util/json.ts"
 import { printJson, printLine } from "../print.ts"
-import { type FormatFlags, openPlace } from "../setup.ts"
+import { type FormatFlags, openPlace, type Place, trustedSkillFiles } from "../setup.ts"
 import { agentRulesets, placeOfRule, shadowedConfigRules } from "../shadowed-rules.ts"
 
 /** `tackle config show`: what counts, and where it stands. Keys and headers of providers are masked. */
@@ -25,14 +26,29 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
   }
   const shadowed = shadowedConfigRules(place)
   const instructions = instructionFiles(place)
+  const skills = await skillsOf(place)
   if (flags.format === "json")
-    return printJson({ files, projectTrusted, ignored, instructions, config, permission: rules, shadowed })
+    return printJson({
+      files,
+      projectTrusted,
+      ignored,
+      instructions,
+      skills,
+      config,
+      permission: rules,
+      shadowed,
+    })
 
   printLine(files.length === 0 ? "No config files." : "Files, the later ones over the earlier:")
   for (const { path, kind, scope } of files) printLine(`  ${wholeName(path)} (${kind}, ${scope})`)
   if (ignored.length > 0) printLine(`Not counted, since this project is not trusted: ${ignored.join("; ")}`)
   if (instructions.length > 0) printLine("Instructions for the model, the nearest last:")
   for (const path of instructions) printLine(`  ${wholeName(path)}`)
+  if (skills.length > 0) printLine("Skills, of two with one name the later:")
+  for (const { name, path, counts } of skills)
+    printLine(
+      `  ${wholeName(path)} (${wholeName(name)}${counts ? "" : ", does not count: a later one has its name"})`,
+    )
   if (isRecord(config) && Object.keys(config).length > 0) printLine(`\n${JSON.stringify(config, null, 2)}`)
   printLine("\nRules, the last that matches decides:")
   for (const rule of [
@@ -48,6 +64,17 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
     const note = reason ?? (by ? `never decides: ${placeOfRule(by)} does` : undefined)
     printLine(`  ${describeRule(rule)}${note === undefined ? "" : `   ${note}`}`)
   }
+}
+
+/** Those that can be used, in rising precedence. */
+async function skillsOf(place: Place): Promise<{ name: string; path: string; counts: boolean }[]> {
+  const found: { name: string; path: string }[] = []
+  for (const file of trustedSkillFiles(place)) {
+    const [name] = (await loadSkills([file])).skills.keys()
+    if (name !== undefined) found.push({ name, path: file.path })
+  }
+  const last = new Map(found.map(({ name, path }) => [name, path]))
+  return found.map(({ name, path }) => ({ name, path, counts: last.get(name) === path }))
 }
 
 /** `tackle config schema`. */

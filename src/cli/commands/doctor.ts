@@ -14,6 +14,7 @@ import { printJson, printLine } from "../print.ts"
 import { type FormatFlags, openPlace, openTackle, type Place, trustedSkillFiles } from "../setup.ts"
 import { agentRulesets, placeOfRule, shadowedConfigRules } from "../shadowed-rules.ts"
 import { describeTakenOver, takenOver } from "../taken-over.ts"
+import { folded } from "../view/visible.ts"
 
 interface Finding {
   check: string
@@ -55,12 +56,16 @@ export async function checkHealth(flags: FormatFlags): Promise<void> {
   if (flags.format === "json") return printJson({ findings, probes })
   const marks = { ok: "✓", warn: "!", fail: "✗" }
   for (const { check: name, status, detail } of findings)
-    printLine(`${marks[status]} ${name.padEnd(14)} ${detail}`)
+    printFolded(`${marks[status]} ${name.padEnd(14)} ${detail}`)
   if (probes.length > 0) printLine("\nWhat a command in the sandbox was kept from, each attempted just now:")
   for (const { attempt, outcome, detail } of probes)
-    printLine(
+    printFolded(
       `${outcomeMarks[outcome]} ${outcome.padEnd(14)} ${attempt}${detail === undefined ? "" : ` (${detail})`}`,
     )
+}
+
+function printFolded(line: string): void {
+  printLine(process.stdout.isTTY ? folded(line, process.stdout.columns) : line)
 }
 
 const outcomeMarks = { enforced: "✓", "not enforced": "✗", untested: "?" }

@@ -22,8 +22,9 @@ export async function undoSession(
     if (!result) throw noSession(sessionID)
     if (flags.format === "json") return printJson({ sessionID, ...result })
 
-    const done = way === "undo" ? "Undid" : "Did again"
-    printLine(`${done} what this changed: ${oneLine(result.prompt, 60)}`)
+    const done = `${way === "undo" ? "Undid" : "Did again"} what this changed: `
+    const room = process.stdout.isTTY ? process.stdout.columns - done.length : 60
+    printLine(`${done}${oneLine(result.prompt, room)}`)
     const show = (path: string) => visible(displayPath(path, tackle.worktree))
     for (const { path, kind } of result.files) printLine(`  ${kind} ${show(path)}`)
     if (result.files.length === 0) printLine("  Every file was so already.")

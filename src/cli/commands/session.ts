@@ -76,7 +76,8 @@ export async function exportSession(id: string, flags: SessionExportFlags): Prom
 /** `tackle session import <file>`; `-` reads stdin. */
 export async function importSession(file: string, flags: SessionImportFlags): Promise<void> {
   await withTackle(flags, async (tackle) => {
-    const session = await tackle.sessions.import(await readArchive(file), { copy: flags.copy ?? false })
+    const archive = await readArchive(file)
+    const session = await tackle.sessions.import(archive, { copy: flags.copy ?? false }).catch(naming(file))
     printLine(`Imported as ${session.id}. Go on with it: tackle run -s ${session.id} "…"`)
   })
 }
@@ -111,6 +112,14 @@ export async function withTackle(flags: PlaceFlags, work: (tackle: Tackle) => Pr
     await work(tackle)
   } finally {
     await tackle.close()
+  }
+}
+
+/** Says of which file an archive's fault is. */
+function naming(file: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof UsageError)) throw error
+    throw new UsageError(`${file === "-" ? "stdin" : file}: ${error.message}`, error)
   }
 }
 

@@ -12,6 +12,7 @@ import { style } from "./style.ts"
 import { usageWords } from "./usage.ts"
 import type { View } from "./view.ts"
 import { columns, visible, wrapped } from "./visible.ts"
+import { createWordFold } from "./word-fold.ts"
 
 /** Columns of a line where nobody's terminal sets them, as in the log of a build. */
 const logWidth = 120
@@ -36,6 +37,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
   const shown = new Map<string, number>()
   const reasoning = new Set<string>()
   let atLineStart = true
+  const fold = createWordFold(width)
   /** A new session, until it was told of. */
   let begun: Session | undefined
   /** What happens while a question is on the screen. */
@@ -44,7 +46,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
   function note(line: string): void {
     status.clear()
     if (!atLineStart) {
-      output.write("\n")
+      output.write(`${fold.end()}\n`)
       atLineStart = true
     }
     notes.write(`${line}\n`)
@@ -60,7 +62,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
     if (output.isTTY) status.set(runningCalls())
     status.clear()
     // A file or a program gets the words as they are; only a terminal would act on what is in them.
-    output.write(output.isTTY ? visible(text) : text)
+    output.write(output.isTTY ? fold.push(visible(text)) : text)
     atLineStart = text.endsWith("\n")
   }
 
@@ -202,7 +204,10 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
         for (const event of events) showNow(event)
       }
     },
-    end: () => status.clear(),
+    end() {
+      status.clear()
+      if (output.isTTY) output.write(fold.end())
+    },
   }
 }
 

@@ -9,10 +9,10 @@ export function visible(text: string): string {
   })
 }
 
-/** The same on one line, cut to the width in columns with a mark. */
+/** The same on one line, cut to the width in columns with a mark, between words where that is possible. */
 export function oneLine(text: string, width: number): string {
   const line = visible(text).replaceAll(/\s+/g, " ").trim()
-  return columns(line) > width ? `${take(line, width - 1)}…` : line
+  return columns(line) > width ? `${takeWords(line, width - 1)}…` : line
 }
 
 /** The same on at most `rows` lines, broken between words where that is possible; the last one is cut with a mark. */
@@ -20,13 +20,41 @@ export function wrapped(text: string, width: number, rows = Number.POSITIVE_INFI
   const lines: string[] = []
   let rest = visible(text).replaceAll(/\s+/g, " ").trim()
   while (columns(rest) > width && lines.length + 1 < rows) {
-    const head = take(rest, width)
-    const space = rest[head.length] === " " ? head.length : head.lastIndexOf(" ")
-    const line = space > width / 2 ? rest.slice(0, space) : head
+    const line = takeWords(rest, width)
     lines.push(line)
     rest = rest.slice(line.length).trimStart()
   }
   return [...lines, oneLine(rest, width)]
+}
+
+/**
+ * The lines of a text, broken between words where they are wider than a terminal, with what follows further in. A word
+ * that is wider stays whole, such as a path that is to be copied.
+ */
+export function folded(text: string, width = 80): string {
+  return text
+    .split("\n")
+    .map((line) => foldLine(line, width))
+    .join("\n")
+}
+
+function foldLine(line: string, width: number): string {
+  const [, indent = ""] = /^( *)/.exec(line) ?? []
+  const lines = [indent]
+  for (const word of line.slice(indent.length).split(" ")) {
+    const last = lines.at(-1) ?? ""
+    const begun = last.trim() !== ""
+    if (begun && columns(last) + 1 + columns(word) > width) lines.push(`${indent}  ${word}`)
+    else lines[lines.length - 1] = begun ? `${last} ${word}` : `${last}${word}`
+  }
+  return lines.join("\n")
+}
+
+/** The words that fit into the columns, or part of one that would leave half of them empty. */
+function takeWords(text: string, width: number): string {
+  const head = take(text, width)
+  const space = text[head.length] === " " ? head.length : head.lastIndexOf(" ")
+  return space > width / 2 ? text.slice(0, space) : head
 }
 
 /** As much of the beginning as fits into the columns. */

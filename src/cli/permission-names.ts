@@ -1,0 +1,56 @@
+import { basename, extname } from "node:path"
+import { configDirectories } from "../config/locate.ts"
+import { nearNames } from "../model/near-name.ts"
+import { permissionType } from "../permission/rules.ts"
+import { findToolFiles } from "../registry/files.ts"
+import type { Rule } from "../schema/permission.ts"
+import { layersOf, type Place, type RuleFlags } from "./setup.ts"
+import { agentRulesets, placeOfRule } from "./shadowed-rules.ts"
+
+/** What Tackle itself asks for: its tools, and what they ask for beside. */
+export const knownPermissions: readonly string[] = (
+  "bash batch codesearch doom_loop edit external_directory glob grep invalid job list lsp network plan_enter plan_exit " +
+  "private_network question read sandbox_escape skill task todo tool_search webfetch websearch"
+).split(" ")
+
+/**
+ * A line for each name in the rules that is no permission but nearly one, such as `bsh`. A name may also be that
+ * of a custom tool, an MCP server's or a plugin's, so this is no error.
+ */
+export function misspeltPermissions(place: Place, flags: RuleFlags): string[] {
+  const layers = layersOf(place, flags).map(({ rules }) => rules)
+  const rules = [...layers, ...agentRulesets(place)].flat()
+  const tools = findToolFiles(configDirectories(place).map(({ path }) => path)).map(toolName)
+  const servers = Object.keys(place.config.config.mcp ?? {})
+  const isTool = (name: string) =>
+    tools.some((tool) => name === tool || name.startsWith(`${tool}_`)) ||
+    servers.some((server) => name.startsWith(`${server}_`))
+  const seen = new Set<string>()
+  return rules.flatMap((rule) => {
+    const { permission } = rule
+    if (seen.has(permission) || /[*?]/.test(permission) || isTool(permission)) return []
+    seen.add(permission)
+    return describe(rule)
+  })
+}
+
+function describe(rule: Rule): string[] {
+  const { permission } = rule
+  const place = placeOfRule(rule)
+  const told = place === "" ? "" : `${place}: `
+  if (knownPermissions.includes(permissionType(permission))) return []
+  const near = nearest(permission)
+  if (near === undefined) return []
+  return [`${told}the rule for "${permission}" holds for a tool of that name alone. Did you mean "${near}"?`]
+}
+
+/** One letter in four may be wrong, or two may have changed places. */
+function nearest(name: string): string | undefined {
+  const letters = (text: string) => [...text.toLowerCase()].sort().join("")
+  const swapped = nearNames(name, knownPermissions, 2).find((known) => letters(known) === letters(name))
+  return nearNames(name, knownPermissions, Math.ceil(name.length / 4))[0] ?? swapped
+}
+
+function toolName(path: string): string {
+  return basename(path, extname(path))
+}

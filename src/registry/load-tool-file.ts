@@ -1,0 +1,98 @@
+import { basename, dirname, extname } from "node:path"
+import type { ProgramHost } from "../external-tool/program.ts"
+import { readTool } from "../tool/plain-tool.ts"
+import { isTool } from "../tool/tool.ts"
+import { within } from "../util/abort.ts"
+import { errorMessage } from "../util/errors.ts"
+import { type FileStamps, stampFiles } from "../util/file-stamp.ts"
+import { isModuleFile, loadModule, type ModuleAliases, moduleFiles } from "../util/load-module.ts"
+import type { PinnedFiles } from "../util/module-graph.ts"
+import { isInside } from "../util/paths.ts"
+import { loadFailure } from "./load-failure.ts"
+import type { RegisteredTool, RegistryProblem } from "./registry.ts"
+
+/** A file with tools. */
+export interface ToolFile {
+  path: string
+  /** All that may run of it: see `ModuleGraph`. Absent: it is run as it is. */
+  pinned?: PinnedFiles
+}
+
+/** What tool files are loaded with. */
+export interface ToolFileHost {
+  aliases: ModuleAliases
+  /** Absent: executables are left out. */
+  programs?: ProgramHost
+  /** How long a file may take, in milliseconds. Default: 10 s. */
+  limitMs?: number
+}
+
+/** What became of a file. */
+export interface LoadedToolFile {
+  tools: RegisteredTool[]
+  /** Why there are none. */
+  problem?: RegistryProblem
+  /** All that it was made of, as it was then. Grows with what a module imports later. */
+  files: FileStamps
+}
+
+/**
+ * Loads a custom tool as it is now. The default export gets the file's name as its id, a named export `file_export`; an
+ * executable is one tool with the file's name. A file that cannot be loaded or is not done with it within the limit, and
+ * one that exports no tool, has a problem. Never rejects.
+ */
+export function loadToolFile(file: ToolFile, host: ToolFileHost): Promise<LoadedToolFile> {
+  return isModuleFile(file.path) ? loadModuleTools(file, host) : describeProgramFile(file, host)
+}
+
+const defaultLimitMs = 10_000
+
+async function loadModuleTools(
+  { path, ...content }: ToolFile,
+  { aliases, limitMs = defaultLimitMs }: ToolFileHost,
+): Promise<LoadedToolFile> {
+  const loading = loadModule(path, { aliases, ...content })
+  // Of this very attempt: another engine may load a later one.
+  const files = moduleFiles(path)
+  const failed = (message: string) => ({ tools: [], problem: { file: path, message }, files })
+  try {
+    const module = await within(loading, limitMs)
+    if (!module) return failed(`it was not loaded within ${limitMs} ms.`)
+    const tools = toolsOf(module, path)
+    return tools.length === 0 ? failed(noToolMessage) : { tools, files }
+  } catch (error) {
+    return failed(await loadFailure(error, path, files))
+  }
+}
+
+const noToolMessage =
+  'it exports no tool. Export one with `export default Tool.define("name", { description, parameters, execute })` from "tackle/tool".'
+
+async function describeProgramFile(
+  { path, ...content }: ToolFile,
+  { programs, limitMs = defaultLimitMs }: ToolFileHost,
+): Promise<LoadedToolFile> {
+  const below = [...(content.pinned?.keys() ?? [])].filter((file) => isInside(file, dirname(path)))
+  const files = stampFiles([path, ...below])
+  if (!programs) return { tools: [], files }
+  try {
+    const { externalTool } = await import("../external-tool/tool.ts")
+    const name = basename(path, extname(path))
+    const tool = await externalTool({ name, path, ...content, host: programs }, limitMs)
+    return { tools: [{ tool, source: { kind: "file", path } }], files }
+  } catch (error) {
+    return { tools: [], problem: { file: path, message: errorMessage(error) }, files }
+  }
+}
+
+function toolsOf(module: Record<string, unknown>, path: string): RegisteredTool[] {
+  const name = basename(path, extname(path))
+  return Object.entries(module).flatMap(([key, value]) => {
+    // What Node adds to a CommonJS module: the default export once more.
+    if (key === "module.exports") return []
+    const tool = readTool(key === "default" ? name : `${name}_${key}`, value)
+    if (!tool) return []
+    const ownName = isTool(value) && value.id !== tool.id ? value.id : undefined
+    return [{ tool, source: { kind: "file", path } as const, ownName }]
+  })
+}

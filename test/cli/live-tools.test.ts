@@ -1,0 +1,123 @@
+import { mkdir, writeFile } from "node:fs/promises"
+import { expect, test } from "vitest"
+import type { RecordedRequest } from "../../src/testing/model-server.ts"
+import { createMachine, type Machine } from "./run-tackle.ts"
+
+const tool = (output: string) =>
+  `export default { description: "Says ${output}.", args: {}, execute: async () => "${output}" }\n`
+
+/** As slow as a model is at least: between steps files are not looked at more often. */
+const call = (name: string) => ({ calls: [{ name, arguments: {} }], delayMs: 250 })
+
+/** The custom tools that the model was offered. */
+function offeredIn(request: RecordedRequest | undefined): string[] {
+  const own = (request?.body.tools ?? []).filter((each) => each.function.description?.startsWith("Says "))
+  return own.map((each) => `${each.function.name}: ${each.function.description}`)
+}
+
+async function writeOwnTool(machine: Machine, name: string, text: string): Promise<void> {
+  const folder = `${machine.home}/config/tackle/tool`
+  await mkdir(folder, { recursive: true })
+  await writeFile(`${folder}/${name}`, text)
+}
+
+test("in a long run a tool of the person's counts from the step after it was written, and one that broke is told", async () => {
+  const machine: Machine = await createMachine({
+    config: { permission: { "*": "allow" } },
+    script: async (_request, index) => {
+      if (index === 0) {
+        await writeOwnTool(machine, "mine.ts", tool("one"))
+        return call("read")
+      }
+      if (index === 1) {
+        await writeOwnTool(machine, "mine.ts", tool("two"))
+        return call("mine")
+      }
+      if (index === 2) {
+        await writeOwnTool(machine, "mine.ts", "export default {\n  description: ,\n}\n")
+        return call("mine")
+      }
+      return { text: "Done." }
+    },
+  })
+  const run = await machine.run(["run", "go"])
+  expect(run).toMatchObject({ code: 0, stdout: expect.stringContaining("Done.") })
+  expect(machine.server.requests.map(offeredIn)).toEqual([[], ["mine: Says one."], ["mine: Says two."], []])
+  const results = machine.server.requests.at(-1)?.body.messages.filter(({ role }) => role === "tool")
+  expect(results?.at(-2)?.content).toBe("one")
+  expect(results?.at(-1)?.content).toBe("two")
+  expect(run.stderr).toMatch(/mine\.ts: .*mine\.ts:2\)/)
+})
+
+test("a project's tool that is changed lapses alone, in one line, until it is trusted as it is", async () => {
+  const machine: Machine = await createMachine({
+    files: { ".tackle/tool/a.ts": tool("one"), ".tackle/tool/b.ts": tool("b") },
+    config: { permission: { "*": "allow" } },
+    script: async (_request, index) => {
+      if (index === 0) {
+        await machine.project.write(".tackle/tool/a.ts", tool("two"))
+        await machine.project.write(".tackle/tool/c.ts", tool("new"))
+        return call("b")
+      }
+      if (index === 1) {
+        await machine.run(["trust", "--yes"])
+        return call("b")
+      }
+      return { text: "Done." }
+    },
+  })
+  await machine.run(["trust", "--yes"])
+  const run = await machine.run(["run", "go"])
+  expect(machine.server.requests.map(offeredIn)).toEqual([
+    ["a: Says one.", "b: Says b."],
+    ["b: Says b."],
+    ["a: Says two.", "b: Says b.", "c: Says new."],
+  ])
+  const lines = run.stderr.split("\n").filter((line) => line.includes("tackle trust"))
+  expect(lines).toEqual([
+    expect.stringMatching(/a\.ts: it has changed, and is not trusted as it is now/),
+    expect.stringMatching(/c\.ts: it is new and not trusted/),
+  ])
+})
+
+test("--trust covers what was there when the run began: what the model writes is not loaded", async () => {
+  const machine: Machine = await createMachine({
+    files: { ".tackle/tool/a.ts": tool("one") },
+    config: { permission: { "*": "allow" } },
+    script: async (_request, index) => {
+      if (index === 0) {
+        await machine.project.write(".tackle/tool/planted.ts", tool("planted"))
+        return call("a")
+      }
+      if (index === 1) {
+        await machine.project.write(".tackle/tool/a.ts", tool("other"))
+        return call("read")
+      }
+      if (index === 2) {
+        await machine.project.write(".tackle/tool/a.ts", tool("one"))
+        return call("read")
+      }
+      return { text: "Done." }
+    },
+  })
+  await machine.run(["run", "--trust", "go"])
+  expect(machine.server.requests.map(offeredIn)).toEqual([
+    ["a: Says one."],
+    ["a: Says one."],
+    [],
+    ["a: Says one."],
+  ])
+})
+
+test("an import that leads nowhere is blamed on the person's file, not on one of ours", async () => {
+  const machine = await createMachine({
+    files: {
+      ".tackle/tool/a.ts": `import { z } from "zod"\nimport left from "left-pad-of-nobody"\n${tool("a")}`,
+    },
+  })
+  const { stderr } = await machine.run(["tool", "list", "--trust"])
+  expect(stderr).toMatch(
+    /a\.ts: it imports "left-pad-of-nobody" \(\/.*\/a\.ts:2\), but that is not installed there/,
+  )
+  expect(stderr).not.toContain("dist")
+})

@@ -1,0 +1,44 @@
+import { expect, test } from "vitest"
+import { knownPermissions } from "../../src/cli/permission-names.ts"
+import { permissionOf } from "../../src/registry/registry.ts"
+import { createMachine } from "./run-tackle.ts"
+
+test("a name in the rules that is nearly a permission is told with its place and the near one", async () => {
+  const machine = await createMachine({
+    files: {
+      ".tackle/tool/reads.js": "export default { description: 'd', args: {}, execute: async () => '' }\n",
+      "tackle.json": JSON.stringify(
+        {
+          permission: {
+            bsh: "deny",
+            write: "ask",
+            "web*": "ask",
+            reads: "allow",
+            reads_all: "allow",
+            gitlab_read: "ask",
+            edti_file: "allow",
+          },
+          agent: { build: { permission: { raed: "ask" } } },
+          mcp: { edti: { type: "local", command: ["true"], enabled: false } },
+        },
+        null,
+        1,
+      ),
+    },
+  })
+  const run = await machine.run(["tool", "list", "--trust"])
+  const told = run.stderr.split("\n").filter((line) => line.includes("Did you mean"))
+  expect(told).toEqual([
+    expect.stringMatching(/tackle\.json:3: the rule for "bsh" .*Did you mean "bash"\?$/),
+    expect.stringMatching(/tackle\.json:14: the rule for "raed" .*Did you mean "read"\?$/),
+  ])
+  const flag = await machine.run(["tool", "call", "list", "{}", "--deny", "gerp"])
+  expect(flag.stderr).toContain('--deny: the rule for "gerp"')
+})
+
+test("no tool of Tackle's own is taken for a slip", async () => {
+  const machine = await createMachine()
+  const { stdout } = await machine.run(["tool", "list", "--all", "--format", "json"])
+  const ids: string[] = JSON.parse(stdout).tools.map(({ id }: { id: string }) => id)
+  expect(ids.map(permissionOf).filter((name) => !knownPermissions.includes(name))).toEqual([])
+})

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest"
+import { markdownPlace } from "../../src/config/markdown-place.ts"
+
+test.each([
+  ["/p/.tackle/agent/review.md", { holds: "agent", name: "review", dialect: "tackle" }],
+  ["/p/.opencode/command/team/review.md", { holds: "command", name: "team:review", dialect: "opencode" }],
+  // A command in folders that are named like a place of agents.
+  ["/p/.tackle/command/claude/agents/x.md", { holds: "command", name: "claude:agents:x", dialect: "tackle" }],
+  // A project that lies below such folders.
+  ["/home/me/opencode/agents/shop/.claude/commands/x.md", { holds: "command", name: "x", dialect: "claude" }],
+  ["/home/me/.config/tackle/agent/x.md", { holds: "agent", name: "x", dialect: "tackle" }],
+])("%s", (path, place) => {
+  expect(markdownPlace(path)).toEqual(place)
+})
+
+test.each([
+  "/p/.tackle/skill/x.md",
+  "/p/.tackle/agent/.hidden.md",
+  "/p/.tackle/agent/x.txt",
+  "/p/agent/x.md",
+])("%s is none", (path) => {
+  expect(markdownPlace(path)).toBeUndefined()
+})
