@@ -2,7 +2,10 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { DialectName } from "../../../src/model/synthetic/dialect.ts"
 import { createCallParser } from "../../../src/model/synthetic/parser.ts"
-import { corpus, corpusTools, expected, readPieces, summary } from "./corpus.ts"
+import { corpora, expected, readPieces, summary } from "./corpus.ts"
+
+const corpus = corpora.synthetic
+const corpusTools = corpus[0]?.tools ?? []
 
 const withPlaces = corpus.map((entry) => [`${entry.group}: ${entry.about}`, entry] as const)
 
@@ -76,10 +79,11 @@ describe("texts of all kinds", () => {
     const dialects = fc.constantFrom(...new Set(corpus.map(({ dialect }) => dialect)))
     fc.assert(
       fc.property(soup, dialects, fc.boolean(), (pieces, dialect, cut) => {
-        const entry = { group: "", about: "", dialect, text: pieces.join(""), says: "", calls: [], cut }
-        const whole = summary(readPieces(entry, [entry.text]))
-        expect(summary(readPieces(entry, pieces))).toEqual(whole)
-        expect(summary(readPieces(entry, entry.text.split("")))).toEqual(whole)
+        const told = { dialect, tools: corpusTools, cut }
+        const text = pieces.join("")
+        const whole = summary(readPieces(told, [text]))
+        expect(summary(readPieces(told, pieces))).toEqual(whole)
+        expect(summary(readPieces(told, text.split("")))).toEqual(whole)
       }),
       { numRuns: 3_000 },
     )
@@ -90,8 +94,8 @@ describe("texts of all kinds", () => {
       fc.property(soup, (pieces) => {
         const inner = pieces.join("").replaceAll("~~~", "")
         const text = `~~~~\n${inner}\n~~~~\n`
-        const entry = { group: "", about: "", dialect: "hermes" as const, text, says: "", calls: [] }
-        expect(summary(readPieces(entry, [text]))).toEqual({ says: text, calls: [], malformed: 0 })
+        const told = { tools: corpusTools, dialect: "hermes" as const }
+        expect(summary(readPieces(told, [text]))).toEqual({ says: text, calls: [], malformed: 0 })
       }),
       { numRuns: 1_000 },
     )
