@@ -456,6 +456,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     onEscape: (tool, error) => onFault(`an error escaped the ${tool} tool`, error),
     ...(environment.PATH === undefined ? {} : { searchPath: environment.PATH }),
     ...(options.recorded === undefined ? {} : { recorded: options.recorded }),
+    ...(options.attach === undefined ? {} : { attach: options.attach }),
     ...(options.limits?.spillBytes === undefined ? {} : { spillBytes: options.limits.spillBytes }),
     ...(mask === undefined ? {} : { mask }),
     ...(plugins === undefined ? {} : { plugins: plugins.host }),

@@ -16,15 +16,18 @@ import type { TackleOptions } from "./options.ts"
 
 /** Nothing of it is loaded where the options name no server. */
 export async function openMcp(
-  { mcp }: TackleOptions,
-  {
-    pins,
-    tokens,
-    ...surroundings
-  }: Omit<McpPoolOptions, "servers" | "pins" | "book"> & {
-    pins: string
-    tokens: string
-  },
+  { mcp, openMcp: between }: TackleOptions,
+  surroundings: PoolSurroundings,
+): Promise<McpPool | undefined> {
+  const open = () => openPool(mcp, surroundings)
+  return between === undefined ? open() : between(open)
+}
+
+type PoolSurroundings = Omit<McpPoolOptions, "servers" | "pins" | "book"> & { pins: string; tokens: string }
+
+async function openPool(
+  mcp: TackleOptions["mcp"],
+  { pins, tokens, ...surroundings }: PoolSurroundings,
 ): Promise<McpPool | undefined> {
   const servers = enabledServers(mcp)
   if (servers.length === 0) return undefined

@@ -293,11 +293,12 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     past: readonly MessageWithParts[],
   ): Promise<MentionedFiles> {
     const offered = new Map(worker.tools(past).map((tool) => [tool.id, tool]))
-    // What is attached is no call of the model's, and never recorded as one.
+    // What is attached is no call of the model's, and never recorded as one: see `attach`.
     const { recorded: _, ...host } = worker.host({ messageID, turn: newTurn(), offered })
     if (host.parent) return { files: [], notes: [], refused: [] }
     const agents = host.spawn ? services.subagents.startable(host.agent) : []
-    const mentioned = await attachMentions(text, host, agents)
+    const find = () => attachMentions(text, host, agents)
+    const mentioned = await (services.attach?.(find) ?? find())
     const base = () => ({ id: newId("prt"), sessionID: session.id, messageID })
     const parts: Part[] = [
       ...mentioned.files.map((file) => ({ ...base(), type: "file" as const, ...file })),
