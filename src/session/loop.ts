@@ -191,6 +191,7 @@ async function streamOnce(processor: Processor, input: LoopInput, last: boolean)
       inputSchema: schema,
     })),
     toolChoice: last ? "none" : "auto",
+    cacheKey: input.user.sessionID,
     ...(await hookParams(input.plugins, { model, user: input.user, agent: agent.name, temperature }, signal)),
     ...(demand?.format === undefined ? {} : { answerSchema: demand.format }),
     limits,
