@@ -46,13 +46,24 @@ const explicitOpenings: readonly Opening[] = [
   ...leftovers,
 ]
 
+/** By dialect, without those that are names of tools. Put in order once: it takes longer than to read a short answer. */
+const fixedOpenings = new Map(
+  Object.values(dialects).map(({ name, openings }) => [
+    name,
+    longestFirst([...new Set([...openings, ...explicitOpenings])]),
+  ]),
+)
+
 /**
  * What a parser listens for: everything of the dialect, and of all others what nobody writes who means no call. The
  * longest openings come first, so that none hides behind a shorter one.
  */
 export function openingsFor(name: DialectName, tools: readonly SyntheticTool[]): readonly Opening[] {
-  const own = dialects[name]
-  const named = own.toolOpenings === undefined ? [] : tools.map(own.toolOpenings)
-  const all = new Set([...own.openings, ...named, ...explicitOpenings])
-  return [...all].sort((a, b) => b.literal.length - a.literal.length)
+  const fixed = fixedOpenings.get(name) ?? []
+  const { toolOpenings } = dialects[name]
+  return toolOpenings === undefined ? fixed : longestFirst([...tools.map(toolOpenings), ...fixed])
+}
+
+function longestFirst(openings: readonly Opening[]): Opening[] {
+  return openings.toSorted((a, b) => b.literal.length - a.literal.length)
 }

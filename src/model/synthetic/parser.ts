@@ -67,9 +67,9 @@ interface Scan {
 
 function* scan({ source, tools, openings, output }: Scan): Reading<void> {
   const surroundings = createSurroundings()
-  const first = new Set(openings.map(({ literal }) => literal.charAt(0)))
+  const byFirst = Map.groupBy(openings, ({ literal }) => literal.charAt(0))
   const candidate = new RegExp(
-    `[${[...first].map((character) => character.replace(/[\\\]^-]/, "\\$&")).join("")}]`,
+    `[${[...byFirst.keys()].map((character) => character.replace(/[\\\]^-]/, "\\$&")).join("")}]`,
     "g",
   )
 
@@ -93,8 +93,10 @@ function* scan({ source, tools, openings, output }: Scan): Reading<void> {
       continue
     }
     const start = source.position
-    const isText = surroundings.isQuoted(source.text.charAt(start)) || source.unclosed > mostUnclosed
-    const opening = isText ? undefined : yield* findOpening(source, openings, surroundings)
+    const character = source.text.charAt(start)
+    const isText = surroundings.isQuoted(character) || source.unclosed > mostUnclosed
+    const possible = isText ? [] : (byFirst.get(character) ?? [])
+    const opening = yield* findOpening(source, possible, surroundings)
     const textEnd = opening === undefined ? start + 1 : yield* thoughtsEnd(source, surroundings)
     if (opening === undefined || textEnd !== undefined) {
       say(textEnd ?? start + 1)
@@ -130,11 +132,13 @@ function* findOpening(
   openings: readonly Opening[],
   surroundings: { atLineStart(): boolean },
 ): Reading<Opening | undefined> {
-  const here = openings.filter(({ explicit }) => explicit || surroundings.atLineStart())
+  const atLineStart = surroundings.atLineStart()
   for (;;) {
     const text = slice(source, source.position, source.position + longestOpening)
-    const [first] = here.filter(
-      ({ literal }) => text.startsWith(literal) || (!source.ended && literal.startsWith(text)),
+    const first = openings.find(
+      ({ literal, explicit }) =>
+        (explicit || atLineStart) &&
+        (text.startsWith(literal) || (!source.ended && literal.startsWith(text))),
     )
     if (first === undefined || text.startsWith(first.literal)) return first
     yield
