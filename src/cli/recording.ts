@@ -5,12 +5,15 @@ import type { TackleEvent } from "../event/events.ts"
 import { createCredentials } from "../model/credentials.ts"
 import { type ProviderConfig, parseModelName } from "../model/model.ts"
 import { shippedPackages } from "../model/provider-table.ts"
+import { fromRecorded, toRecorded } from "../model/recording/files.ts"
 import { parseRecording, type RecordingLine, type RunLine } from "../model/recording/format.ts"
 import { type Places, withMarks, withPlaces } from "../model/recording/places.ts"
 import { recordFetch } from "../model/recording/record-fetch.ts"
 import { startReplay } from "../model/recording/replay.ts"
+import { describedPool, recordedPool } from "../registry/recorded-pool.ts"
 import { dataPlaces } from "../runtime/data-directory.ts"
 import type { TackleOptions } from "../runtime/options.ts"
+import type { PromptFile } from "../session/handle.ts"
 import { createSecretMask } from "../tool/secrets.ts"
 import { fileReason, UsageError } from "../util/errors.ts"
 import { localDay } from "../util/local-time.ts"
@@ -21,9 +24,9 @@ import type { Place } from "./setup.ts"
 /** A run that is written down, for `--record`. */
 export interface StartedRecording {
   /** What the engine is to be opened with. */
-  options: Pick<TackleOptions, "fetch">
-  /** To be called first, with what the run is asked. */
-  begin(run: RunTask & Pick<RunLine, "files" | "questions">): void
+  options: Pick<TackleOptions, "fetch" | "attach" | "openMcp">
+  /** To be called with what the run is asked, before it begins. */
+  begin(run: RunTask & Pick<RunLine, "questions" | "command"> & { files: readonly PromptFile[] }): void
   /** A subscriber: keeps how calls end. */
   take(event: TackleEvent): void
   end(): void
@@ -40,13 +43,41 @@ export async function startRecording(file: string, place: Place): Promise<Starte
   const { httpFetch } = await import("../model/http-fetch.ts")
   const descriptor = openForWriting(file)
 
+  /** What came before the run's own line. */
+  let early: RecordingLine[] | undefined = []
+
   function write(line: RecordingLine): void {
-    writeSync(descriptor, `${withMarks(JSON.stringify(mask?.value(line) ?? line), places)}\n`)
+    if (early) early.push(line)
+    else writeSync(descriptor, `${withMarks(JSON.stringify(mask?.value(line) ?? line), places)}\n`)
   }
 
   return {
-    options: { fetch: recordFetch(httpFetch, write) },
-    begin: (run) => write({ type: "run", version: 1, ...run, providers: withoutKeys(providers, run.model) }),
+    options: {
+      fetch: recordFetch(httpFetch, write),
+      async attach(find) {
+        const mentioned = await find()
+        const { files, notes, refused } = mentioned
+        if (files.length + notes.length > 0)
+          write({ type: "mentions", files: files.map(toRecorded), notes, refused })
+        return mentioned
+      },
+      async openMcp(open) {
+        const pool = await open()
+        return pool && describedPool(pool, (tools) => write({ type: "mcp", tools }))
+      },
+    },
+    begin({ files, ...run }) {
+      const before = early ?? []
+      early = undefined
+      write({
+        type: "run",
+        version: 1,
+        ...run,
+        files: files.map(toRecorded),
+        providers: withoutKeys(providers, run.model),
+      })
+      before.forEach(write)
+    },
     take(event) {
       if (event.type !== "part.updated" || event.part.type !== "tool") return
       const { tool, state } = event.part
@@ -60,7 +91,7 @@ export async function startRecording(file: string, place: Place): Promise<Starte
 export interface StartedReplay {
   /** What it was asked. */
   run: RunLine
-  options: Pick<TackleOptions, "fetch" | "recorded" | "providers" | "questions">
+  options: Pick<TackleOptions, "fetch" | "recorded" | "providers" | "questions" | "attach" | "openMcp">
   /** Tells the person what came of it, and returns whether all was as recorded. */
   end(): boolean
 }
@@ -68,7 +99,7 @@ export interface StartedReplay {
 /** Throws `UsageError` for a file that is no recording. */
 export function openReplay(file: string, place: Place): StartedReplay {
   const recording = parseRecording(withPlaces(readText(file), placesOf(place)), file)
-  const { run, exchanges, tools } = recording
+  const { run, exchanges, tools, mentions = { files: [], notes: [], refused: [] }, mcp } = recording
   checkPackages(run.providers, place.config.config.provider ?? {})
   const replay = startReplay(recording)
   return {
@@ -78,6 +109,8 @@ export function openReplay(file: string, place: Place): StartedReplay {
       recorded: replay.result,
       providers: withPretendedKeys(run.providers),
       questions: run.questions,
+      attach: async () => ({ ...mentions, files: mentions.files.map(fromRecorded) }),
+      openMcp: async () => (mcp.length === 0 ? undefined : recordedPool(replay.offered)),
     },
     end() {
       const difference = replay.end()

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises"
 import { text as readAll } from "node:stream/consumers"
+import { fromRecorded } from "../model/recording/files.ts"
 import type { RunLine } from "../model/recording/format.ts"
 import type { PromptFile, PromptOptions } from "../session/handle.ts"
 import { errorMessage, fileReason, UsageError } from "../util/errors.ts"
@@ -29,6 +30,8 @@ export interface RunTask extends Required<RuleFlags> {
   outputSchema?: Record<string, unknown>
   /** As they were attached when the run was recorded. */
   files?: readonly PromptFile[]
+  /** As a server filled it in when the run was recorded. */
+  command?: NonNullable<RunLine["command"]>
 }
 
 /** The task of a command line. Throws `UsageError` for what is wrong with it. */
@@ -52,7 +55,7 @@ export async function readTask(message: readonly string[], flags: TaskFlags, pla
 
 /** The task of a recording. */
 export function recordedTask({ limits, files, ...run }: RunLine): RunTask {
-  const { prompt, model, named, agent, allow, deny, outputSchema } = run
+  const { prompt, model, named, agent, allow, deny, outputSchema, command } = run
   const { maxSteps, maxTokens, maxCost } = limits
   return {
     prompt,
@@ -65,12 +68,10 @@ export function recordedTask({ limits, files, ...run }: RunLine): RunTask {
       ...(maxTokens === undefined ? {} : { maxTokens }),
       ...(maxCost === undefined ? {} : { maxCost }),
     },
-    files: files.map(({ filename, ...file }) => ({
-      ...file,
-      ...(filename === undefined ? {} : { filename }),
-    })),
+    files: files.map(fromRecorded),
     ...(agent === undefined ? {} : { agent }),
     ...(outputSchema === undefined ? {} : { outputSchema }),
+    ...(command === undefined ? {} : { command }),
   }
 }
 

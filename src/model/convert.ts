@@ -12,7 +12,7 @@ import { describeEffect } from "../schema/tool-moves.ts"
 import { isRecord } from "../util/json.ts"
 import { convertFile } from "./convert-file.ts"
 import { type ModelInfo, modelName, type ProviderFamily } from "./model.ts"
-import { quirksOf } from "./quirks.ts"
+import { type CacheMark, quirksOf } from "./quirks.ts"
 
 export interface PromptInput {
   /** System prompts in order. */
@@ -25,17 +25,12 @@ export interface PromptInput {
 interface Habits {
   /** True: results of calls may hold files. Otherwise those follow in a message of the user's. */
   filesInResults?: boolean
-  /** Marks on the system prompt and the last message, so that the server keeps what it computed for all before them. */
-  cacheMark?: SharedV4ProviderOptions
 }
 
 const habits: Record<ProviderFamily, Habits> = {
   "openai-compatible": {},
   openai: {},
-  anthropic: {
-    filesInResults: true,
-    cacheMark: { anthropic: { cacheControl: { type: "ephemeral" } } },
-  },
+  anthropic: { filesInResults: true },
   google: { filesInResults: true },
   other: {},
 }
@@ -74,8 +69,8 @@ export function createPromptBuilder(): (input: PromptInput) => LanguageModelV4Pr
     }
     // Messages that are gone, such as compacted ones, are not kept for ever.
     if (kept.size > 2 * messages.length) for (const id of idsWithout(kept, messages)) kept.delete(id)
-    const whole = fillGaps(prompt, quirksOf(model).afterResults)
-    return markForCache(whole, habits[model.family ?? "openai-compatible"].cacheMark)
+    const { afterResults, cacheMark } = quirksOf(model)
+    return markForCache(fillGaps(prompt, afterResults), cacheMark)
   }
 }
 
@@ -155,7 +150,10 @@ function convertAssistant({ message, parts }: MessageWithParts, model: ModelInfo
     }
   }
   if (!content.some((part) => part.type !== "reasoning")) return []
-  return [{ role: "assistant", content }, ...convertResults(calls, model)]
+  const thinks = content.some((part) => part.type === "reasoning" && part.text !== "")
+  const providerOptions = thinks ? undefined : quirksOf(model).withoutThoughts
+  const said = { role: "assistant" as const, content, ...(providerOptions && { providerOptions }) }
+  return [said, ...convertResults(calls, model)]
 }
 
 function isFrom(message: Message, model: ModelInfo): boolean {
@@ -231,12 +229,43 @@ function wellFormed(value: unknown): unknown {
   )
 }
 
-/** The kept messages are shared between prompts, so marks go on copies. */
-function markForCache(
-  prompt: LanguageModelV4Prompt,
-  providerOptions: SharedV4ProviderOptions | undefined,
-): LanguageModelV4Prompt {
-  if (providerOptions === undefined) return prompt
-  const marked = new Set([prompt.findLastIndex(({ role }) => role === "system"), prompt.length - 1])
-  return prompt.map((message, index) => (marked.has(index) ? { ...message, providerOptions } : message))
+/** So many of the first system prompts are marked, and of the last messages. Anthropic takes four marks. */
+const marksAtEachEnd = 2
+
+/** The kept messages are shared between prompts, so marks go on copies, beside what they have. */
+function markForCache(prompt: LanguageModelV4Prompt, mark: CacheMark | undefined): LanguageModelV4Prompt {
+  if (mark === undefined) return prompt
+  const system = prompt.filter(({ role }) => role === "system").slice(0, marksAtEachEnd)
+  const last = prompt.filter(({ role }) => role !== "system").slice(-marksAtEachEnd)
+  const marked = new Set([...system, ...last])
+  return prompt.map((message) => (marked.has(message) ? withMark(message, mark) : message))
+}
+
+function withMark(
+  message: LanguageModelV4Message,
+  { message: whole, part }: CacheMark,
+): LanguageModelV4Message {
+  const { role, providerOptions } = message
+  if (role === "user")
+    return {
+      ...message,
+      content: markLast(message.content, part),
+      providerOptions: { ...providerOptions, ...whole },
+    }
+  if (role === "tool")
+    return {
+      ...message,
+      content: markLast(message.content, part),
+      providerOptions: { ...providerOptions, ...whole },
+    }
+  return { ...message, providerOptions: { ...providerOptions, ...whole, ...part } }
+}
+
+function markLast<P extends { providerOptions?: SharedV4ProviderOptions }>(
+  parts: readonly P[],
+  mark: SharedV4ProviderOptions,
+): P[] {
+  return parts.map((part, index) =>
+    index === parts.length - 1 ? { ...part, providerOptions: { ...part.providerOptions, ...mark } } : part,
+  )
 }

@@ -1,10 +1,11 @@
 import type { ModelRef } from "../schema/message.ts"
 import { errorMessage, systemCode } from "../util/errors.ts"
-import { isRecord, parseJson } from "../util/json.ts"
+import { isRecord } from "../util/json.ts"
 import { ProviderError, type ProviderErrorKind } from "./errors.ts"
 import { modelName } from "./model.ts"
 import { keyRemedy } from "./provider-table.ts"
 import { readRetryAfter } from "./retry.ts"
+import { serverWords, shorten } from "./server-words.ts"
 import { refusesTools } from "./tool-refusal.ts"
 
 /** What a package of the AI SDK may put on the errors it throws or streams. All of it may be missing. */
@@ -128,7 +129,7 @@ function isRetryable(report: Report, kind: ProviderErrorKind): boolean {
 function whatHappened(report: Report, kind: ProviderErrorKind): string {
   const host = hostOf(report.url)
   if (report.status !== undefined && report.status >= 400) {
-    return `${host} answered ${report.status}: ${sentence(detail(report))}`
+    return `${host} answered ${report.status}: ${sentence(serverWords(report.body, report.message))}`
   }
   if (kind === "network" || kind === "timeout") {
     return `the connection to ${host} failed: ${sentence(shorten(report.message))}`
@@ -182,33 +183,6 @@ function hostOf(url: string | undefined): string {
 }
 
 const maxBodyLength = 8_192
-const maxDetailLength = 300
-
-/** What the server said, in one line: of an error object its text, of an HTML page its title. */
-function detail(report: Report): string {
-  const body = report.body.trim()
-  if (body === "") return report.message
-  if (body.startsWith("<")) {
-    const title = /<(title|h1)[^>]*>([^<]+)</i.exec(body)?.[2]
-    return shorten(title ?? body.replaceAll(/<[^>]*>/g, " "))
-  }
-  const json = parseJson(body)
-  return shorten((json.ok ? wordsOf(json.value) : undefined) ?? body)
-}
-
-/** The text in the shapes that servers give their error objects. */
-function wordsOf(value: unknown): string | undefined {
-  if (typeof value === "string") return value
-  if (Array.isArray(value)) return wordsOf(value[0])
-  if (!isRecord(value)) return undefined
-  return wordsOf(value.error) ?? wordsOf(value.message) ?? wordsOf(value.detail)
-}
-
-function shorten(text: string): string {
-  const line = text.replaceAll(/\s+/g, " ").trim()
-  return line.length > maxDetailLength ? `${line.slice(0, maxDetailLength)}…` : line
-}
-
 function sentence(text: string): string {
   return /[.!?…]$/.test(text) ? text : `${text || "no reason given"}.`
 }

@@ -1,3 +1,4 @@
+import type { SharedV4ProviderOptions } from "@ai-sdk/provider"
 import type { ModelInfo, ProviderFamily } from "./model.ts"
 import {
   asObject,
@@ -12,6 +13,14 @@ import {
   withoutTopUnion,
 } from "./schema-transforms.ts"
 
+/** Options that mark a message, in two halves. */
+export interface CacheMark {
+  /** For packages that look at the message. */
+  message: SharedV4ProviderOptions
+  /** For packages that look at the last part of what a person or a tool said. */
+  part: SharedV4ProviderOptions
+}
+
 /** What a model or its server wants otherwise than others. */
 export interface Quirks {
   /** Of a tool's schema, beyond what the provider's package does itself. In order. */
@@ -20,6 +29,12 @@ export interface Quirks {
   callID?(id: string): string
   /** Said in the model's place between the results of its calls and a message of the person's. */
   afterResults?: string
+  /** Goes with the first system prompts and the last messages, so that the server keeps what it computed up to there. */
+  cacheMark?: CacheMark
+  /** The package's option for a name by which requests of one session find what the server kept of the last. */
+  cacheKey?: string
+  /** Goes with what the model said, where its thoughts are not known: the server refuses calls without any. */
+  withoutThoughts?: SharedV4ProviderOptions
   /** What the model's makers recommend, for an agent that says nothing of it. */
   temperature?: number
 }
@@ -30,12 +45,29 @@ interface Row extends Quirks {
   id?: RegExp
 }
 
+const ephemeral = { type: "ephemeral" }
+
+/** Each package reads its own, the one for compatible servers also what OpenRouter and LiteLLM hand on. */
+const claudeMark: CacheMark = {
+  message: { anthropic: { cacheControl: ephemeral }, bedrock: { cachePoint: { type: "default" } } },
+  part: { openrouter: { cacheControl: ephemeral }, openaiCompatible: { cache_control: ephemeral } },
+}
+
 /** A later row that fits goes before an earlier one, key by key. The temperatures are those of the models' cards. */
 const table: readonly Row[] = [
-  { family: "openai", schema: [withoutTopUnion, constAsEnum, typedItems, asObject] },
+  {
+    family: "openai",
+    schema: [withoutTopUnion, constAsEnum, typedItems, asObject],
+    cacheKey: "promptCacheKey",
+  },
   { id: /\bgpt-|\bo[134]\b/i, schema: [withoutTopUnion, constAsEnum, typedItems, asObject] },
-  { family: "anthropic", schema: [withoutTopUnion, asObject], callID: plainID },
-  { id: /claude/i, schema: [withoutTopUnion, asObject], callID: plainID },
+  ...[{ family: "anthropic" } as const, { id: /claude/i }].map((model) => ({
+    ...model,
+    schema: [withoutTopUnion, asObject],
+    callID: plainID,
+    cacheMark: claudeMark,
+  })),
+  { id: /deepseek/i, withoutThoughts: { openaiCompatible: { reasoning_content: "" } } },
   {
     id: /gemini/i,
     schema: [constAsEnum, textEnums, singleTypes, tuplesAsLists, typedItems, honestRequired, asObject],

@@ -54,6 +54,8 @@ export interface StepRequest {
   temperature?: number
   topP?: number
   topK?: number
+  /** The same for all requests of a session, for servers that keep by it what they computed. */
+  cacheKey?: string
   /** Options of the provider's own package, without the name of the provider. Plain data. */
   providerOptions?: Readonly<Record<string, unknown>>
   headers?: Record<string, string>
@@ -196,10 +198,14 @@ function callOptions(request: StepRequest, abortSignal: AbortSignal): LanguageMo
   if (warmth !== undefined) options.temperature = warmth
   if (request.topP !== undefined) options.topP = request.topP
   if (request.topK !== undefined) options.topK = request.topK
-  if (request.providerOptions !== undefined) {
+  const keptBy = quirks.cacheKey !== undefined && request.cacheKey !== undefined
+  if (keptBy || request.providerOptions !== undefined) {
     // As the packages name themselves: `openai` of `openai.responses`.
     const key = request.language.provider.split(".", 1)[0] ?? request.language.provider
-    options.providerOptions = { [key]: request.providerOptions as SharedV4ProviderOptions[string] }
+    const own = request.providerOptions as SharedV4ProviderOptions[string] | undefined
+    options.providerOptions = {
+      [key]: { ...(keptBy && { [quirks.cacheKey ?? ""]: request.cacheKey }), ...own },
+    }
   }
   if (headers !== undefined) options.headers = headers
   return options

@@ -1,4 +1,5 @@
 import { isRecord } from "../util/json.ts"
+import { serverWords } from "./server-words.ts"
 
 /** How a server says that it takes no tools. */
 interface Refusal {
@@ -54,7 +55,7 @@ export function toolRefusal(error: unknown): string | undefined {
   const status = typeof statusCode === "number" ? statusCode : undefined
   const said = typeof message === "string" ? message : ""
   const body = typeof responseBody === "string" ? responseBody.slice(0, longestBody) : ""
-  return refusesTools(status, `${said}\n${body}`) ? said || body : undefined
+  return refusesTools(status, `${said}\n${body}`) ? serverWords(body, said) : undefined
 }
 
 const longestBody = 8_192

@@ -10,7 +10,15 @@ type McpSurroundings = Omit<McpPoolOptions, "servers" | "pins" | "book"> & { pin
 
 /** The MCP servers in use. Nothing of it is loaded where the options name none. */
 export async function openMcp(
-  { mcp }: TackleOptions,
+  { mcp, openMcp: between }: TackleOptions,
+  surroundings: McpSurroundings,
+): Promise<McpPool | undefined> {
+  const open = () => openPool(mcp, surroundings)
+  return between === undefined ? open() : between(open)
+}
+
+async function openPool(
+  mcp: TackleOptions["mcp"],
   { pins, tokens, ...surroundings }: McpSurroundings,
 ): Promise<McpPool | undefined> {
   const servers = enabledServers(mcp)

@@ -3,6 +3,7 @@ import type { SearchConfig } from "../builtin/web/search-backend.ts"
 import type { RecordedResults } from "../call/call.ts"
 import type { LspConfig } from "../lsp/config.ts"
 import type { McpConfig } from "../mcp/config.ts"
+import type { McpPool } from "../mcp/pool.ts"
 import type { LanguageModel, Model, ProviderConfig } from "../model/model.ts"
 import type { RetryLimits } from "../model/retry.ts"
 import type { StreamLimits } from "../model/stream.ts"
@@ -14,6 +15,7 @@ import type { ToolFileSource } from "../registry/live-tool-files.ts"
 import type { ToolFile } from "../registry/load-tool-file.ts"
 import type { SandboxMode } from "../sandbox/wrap.ts"
 import type { Ruleset } from "../schema/permission.ts"
+import type { MentionedFiles } from "../session/attach-mentions.ts"
 import type { CommandConfig } from "../session/command.ts"
 import type { SubagentLimits } from "../session/subagent.ts"
 import type { SkillFile } from "../skill/load-skills.ts"
@@ -126,6 +128,10 @@ export interface TackleOptions {
   fetch?: typeof fetch
   /** Plays a run back: calls end as this says and do nothing. */
   recorded?: RecordedResults
+  /** Stands between the engine and the reading of what prompts mention with `@`: `find` reads it. */
+  attach?: (find: () => Promise<MentionedFiles>) => Promise<MentionedFiles>
+  /** Stands between the engine and its MCP servers: `open` gives them, where there are any. */
+  openMcp?: (open: () => Promise<McpPool | undefined>) => Promise<McpPool | undefined>
   /** Faults that stop nothing: an error that escaped a tool, a subscriber that threw. Default: stderr. */
   onFault?: (message: string, error: unknown) => void
   /** What plugins note for the log. Default: nowhere. */

@@ -6,6 +6,7 @@ import type { TackleOptions } from "./options.ts"
 
 type SessionSettings = Pick<
   SessionServices,
+  | "attach"
   | "instructions"
   | "instructionsNear"
   | "outputLimits"
@@ -18,6 +19,7 @@ type SessionSettings = Pick<
 
 /** What the options say of sessions, with its defaults. */
 export function sessionSettings({
+  attach,
   instructions = [],
   instructionsNear,
   limits = {},
@@ -33,5 +35,6 @@ export function sessionSettings({
     ...(limits.output === undefined ? {} : { outputLimits: limits.output }),
     ...(limits.spillBytes === undefined ? {} : { spillBytes: limits.spillBytes }),
     ...(recorded === undefined ? {} : { recorded }),
+    ...(attach === undefined ? {} : { attach }),
   }
 }

@@ -13,6 +13,14 @@ export interface Budget {
   maxCost?: number
 }
 
+/** What a subagent has to do with the budget of the run that it works for, of which others take at the same time. */
+export interface SharedBudget {
+  /** To be told before each step: all that the subagent's prompt used so far. */
+  used(usage: Usage): void
+  /** Why the run may use no more, or nothing. */
+  limit(): MessageError | undefined
+}
+
 /** Why step number `step` has to be the last, or nothing. `used`: by all that the prompt did so far. */
 export function limitReached(budget: Budget, step: number, used: Usage): MessageError | undefined {
   const { maxSteps, maxTokens, maxCost } = budget

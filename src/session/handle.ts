@@ -4,6 +4,7 @@ import type { CallReference } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { MessagePage } from "../store/store.ts"
 import { TackleError } from "../util/errors.ts"
+import type { SharedBudget } from "./budget.ts"
 import type { CommandCall } from "./command.ts"
 import type { CompactionResult } from "./compact.ts"
 import type { UndoResult } from "./undo.ts"
@@ -63,6 +64,8 @@ export interface PromptOptions {
   command?: CommandCall
   /** The `task` call that this prompt works for: what is asked of a person names it. */
   caller?: NonNullable<CallReference["parent"]>
+  /** The budget of that run. */
+  shared?: SharedBudget
 }
 
 /** A run under way: its events in order, and its end. Leaving the loop early interrupts the run. */

@@ -13,7 +13,7 @@ import { sleep, TimeoutError } from "../util/abort.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 import type { AnswerDemand } from "./answer-demand.ts"
-import { type Budget, limitReached, stepsMessage } from "./budget.ts"
+import { type Budget, limitReached, type SharedBudget, stepsMessage } from "./budget.ts"
 import type { ContextRoom } from "./context-room.ts"
 import { addUsage, noTokens, sumUsage } from "./cost.ts"
 import { hookParams } from "./plugin-hooks.ts"
@@ -35,6 +35,8 @@ export interface LoopInput {
   history: MessageWithParts[]
   /** What the prompt may use. The step after that is the last. */
   budget: Budget
+  /** Of the run that this prompt works for. */
+  shared?: SharedBudget | undefined
   /** What others used for this prompt so far: its subagents, and summaries. */
   spentElsewhere(): Usage
   limits: StreamLimits
@@ -79,7 +81,9 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
 
   for (let step = 1; step <= budget.maxSteps; step += 1) {
     await input.room.beforeStep()
-    const limit = limitReached(budget, step, addUsage([sumUsage(messages), input.spentElsewhere()]))
+    const used = addUsage([sumUsage(messages), input.spentElsewhere()])
+    input.shared?.used(used)
+    const limit = limitReached(budget, step, used) ?? input.shared?.limit()
     const last = limit !== undefined
     const processor = startStep(newMessage(input, worker, user), {
       recorder: input.recorder,
@@ -191,6 +195,7 @@ async function streamOnce(processor: Processor, input: LoopInput, last: boolean)
       inputSchema: schema,
     })),
     toolChoice: last ? "none" : "auto",
+    cacheKey: input.user.sessionID,
     ...(await hookParams(input.plugins, { model, user: input.user, agent: agent.name, temperature }, signal)),
     ...(demand?.format === undefined ? {} : { answerSchema: demand.format }),
     limits,

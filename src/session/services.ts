@@ -22,6 +22,7 @@ import type {
 import type { FileCommits } from "../tool/ledger.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 import type { OutputLimits } from "../tool/tool.ts"
+import type { MentionedFiles } from "./attach-mentions.ts"
 import type { Lineage } from "./lineage.ts"
 import type { Questions } from "./questions.ts"
 import type { SubagentServices } from "./subagent.ts"
@@ -79,6 +80,8 @@ export interface SessionServices {
   outputLimits?: Partial<OutputLimits>
   /** Gives the recorded ends of calls, in a run that is played back. */
   recorded?: RecordedResults
+  /** Stands before the reading of what prompts mention. */
+  attach?: (find: () => Promise<MentionedFiles>) => Promise<MentionedFiles>
   streamLimits: StreamLimits
   retry: RetryLimits
   /** Absent where there is no plugin. */

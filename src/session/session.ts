@@ -1,6 +1,6 @@
 import type { Agent } from "../agent/agent.ts"
 import { newTurn } from "../call/call.ts"
-import type { EventOf } from "../event/events.ts"
+import type { EventOf, Usage } from "../event/events.ts"
 import { createPromptBuilder } from "../model/convert.ts"
 import { type Model, parseModelName } from "../model/model.ts"
 import type { AssistantMessage, MessageWithParts, UserMessage } from "../schema/message.ts"
@@ -14,7 +14,7 @@ import { createSpillOpener } from "../tool/spill.ts"
 import { newId } from "../util/id.ts"
 import { demandAnswer } from "./answer-demand.ts"
 import { attachMentions, type MentionedFiles } from "./attach-mentions.ts"
-import { assertCountable, type Budget, restOf } from "./budget.ts"
+import { assertCountable, type Budget, limitReached, restOf } from "./budget.ts"
 import { type CompactionInput, type CompactionResult, compact } from "./compact.ts"
 import { createContextRoom } from "./context-room.ts"
 import { addUsage, sumUsage } from "./cost.ts"
@@ -128,13 +128,17 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     const sampled: CompactionResult["spent"] = []
     const besides = () => [...room.spent, ...sampled]
     const spentElsewhere = () => addUsage([sumUsage(besides()), ...ends.map(({ usage }) => usage)])
+    const usedWith = (underWay: Usage) =>
+      addUsage([sumUsage(stepsSince(user, past)), spentElsewhere(), underWay])
     const spawn = createSpawner({
       parent: () => session,
       model: model.info.ref,
       bus,
       services: services.subagents,
       onEnd: (end) => ends.push(end),
-      rest: () => restOf(budget, addUsage([sumUsage(stepsSince(user, past)), spentElsewhere()])),
+      rest: (underWay) => restOf(budget, usedWith(underWay)),
+      limit: (underWay) => limitReached(budget, 0, usedWith(underWay)) ?? options.shared?.limit(),
+      onUse: (underWay) => options.shared?.used(usedWith(underWay)),
     })
     const context: RunContext = {
       session: () => session,
@@ -165,6 +169,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       user,
       history: past,
       budget,
+      shared: options.shared,
       spentElsewhere,
       limits: services.streamLimits,
       retry: services.retry,
@@ -304,11 +309,12 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     past: readonly MessageWithParts[],
   ): Promise<MentionedFiles> {
     const offered = new Map(worker.tools(past).map((tool) => [tool.id, tool]))
-    // What is attached is no call of the model's, and never recorded as one.
+    // What is attached is no call of the model's, and never recorded as one: see `attach`.
     const { recorded: _, ...host } = worker.host({ messageID, turn: newTurn(), offered })
     if (host.parent) return { files: [], notes: [], refused: [] }
     const agents = host.spawn ? services.subagents.startable(host.agent) : []
-    const mentioned = await attachMentions(text, host, agents)
+    const find = () => attachMentions(text, host, agents)
+    const mentioned = await (services.attach?.(find) ?? find())
     const base = () => ({ id: newId("prt"), sessionID: session.id, messageID })
     const parts: Part[] = [
       ...mentioned.files.map((file) => ({ ...base(), type: "file" as const, ...file })),

@@ -2,13 +2,14 @@ import type { Agent } from "../agent/agent.ts"
 import type { CallHost } from "../call/call.ts"
 import { createTimeLimit } from "../call/time-limit.ts"
 import type { Bus } from "../event/bus.ts"
-import type { EventOf } from "../event/events.ts"
-import type { MessageWithParts, ModelRef } from "../schema/message.ts"
+import type { EventOf, Usage } from "../event/events.ts"
+import type { MessageError, MessageWithParts, ModelRef } from "../schema/message.ts"
 import type { ToolPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { SpawnRequest, SubagentProgress, SubagentResult } from "../tool/context.ts"
 import { TackleError } from "../util/errors.ts"
 import type { Budget } from "./budget.ts"
+import { addUsage } from "./cost.ts"
 import type { PromptOptions, SessionHandle } from "./handle.ts"
 import { findNewest } from "./history.ts"
 import { watchFamily } from "./watch-family.ts"
@@ -61,10 +62,17 @@ export function createSpawner(options: {
   bus: Bus
   services: SubagentServices
   onEnd(end: EventOf<"run.completed">): void
-  /** What is left of the run's budget. */
-  rest(): Pick<Budget, "maxTokens" | "maxCost">
+  /** What is left of the run's budget, where subagents that are still at work used so much. */
+  rest(underWay: Usage): Pick<Budget, "maxTokens" | "maxCost">
+  /** Why nothing is left of it, or nothing. */
+  limit(underWay: Usage): MessageError | undefined
+  /** Subagents at work have used so much. */
+  onUse(underWay: Usage): void
 }): NonNullable<CallHost["spawn"]> {
-  const { parent, model, bus, services, onEnd, rest } = options
+  const { parent, model, bus, services, onEnd, rest, limit: runLimit, onUse } = options
+  /** By the sessions of those that are at work. */
+  const used = new Map<string, Usage>()
+  const underWay = () => addUsage([...used.values()])
 
   return async (request, { messageID, callID }) => {
     const { limits } = services
@@ -88,19 +96,28 @@ export function createSpawner(options: {
     try {
       progress.report()
       const budget: PromptOptions = {
-        ...rest(),
+        ...rest(underWay()),
+        shared: {
+          used(usage) {
+            used.set(sessionID, usage)
+            onUse(underWay())
+          },
+          limit: () => runLimit(underWay()),
+        },
         maxSteps: Math.min(agent.steps, limits.steps ?? agent.steps),
       }
       const { maxTokens = Number.POSITIVE_INFINITY } = budget
       if (limits.tokens !== undefined) budget.maxTokens = Math.min(limits.tokens, maxTokens)
       const caller = { sessionID: parent().id, messageID, callID, agent: agent.name }
       const end = await child.prompt(request.prompt, { ...budget, caller, signal: limit.signal }).completed
+      used.delete(sessionID)
       onEnd(end)
       const { status, durationMs } = end
       const text = end.text === "" ? await lastWords(child) : end.text
       const result: SubagentResult = { sessionID, status, text, count: progress.count(), durationMs }
       return cause === undefined ? result : { ...result, cause }
     } finally {
+      used.delete(sessionID)
       limit.end()
       family.end()
       services.release(sessionID)

@@ -1,5 +1,5 @@
 import { readFile, stat, writeFile } from "node:fs/promises"
-import { join } from "node:path"
+import { join, resolve } from "node:path"
 import { expect, test } from "vitest"
 import type { Script } from "../../src/testing/model-server.ts"
 import { callsOf, createMachine, endOf, eventsOf, type Machine, only } from "./run-tackle.ts"
@@ -154,6 +154,61 @@ test("a subagent's requests are part of it", async () => {
   const again = await (await elsewhere()).run(["run", "--replay", file])
   expect(again.stderr).toContain("as recorded: 4 requests")
   expect(again.code).toBe(0)
+})
+
+/** A server of the protocol's authors, and one that only leaves a mark. */
+const everything = resolve(import.meta.dirname, "../../node_modules/.bin/mcp-server-everything")
+const marker = (mark: string) => [
+  process.execPath,
+  "-e",
+  `require("node:fs").writeFileSync(${JSON.stringify(mark)}, "")`,
+]
+
+test("what MCP servers offered and the prompt named is part of it: none is started, nothing is read", async () => {
+  const echo = { name: "everything_echo", arguments: { message: "hello" } }
+  const machine = await createMachine({
+    files: { "a.txt": "kiwi\n" },
+    script: [{ calls: [echo] }, { text: "Said." }],
+    config: { mcp: { everything: { type: "local", command: [everything] } } },
+  })
+  const file = join(machine.home, "run.jsonl")
+  const run = await machine.run(["run", "--record", file, "--auto", "say what @a.txt and @b.txt say"])
+  expect(run).toMatchObject({ code: 0, stderr: expect.not.stringContaining("failed") })
+  expect(await readFile(file, "utf8")).toMatch(/"tool":"everything_echo".*hello/)
+
+  const other = await createMachine({ config: null, files: { "a.txt": "plum\n", "b.txt": "pear\n" } })
+  await other.server.close()
+  const mark = other.project.path("started.txt")
+  const config = { mcp: { everything: { type: "local", command: marker(mark) } } }
+  const again = await other.run(["run", "--replay", file], {
+    env: { TACKLE_CONFIG_CONTENT: JSON.stringify(config) },
+  })
+  expect(again.stderr).toContain("as recorded: 2 requests, 1 call.")
+  expect(again.code).toBe(0)
+  await expect(stat(mark)).rejects.toThrow("ENOENT")
+})
+
+test("a prompt of an MCP server is part of it, as the server filled it in", async () => {
+  const machine = await createMachine({
+    script: [{ text: "Good." }],
+    config: { mcp: { everything: { type: "local", command: [everything] } } },
+  })
+  const file = join(machine.home, "run.jsonl")
+  const prompt = "/everything:args-prompt Oslo"
+  expect(await machine.run(["run", "--record", file, prompt])).toMatchObject({ code: 0 })
+  const again = await (await elsewhere()).run(["run", "--replay", file])
+  expect(again.stderr).toContain("as recorded: 1 request, 0 calls.")
+  expect(again.code).toBe(0)
+})
+
+test("a recording that names files of this machine is none", async () => {
+  const machine = await machineWith(script)
+  const { file, lines } = await recorded(machine)
+  const [run = "", ...rest] = lines
+  const line = { ...JSON.parse(run), files: [{ mime: "text/plain", url: machine.project.path("a.txt") }] }
+  await writeFile(file, [JSON.stringify(line), ...rest].join("\n"))
+  const again = await (await elsewhere()).run(["run", "--replay", file])
+  expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining("files.0.url") })
 })
 
 test("a recording runs no code that it brings along", async () => {

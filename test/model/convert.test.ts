@@ -222,24 +222,20 @@ describe("anthropic", () => {
     ])
   })
 
-  test("the system prompt and the last message are marked for the cache, each time anew", () => {
+  test("the first system prompts and the last messages are marked for the cache, each time anew", () => {
     const build = createPromptBuilder()
     const first = user("one")
-    const mark = { anthropic: { cacheControl: { type: "ephemeral" } } }
+    const mark = expect.objectContaining({ anthropic: { cacheControl: { type: "ephemeral" } } })
     const before = build({ system: ["a", "b"], messages: [first], model: anthropic })
-    expect(before.map(({ providerOptions }) => providerOptions)).toEqual([undefined, mark, mark])
+    expect(before.map(({ providerOptions }) => providerOptions)).toEqual([mark, mark, mark])
     const after = build({
       system: ["a", "b"],
       messages: [first, assistant("x"), user("y")],
       model: anthropic,
     })
-    expect(after.map(({ providerOptions }) => providerOptions)).toEqual([
-      undefined,
-      mark,
-      undefined,
-      undefined,
-      mark,
-    ])
+    expect(after.map(({ providerOptions }) => providerOptions)).toEqual([mark, mark, undefined, mark, mark])
+    const many = build({ system: ["a", "b", "c"], messages: [first], model: anthropic })
+    expect(many.map(({ providerOptions }) => providerOptions)).toEqual([mark, mark, undefined, mark])
   })
 })
 

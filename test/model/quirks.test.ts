@@ -1,13 +1,15 @@
+import { globSync } from "node:fs"
+import { basename, resolve } from "node:path"
 import * as fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { readFeatures } from "../../src/builtin/availability.ts"
 import { builtinTools } from "../../src/builtin/index.ts"
 import { toPrompt } from "../../src/model/convert.ts"
-import { type ProviderConfig, parseModelName } from "../../src/model/model.ts"
+import { type ModelInfo, type ProviderConfig, parseModelName } from "../../src/model/model.ts"
 import { createModels } from "../../src/model/providers.ts"
 import { quirksOf } from "../../src/model/quirks.ts"
 import { toJsonSchema } from "../../src/model/schema.ts"
-import { type OfferedTool, streamStep } from "../../src/model/stream.ts"
+import { type OfferedTool, type StepRequest, streamStep } from "../../src/model/stream.ts"
 import { isRecord } from "../../src/util/json.ts"
 import { assistant, call, completed, user } from "./history.ts"
 import { startServer } from "./server.ts"
@@ -59,6 +61,45 @@ test("temperatures of the models' makers hold where the agent says nothing", asy
   expect((await bodyOf(kimi, { temperature: 0 })).temperature).toBe(0)
 })
 
+test("Claude's cache marks are told to compatible servers too, and nobody else's are", async () => {
+  const prompt = (info: ModelInfo) => toPrompt({ system: ["s"], messages: [user("go")], model: info })
+  const marked = await bodyOf({ id: "test/anthropic/claude-sonnet-4.5" }, { prompt })
+  expect(marked.messages).toEqual([
+    { role: "system", content: "s", cache_control: { type: "ephemeral" } },
+    { role: "user", content: "go", cache_control: { type: "ephemeral" } },
+  ])
+  expect(JSON.stringify(await bodyOf({ id: "test/m" }, { prompt }))).not.toContain("cache")
+})
+
+test("what DeepSeek said goes back with its thoughts, or with empty ones", async () => {
+  const thought = assistant(
+    { type: "reasoning", text: "hm", time: { start: 1 } },
+    call("read", "a", completed({}, "x")),
+  )
+  const messages = [user("go"), assistant(call("read", "b", completed({}, "x"))), thought]
+  const sent = async (id: string) => {
+    const info = model(id)
+    const own = messages.map(({ message, parts }) => ({ message: { ...message, model: info.ref }, parts }))
+    const { messages: list } = await bodyOf(
+      { id: `p/${id}` },
+      { prompt: () => toPrompt({ system: [], messages: own, model: info }) },
+    )
+    return (list as Record<string, unknown>[]).flatMap((message) =>
+      message.role === "assistant" ? [message.reasoning_content] : [],
+    )
+  }
+  expect(await sent("deepseek-chat")).toEqual(["", "hm"])
+  expect(await sent("other")).toEqual([undefined, "hm"])
+})
+
+test("OpenAI is told the session by which it keeps what it computed; an option of the person's goes before", async () => {
+  const openai = { id: "openai/gpt-5" }
+  expect(await bodyOf(openai, { cacheKey: "ses_1" })).toMatchObject({ prompt_cache_key: "ses_1" })
+  const own = { cacheKey: "ses_1", providerOptions: { promptCacheKey: "mine" } }
+  expect(await bodyOf(openai, own)).toMatchObject({ prompt_cache_key: "mine" })
+  expect(await bodyOf({ id: "test/m" }, { cacheKey: "ses_1" })).not.toHaveProperty("prompt_cache_key")
+})
+
 describe("the schemas of the built-in tools, as they are sent", () => {
   test.each([
     ["openai", { id: "openai/gpt-5" }],
@@ -69,12 +110,19 @@ describe("the schemas of the built-in tools, as they are sent", () => {
     ["kimi-compatible", { id: "test/kimi-k2" }],
   ])("to %s", async (name, { id }) => {
     const schemas = schemasIn(await bodyOf({ id }, { tools: await offered() }))
-    expect(Object.values(schemas).filter(isRecord).length).toBeGreaterThan(15)
+    expect(Object.keys(schemas).sort()).toEqual(documented)
+    expect(Object.values(schemas).every(isRecord)).toBe(true)
     await expect(`${JSON.stringify(schemas, null, 2)}\n`).toMatchFileSnapshot(
       `__snapshots__/tool-schemas-${name}.snap`,
     )
   })
 })
+
+/** The pages of the built-in tools: no tool is left out of the snapshots. */
+const documented = globSync("*.md", { cwd: resolve(import.meta.dirname, "../../docs/tools") })
+  .map((file) => basename(file, ".md"))
+  .filter((name) => name !== "index" && name !== "README")
+  .sort()
 
 /** The tools as each provider's format has them, by name. */
 function schemasIn(body: Record<string, unknown>): Record<string, unknown> {
@@ -103,8 +151,8 @@ async function offered(): Promise<OfferedTool[]> {
   })
   return Promise.all(
     tools.map(async ({ tool }) => {
-      const { parameters } = await tool.init({ agent: { name: "build" } })
-      return { name: tool.id, description: "d", inputSchema: toJsonSchema(parameters) }
+      const { parameters, jsonSchema } = await tool.init({ agent: { name: "build" } })
+      return { name: tool.id, description: "d", inputSchema: { ...(jsonSchema ?? toJsonSchema(parameters)) } }
     }),
   )
 }
@@ -112,7 +160,12 @@ async function offered(): Promise<OfferedTool[]> {
 /** What a model's server is sent. It answers with an error, which ends the step. */
 async function bodyOf(
   { id }: { id: string },
-  request: { tools?: OfferedTool[]; temperature?: number } = {},
+  {
+    prompt = (info) => toPrompt({ system: [], messages: [user("hi")], model: info }),
+    ...request
+  }: Partial<Pick<StepRequest, "tools" | "temperature" | "cacheKey" | "providerOptions">> & {
+    prompt?: (info: ModelInfo) => StepRequest["prompt"]
+  } = {},
 ): Promise<Record<string, unknown>> {
   await using server = await startServer((response) => {
     response.writeHead(400).end("{}")
@@ -129,7 +182,7 @@ async function bodyOf(
   const events = streamStep({
     language: await chosen.language(),
     info,
-    prompt: toPrompt({ system: [], messages: [user("hi")], model: info }),
+    prompt: prompt(info),
     tools: [],
     signal: new AbortController().signal,
     ...request,

@@ -7,7 +7,7 @@ import type { ModelConfig, ProviderConfig } from "../../src/model/model.ts"
 import { createModels } from "../../src/model/providers.ts"
 import { streamStep } from "../../src/model/stream.ts"
 import { openToolMemory, type ToolMemory } from "../../src/model/tool-memory.ts"
-import { refusesTools } from "../../src/model/tool-refusal.ts"
+import { refusesTools, toolRefusal } from "../../src/model/tool-refusal.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import type { Reply } from "../../src/testing/reply.ts"
 
@@ -191,4 +191,13 @@ test.each([
   [undefined, "does not support tools"],
 ])("%s %s does not", (status, text) => {
   expect(refusesTools(status, text)).toBe(false)
+})
+
+test.each([
+  [{ object: "error", message: "tool calling is not supported" }, "tool calling is not supported"],
+  [{ error: "m does not support tools" }, "m does not support tools"],
+  [{ detail: [{ loc: ["body", "tools"], msg: "not permitted", type: "extra_forbidden" }] }, "not permitted"],
+])("a refusal is told in the server's own words: %j", (body, words) => {
+  const error = { statusCode: 400, message: "Bad Request", responseBody: JSON.stringify(body) }
+  expect(toolRefusal(error)).toBe(words)
 })

@@ -94,6 +94,25 @@ test("what a subagent uses counts, and it gets no more than what is left", async
   ])
 })
 
+test("subagents side by side share what is left", async () => {
+  const task = (description: string) => ({
+    name: "task",
+    arguments: { description, prompt: "look around", subagent_type: "general" },
+  })
+  await using engine = await pricedEngine(({ body }, index) => {
+    if (index === 0) return { calls: ["one", "two", "three"].map(task), usage }
+    return {
+      calls: body.tools?.some(({ function: { name } }) => name === "task") ? [] : [look],
+      text: "t",
+      usage,
+    }
+  }, priced)
+  const { end } = await run(engine, { maxCost: 0.72 })
+  expect(end).toMatchObject({ status: "limit", exitCode: 4 })
+  // One step of 0.12 leaves 0.6, so five of theirs. At most one more of each is under way then, and one is its last.
+  expect(engine.server.requests.length).toBeLessThanOrEqual(1 + 5 + 3 + 3 + 1)
+})
+
 test("prices: what came from a cache and what was written to it have their own", async () => {
   await using engine = await pricedEngine(
     () => ({ text: "ok", usage: { input: 1_000, output: 100, cached: 900, reasoning: 50 } }),

@@ -1,34 +1,100 @@
+import { writeFile } from "node:fs/promises"
 import { describe, expect, test } from "vitest"
-import { dialectNames } from "../../src/model/synthetic/dialect.ts"
+import { type Dialect, dialectNames } from "../../src/model/synthetic/dialect.ts"
 import { dialectNamed } from "../../src/model/synthetic/dialects.ts"
 import type { Reply, ScriptedCall } from "../../src/testing/reply.ts"
 import { startEngine } from "./engine.ts"
 import { run, toolParts } from "./run.ts"
 
-/** What a model does in a session, in whatever way it calls. */
-const steps: readonly { text: string; calls: ScriptedCall[] }[] = [
-  {
-    text: "I look.",
-    calls: [
-      { name: "read", arguments: { filePath: "a.txt", limit: 2 } },
-      { name: "grep", arguments: { pattern: 'b<c>&"d"', path: "." } },
-    ],
-  },
-  {
-    text: "I change it.",
-    calls: [
-      { name: "edit", arguments: { filePath: "a.txt", oldString: "one\n", newString: "eins\n\tzwei → 2\n" } },
-    ],
-  },
-  {
-    text: "I list what is open.",
-    calls: [{ name: "todowrite", arguments: { todos: [{ content: "end", status: "pending" }] } }],
-  },
-  { text: "Wrong ones.", calls: [{ name: "read", arguments: { filePath: "none.txt" } }] },
-  { text: "That was it.", calls: [] },
-]
+type Step = { text: string; calls: ScriptedCall[] }
 
-const files = { "a.txt": 'one\nb<c>&"d"\n' }
+const end: Step = { text: "That was it.", calls: [] }
+
+/** What a model does in sessions, in whatever way it calls. */
+const sessions: Readonly<Record<string, readonly Step[]>> = {
+  "work on a file": [
+    {
+      text: "I look.",
+      calls: [
+        { name: "read", arguments: { filePath: "a.txt", limit: 2 } },
+        { name: "grep", arguments: { pattern: 'b<c>&"d"', path: "." } },
+      ],
+    },
+    {
+      text: "I change it.",
+      calls: [
+        {
+          name: "edit",
+          arguments: { filePath: "a.txt", oldString: "one\n", newString: "eins\n\tzwei → 2\n" },
+        },
+      ],
+    },
+    {
+      text: "I list what is open.",
+      calls: [{ name: "todowrite", arguments: { todos: [{ content: "end", status: "pending" }] } }],
+    },
+    { text: "Wrong ones.", calls: [{ name: "read", arguments: { filePath: "none.txt" } }] },
+    end,
+  ],
+  "many calls side by side": [
+    {
+      text: "All at once.",
+      calls: [
+        ...["a.txt", "b.md", "a.txt"].map((filePath) => ({ name: "read", arguments: { filePath } })),
+        { name: "glob", arguments: { pattern: "*.md" } },
+        { name: "write", arguments: { filePath: "c.md", content: "# Calls\n\n```json\n{}\n```\n" } },
+      ],
+    },
+    {
+      text: "Several in one.",
+      calls: [
+        {
+          name: "batch",
+          arguments: {
+            calls: [
+              { tool: "read", parameters: { filePath: "c.md" } },
+              { tool: "read", parameters: { filePath: "b.md" } },
+            ],
+          },
+        },
+      ],
+    },
+    end,
+  ],
+  "slips of the model": [
+    { text: "Nothing named.", calls: [{ name: "read", arguments: {} }] },
+    { text: "A number too small.", calls: [{ name: "read", arguments: { filePath: "a.txt", limit: -1 } }] },
+    {
+      text: "Not there.",
+      calls: [{ name: "edit", arguments: { filePath: "a.txt", oldString: "x", newString: "y" } }],
+    },
+    end,
+  ],
+  "a text about calls": [
+    {
+      text: "I write it down.",
+      calls: [
+        {
+          name: "write",
+          arguments: {
+            filePath: "b.md",
+            content:
+              'Write\n\n<tool_call>\n{"name": "read", "arguments": {"filePath": "a.txt"}}\n</tool_call>\n\nor [TOOL_CALLS][] or <function=read>.\n',
+          },
+        },
+      ],
+    },
+    end,
+  ],
+  "an image": [{ text: "I look.", calls: [{ name: "read", arguments: { filePath: "dot.png" } }] }, end],
+}
+
+const png = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+)
+
+const files = { "a.txt": 'one\nb<c>&"d"\n', "b.md": "# B\n" }
 
 /** Each call with its arguments and what came of it; times and ids are another at each run. */
 async function callsMade(script: Reply[], model: object) {
@@ -37,44 +103,61 @@ async function callsMade(script: Reply[], model: object) {
   await using chosen = await startEngine([], {
     files,
     permission: "allow",
-    providers: { test: { options, models: { m: model } } },
+    experimental: { batch_tool: true },
+    providers: { test: { options, models: { m: { attachment: true, ...model } } } },
   })
+  await writeFile(chosen.project.path("dot.png"), png)
   const { end, session } = await run(chosen)
   expect(end).toMatchObject({ status: "completed", text: "That was it." })
   const calls = (await toolParts(session)).map(({ tool, state }) => {
     const { status, input } = state
     const said = status === "completed" ? state.output : status === "error" ? state.error : ""
-    return { tool, input, status, said: said.replaceAll(chosen.project.directory, "DIR") }
+    const files = status === "completed" ? (state.attachments ?? []).map(({ url }) => url) : []
+    return {
+      tool,
+      input,
+      status,
+      files,
+      said: said.replaceAll(chosen.project.directory, "DIR"),
+    }
   })
-  return { calls, file: await chosen.project.read("a.txt") }
+  const sent = JSON.stringify(engine.server.requests.at(-1)?.body)
+  return {
+    calls,
+    file: await chosen.project.read("a.txt"),
+    page: await chosen.project.read("b.md"),
+    imageSent: sent.includes(png.toString("base64")),
+  }
 }
 
-const native = () =>
+const native = (steps: readonly Step[]) =>
   callsMade(
     steps.map((step) => ({ ...step })),
     {},
   )
 
-describe("a session makes the same calls, with the same results, natively and", () => {
-  test.each(dialectNames)("as text in the dialect %s", async (toolDialect) => {
-    const dialect = dialectNamed(toolDialect)
-    const script = steps.map(
-      ({ text, calls }): Reply => ({
-        text:
-          calls.length === 0
-            ? text
-            : `${text}\n\n${calls.map((call) => dialect.write(call.name, argumentsOf(call))).join("\n\n")}`,
-        pieceSize: 5,
-      }),
-    )
-    const [one, other] = await Promise.all([
-      native(),
-      callsMade(script, { toolCalling: "synthetic", toolDialect }),
-    ])
-    expect(one.calls.map(({ tool }) => tool)).toEqual(["read", "grep", "edit", "todowrite", "read"])
-    expect(other).toEqual(one)
-  })
-})
+function asText(steps: readonly Step[], dialect: Dialect): Reply[] {
+  return steps.map(({ text, calls }) => ({
+    text: [text, ...calls.map((call) => dialect.write(call.name, argumentsOf(call)))].join("\n\n"),
+    pieceSize: 5,
+  }))
+}
+
+describe.each(Object.entries(sessions))(
+  "%s: the same calls, with the same results, natively and",
+  (name, steps) => {
+    test.each(dialectNames)("as text in the dialect %s", async (toolDialect) => {
+      const [one, other] = await Promise.all([
+        native(steps),
+        callsMade(asText(steps, dialectNamed(toolDialect)), { toolCalling: "synthetic", toolDialect }),
+      ])
+      const made = one.calls.filter(({ tool }) => tool !== "invalid").length
+      expect(made).toBeGreaterThan(0)
+      expect(one.imageSent).toBe(name === "an image")
+      expect(other).toEqual(one)
+    })
+  },
+)
 
 /** The arguments as a record: here none is broken on purpose. */
 function argumentsOf({ arguments: given }: ScriptedCall): Record<string, unknown> {

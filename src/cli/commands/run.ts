@@ -1,5 +1,6 @@
 import { shownName } from "../../config/shown-name.ts"
 import { useNetworkSettings } from "../../model/proxy.ts"
+import type { RunLine } from "../../model/recording/format.ts"
 import type { Tackle } from "../../runtime/tackle.ts"
 import { type CommandCall, checkCommand } from "../../session/command.ts"
 import type { SessionHandle } from "../../session/handle.ts"
@@ -83,8 +84,8 @@ async function runTask(
       const { auto = false } = flags
       answerRequests(tackle, { auto, questions, pause: view.pause, signal, interrupt })
       if (recording) tackle.subscribe(recording.take)
-      recording?.begin({ ...task, files: [...files], questions })
-      const command = await commandOf(task, tackle, signal)
+      const command = task.command ?? (await commandOf(task, tackle, signal))
+      recording?.begin({ ...task, files, questions, ...serverPrompt(command) })
       const session = await openSession(tackle, task, flags)
       const { status, text, exitCode } = await session.prompt(task.prompt, {
         files,
@@ -133,6 +134,19 @@ async function commandOf(
   const { agent: _, ...call } = found.call
   checkCommand(found.call, tackle.agents)
   return agent === undefined || found.call.subtask ? found.call : call
+}
+
+/** What only the server can tell again. */
+function serverPrompt(command: CommandCall | undefined): Pick<RunLine, "command"> {
+  if (command?.origin !== "mcp") return {}
+  const { name, template, arguments: given, origin, description, attachments } = command
+  return {
+    command: {
+      ...{ name, template, arguments: given, origin },
+      ...(description === undefined ? {} : { description }),
+      ...(attachments === undefined ? {} : { attachments: [...attachments] }),
+    },
+  }
 }
 
 async function openSession(tackle: Tackle, task: RunTask, flags: RunFlags): Promise<SessionHandle> {

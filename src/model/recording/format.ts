@@ -1,15 +1,16 @@
 import * as z from "zod"
-import { ToolStateCompleted, ToolStateError } from "../../schema/tool-state.ts"
+import { Attachment, ToolStateCompleted, ToolStateError } from "../../schema/tool-state.ts"
 import { UsageError } from "../../util/errors.ts"
 import { parseJson } from "../../util/json.ts"
 import { ProviderConfig } from "../model.ts"
+import { RecordedFile } from "./files.ts"
 
 /** The first line: what the run was asked, so that it can be asked again. */
 export const RunLine = z.strictObject({
   type: z.literal("run"),
   version: z.literal(1),
   prompt: z.string(),
-  files: z.array(z.strictObject({ mime: z.string(), url: z.string(), filename: z.string().optional() })),
+  files: z.array(RecordedFile),
   agent: z.string().optional(),
   /** `provider/model`. */
   model: z.string(),
@@ -27,6 +28,17 @@ export const RunLine = z.strictObject({
   deny: z.array(z.string()),
   /** Somebody was there to answer the model's questions. */
   questions: z.boolean(),
+  /** The prompt of an MCP server that the prompt named, as the server filled it in. */
+  command: z
+    .strictObject({
+      name: z.string(),
+      template: z.string(),
+      arguments: z.string(),
+      origin: z.literal("mcp"),
+      description: z.string().optional(),
+      attachments: z.array(Attachment).optional(),
+    })
+    .optional(),
 })
 export type RunLine = z.infer<typeof RunLine>
 
@@ -65,7 +77,46 @@ export const ToolLine = z.strictObject({
 })
 export type ToolLine = z.infer<typeof ToolLine>
 
-const Line = z.discriminatedUnion("type", [RunLine, RequestLine, ResponseLine, ToolLine])
+/** What the prompt's mentions added to it: see `MentionedFiles`. */
+export const MentionsLine = z.strictObject({
+  type: z.literal("mentions"),
+  files: z.array(RecordedFile),
+  notes: z.array(z.string()),
+  refused: z.array(
+    z.strictObject({
+      tool: z.string(),
+      callID: z.string(),
+      permission: z.string(),
+      patterns: z.array(z.string()),
+      by: z.enum(["person", "rule", "plugin", "no-terminal", "auto"]),
+      reason: z.string(),
+    }),
+  ),
+})
+export type MentionsLine = z.infer<typeof MentionsLine>
+
+/** What MCP servers offered from here on. */
+export const McpLine = z.strictObject({
+  type: z.literal("mcp"),
+  tools: z.array(
+    z.strictObject({
+      server: z.string(),
+      id: z.string(),
+      description: z.string(),
+      schema: z.record(z.string(), z.unknown()),
+    }),
+  ),
+})
+export type McpLine = z.infer<typeof McpLine>
+
+const Line = z.discriminatedUnion("type", [
+  RunLine,
+  RequestLine,
+  ResponseLine,
+  ToolLine,
+  MentionsLine,
+  McpLine,
+])
 export type RecordingLine = z.infer<typeof Line>
 
 /** A request with its answer; without one where the run ended before. */
@@ -76,6 +127,10 @@ export interface Recording {
   run: RunLine
   exchanges: Exchange[]
   tools: ToolLine[]
+  /** Absent where no prompt was read for mentions. */
+  mentions?: MentionsLine
+  /** What servers offered, each with how many requests had been made before. */
+  mcp: { after: number; tools: McpLine["tools"] }[]
 }
 
 /** Throws `UsageError` with the line that does not fit. */
@@ -89,8 +144,17 @@ export function parseRecording(text: string, name: string): Recording {
   if (run?.type !== "run") throw new UsageError(`${name} is no recording of a run: its first line is none.`)
   const responses = new Map<number, ResponseLine>()
   for (const line of rest) if (line.type === "response") responses.set(line.number, line)
+  const mentions = rest.find((line) => line.type === "mentions")
+  let requests = 0
+  const mcp: Recording["mcp"] = []
+  for (const line of rest) {
+    if (line.type === "request") requests += 1
+    else if (line.type === "mcp") mcp.push({ after: requests, tools: line.tools })
+  }
   return {
     run,
+    mcp,
+    ...(mentions === undefined ? {} : { mentions }),
     exchanges: rest
       .filter((line) => line.type === "request")
       .map((request) => {

@@ -2,7 +2,7 @@ import type { ToolStateCompleted, ToolStateError } from "../../schema/tool-state
 import { canonicalJson } from "../../util/json.ts"
 import { ProviderError } from "../errors.ts"
 import { describeDifference, firstDifference } from "./difference.ts"
-import type { Exchange, Recording, ResponseLine } from "./format.ts"
+import type { Exchange, McpLine, Recording, ResponseLine } from "./format.ts"
 import { requestOf } from "./record-fetch.ts"
 
 /** A run against its recording: nothing is asked and no tool works. */
@@ -14,12 +14,14 @@ export interface Replay {
     tool: string
     input: Readonly<Record<string, unknown>>
   }): ToolStateCompleted | ToolStateError
+  /** What MCP servers offered when the next request was made. */
+  offered(): McpLine["tools"]
   /** To be called at the end: the first difference in words, also that something was not asked. */
   end(): string | undefined
 }
 
 /** Requests that are under way side by side, as those of subagents, may come in any order. */
-export function startReplay({ exchanges, tools }: Recording): Replay {
+export function startReplay({ exchanges, tools, mcp }: Recording): Replay {
   const open = [...exchanges]
   const results = [...tools]
   let first: string | undefined
@@ -61,6 +63,10 @@ export function startReplay({ exchanges, tools }: Recording): Replay {
       const error = differs(`The call ${tool} ${wanted} is not in the recording.`)
       const now = Date.now()
       return { status: "error", input: { ...input }, error, time: { start: now, end: now } }
+    },
+    offered() {
+      const made = exchanges.length - open.length
+      return mcp.findLast(({ after }) => after <= made)?.tools ?? []
     },
     end() {
       const [left] = open

@@ -33,7 +33,7 @@ export function callOfValue(
   if (!isRecord(value)) return { ok: false, reason: "is no JSON object" }
   if (isRecord(value.function)) return callOfValue(value.function, tools, exact)
   const nameKey = nameKeys.find((key) => typeof value[key] === "string")
-  if (nameKey === undefined) return { ok: false, reason: 'names no tool: "name" is missing' }
+  if (nameKey === undefined) return callByKey(value, tools, exact)
   const found = findTool(String(value[nameKey]), tools)
   if (!found.ok) return found
   const { tool } = found
@@ -46,6 +46,19 @@ export function callOfValue(
   )
   const input = JSON.stringify(given.value)
   return { ok: true, call: { tool, input, ...(mended.length > 0 && { repaired: mended.join("; ") }) } }
+}
+
+/** A call of the only key: `{"read": {"filePath": "a"}}`. */
+function callByKey(
+  value: Record<string, unknown>,
+  tools: ReadonlyMap<string, SyntheticTool>,
+  exact: boolean,
+): CallValue {
+  const [name, ...others] = Object.keys(value)
+  const given = name === undefined ? undefined : value[name]
+  if (name === undefined || others.length > 0 || !tools.has(name) || !isRecord(given))
+    return { ok: false, reason: 'names no tool: "name" is missing' }
+  return callOfValue({ name, arguments: given }, tools, exact)
 }
 
 /** The offered tool that the name means: near names are understood, and the note says so. */
@@ -62,12 +75,26 @@ export function findTool(
     : { ok: true, tool, repaired: `the name "${name}" was read as "${tool}"` }
 }
 
-/** True for a value that can only be meant as a call of an offered tool. */
-export function isPlainCall(value: unknown, tools: ReadonlyMap<string, SyntheticTool>): boolean {
+/** How many calls of offered tools the value is; 0 where it, or anything in it, is something else. */
+export function plainCalls(value: unknown, tools: ReadonlyMap<string, SyntheticTool>): number {
+  const inner = isRecord(value) ? (value.tool_calls ?? value.tool_call ?? value) : value
+  const values = Array.isArray(inner) ? inner : [inner]
+  return values.every((call) => isPlainCall(call, tools)) ? values.length : 0
+}
+
+function isPlainCall(value: unknown, tools: ReadonlyMap<string, SyntheticTool>): boolean {
   if (!isRecord(value)) return false
   const inner = isRecord(value.function) ? value.function : value
   const name = nameKeys.map((key) => inner[key]).find((given) => typeof given === "string")
-  return typeof name === "string" && tools.has(name) && argumentKeys.some((key) => key in inner)
+  const key = argumentKeys.find((candidate) => candidate in inner)
+  return typeof name === "string" && tools.has(name) && key !== undefined && !isSchema(inner[key])
+}
+
+/** What stands in the place of arguments where a tool is described, not called. */
+function isSchema(value: unknown): boolean {
+  return (
+    isRecord(value) && value.type === "object" && ("properties" in value || Object.keys(value).length === 1)
+  )
 }
 
 function argumentsOf(value: Record<string, unknown>, nameKey: string): { value: unknown; repaired?: string } {

@@ -51,6 +51,8 @@ export interface ReadContext {
   atLineStart: boolean
   /** A call was read before in this answer. */
   afterCall: boolean
+  /** Nothing but white space and marks stand between the last call and the opening. */
+  followsCall: boolean
 }
 
 /** What a call begins with, and how it goes on. */
@@ -61,8 +63,11 @@ export interface Opening {
    * in its own dialect and at the beginning of a line.
    */
   explicit: boolean
-  /** Reads to the end of the call or calls. `text`: it was none after all, and the sink was told nothing. */
-  read(context: ReadContext): Reading<"calls" | "text">
+  /**
+   * Reads to the end of the call or calls. `text`: it was none after all, and the sink was told nothing. `mark`: it
+   * stands around calls and says nothing, and is left out.
+   */
+  read(context: ReadContext): Reading<"calls" | "text" | "mark">
 }
 
 /** A way to write calls and results. */

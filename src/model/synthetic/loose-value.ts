@@ -1,3 +1,5 @@
+import { endsString, lookAhead, opensQuotedObject } from "./string-end.ts"
+
 /** A value read from JSON or from a Python literal. */
 export type LooseValue = { ok: true; value: unknown; exact: boolean } | { ok: false; error: string }
 
@@ -38,10 +40,10 @@ export function readPythonCalls(
   const calls: PythonCall[] = []
   try {
     cursor.space()
-    const listed = cursor.take("[")
+    const listed = cursor.open("[")
     for (;;) {
       cursor.separators()
-      if (!cursor.more() || (listed && cursor.take("]"))) break
+      if (!cursor.more() || (listed && cursor.close("]"))) break
       calls.push(readCall(cursor))
     }
     cursor.space()
@@ -57,11 +59,11 @@ export function readPythonCalls(
 function readCall(cursor: Cursor): PythonCall {
   const name = cursor.match(/[A-Za-z_][\w.-]*/y)
   cursor.space()
-  if (name === undefined || !cursor.take("(")) throw new SyntaxError(`no call at character ${cursor.at + 1}`)
+  if (name === undefined || !cursor.open("(")) throw new SyntaxError(`no call at character ${cursor.at + 1}`)
   const call: PythonCall = { name, positional: [], named: record() }
   for (;;) {
     cursor.separators()
-    if (cursor.take(")")) return call
+    if (cursor.close(")")) return call
     if (!cursor.more()) throw new SyntaxError("a bracket is not closed")
     const key = cursor.match(/[A-Za-z_][\w-]*(?=\s*=)/y)
     if (key === undefined) {
@@ -76,9 +78,15 @@ function readCall(cursor: Cursor): PythonCall {
 
 function readValue(cursor: Cursor): unknown {
   cursor.space()
-  if (cursor.take("{")) return readObject(cursor)
-  if (cursor.take("[")) return readList(cursor, "]")
-  if (cursor.take("(")) return readList(cursor, ")")
+  if (cursor.opensQuotedObject() && cursor.take('"')) {
+    const value = readValue(cursor)
+    cursor.space()
+    cursor.take('"')
+    return value
+  }
+  if (cursor.open("{")) return readObject(cursor)
+  if (cursor.open("[")) return readList(cursor, "]")
+  if (cursor.open("(")) return readList(cursor, ")")
   if (/["']/.test(cursor.peek())) return readString(cursor)
   const word = cursor.match(/[-+]?[\w.]+(?:[eE][-+]?\d+)?/y)
   if (word === undefined) throw new SyntaxError(`a value is missing at character ${cursor.at + 1}`)
@@ -101,8 +109,8 @@ function readObject(cursor: Cursor): Record<string, unknown> {
   const object = record()
   for (;;) {
     cursor.separators()
-    if (cursor.take("}") || !cursor.more()) return object
-    const key = /["']/.test(cursor.peek()) ? readString(cursor) : cursor.match(/[A-Za-z_$][\w$-]*/y)
+    if (cursor.close("}") || !cursor.more()) return object
+    const key = /["']/.test(cursor.peek()) ? readString(cursor, true) : cursor.match(/[A-Za-z_$][\w$-]*/y)
     cursor.space()
     if (key === undefined || !cursor.take(":"))
       throw new SyntaxError(`a key is missing at character ${cursor.at + 1}`)
@@ -114,19 +122,19 @@ function readList(cursor: Cursor, closing: string): unknown[] {
   const list: unknown[] = []
   for (;;) {
     cursor.separators()
-    if (cursor.take(closing) || !cursor.more()) return list
+    if (cursor.close(closing) || !cursor.more()) return list
     list.push(readValue(cursor))
   }
 }
 
 const escapes: Record<string, string> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f", "0": "\0", "\n": "" }
 
-function readString(cursor: Cursor): string {
+function readString(cursor: Cursor, isKey = false): string {
   const quote = ['"""', "'''", '"', "'"].find((candidate) => cursor.take(candidate)) ?? '"'
   let value = ""
   for (;;) {
     if (!cursor.more()) throw new SyntaxError("a string is not closed")
-    if (cursor.ends(quote)) return value
+    if (cursor.ends(quote, isKey)) return value
     if (!cursor.take("\\")) {
       value += cursor.step()
       continue
@@ -139,18 +147,11 @@ function readString(cursor: Cursor): string {
   }
 }
 
-/**
- * True where a quote at `at` ends its string: something follows that can follow a string, or nothing at all. Any
- * other quote was meant as a character of the string.
- */
-export function endsString(text: string, at: number, quote: string): boolean {
-  const after = text.slice(at + quote.length, at + quote.length + 200)
-  return quote.length > 1 || /^\s*([,:}\])<;]|$)/.test(after)
-}
-
 type Cursor = ReturnType<typeof createCursor>
 
 function createCursor(text: string) {
+  /** The brackets that were opened and not closed. */
+  const open: string[] = []
   return {
     at: 0,
     more() {
@@ -167,20 +168,38 @@ function createCursor(text: string) {
       this.at += literal.length
       return true
     },
+    open(bracket: string) {
+      if (!this.take(bracket)) return false
+      open.push(bracket)
+      return true
+    },
+    close(bracket: string) {
+      if (!this.take(bracket)) return false
+      open.pop()
+      return true
+    },
     match(pattern: RegExp) {
       pattern.lastIndex = this.at
       const found = pattern.exec(text)?.[0]
       this.at += found?.length ?? 0
       return found
     },
+    /** Passes over white space and comments. */
     space() {
-      this.match(/\s*/y)
+      this.match(/(?:\s|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y)
     },
+    /** And over commas. */
     separators() {
-      this.match(/[\s,;]*/y)
+      this.match(/(?:[\s,;]|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y)
     },
-    ends(quote: string) {
-      return text.startsWith(quote, this.at) && endsString(text, this.at, quote) && this.take(quote)
+    opensQuotedObject() {
+      return opensQuotedObject(text.slice(this.at, this.at + lookAhead), true) === true
+    },
+    ends(quote: string, isKey: boolean) {
+      if (!text.startsWith(quote, this.at)) return false
+      const from = this.at + quote.length
+      const ends = quote.length > 1 || endsString(text.slice(from, from + lookAhead), { open, isKey }, true)
+      return ends === true && this.take(quote)
     },
   }
 }

@@ -78,11 +78,20 @@ function asText(
   const instructions = describeTools({ tools, dialect, choice })
   return {
     params: { ...rest, prompt: toTextPrompt(params.prompt, dialect, instructions) },
-    tools: choice?.type === "none" ? [] : tools,
+    tools: callable(tools, choice),
     dialect: name,
     retries: options.retries ?? defaultRetries,
     choice,
   }
+}
+
+/** A call of any other tool is none that may be made now. */
+function callable(
+  tools: readonly SyntheticTool[],
+  choice: LanguageModelV4CallOptions["toolChoice"],
+): readonly SyntheticTool[] {
+  if (choice?.type === "none") return []
+  return choice?.type === "tool" ? tools.filter(({ name }) => name === choice.toolName) : tools
 }
 
 /** The messages that ask for a better answer, where there shall be one. */

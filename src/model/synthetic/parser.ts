@@ -1,7 +1,7 @@
 import type { CallSink, DialectName, MalformedCall, Opening, ReadCall, SyntheticTool } from "./dialect.ts"
 import { openingsFor } from "./dialects.ts"
-import { createSource, forget, grow, type Reading, type Source, sees } from "./source.ts"
-import { createSurroundings } from "./surroundings.ts"
+import { createSource, findAny, forget, grow, type Reading, type Source, slice } from "./source.ts"
+import { createSurroundings, type Surroundings } from "./surroundings.ts"
 
 /** What was found in an answer, in its order. */
 export type ParserEvent =
@@ -24,7 +24,8 @@ export interface CallParser {
 /**
  * A parser of one answer. Calls, and how the text around them reads, do not depend on how it is cut into pieces; white
  * space next to a call is left out. A call counts where the model means one: not in code, quotations, thoughts or
- * examples, and only of `tools`. `malformed` is what was meant as a call and cannot be read as one.
+ * examples, and only of `tools`. In thoughts that the answer ends in, without an end of their own, it counts. `malformed`
+ * is what was meant as a call and cannot be read as one.
  */
 export function createCallParser(options: {
   tools: readonly SyntheticTool[]
@@ -66,8 +67,11 @@ interface Scan {
 
 function* scan({ source, tools, openings, output }: Scan): Reading<void> {
   const surroundings = createSurroundings()
-  const first = new Set(openings.map(({ literal }) => literal.charAt(0)))
-  const candidate = new RegExp(`[${[...first].map((character) => `\\${character}`).join("")}]`, "g")
+  const byFirst = Map.groupBy(openings, ({ literal }) => literal.charAt(0))
+  const candidate = new RegExp(
+    `[${[...byFirst.keys()].map((character) => character.replace(/[\\\]^-]/, "\\$&")).join("")}]`,
+    "g",
+  )
 
   function say(end: number): void {
     const text = source.text.slice(source.position, end)
@@ -89,18 +93,23 @@ function* scan({ source, tools, openings, output }: Scan): Reading<void> {
       continue
     }
     const start = source.position
-    const isText = surroundings.isQuoted(source.text.charAt(start)) || source.unclosed > mostUnclosed
-    const opening = isText ? undefined : yield* findOpening(source, openings, surroundings)
-    if (opening === undefined) {
-      say(start + 1)
+    const character = source.text.charAt(start)
+    const isText = surroundings.isQuoted(character) || source.unclosed > mostUnclosed
+    const possible = isText ? [] : (byFirst.get(character) ?? [])
+    const opening = yield* findOpening(source, possible, surroundings)
+    const textEnd = opening === undefined ? start + 1 : yield* thoughtsEnd(source, surroundings)
+    if (opening === undefined || textEnd !== undefined) {
+      say(textEnd ?? start + 1)
       continue
     }
     const isExample = surroundings.introducesExample()
     const sink = isExample ? deafSink : output.sink
     const atLineStart = surroundings.atLineStart()
     source.position += opening.literal.length
-    const outcome = yield* opening.read({ source, sink, tools, start, atLineStart, afterCall })
-    if (outcome === "text") {
+    const followsCall = surroundings.followsCall()
+    const outcome = yield* opening.read({ source, sink, tools, start, atLineStart, afterCall, followsCall })
+    if (outcome === "mark" && !isExample) output.mark()
+    else if (outcome === "text") {
       source.position = start
       say(start + 1)
     } else if (isExample) {
@@ -114,16 +123,34 @@ function* scan({ source, tools, openings, output }: Scan): Reading<void> {
   }
 }
 
+/** No opening is longer, in characters. */
+const longestOpening = 100
+
+/** The longest opening that comes next. Waits only as long as a longer one still may. */
 function* findOpening(
   source: Source,
   openings: readonly Opening[],
   surroundings: { atLineStart(): boolean },
 ): Reading<Opening | undefined> {
-  for (const opening of openings) {
-    if (!opening.explicit && !surroundings.atLineStart()) continue
-    if (yield* sees(source, opening.literal)) return opening
+  const atLineStart = surroundings.atLineStart()
+  for (;;) {
+    const text = slice(source, source.position, source.position + longestOpening)
+    const first = openings.find(
+      ({ literal, explicit }) =>
+        (explicit || atLineStart) &&
+        (text.startsWith(literal) || (!source.ended && literal.startsWith(text))),
+    )
+    if (first === undefined || text.startsWith(first.literal)) return first
+    yield
   }
-  return undefined
+}
+
+/** Where the thoughts end that this place is in: a call in them is none. Shows only there, or at the answer's end. */
+function* thoughtsEnd(source: Source, surroundings: Surroundings): Reading<number | undefined> {
+  const end = surroundings.thoughtsEnd()
+  if (end === undefined) return undefined
+  const found = yield* findAny(source, [end], source.position)
+  return found?.at ?? (source.cut ? source.text.length : undefined)
 }
 
 const deafSink: CallSink = { start() {}, delta() {}, call() {}, malformed() {} }
@@ -169,6 +196,8 @@ function createOutput() {
 
   return {
     sink,
+    /** A mark was left out, with the white space around it. */
+    mark: beforeCall,
     text(text: string) {
       const shown = afterCall ? text.trimStart() : text
       if (shown === "") return

@@ -2,7 +2,7 @@ import { argumentKeys, callOfValue, findTool, nameKeys } from "./call-value.ts"
 import type { ReadContext } from "./dialect.ts"
 import { readLooseValue } from "./loose-value.ts"
 import { scanBrackets } from "./scan-brackets.ts"
-import { charAt, type Reading, slice, takes, takeWhile } from "./source.ts"
+import { charAt, type Reading, type Source, slice, takeAll, takes, takeWhile } from "./source.ts"
 
 export interface ObjectOptions {
   /** What ends the text that the objects stand in, where there is such a mark. */
@@ -15,12 +15,13 @@ export interface ObjectOptions {
  */
 export function* readObjectCalls(context: ReadContext, options: ObjectOptions = {}): Reading<boolean> {
   const { source } = context
+  yield* takeWrapper(source)
   const listed = yield* takes(source, "[")
   let count = 0
   for (;;) {
     yield* takeWhile(source, /[\s,;]*/y)
     const next = yield* charAt(source)
-    if (next !== "{") {
+    if (next !== "{" || /[{%]/.test(yield* charAt(source, 1))) {
       // Closing brackets too many are a common slip.
       yield* takeWhile(source, listed || count > 0 ? /[\s\]}]*/y : /\s*/y)
       return count > 0
@@ -28,6 +29,14 @@ export function* readObjectCalls(context: ReadContext, options: ObjectOptions = 
     yield* readObjectCall(context, options)
     count += 1
   }
+}
+
+/** `{"tool_calls": [` and the like, of models that learned the shape of an API. */
+function* takeWrapper(source: Source): Reading<void> {
+  const start = source.position
+  yield* takeAll(source, ["{", '"tool_call'])
+  if (source.position > start + 1 && (yield* takeWhile(source, /s?"\s*:\s*/y)) !== "") return
+  source.position = start
 }
 
 /** How a call's object usually begins: its input can then be handed on while it is still being written. */
@@ -83,9 +92,9 @@ export function* readObjectCall(
   })
   let text = source.text.slice(start, source.position)
   let value = readLooseValue(text.trimEnd())
-  const hidden = value.ok || stop === undefined ? -1 : text.indexOf(stop)
+  const hidden = (value.ok && value.exact) || stop === undefined ? -1 : text.indexOf(stop)
   if (hidden >= 0) {
-    // A string that did not end hid the mark: what stands behind the mark is no part of the call.
+    // A string that did not end may have hidden the mark: what stands behind the mark is no part of the call.
     source.position = start + hidden
     text = text.slice(0, hidden)
     value = readLooseValue(text.trimEnd())

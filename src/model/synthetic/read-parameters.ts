@@ -3,7 +3,7 @@ import type { JsonSchema } from "../schema.ts"
 import { findTool } from "./call-value.ts"
 import type { ReadContext } from "./dialect.ts"
 import { readLooseValue } from "./loose-value.ts"
-import { type Reading, skipSpace, slice, takes, takeUntil } from "./source.ts"
+import { charAt, findAny, type Reading, sees, skipSpace, slice, takes } from "./source.ts"
 
 /** How the parameters of a call are written as elements. */
 export interface ParameterForm {
@@ -11,6 +11,8 @@ export interface ParameterForm {
   key(context: ReadContext): Reading<string | undefined>
   /** What ends a value; it may depend on the parameter. */
   valueEnd(key: string): string
+  /** What every parameter begins with. */
+  begin: string
   /** What ends the call. Its end may be missing where the answer ends. */
   end: readonly string[]
 }
@@ -34,6 +36,8 @@ export function* readParameters(context: ReadContext, name: string, form: Parame
 
   add("{")
   const keys = new Set<string>()
+  /** A parameter of the tool's own that was not given yet. */
+  const isNext = (key: string): boolean => !keys.has(key) && propertyOf(schema, key) !== undefined
   let problem: string | undefined = found.ok ? undefined : found.reason
   let cut = false
   for (;;) {
@@ -43,16 +47,16 @@ export function* readParameters(context: ReadContext, name: string, form: Parame
     if (keys.has(key)) problem ??= `gives the parameter ${key} twice`
     add(`${keys.size > 0 ? "," : ""}${JSON.stringify(key)}:`)
     keys.add(key)
-    const value = takesText(schema, key)
-      ? yield* readText(context, form.valueEnd(key), add)
-      : yield* takeUntil(source, form.valueEnd(key))
+    const isText = takesText(schema, key)
+    const value = isText
+      ? yield* readText(context, { form, key, isNext }, add)
+      : yield* readValue(context, { form, key, isNext })
     if (value === undefined) {
       problem ??= `does not end the parameter ${key}`
       cut = source.cut
-      source.position = source.text.length
       break
     }
-    if (!takesText(schema, key)) add(valueText(value))
+    if (!isText) add(valueText(value))
   }
   const closed = yield* takesOne(context, form.end)
   if (!closed && !(source.ended && source.position >= source.text.length))
@@ -77,12 +81,20 @@ function* takesOne({ source }: ReadContext, literals: readonly string[]): Readin
   return false
 }
 
+/** The value that is being read, and what may follow it. */
+interface ValuePlace {
+  form: ParameterForm
+  key: string
+  isNext(key: string): boolean
+}
+
 /** A text value, handed on as it comes, as the inside of a JSON string. */
 function* readText(
-  { source }: ReadContext,
-  end: string,
+  context: ReadContext,
+  place: ValuePlace,
   add: (text: string) => void,
 ): Reading<string | undefined> {
+  const { source } = context
   add('"')
   yield* skipBreak(source)
   let told = source.position
@@ -93,12 +105,82 @@ function* readText(
     told = Math.max(told, sure)
   }
   const start = source.position
-  const value = yield* takeUntil(source, end, tell)
+  const value = yield* readValue(context, place, tell)
   if (value === undefined) return undefined
   const whole = value.replace(/\r?\n$/, "")
   if (start + whole.length > told) add(inString(source.text.slice(told, start + whole.length)))
   add('"')
   return whole
+}
+
+/**
+ * Reads a value and its end. The mark that ends it may stand in it, and is its end only where another parameter or the
+ * call's end follows; it may be missing before these. Undefined where the value does not end: then
+ * all is read, or up to the first mark that could not be its end.
+ */
+function* readValue(
+  context: ReadContext,
+  { form, key, isNext }: ValuePlace,
+  onProgress?: (upTo: number) => void,
+): Reading<string | undefined> {
+  const { source } = context
+  const start = source.position
+  const valueEnd = form.valueEnd(key)
+  const literals = [valueEnd, form.begin, ...form.end]
+  let first: number | undefined
+  for (let from = start; ; ) {
+    const found = yield* findAny(source, literals, from, onProgress)
+    if (found === undefined) {
+      source.position = first ?? source.text.length
+      return undefined
+    }
+    const value = source.text.slice(start, found.at)
+    source.position = found.at
+    if (found.literal === valueEnd) {
+      source.position += valueEnd.length
+      if (yield* endsParameter(context, form)) return value
+      first ??= source.position
+    } else if (first === undefined) {
+      const follows =
+        found.literal === form.begin
+          ? yield* beginsParameter(context, form, isNext)
+          : yield* endsCall(context, found.literal)
+      if (follows) return value
+    }
+    source.position = start
+    from = found.at + found.literal.length
+  }
+}
+
+/** True where a parameter, the call's end or the answer's comes next. Reads nothing. */
+function* endsParameter({ source }: ReadContext, form: ParameterForm): Reading<boolean> {
+  const start = source.position
+  yield* skipSpace(source)
+  let ends = (yield* charAt(source)) === ""
+  for (const literal of [form.begin, ...form.end]) ends ||= yield* sees(source, literal)
+  source.position = start
+  return ends
+}
+
+function* beginsParameter(
+  context: ReadContext,
+  form: ParameterForm,
+  isNext: (key: string) => boolean,
+): Reading<boolean> {
+  const start = context.source.position
+  const key = yield* form.key(context)
+  context.source.position = start
+  return key !== undefined && isNext(key)
+}
+
+/** True where nothing but another mark stands behind the call's end. */
+function* endsCall({ source }: ReadContext, end: string): Reading<boolean> {
+  const start = source.position
+  source.position += end.length
+  yield* skipSpace(source)
+  const next = yield* charAt(source)
+  source.position = start
+  return next === "" || next === "<"
 }
 
 function* skipBreak(source: ReadContext["source"]): Reading<void> {
@@ -119,11 +201,16 @@ function valueText(written: string): string {
 
 /** True where the schema allows a text and nothing that looks like one. Unknown parameters are taken as texts. */
 function takesText(schema: JsonSchema | undefined, key: string): boolean {
-  const properties = schema?.properties
-  const property = isRecord(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined
-  if (!isRecord(property)) return true
+  const property = propertyOf(schema, key)
+  if (property === undefined) return true
   if (property.type === "string") return true
   return property.type === undefined && Array.isArray(property.enum) && property.enum.every(isText)
+}
+
+function propertyOf(schema: JsonSchema | undefined, key: string): Record<string, unknown> | undefined {
+  const properties = schema?.properties
+  const property = isRecord(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined
+  return isRecord(property) ? property : undefined
 }
 
 function isText(value: unknown): boolean {

@@ -3,7 +3,7 @@ import { findTool } from "./call-value.ts"
 import type { ReadCall, ReadContext, SyntheticTool } from "./dialect.ts"
 import { type PythonCall, readPythonCalls } from "./loose-value.ts"
 import { scanBrackets } from "./scan-brackets.ts"
-import { charAt, type Reading, skipSpace, takeWhile } from "./source.ts"
+import { charAt, type Reading, skipSpace, takes, takeWhile } from "./source.ts"
 
 /**
  * Reads calls in Python's form: a list in brackets, or calls one after the other. `sure` is false where they may as
@@ -52,11 +52,27 @@ function* takeFurther({ source }: ReadContext): Reading<void> {
   }
 }
 
-/** Nothing but white space follows on the line, or a semicolon and the next call. */
-export function* endsLine({ source }: ReadContext): Reading<boolean> {
+/** Nothing but white space or a mark follows on the line, or a semicolon and the next call. */
+export function* endsLine(context: ReadContext): Reading<boolean> {
+  const { source } = context
   const between = yield* takeWhile(source, /[ \t;]*/y)
   const next = yield* charAt(source)
+  if (next === "<") return yield* onlyMarks(context)
   return next === "" || /[\r\n]/.test(next) || (between.includes(";") && /[[{]/.test(next))
+}
+
+/** True where marks alone stand up to the line's end. Reads nothing. */
+function* onlyMarks({ source }: ReadContext): Reading<boolean> {
+  const start = source.position
+  let next = "<"
+  while (next === "<" && (yield* takes(source, "<"))) {
+    yield* takeWhile(source, /[^<>\n]{0,40}/y)
+    if (!(yield* takes(source, ">"))) break
+    yield* takeWhile(source, /[ \t]*/y)
+    next = yield* charAt(source)
+  }
+  source.position = start
+  return next === "" || /[\r\n]/.test(next)
 }
 
 function callsOf(
@@ -68,7 +84,8 @@ function callsOf(
   if (!read.ok) return { ok: false, reason: `cannot be read: ${read.error}` }
   const calls: ReadCall[] = []
   for (const call of read.calls) {
-    const found = findTool(call.name, tools)
+    // Llama's own tools are called by a method.
+    const found = findTool(call.name.replace(/\.call$/, ""), tools)
     if (!found.ok) return { ok: false, reason: found.reason }
     const input = inputOf(call, tools.get(found.tool))
     if (input === undefined) return { ok: false, reason: `gives ${call.name} more values than it takes` }

@@ -1,4 +1,5 @@
-import { charAt, type Reading, type Source, sees, slice } from "./source.ts"
+import { type Reading, type Source, sees, slice } from "./source.ts"
+import { endsString, lookAhead, opensQuotedObject, type StringPlace } from "./string-end.ts"
 
 /** How the reading of a bracketed value ended. `stopped`: before the literal that ends what it stands in. */
 export type ScanEnd = "closed" | "stopped" | "ended"
@@ -13,14 +14,16 @@ export interface ScanOptions {
 }
 
 /**
- * Reads the value in brackets that begins at the source's position, whose end is its own closing bracket: JSON, or a
- * Python literal or call. Brackets within strings do not count; a quote counts as a string's end only where something
- * follows that can follow a string, so that quotes which the model forgot to escape do no harm.
+ * Reads the value in brackets or quotes that begins at the source's position, whose end is its own closing bracket:
+ * JSON, or a Python literal or call. Brackets within strings do not count; a quote counts as a string's end only where something
+ * follows that can follow the string there, so that quotes which the model forgot to escape do no harm.
  */
 export function* scanBrackets(source: Source, options: ScanOptions = {}): Reading<ScanEnd> {
+  const open: string[] = []
   let depth = 0
   let quote: string | undefined
   let escaped = false
+  let isKey = false
   /** The last character that was no white space: a quote behind a letter is an apostrophe. */
   let before = ""
   for (;;) {
@@ -38,38 +41,61 @@ export function* scanBrackets(source: Source, options: ScanOptions = {}): Readin
       if (escaped || character === "\\") {
         escaped = !escaped
         source.position += 1
-      } else if (character === quote[0] && (yield* endsHere(source, quote, options))) {
+      } else if (character === quote[0] && (yield* endsHere(source, quote, { open, isKey }, options))) {
         source.position += quote.length
         quote = undefined
+        if (depth <= 0) return "closed"
       } else source.position += 1
       continue
     }
     if (options.stop?.[0] === character && (yield* sees(source, options.stop))) return "stopped"
-    if (character === '"' || (character === "'" && /[[{(,:=]/.test(before))) {
+    if (character === '"' && (/[}\]]/.test(before) || (yield* beginsQuotedObject(source, before)))) {
+      // Around an object that was meant as a text: what is in it was not escaped.
+      source.position += 1
+    } else if (character === '"' || (character === "'" && /[[{(,:=]/.test(before))) {
       const triple = character.repeat(3)
       quote = (yield* sees(source, triple)) ? triple : character
       source.position += quote.length
+      isKey = open.at(-1) === "{" && /[{,]/.test(before)
     } else {
       source.position += 1
-      const step = /[[{(]/.test(character) ? 1 : /[\]})]/.test(character) ? -1 : 0
-      depth += step
-      if (step !== 0) options.onBracket?.(depth, source.position)
+      if (/[[{(]/.test(character)) open.push(character)
+      else if (/[\]})]/.test(character)) open.pop()
+      if (/[[{()}\]]/.test(character)) {
+        depth += /[[{(]/.test(character) ? 1 : -1
+        options.onBracket?.(depth, source.position)
+      }
     }
     if (/\S/.test(character)) before = character
-    if (depth <= 0) return "closed"
+    if (depth <= 0 && quote === undefined) return "closed"
   }
 }
 
-/** Looks behind the quote, over white space, for what may follow a string. */
-function* endsHere(source: Source, quote: string, options: ScanOptions): Reading<boolean> {
+/** Looks behind the quote for what may follow a string. */
+function* endsHere(
+  source: Source,
+  quote: string,
+  place: StringPlace,
+  options: ScanOptions,
+): Reading<boolean> {
   if (quote.length > 1) return yield* sees(source, quote)
-  for (let offset = 1; ; offset++) {
-    if (source.position + offset >= source.text.length) options.onProgress?.(source.position)
-    const character = yield* charAt(source, offset)
-    if (character === "" || offset > lookAhead) return true
-    if (/\S/.test(character)) return /[,:}\])<;]/.test(character)
+  for (;;) {
+    const from = source.position + 1
+    const ends = endsString(slice(source, from, from + lookAhead), place, source.ended)
+    if (ends !== undefined) return ends
+    options.onProgress?.(source.position)
+    yield
   }
 }
 
-/** As far as `endsString` looks, so that both find the same end. */
-const lookAhead = 200
+function* beginsQuotedObject(source: Source, before: string): Reading<boolean> {
+  if (before !== ":") return false
+  for (;;) {
+    const begins = opensQuotedObject(
+      slice(source, source.position, source.position + lookAhead),
+      source.ended,
+    )
+    if (begins !== undefined) return begins
+    yield
+  }
+}

@@ -114,16 +114,35 @@ export function* takeUntil(
   literal: string,
   onProgress?: (upTo: number) => void,
 ): Reading<string | undefined> {
-  for (let searched = source.position; ; ) {
+  const found = yield* findAny(source, [literal], source.position, onProgress)
+  if (found === undefined) return undefined
+  const before = source.text.slice(source.position, found.at)
+  source.position = found.at + literal.length
+  return before
+}
+
+/**
+ * Where the first of the literals comes, from a place on. Reads nothing. `onProgress` is told how far the text surely
+ * stands before it.
+ */
+export function* findAny(
+  source: Source,
+  literals: readonly string[],
+  from: number,
+  onProgress?: (upTo: number) => void,
+): Reading<{ literal: string; at: number } | undefined> {
+  for (let searched = from; ; ) {
     const unsearched = slice(source, searched)
-    const found = unsearched.indexOf(literal)
-    if (found >= 0) {
-      const before = source.text.slice(source.position, searched + found)
-      source.position = searched + found + literal.length
-      return before
-    }
+    const found = literals
+      .map((literal) => ({ literal, at: unsearched.indexOf(literal) }))
+      .filter(({ at }) => at >= 0)
+      .sort((a, b) => a.at - b.at || b.literal.length - a.literal.length)[0]
+    const may = Math.min(...literals.map((literal) => beginningOf(literal, unsearched)))
+    // One that may have begun there or before, and is longer, comes first.
+    if (found !== undefined && (found.at < may || source.ended))
+      return { literal: found.literal, at: searched + found.at }
     if (source.ended) return undefined
-    searched += beginningOf(literal, unsearched)
+    searched += Math.min(may, found?.at ?? may)
     onProgress?.(searched)
     yield
   }

@@ -35,6 +35,8 @@ export function createTranslator(options: {
   let parser: CallParser = createCallParser(options)
   let written = ""
   let heldText = ""
+  /** In the first attempt. */
+  let said = ""
   let calls = 0
   let finish: Extract<Part, { type: "finish" }> | undefined
   let usage: LanguageModelV4Usage | undefined
@@ -48,7 +50,10 @@ export function createTranslator(options: {
   function takeEvent(event: ParserEvent): Part[] {
     switch (event.type) {
       case "text":
-        if (attempt === 0) return say(event.text)
+        if (attempt === 0) {
+          said += event.text
+          return say(event.text)
+        }
         heldText += event.text
         return []
       case "call-start": {
@@ -85,6 +90,12 @@ export function createTranslator(options: {
     }
     parts.push({ type: "text-delta", id: textID, delta: text })
     return parts
+  }
+
+  /** What the last attempt said in place of a call, beside what was said before, and not twice. */
+  function sayHeld(): Part[] {
+    if (["", said.trim()].includes(heldText.trim())) return []
+    return say(said.trim() === "" ? heldText : `\n\n${heldText}`)
   }
 
   function endText(): Part[] {
@@ -137,7 +148,7 @@ export function createTranslator(options: {
     },
     end() {
       if (finish === undefined || usage === undefined) return []
-      const parts: Part[] = calls === 0 ? say(heldText) : []
+      const parts: Part[] = calls === 0 ? sayHeld() : []
       for (const { id, tool, text } of [...unmended, ...malformed]) {
         if (tool === undefined) {
           parts.push(...say(text))

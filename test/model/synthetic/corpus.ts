@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from "node:fs"
 import { basename, join, resolve } from "node:path"
 import type { DialectName, SyntheticTool } from "../../../src/model/synthetic/dialect.ts"
+import { dialectFor } from "../../../src/model/synthetic/dialects.ts"
 import { createCallParser, type ParserEvent } from "../../../src/model/synthetic/parser.ts"
 
 /** What a model wrote, and what is to be read in it. */
@@ -10,6 +11,8 @@ export interface CorpusCase {
   about: string
   /** The dialect that the model was told. */
   dialect: DialectName
+  /** The tools that it was offered. */
+  tools: readonly SyntheticTool[]
   text: string
   /** The text that stays, in one. */
   says: string
@@ -20,23 +23,40 @@ export interface CorpusCase {
   cut?: boolean
 }
 
+/** A case as its file has it: of a model, in place of a dialect, it is told what Tackle tells that model. */
+type WrittenCase = Omit<CorpusCase, "group" | "tools" | "dialect"> &
+  ({ dialect: DialectName } | { model: string })
+
 /** What was read. */
 export type Found = Pick<CorpusCase, "says" | "calls"> & { malformed: number }
 
-const directory = resolve(import.meta.dirname, "../../corpus/synthetic")
+/**
+ * The sets of cases. `synthetic` was written along with the parser, `model-texts` without it: after what servers'
+ * tests, documentation and reports of faults show of the models' own forms, with what is expected put down before the
+ * parser was run.
+ */
+export const corpora: Readonly<Record<"synthetic" | "model-texts", readonly CorpusCase[]>> = {
+  synthetic: readCorpus("synthetic"),
+  "model-texts": readCorpus("model-texts"),
+}
 
-/** The tools that were offered with every text of the corpus. */
-export const corpusTools: SyntheticTool[] = JSON.parse(readFileSync(join(directory, "tools.json"), "utf8"))
-
-/** All cases, in the order of their files. */
-export const corpus: CorpusCase[] = globSync(join(directory, "*.jsonl"))
-  .sort()
-  .flatMap((file) =>
-    readFileSync(file, "utf8")
-      .trimEnd()
-      .split("\n")
-      .map((line) => ({ group: basename(file, ".jsonl"), ...JSON.parse(line) })),
-  )
+/** All cases of a set, in the order of their files. */
+function readCorpus(name: string): CorpusCase[] {
+  const directory = resolve(import.meta.dirname, "../../corpus", name)
+  const tools: SyntheticTool[] = JSON.parse(readFileSync(join(directory, "tools.json"), "utf8"))
+  return globSync(join(directory, "*.jsonl"))
+    .sort()
+    .flatMap((file) =>
+      readFileSync(file, "utf8")
+        .trimEnd()
+        .split("\n")
+        .map((line) => {
+          const written: WrittenCase = JSON.parse(line)
+          const dialect = "dialect" in written ? written.dialect : dialectFor(written.model)
+          return { ...written, group: basename(file, ".jsonl"), tools, dialect }
+        }),
+    )
+}
 
 /** What the case expects. */
 export function expected({ says, calls, malformed = 0 }: CorpusCase): Found {
@@ -44,8 +64,11 @@ export function expected({ says, calls, malformed = 0 }: CorpusCase): Found {
 }
 
 /** Everything that a parser says of the pieces. */
-export function readPieces({ dialect, cut = false }: CorpusCase, pieces: readonly string[]): ParserEvent[] {
-  const parser = createCallParser({ tools: corpusTools, dialect })
+export function readPieces(
+  { dialect, tools, cut = false }: Pick<CorpusCase, "dialect" | "tools" | "cut">,
+  pieces: readonly string[],
+): ParserEvent[] {
+  const parser = createCallParser({ tools, dialect })
   return [...pieces.flatMap((piece) => parser.push(piece)), ...parser.end({ cut })]
 }
 

@@ -230,6 +230,28 @@ describe("a malformed call", () => {
     expect(textOf(await collect(withSyntheticTools(model)))).toBe("I cannot.")
   })
 
+  test("they stand apart from what was said before, and are not said twice", async () => {
+    const required = { toolChoice: { type: "required" } } as const
+    for (const [words, text] of [
+      ["Still no.", "No.\n\nStill no."],
+      ["No.", "No."],
+    ]) {
+      const { model } = await setup([{ text: "No." }, { text: "No!" }, { text: words ?? "" }])
+      expect(textOf(await collect(withSyntheticTools(model), required))).toBe(text)
+    }
+  })
+
+  test("a call of another tool than the one that has to be called is none", async () => {
+    const other = { ...read, name: "write" }
+    const { server, model } = await setup([{ text: call("a") }, { text: call("b").replace("read", "write") }])
+    const parts = await collect(withSyntheticTools(model), {
+      tools: [read, other],
+      toolChoice: { type: "tool", toolName: "write" },
+    })
+    expect(server.requests).toHaveLength(2)
+    expect(callsOf(parts).map(([name]) => name)).toEqual(["write"])
+  })
+
   test("a call that has to be made and is missing is asked for", async () => {
     const { server, model } = await setup([{ text: "Hm." }, { text: call("a") }])
     const parts = await collect(withSyntheticTools(model), { toolChoice: { type: "required" } })

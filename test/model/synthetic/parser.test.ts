@@ -2,7 +2,10 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { DialectName } from "../../../src/model/synthetic/dialect.ts"
 import { createCallParser } from "../../../src/model/synthetic/parser.ts"
-import { corpus, corpusTools, expected, readPieces, summary } from "./corpus.ts"
+import { corpora, expected, readPieces, summary } from "./corpus.ts"
+
+const corpus = Object.values(corpora).flat()
+const corpusTools = corpora.synthetic[0]?.tools ?? []
 
 const withPlaces = corpus.map((entry) => [`${entry.group}: ${entry.about}`, entry] as const)
 
@@ -12,7 +15,8 @@ function parserOf(dialect: DialectName) {
 
 describe("texts of models", () => {
   test("there are enough of them, in every dialect, with and without calls", () => {
-    expect(corpus.length).toBeGreaterThan(150)
+    expect(corpora.synthetic.length).toBeGreaterThan(150)
+    expect(corpora["model-texts"].length).toBeGreaterThan(200)
     expect(new Set(corpus.map(({ dialect }) => dialect)).size).toBe(6)
     expect(corpus.filter(({ calls }) => calls.length === 0).length).toBeGreaterThan(50)
   })
@@ -21,14 +25,18 @@ describe("texts of models", () => {
     expect(summary(readPieces(entry, [entry.text]))).toEqual(expected(entry))
   })
 
-  test("read the same when they are cut in two anywhere", () => {
-    for (const entry of corpus) {
-      for (let at = 0; at <= entry.text.length; at++) {
-        const read = summary(readPieces(entry, [entry.text.slice(0, at), entry.text.slice(at)]))
-        expect(read, `${entry.group}: ${entry.about}, cut at ${at}`).toEqual(expected(entry))
+  test.each(Object.entries(corpora))(
+    "of %s read the same when they are cut in two anywhere",
+    (_, cases) => {
+      for (const entry of cases) {
+        for (let at = 0; at <= entry.text.length; at++) {
+          const read = summary(readPieces(entry, [entry.text.slice(0, at), entry.text.slice(at)]))
+          expect(read, `${entry.group}: ${entry.about}, cut at ${at}`).toEqual(expected(entry))
+        }
       }
-    }
-  })
+    },
+    120_000,
+  )
 
   test("read the same character by character, and cut at any places", () => {
     for (const entry of corpus) {
@@ -76,10 +84,11 @@ describe("texts of all kinds", () => {
     const dialects = fc.constantFrom(...new Set(corpus.map(({ dialect }) => dialect)))
     fc.assert(
       fc.property(soup, dialects, fc.boolean(), (pieces, dialect, cut) => {
-        const entry = { group: "", about: "", dialect, text: pieces.join(""), says: "", calls: [], cut }
-        const whole = summary(readPieces(entry, [entry.text]))
-        expect(summary(readPieces(entry, pieces))).toEqual(whole)
-        expect(summary(readPieces(entry, entry.text.split("")))).toEqual(whole)
+        const told = { dialect, tools: corpusTools, cut }
+        const text = pieces.join("")
+        const whole = summary(readPieces(told, [text]))
+        expect(summary(readPieces(told, pieces))).toEqual(whole)
+        expect(summary(readPieces(told, text.split("")))).toEqual(whole)
       }),
       { numRuns: 3_000 },
     )
@@ -90,8 +99,8 @@ describe("texts of all kinds", () => {
       fc.property(soup, (pieces) => {
         const inner = pieces.join("").replaceAll("~~~", "")
         const text = `~~~~\n${inner}\n~~~~\n`
-        const entry = { group: "", about: "", dialect: "hermes" as const, text, says: "", calls: [] }
-        expect(summary(readPieces(entry, [text]))).toEqual({ says: text, calls: [], malformed: 0 })
+        const told = { tools: corpusTools, dialect: "hermes" as const }
+        expect(summary(readPieces(told, [text]))).toEqual({ says: text, calls: [], malformed: 0 })
       }),
       { numRuns: 1_000 },
     )
@@ -103,7 +112,7 @@ describe("what comes when", () => {
     const parser = parserOf("hermes")
     expect(parser.push("Let me look at a<b")).toEqual([{ type: "text", text: "Let me look at a<b" }])
     expect(parser.push("; then <tool")).toEqual([{ type: "text", text: "; then" }])
-    expect(parser.push("box>")).toEqual([{ type: "text", text: " <toolbox>" }])
+    expect(parser.push("box,")).toEqual([{ type: "text", text: " <toolbox," }])
   })
 
   test("the input of a call comes while it is written", () => {
@@ -133,6 +142,16 @@ describe("what comes when", () => {
     for (let at = 0; at < text.length; at += 16) events.push(...parser.push(text.slice(at, at + 16)))
     events.push(...parser.end())
     expect(events.at(-1)).toMatchObject({ type: "call", tool: "write", input })
+  })
+
+  test("so do thoughts full of calls, and only a call in thoughts that never end is one", () => {
+    const call = '<tool_call>{"name": "read", "arguments": {"filePath": "a"}}</tool_call>'
+    const text = `<think>\n${`${call}\n`.repeat(5_000)}</think>\n`
+    const parser = parserOf("hermes")
+    expect(summary([...parser.push(text), ...parser.end()])).toEqual({ says: text, calls: [], malformed: 0 })
+    const open = parserOf("hermes")
+    expect(open.push(`<think>\n${call}`)).toEqual([{ type: "text", text: "<think>" }])
+    expect(open.end().map(({ type }) => type)).toEqual(["call-start", "call-delta", "call"])
   })
 
   test("so does a text full of beginnings that lead nowhere", () => {

@@ -1,4 +1,4 @@
-import { argumentKeys, isPlainCall, nameKeys } from "../call-value.ts"
+import { argumentKeys, nameKeys, plainCalls } from "../call-value.ts"
 import type { Opening, ReadContext } from "../dialect.ts"
 import { readLooseValue } from "../loose-value.ts"
 import { readObjectCall, readObjectCalls } from "../read-object.ts"
@@ -22,19 +22,23 @@ function bare(literal: string): Opening {
       if (!(yield* startsLikeCall(context))) return "text"
       const end = yield* scanBrackets(source)
       const value = readLooseValue(source.text.slice(context.start, source.position))
-      const values = value.ok ? [value.value].flat() : []
-      const isCall = values.length > 0 && values.every((call) => isPlainCall(call, tools))
+      const isCall = value.ok && plainCalls(value.value, tools) > 0
       if (!isCall || (end === "closed" ? !(yield* endsLine(context)) : source.cut)) return "text"
       const lineEnd = source.position
       source.position = context.start
-      yield* literal === "[" ? readObjectCalls(context) : readObjectCall(context)
+      const isOne = literal === "{" && value.ok && plainCalls([value.value], tools) === 1
+      yield* isOne ? readObjectCall(context) : readObjectCalls(context)
       source.position = lineEnd
       return "calls"
     },
   }
 }
 
-const firstKeys: ReadonlySet<string> = new Set([...nameKeys, ...argumentKeys, "type", "id"])
+const firstKeys: ReadonlySet<string> = new Set([
+  ...nameKeys,
+  ...argumentKeys,
+  ...["type", "id", "tool_call", "tool_calls", "tool_call_id"],
+])
 
 /** True where the first key of the object (or of the first one in a list) is one of a call's. Reads nothing. */
 export function* startsLikeCall({ source }: ReadContext): Reading<boolean> {

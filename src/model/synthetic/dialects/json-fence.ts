@@ -1,16 +1,20 @@
-import { isPlainCall } from "../call-value.ts"
 import type { Dialect, Opening, ReadContext } from "../dialect.ts"
-import { readLooseValue } from "../loose-value.ts"
 import { readObjectCalls } from "../read-object.ts"
 import { readPython } from "../read-python.ts"
-import { scanBrackets } from "../scan-brackets.ts"
-import { charAt, type Reading, takeAll, takes, takeWhile } from "../source.ts"
-import { startsLikeCall } from "./bare-object.ts"
+import { charAt, type Reading, takeAll, takeWhile } from "../source.ts"
+import { bareObject } from "./bare-object.ts"
+import { enclosed, listTag } from "./enclosed.ts"
 
 /** Calls as JSON in a code fence. A fence that is labelled as a call always counts, one of JSON where this was asked for. */
 export const jsonFence: Dialect = {
   name: "json-fence",
-  openings: [labelled("tool_calls"), labelled("tool_call"), plain("json"), plain("JSON"), plain("")],
+  openings: [
+    labelled("tool_calls"),
+    labelled("tool_call"),
+    ...["```json", "```JSON", "```"].map((fence) => enclosed(fence, "```", endLabel)),
+    listTag,
+    bareObject,
+  ],
   instructions: "Write each call as JSON in a code fence of its own that is labelled tool_call:",
   write: (tool, input) => `\`\`\`tool_call\n${JSON.stringify({ name: tool, arguments: input })}\n\`\`\``,
 }
@@ -40,29 +44,6 @@ function labelled(label: string): Opening {
         const text = source.text.slice(context.start, source.position)
         sink.malformed({ text, reason: "holds no JSON object" })
       }
-      yield* takeAll(source, ["```"])
-      return "calls"
-    },
-  }
-}
-
-/** A fence that may hold any JSON: only where it holds calls of offered tools and nothing else. */
-function plain(label: string): Opening {
-  return {
-    literal: `\`\`\`${label}`,
-    explicit: false,
-    *read(context) {
-      const { source, tools } = context
-      if (!(yield* endLabel(context)) || !(yield* startsLikeCall(context))) return "text"
-      const start = source.position
-      if ((yield* scanBrackets(source, { stop: "```" })) !== "closed") return "text"
-      const value = readLooseValue(source.text.slice(start, source.position))
-      const values = value.ok ? [value.value].flat() : []
-      yield* takeWhile(source, /\s*/y)
-      const closed = yield* takes(source, "```")
-      if (!closed || values.length === 0 || !values.every((call) => isPlainCall(call, tools))) return "text"
-      source.position = start
-      yield* readObjectCalls(context)
       yield* takeAll(source, ["```"])
       return "calls"
     },

@@ -3,7 +3,7 @@ import { readObjectCalls } from "../read-object.ts"
 import { readPython } from "../read-python.ts"
 import { charAt, skipSpace, takeAll } from "../source.ts"
 import { bareObject } from "./bare-object.ts"
-import { functionTag } from "./function-tag.ts"
+import { elementOpenings } from "./elements.ts"
 
 const ends = ["<|eom_id|>", "<|eot_id|>"]
 
@@ -25,7 +25,7 @@ const pythonTag: Opening = {
 /** Calls of Llama 3: JSON alone, or after its mark. */
 export const llama: Dialect = {
   name: "llama",
-  openings: [pythonTag, functionTag, bareObject],
+  openings: [pythonTag, ...elementOpenings, bareObject],
   instructions: "Write each call as a JSON object on a line of its own, with nothing around it:",
   write: (tool, input) => JSON.stringify({ name: tool, parameters: input }),
 }

@@ -11,6 +11,8 @@ const toolCalls: Opening = {
   *read(context) {
     const { source } = context
     yield* skipSpace(source)
+    // Twice is a slip.
+    if (yield* takes(source, "[TOOL_CALLS]")) yield* skipSpace(source)
     const first = yield* charAt(source)
     if (first === "[" || first === "{") return (yield* readObjectCalls(context)) ? "calls" : "text"
     let name = yield* readName(context)
@@ -28,7 +30,7 @@ function* readName({ source }: ReadContext): Reading<string | undefined> {
   if (yield* takes(source, "[CALL_ID]")) yield* takeWhile(source, /\w*/y)
   yield* takes(source, "[ARGS]")
   yield* skipSpace(source)
-  if (name !== "" && (yield* sees(source, "{"))) return name
+  if (name !== "" && ((yield* sees(source, "{")) || (yield* sees(source, '"{')))) return name
   source.position = start
   return undefined
 }

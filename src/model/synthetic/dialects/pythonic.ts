@@ -1,6 +1,7 @@
 import type { Dialect, Opening } from "../dialect.ts"
 import { readPython } from "../read-python.ts"
 import { skipSpace, takeAll } from "../source.ts"
+import { bareObject } from "./bare-object.ts"
 import { toolCodeFence } from "./json-fence.ts"
 
 /** A list of calls without anything around it. */
@@ -28,7 +29,8 @@ const marked: Opening = {
 /** Calls in Python's form, as Llama 4, Gemma and others write. */
 export const pythonic: Dialect = {
   name: "pythonic",
-  openings: [marked, toolCodeFence, list],
+  openings: [marked, toolCodeFence, list, bareObject],
+  toolOpenings: ({ name }) => ({ ...list, literal: `${name}(` }),
   instructions: "Write the calls as a Python list on lines of their own, every argument with its name:",
   write: (tool, input) => `[${tool}(${Object.entries(input).map(pair).join(", ")})]`,
 }

@@ -1,30 +1,13 @@
 import { isRecord } from "../../../util/json.ts"
-import type { Dialect, Opening, ReadContext, SyntheticTool } from "../dialect.ts"
+import type { Dialect, ReadContext, SyntheticTool } from "../dialect.ts"
 import { type ParameterForm, readParameters } from "../read-parameters.ts"
-import { type Reading, sees, skipSpace, takeAll, takes, takeWhile } from "../source.ts"
-import { functionTag } from "./function-tag.ts"
-
-const wrappers = ["function_calls", "tool_use", "minimax:tool_call"]
-const invokeStart = '<invoke name="'
+import { type Reading, sees, skipSpace, takes } from "../source.ts"
+import { elementOpenings } from "./elements.ts"
 
 /** Calls as elements with their parameters as elements. */
 export const xml: Dialect = {
   name: "xml",
-  openings: [
-    functionTag,
-    { literal: invokeStart, explicit: true, read: readInvokes },
-    ...wrappers.map(
-      (name): Opening => ({
-        literal: `<${name}>`,
-        explicit: true,
-        *read(context) {
-          yield* skipSpace(context.source)
-          if (!(yield* takes(context.source, invokeStart))) return "text"
-          return yield* readInvokes(context)
-        },
-      }),
-    ),
-  ],
+  openings: elementOpenings,
   toolOpenings: (tool) => ({
     literal: `<${tool.name}>`,
     explicit: false,
@@ -34,35 +17,6 @@ export const xml: Dialect = {
     "Write each call as an element, on lines of its own. Values stand as they are: nothing in them is escaped, lists and objects are JSON:",
   write: (tool, input) =>
     [`<function=${tool}>`, ...Object.entries(input).map(parameter), "</function>"].join("\n"),
-}
-
-/** Reads from behind the quote before the first name. */
-function* readInvokes(context: ReadContext): Reading<"calls" | "text"> {
-  const { source } = context
-  let count = 0
-  do {
-    const name = yield* takeWhile(source, /[\w.:-]*/y)
-    const isCall = (yield* takes(source, '"')) && (yield* takes(source, ">")) && name !== ""
-    if (!isCall) return count > 0 ? "calls" : "text"
-    yield* readParameters(context, name, invokeParameters)
-    count += 1
-    yield* skipSpace(source)
-  } while (yield* takes(source, invokeStart))
-  yield* takeAll(
-    source,
-    wrappers.map((name) => `</${name}>`),
-  )
-  return "calls"
-}
-
-const invokeParameters: ParameterForm = {
-  *key({ source }) {
-    if (!(yield* takes(source, '<parameter name="'))) return undefined
-    const key = yield* takeWhile(source, /[^"<>\n]*/y)
-    return (yield* takes(source, '">')) ? key : undefined
-  },
-  valueEnd: () => "</parameter>",
-  end: ["</invoke>"],
 }
 
 /** An element named like the tool, its parameters named like the tool's: `<read><filePath>a.txt</filePath></read>`. */
@@ -76,6 +30,7 @@ function* readNamedElement(context: ReadContext, tool: SyntheticTool): Reading<"
       return undefined
     },
     valueEnd: (key) => `</${key}>`,
+    begin: "<",
     end: [`</${tool.name}>`],
   }
   yield* skipSpace(source)

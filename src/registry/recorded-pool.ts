@@ -1,0 +1,64 @@
+import * as z from "zod"
+import { McpServerError } from "../mcp/errors.ts"
+import type { McpPool, PooledTool } from "../mcp/pool.ts"
+import { toJsonSchema } from "../model/schema.ts"
+import { define } from "../tool/tool.ts"
+
+/** What a server's tool is to a model. */
+export interface DescribedTool {
+  server: string
+  id: string
+  description: string
+  /** JSON Schema of its arguments. */
+  schema: Record<string, unknown>
+}
+
+/** The pool, which tells `write` of its tools: at first, and whenever they are others. */
+export function describedPool(pool: McpPool, write: (tools: DescribedTool[]) => void): McpPool {
+  let known = ""
+  return {
+    ...pool,
+    async tools() {
+      const tools = await pool.tools()
+      const described = await Promise.all(tools.map(describe))
+      const text = JSON.stringify(described)
+      if (text !== known) write(described)
+      known = text
+      return tools
+    },
+  }
+}
+
+/** A pool of servers that are not there: `tools` says what they offer, and nothing is started, asked or answered. */
+export function recordedPool(tools: () => readonly DescribedTool[]): McpPool {
+  const absent = (server: string) => new McpServerError(server, "this run is played back without servers.")
+  return {
+    tools: async () => tools().map((tool) => fromDescription(tool, absent)),
+    status: async () => [],
+    prompts: async () => [],
+    async prompt({ server }) {
+      throw absent(server)
+    },
+    async close() {},
+  }
+}
+
+async function describe({ server, tool }: PooledTool): Promise<DescribedTool> {
+  const { description, parameters, jsonSchema } = await tool.init()
+  return { server, id: tool.id, description, schema: { ...(jsonSchema ?? toJsonSchema(parameters)) } }
+}
+
+function fromDescription(
+  { server, id, description, schema }: DescribedTool,
+  absent: (server: string) => Error,
+): PooledTool {
+  const tool = define(id, {
+    description,
+    parameters: z.looseObject({}),
+    jsonSchema: schema,
+    async execute() {
+      throw absent(server)
+    },
+  })
+  return { server, tool }
+}
