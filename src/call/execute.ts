@@ -239,7 +239,7 @@ function createContext(
   { signal, onProgress, onLeave }: ContextHooks,
 ): ToolContext {
   const { call, tool } = prepared
-  const { spawn, question, sample } = host
+  const { spawn, question, sample, form } = host
   const askedFor = tool.source.kind === "builtin" ? undefined : tool.id
   const ctx: ToolContext = {
     sessionID: host.sessionID,
@@ -289,10 +289,14 @@ function createContext(
   if (spawn && tool.source.kind === "builtin")
     ctx.spawn = (request) => spawn(request, referenceTo(call, host))
   if (question)
-    ctx.question = (questions, document) => {
+    ctx.question = (questions, document, stop) => {
       const asked = document ? { questions, document } : { questions }
-      return limit.outside(() => question(asked, referenceTo(call, host), signal))
+      const ended = stop ? AbortSignal.any([stop, signal]) : signal
+      return limit.outside(() => question(asked, referenceTo(call, host), ended))
     }
+  // Our own code says in it which server asks.
+  if (form && tool.source.kind === "mcp")
+    ctx.form = (shown, stop) => limit.outside(() => form(shown, AbortSignal.any([stop, signal])))
   // Our own code asks for leave before it hands on what a server asks.
   if (sample && tool.source.kind === "mcp") ctx.sample = (request) => limit.outside(() => sample(request))
   if (host.catalogue && tool.source.kind === "builtin") ctx.catalogue = host.catalogue

@@ -30,6 +30,7 @@ import { defaultRules } from "../permission/defaults.ts"
 import { createPermission, type Scope } from "../permission/engine.ts"
 import { judge, type Layer, type Policy, withFixedCeiling } from "../permission/policy.ts"
 import { rulesFromObject } from "../permission/rules.ts"
+import { prepareOwn } from "../registry/registry.ts"
 import { openSandbox } from "../sandbox/wrap.ts"
 import type { ModelRef } from "../schema/message.ts"
 import type { Grant, PermissionReply, PermissionRequest, Ruleset } from "../schema/permission.ts"
@@ -194,12 +195,16 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
       })
     : undefined
   const { skills } = await loadSkills(options.skillFiles ?? [])
+  const toolListeners = new Set<() => void>()
   const mcp = await openMcp(options, {
     worktree: realPath(worktree),
     trusted: options.trusted ?? false,
     pins: join(dataDirectory, "mcp-tools.json"),
     tokens: mcpTokens,
     onChanged: lapse,
+    onToolsChanged: () => {
+      for (const listener of toolListeners) listener()
+    },
     environment: commandVariables(options, environment),
     record: processes.add,
     onProblem: (error) => onFault("tools are missing", error),
@@ -600,6 +605,9 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
       signal,
       messageID = newId("msg"),
       onProgress = () => {},
+      by,
+      form,
+      sample,
     }: Parameters<Tackle["callTool"]>[0] & Partial<CallerCall> & { signal: AbortSignal },
     standing: Standing,
   ) {
@@ -623,7 +631,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
       throw error
     })
     if (!registered) return { ...settleUnstarted(call, abortedError(signal), turn), turn }
-    const offered = chosenOf(standing, registered)
+    const offered = by ? [await prepareOwn(by, agent.name)] : chosenOf(standing, registered)
     const scope = scopeOf(policy, [spillDirectory, ...services.skillDirectories(agent)])
     const [outcome] = await runCalls([call], {
       sessionID: session.id,
@@ -641,6 +649,8 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
       sandbox: sandboxOf(agent, scope),
       ...(languages === undefined ? {} : { lsp: languages }),
       ...(lacking.question === undefined ? { question } : {}),
+      ...(form === undefined ? {} : { form }),
+      ...(sample === undefined ? {} : { sample }),
       spillDirectory,
       turn,
       signal,
@@ -720,6 +730,15 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     },
     mcpPrompts,
     mcpPrompt,
+    mcpResources: async (signal = closing.signal) => hide((await mcp?.resources(signal)) ?? []),
+    async readMcpResource({ signal = closing.signal, ...asked }) {
+      if (!mcp) throw new UsageError("There are no MCP servers: the configuration names none.")
+      return hide((await mcp.readResource({ ...asked, signal })).contents)
+    },
+    onToolsChanged(listener) {
+      toolListeners.add(listener)
+      return () => toolListeners.delete(listener)
+    },
     problems: () => registry.problems(),
     callTool: (call) => callTool(call),
     caller: openCaller,

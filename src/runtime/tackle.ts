@@ -1,8 +1,9 @@
 import type { Agent } from "../agent/agent.ts"
 import type { CallOutcome, Turn } from "../call/call.ts"
 import type { EventOf, EventType, TackleEvent } from "../event/events.ts"
-import type { McpServerStatus, PromptCall } from "../mcp/pool.ts"
+import type { McpResources, McpServerStatus, PromptCall } from "../mcp/pool.ts"
 import type { McpPrompt, McpPromptMessage } from "../mcp/prompts.ts"
+import type { McpContents } from "../mcp/resources.ts"
 import type { ModelInfo } from "../model/model.ts"
 import type { PermissionAsk, ReplyOutcome } from "../permission/engine.ts"
 import type { Explanation } from "../permission/explain.ts"
@@ -123,6 +124,12 @@ export interface Tackle {
    * prompt or lacks an argument.
    */
   mcpPrompt(asked: Omit<PromptCall, "signal"> & { signal?: AbortSignal }): Promise<McpPromptMessage[]>
+  /** What MCP servers have to read. Starts them like `mcpServers`. */
+  mcpResources(signal?: AbortSignal): Promise<McpResources[]>
+  /** Reads one without asking for leave. Throws as `mcpPrompt` does. */
+  readMcpResource(asked: { server: string; uri: string; signal?: AbortSignal }): Promise<McpContents>
+  /** Calls the listener when an MCP server says that it has other tools: what `tools` tells may then differ. Returns the end. */
+  onToolsChanged(listener: () => void): () => void
   /** What kept tools out. */
   problems(): readonly RegistryProblem[]
   /**

@@ -1,9 +1,11 @@
+import { writeFile } from "node:fs/promises"
 import { pathToFileURL } from "node:url"
-import { describe, expect, test } from "vitest"
+import { describe, expect, onTestFinished, test } from "vitest"
 import type { Question, QuestionAnswers } from "../../src/schema/question.ts"
+import { temporaryProject } from "../../src/testing/project.ts"
 import { type Engine, startEngine } from "../session/engine.ts"
 import { resultsOf, run } from "../session/run.ts"
-import { realServer } from "./servers.ts"
+import { realServer, scriptedServer } from "./servers.ts"
 
 const { settings: everything } = realServer("everything")
 const permission = { "everything_*": "allow" } as const
@@ -95,6 +97,23 @@ describe("a form", () => {
     engine.tackle.on("question.asked", ({ reject }) => void reject())
     expect(await answerOf(engine)).toEqual({ action: "cancel" })
   })
+})
+
+test("a form that the server takes back is a question no more, while its call goes on", async () => {
+  const project = await temporaryProject()
+  onTestFinished(project.remove)
+  const log = project.path("log")
+  const { settings } = scriptedServer(log)
+  await using engine = await startEngine([], { mcp: { scripted: settings }, permission: { "*": "allow" } })
+  const gone = Promise.withResolvers<void>()
+  engine.tackle.on("question.rejected", () => gone.resolve())
+  engine.tackle.on("question.asked", () => void writeFile(`${log}.take-back`, ""))
+  const stop = new AbortController()
+  const call = engine.tackle.callTool({ tool: "scripted_doubt", input: "{}", signal: stop.signal })
+  await gone.promise
+  expect(engine.tackle.questions.pending()).toEqual([])
+  stop.abort()
+  expect((await call).state.status).toBe("error")
 })
 
 describe("the model", () => {
