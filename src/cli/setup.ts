@@ -146,10 +146,7 @@ export async function openTackle(
       ...pick("spillBytes", config.truncate?.spillBytes),
       ...pick("retentionDays", config.truncate?.retentionDays),
     },
-    onFault: (message, error) => {
-      place.log.write("error", message, { error: errorMessage(error) })
-      warn(place.hide(`${message}: ${errorMessage(error)}`))
-    },
+    onFault: (message, error) => void tellFault(place, message, error),
     ...pick("model", config.model),
     ...pick("defaultAgent", config.default_agent),
     ...pick("shell", config.shell),
@@ -169,6 +166,14 @@ export async function openTackle(
   for (const { file, message } of tackle.problems()) warn(place.hide(`${wholeName(file)}: ${message}`))
   tellIgnored(place)
   return tackle
+}
+
+/** Notes a fault in the log and on stderr. Returns what was shown. */
+export function tellFault(place: Place, message: string, error: unknown): string {
+  place.log.write("error", message, { error: errorMessage(error) })
+  const text = place.hide(`${message}: ${errorMessage(error)}`)
+  warn(text)
+  return text
 }
 
 /** The directory that `--dir` names, links followed. Throws `UsageError` where there is none. */
