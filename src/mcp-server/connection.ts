@@ -7,7 +7,10 @@ import { answerPermission } from "./answer-permission.ts"
 import { answerQuestion } from "./answer-question.ts"
 import { createClientCalls } from "./client-calls.ts"
 import { createClientLog } from "./client-log.ts"
+import { offerCompletion } from "./completion.ts"
 import { canAskByForm, createForms } from "./forms.ts"
+import { offerPrompts } from "./offered-prompts.ts"
+import { offerResources } from "./offered-resources.ts"
 import { offerTools } from "./offered-tools.ts"
 import type { Warnings } from "./warnings.ts"
 
@@ -40,13 +43,28 @@ export function openConnection(options: ConnectionOptions): Connection {
   const { tackle, agent, tools: chosen, version, describe, warnings, onFault } = options
   const server = new Server(
     { name: "tackle", title: "Tackle", version },
-    { capabilities: { tools: { listChanged: true }, logging: {} } },
+    {
+      capabilities: {
+        tools: { listChanged: true },
+        resources: { listChanged: true },
+        prompts: {},
+        completions: {},
+        logging: {},
+      },
+    },
   )
   const leaving = new AbortController()
   const forms = createForms(server)
   const log = createClientLog(server, onFault)
   const calls = createClientCalls({ server, caller, forms, log, onFault })
-  const tools = offerTools(server, { caller, calls })
+  const tools = offerTools(server, {
+    caller,
+    calls,
+    onCompleted: (tool, state) => resources.noteOutput(tool, state),
+  })
+  const resources = offerResources(server, { tackle, calls, tools })
+  offerPrompts(server, { tackle, calls, tools, resources })
+  offerCompletion(server, { tackle, agent })
   let opened: Caller | undefined
 
   server.onerror = (error) => onFault("an MCP message could not be taken", error)

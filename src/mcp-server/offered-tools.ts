@@ -6,6 +6,7 @@ import {
 } from "@modelcontextprotocol/server"
 import type { ToolListing } from "../registry/registry.ts"
 import type { Caller } from "../runtime/caller.ts"
+import type { ToolStateCompleted } from "../schema/tool-state.ts"
 import { canonicalJson } from "../util/json.ts"
 import type { ClientCalls } from "./client-calls.ts"
 import { contentOf } from "./content.ts"
@@ -21,7 +22,16 @@ export interface OfferedTools {
 /** Answers `tools/list` and `tools/call`, and tells the client when what it was told of has changed. */
 export function offerTools(
   server: Server,
-  { caller, calls }: { caller(): Caller; calls: ClientCalls },
+  {
+    caller,
+    calls,
+    onCompleted,
+  }: {
+    caller(): Caller
+    calls: ClientCalls
+    /** Hears of every call that came to its end, before the client does. */
+    onCompleted(tool: string, state: ToolStateCompleted): Promise<void>
+  },
 ): OfferedTools {
   /** What the client was last told, or told that it is others now. Undefined: nothing yet. */
   let told: string | undefined
@@ -36,6 +46,7 @@ export function offerTools(
     await compareWith(listed)
     assertOffered(name, listed)
     const { state, unasked } = await calls.run(context, { tool: name, input })
+    if (state.status === "completed") await onCompleted(name, state)
     const result = await contentOf(state)
     if (unasked) result.content.push({ type: "text", text: nobodyToAsk })
     return result
