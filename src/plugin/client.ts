@@ -3,6 +3,7 @@ import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import { UsageError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
+import { copyPlain } from "./copy-plain.ts"
 
 /** What the client reads from. */
 export interface ClientHost {
@@ -67,7 +68,7 @@ function member(path: readonly string[], methods: Readonly<Record<string, Method
       throw new UsageError(`Tackle's client has no ${name}() for plugins. There are: ${offered}.`)
     }
     // A copy: what a plugin does to it is its own affair.
-    return { data: structuredClone(await method(input)) }
+    return { data: copyPlain(await method(input)) }
   }
   // The client and its parts are objects, which some plugins look at; only what lies in a part is called.
   return new Proxy(path.length < 2 ? {} : call, {

@@ -22,6 +22,12 @@ export interface Hooks {
   /** Before each request to a model. */
   "chat.params"?: (input: ChatInput, output: ParamsOutput) => unknown
   "chat.headers"?: (input: ChatInput, output: { headers: Record<string, string> }) => unknown
+  /** Before each step: the conversation as the model is given it. `experimental.chat.messages.transform` is the same. */
+  "chat.messages.transform"?: (input: object, output: { messages: TransformedMessage[] }) => unknown
+  /** Before each step: what the model is told first. `experimental.chat.system.transform` is the same. */
+  "chat.system.transform"?: (input: SystemInput, output: { system: string[] }) => unknown
+  /** When a text of the model's is whole and not yet stored. `experimental.text.complete` is the same. */
+  "text.complete"?: (input: TextInput, output: { text: string }) => unknown
   "shell.env"?: (input: ShellInput, output: { env: Record<string, string> }) => unknown
   /** Before the request for a summary. `experimental.session.compacting` is the same hook. */
   "session.compacting"?: (input: { sessionID: string }, output: CompactingOutput) => unknown
@@ -105,6 +111,23 @@ export interface ParamsOutput {
   options: Record<string, unknown>
 }
 
+/** A message and its parts, as they are stored. */
+export interface TransformedMessage {
+  info: Record<string, unknown>
+  parts: Record<string, unknown>[]
+}
+
+export interface SystemInput {
+  sessionID: string
+  model: Record<string, unknown>
+}
+
+export interface TextInput {
+  sessionID: string
+  messageID: string
+  partID: string
+}
+
 export interface ShellInput {
   cwd: string
   sessionID: string
@@ -126,6 +149,9 @@ export interface OutputHooks {
   "chat.message": { input: MessageInput; output: MessageOutput }
   "chat.params": { input: ChatInput; output: ParamsOutput }
   "chat.headers": { input: ChatInput; output: { headers: Record<string, string> } }
+  "chat.messages.transform": { input: object; output: { messages: TransformedMessage[] } }
+  "chat.system.transform": { input: SystemInput; output: { system: string[] } }
+  "text.complete": { input: TextInput; output: { text: string } }
   "shell.env": { input: ShellInput; output: { env: Record<string, string> } }
   "session.compacting": { input: { sessionID: string }; output: CompactingOutput }
 }
@@ -135,6 +161,9 @@ export type OutputHook = keyof OutputHooks
 /** What OpenCode calls differently. */
 const otherNames: Readonly<Record<string, string>> = {
   "experimental.session.compacting": "session.compacting",
+  "experimental.chat.messages.transform": "chat.messages.transform",
+  "experimental.chat.system.transform": "chat.system.transform",
+  "experimental.text.complete": "text.complete",
 }
 
 const known: ReadonlySet<string> = new Set([
@@ -149,6 +178,9 @@ const known: ReadonlySet<string> = new Set([
   "chat.message",
   "chat.params",
   "chat.headers",
+  "chat.messages.transform",
+  "chat.system.transform",
+  "text.complete",
   "shell.env",
   "session.compacting",
 ] satisfies (keyof Hooks)[])

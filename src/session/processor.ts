@@ -48,7 +48,16 @@ export interface Processor {
  */
 export function startStep(
   message: AssistantMessage,
-  { recorder, model }: { recorder: Recorder; model: ModelInfo },
+  {
+    recorder,
+    model,
+    completeText,
+  }: {
+    recorder: Recorder
+    model: ModelInfo
+    /** What stands in the place of a text that the model has ended. Default: the text. */
+    completeText?(part: TextPart): Promise<string>
+  },
 ): Processor {
   const parts: Part[] = []
   const calls = new Map<string, ToolPart>()
@@ -110,6 +119,16 @@ export function startStep(
     return write([part])
   }
 
+  /** Of a text that the model itself has ended. What is cut off is stored as it came. */
+  function endText(id: string, metadata?: Record<string, unknown>): Promise<void> | undefined {
+    const part = texts.get(id)
+    if (!completeText || part?.type !== "text") return closeText(id, metadata)
+    return completeText(part).then(async (text) => {
+      part.text = text
+      await closeText(id, metadata)
+    })
+  }
+
   function openCall(id: string, tool: string): StreamedCall {
     const callID = uniqueCallID(id)
     const part: ToolPart = add({ ...base(), type: "tool", callID, tool, state: pending() })
@@ -169,6 +188,7 @@ export function startStep(
         case "reasoning-delta":
           return addDelta(event.id, event.delta)
         case "text-end":
+          return endText(event.id, event.metadata)
         case "reasoning-end":
           return closeText(event.id, event.metadata)
         case "tool-start": {

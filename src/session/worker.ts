@@ -1,6 +1,7 @@
 import { dirname } from "node:path"
 import type { Agent } from "../agent/agent.ts"
 import type { CallHost, Turn } from "../call/call.ts"
+import { toPrompt } from "../model/convert.ts"
 import type { Model, ModelPrompt } from "../model/model.ts"
 import type { Scope } from "../permission/engine.ts"
 import type { OfferedTool } from "../registry/registry.ts"
@@ -9,7 +10,7 @@ import type { Tokens } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import { orAbort } from "../util/abort.ts"
 import { deferTools } from "./deferred-tools.ts"
-import { hookDefinitions } from "./plugin-hooks.ts"
+import { hookDefinitions, hookPrompt } from "./plugin-hooks.ts"
 import { promptHistory } from "./prompt-history.ts"
 import { sampleModel } from "./sample-model.ts"
 import type { SessionServices } from "./services.ts"
@@ -23,8 +24,8 @@ export interface Worker {
   agent: Agent
   /** What the model is offered at the end of the history. Cheap to call at every step. */
   tools(history: readonly MessageWithParts[]): readonly OfferedTool[]
-  /** The history as the provider takes it. Cheap to call at every step. */
-  toPrompt(history: readonly MessageWithParts[]): ModelPrompt
+  /** The history as the provider takes it. Cheap to call at every step. Rejects when the signal fires. */
+  toPrompt(history: readonly MessageWithParts[]): Promise<ModelPrompt>
   host(step: { messageID: string; turn: Turn; offered: ReadonlyMap<string, OfferedTool> }): StepHost
 }
 
@@ -34,7 +35,7 @@ export interface RunContext {
   session(): Session
   model: Model
   toPrompt(input: {
-    system: string[]
+    system: readonly string[]
     messages: readonly MessageWithParts[]
     model: Model["info"]
   }): ModelPrompt
@@ -119,7 +120,12 @@ export async function createWorker(
   return {
     agent,
     tools: offeredAt,
-    toPrompt: (messages) => run.toPrompt({ system, messages: promptHistory(messages), model: model.info }),
+    async toPrompt(history) {
+      const input = { system, messages: promptHistory(history), model: model.info }
+      const { changed, ...told } = await hookPrompt(services.plugins, { ...input, sessionID }, signal)
+      // What was converted before is kept by the ids of messages, and plugins change what stands under them.
+      return changed ? toPrompt({ ...input, ...told }) : run.toPrompt({ ...input, ...told })
+    },
     host: (step) => ({ ...shared, ...step }),
   }
 }
