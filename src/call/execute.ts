@@ -4,7 +4,7 @@ import { PermissionError } from "../permission/errors.ts"
 import type { Action, CallReference } from "../schema/permission.ts"
 import { act, complete, fail, progress, start } from "../schema/tool-moves.ts"
 import type { ToolState, ToolStateRunning } from "../schema/tool-state.ts"
-import type { AskRequest, CallTools, ToolContext } from "../tool/context.ts"
+import type { AskRequest, CallTools, SampleResult, ToolContext } from "../tool/context.ts"
 import { executeValidated, type RunOptions } from "../tool/run.ts"
 import { createSpillOpener } from "../tool/spill.ts"
 import { defaultLimits, truncateOutput } from "../tool/truncate.ts"
@@ -298,7 +298,15 @@ function createContext(
   if (form && tool.source.kind === "mcp")
     ctx.form = (shown, stop) => limit.outside(() => form(shown, AbortSignal.any([stop, signal])))
   // Our own code asks for leave before it hands on what a server asks.
-  if (sample && tool.source.kind === "mcp") ctx.sample = (request) => limit.outside(() => sample(request))
+  if (sample && tool.source.kind === "mcp") {
+    const sampled: NonNullable<SampleResult["spent"]>[] = []
+    ctx.sample = async (request) => {
+      const answer = await limit.outside(() => sample(request))
+      if (answer.spent) sampled.push(answer.spent)
+      if (answer.spent) onProgress({ metadata: { sampled: [...sampled] } })
+      return answer
+    }
+  }
   if (host.catalogue && tool.source.kind === "builtin") ctx.catalogue = host.catalogue
   if (host.plan) ctx.plan = host.plan
   // What it gives counts as told: only a tool that passes it on may take it.

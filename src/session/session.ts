@@ -128,13 +128,14 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     const sampled: CompactionResult["spent"] = []
     const besides = () => [...room.spent, ...sampled]
     const spentElsewhere = () => addUsage([sumUsage(besides()), ...ends.map(({ usage }) => usage)])
+    const rest = () => restOf(budget, addUsage([sumUsage(stepsSince(user, past)), spentElsewhere()]))
     const spawn = createSpawner({
       parent: () => session,
       model: model.info.ref,
       bus,
       services: services.subagents,
       onEnd: (end) => ends.push(end),
-      rest: () => restOf(budget, addUsage([sumUsage(stepsSince(user, past)), spentElsewhere()])),
+      rest,
     })
     const context: RunContext = {
       session: () => session,
@@ -145,6 +146,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       changes: changesOf(past),
       todo: createTodoCapability(session.id, store, recorder),
       spawn,
+      rest,
       onSpent: (spent) => sampled.push(spent),
       signal,
       ...(demand?.tool === undefined ? {} : { tool: demand.tool }),

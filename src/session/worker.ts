@@ -9,10 +9,11 @@ import type { MessageWithParts } from "../schema/message.ts"
 import type { Tokens } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import { orAbort } from "../util/abort.ts"
+import type { Budget } from "./budget.ts"
 import { deferTools } from "./deferred-tools.ts"
 import { hookDefinitions, hookPrompt } from "./plugin-hooks.ts"
 import { promptHistory } from "./prompt-history.ts"
-import { sampleModel } from "./sample-model.ts"
+import { createSampler } from "./sample-model.ts"
 import type { SessionServices } from "./services.ts"
 import { systemPrompt } from "./system.ts"
 
@@ -44,6 +45,8 @@ export interface RunContext {
   changes: CallHost["changes"]
   todo: NonNullable<CallHost["todo"]>
   spawn: NonNullable<CallHost["spawn"]>
+  /** What of its limits it has not used yet. */
+  rest(): Pick<Budget, "maxTokens" | "maxCost">
   /** Hears what the model was asked beside the steps. */
   onSpent(spent: { tokens: Tokens; cost: number }): void
   /** Offered beside the agent's own, before them where they have the same id. */
@@ -80,8 +83,12 @@ export async function createWorker(
   })
   const question: CallHost["question"] = (asked, tool, stop) =>
     services.questions.ask({ sessionID, ...asked, tool }, stop)
-  const sample: CallHost["sample"] = (request) =>
-    sampleModel(request, model, { limits: services.streamLimits, onSpent: run.onSpent })
+  const sample = createSampler({
+    model,
+    limits: services.streamLimits,
+    rest: run.rest,
+    onSpent: run.onSpent,
+  })
   const spillDirectory = `${services.spillRoot}/${sessionID}`
   const scope: Scope = { directory, worktree, policy, own: ownDirectories(session, agent, services) }
   if (services.searchPath !== undefined) scope.searchPath = services.searchPath

@@ -1,6 +1,7 @@
 import type { LanguageService } from "../lsp/service.ts"
 import type { Command, ConfinedCommand } from "../sandbox/bounds.ts"
 import type { ModelRef } from "../schema/message.ts"
+import type { Tokens } from "../schema/part.ts"
 import type { Action } from "../schema/permission.ts"
 import type { Question, QuestionAnswers, QuestionDocument } from "../schema/question.ts"
 import type { Todo } from "../schema/todo.ts"
@@ -223,9 +224,14 @@ export interface SampleResult {
   /** The model's own name. */
   model: string
   cut: boolean
+  /** What it took of the session's model, in tokens and US dollars. Absent where it was somebody else's. */
+  spent?: { tokens: Tokens; cost: number }
 }
 
-/** Asks the session's model for one answer, without tools. Throws what asking it throws. */
+/**
+ * Asks the session's model for one answer, without tools. Throws `UsageError` where the run has no room for it, and what
+ * asking the model throws.
+ */
 export type Sample = (request: SampleRequest) => Promise<SampleResult>
 
 /** Where the session keeps its plan. */
