@@ -2,6 +2,7 @@ import { writeSync } from "node:fs"
 import { Command, CommanderError } from "commander"
 import { exitCode, reportError } from "./exit.ts"
 import { defineAgent } from "./grammar/agent.ts"
+import { defineAuth } from "./grammar/auth.ts"
 import { defineConfig } from "./grammar/config.ts"
 import { defineDoctor } from "./grammar/doctor.ts"
 import { defineGateway } from "./grammar/gateway.ts"
@@ -46,6 +47,7 @@ const grammars: Readonly<Record<string, (program: Command) => void>> = {
   stats: defineStats,
   config: defineConfig,
   models: defineModels,
+  auth: defineAuth,
   gateway: defineGateway,
   trust: defineTrust,
   doctor: defineDoctor,

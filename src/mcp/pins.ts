@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto"
 import type { Tool } from "@modelcontextprotocol/client"
+import { readPrivateFile, updatePrivateFile } from "../store/private-file.ts"
 import { canonicalJson, isRecord } from "../util/json.ts"
 import type { McpServer } from "./config.ts"
-import { readPrivateFile, updatePrivateFile } from "./private-file.ts"
 import { mcpToolID } from "./tool-id.ts"
 
 /** What tools of servers were when they were last offered in a work tree: what a person allowed is the tool as it was. */

@@ -1,4 +1,5 @@
 import type { Action } from "../schema/permission.ts"
+import { type AuthHook, readAuthHook } from "./auth.ts"
 
 /**
  * What a plugin gives back: functions by the name of their moment, in the shape that OpenCode's plugins have. Each gets
@@ -9,6 +10,8 @@ export interface Hooks {
   config?: (config: Record<string, unknown>) => unknown
   /** Every event, after it happened. Nobody waits for it. */
   event?: (input: { event: { type: string; properties: Record<string, unknown> } }) => unknown
+  /** How to sign in to a provider. */
+  auth?: AuthHook
   /** Own tools by their id. */
   tool?: Record<string, unknown>
   /** Before a call's permission is looked at. Throws to block it. */
@@ -170,6 +173,7 @@ const known: ReadonlySet<string> = new Set([
   "config",
   "event",
   "tool",
+  "auth",
   "dispose",
   "tool.execute.before",
   "tool.execute.after",
@@ -197,6 +201,10 @@ export function readHooks(returned: Record<string, unknown>): { hooks: Hooks; un
     const name = otherNames[written] ?? written
     if (!known.has(name)) {
       unused.push(written)
+      continue
+    }
+    if (name === "auth") {
+      hooks[name] = readAuthHook(value)
       continue
     }
     const fits = name === "tool" ? typeof value === "object" : typeof value === "function"

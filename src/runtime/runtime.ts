@@ -111,6 +111,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
   const pluginsEnded = new AbortController()
   begun.defer(() => pluginsEnded.abort())
   let opened: Store | undefined
+  const credentials = createCredentials({ environment, authFile: join(dataDirectory, "auth.json") })
   const { plugins, options } = given.plugins?.length
     ? await (await import("./plugins.ts")).openPluginsOf(given, {
         directory,
@@ -119,12 +120,12 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
         signal: pluginsEnded.signal,
         record: processes.add,
         store: () => opened,
+        saveAuth: credentials.save,
         onFault,
       })
     : { plugins: undefined, options: given }
   begun.defer(() => plugins?.host.close())
 
-  const credentials = createCredentials({ environment, authFile: join(dataDirectory, "auth.json") })
   const { providers, secrets } = options
   const mcpTokens = join(dataDirectory, "mcp-auth.json")
   const signedIn = options.mcp
@@ -149,6 +150,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     environment,
     toolMemory: openToolMemory(dataDirectory),
     ...(options.fetch === undefined ? {} : { fetch: options.fetch }),
+    ...(plugins === undefined ? {} : { signedIn: (provider) => plugins.signedIn(provider, credentials) }),
   })
   const sandbox = openSandbox({
     mode: options.sandbox ?? "auto",
@@ -708,6 +710,8 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     },
     questions: { reply: questions.reply, reject: questions.reject, pending: questions.pending },
     models: () => models.list(),
+    signIns: () => plugins?.host.signIns() ?? [],
+    credentials,
     commands,
     readCommand: (text, { signal = closing.signal } = {}) =>
       readCommand(text, commands(), {

@@ -4,9 +4,11 @@ import type { EventOf, EventType, TackleEvent } from "../event/events.ts"
 import type { McpResources, McpServerStatus, PromptCall } from "../mcp/pool.ts"
 import type { McpPrompt, McpPromptMessage } from "../mcp/prompts.ts"
 import type { McpContents } from "../mcp/resources.ts"
+import type { Credentials } from "../model/credentials.ts"
 import type { ModelInfo } from "../model/model.ts"
 import type { PermissionAsk, ReplyOutcome } from "../permission/engine.ts"
 import type { Explanation } from "../permission/explain.ts"
+import type { AuthHook } from "../plugin/auth.ts"
 import type { RegistryProblem, ToolListing } from "../registry/registry.ts"
 import type { Grant, PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
 import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
@@ -99,6 +101,10 @@ export interface Tackle {
   /** The questions of the `question` tool: what waits, and the ways to answer. */
   readonly questions: Pick<Questions, "reply" | "reject" | "pending">
   models(): ModelInfo[]
+  /** Every way to sign in to a provider that plugins have, in their order. */
+  signIns(): AuthHook[]
+  /** What is kept of signing in to providers, in `auth.json` of the data directory. */
+  readonly credentials: Pick<Credentials, "save" | "providers">
   /** The commands there are and the skills, by name; what MCP servers offer beside these is told by `mcpPrompts`. */
   commands(): Command[]
   /**

@@ -1,7 +1,7 @@
 import type { StoredOAuthClientInformation, StoredOAuthTokens } from "@modelcontextprotocol/client"
 import * as z from "zod"
+import { readPrivateFile, updatePrivateFile } from "../../store/private-file.ts"
 import { isRecord } from "../../util/json.ts"
-import { readPrivateFile, updatePrivateFile } from "../private-file.ts"
 
 /** What is known of signing in to a server. */
 export interface SignedIn {

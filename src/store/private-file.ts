@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto"
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
-import { withFileLock } from "../store/file-lock.ts"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { parseJson } from "../util/json.ts"
+import { withFileLock } from "./file-lock.ts"
 
 /** What a file of ours holds. Undefined: it is missing, or no JSON. */
 export function readPrivateFile(path: string): unknown {

@@ -3,8 +3,8 @@ import { once } from "node:events"
 import { readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
-import { updatePrivateFile } from "../../src/mcp/private-file.ts"
 import { withFileLock } from "../../src/store/file-lock.ts"
+import { updatePrivateFile } from "../../src/store/private-file.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 
 async function directory(): Promise<string> {
