@@ -79,7 +79,7 @@ export async function openPlace(flags: PlaceFlags): Promise<Place> {
   const trust = openTrust(join(dataDirectory, "trust.json"))
   if (trust.problem) warn(trust.problem)
   const check = (items: readonly TrustItem[]) => trust.isTrusted(worktree, items)
-  const items = await projectTrustItems(location)
+  const items = await projectTrustItems({ ...location, dataDirectory })
   const untrusted = flags.trust ? [] : check(items).changed
   const trusted = flags.trust === true || (items.length > 0 && untrusted.length === 0)
   const config = await loadConfig({ ...location, trusted: flags.trust ? true : check })
