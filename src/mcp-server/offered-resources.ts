@@ -15,7 +15,7 @@ import type { Tackle } from "../runtime/tackle.ts"
 import type { ToolStateCompleted } from "../schema/tool-state.ts"
 import type { ClientCalls } from "./client-calls.ts"
 import { nobodyToAsk, type OfferedTools } from "./offered-tools.ts"
-import { readFileWhole, readServerResource, uriOfFile } from "./resource-tools.ts"
+import { pathOfUri, readFileWhole, readServerResource, uriOfFile } from "./resource-tools.ts"
 
 /** A resource by its address, and the server behind the engine that has it. */
 export interface NamedResource {
@@ -84,7 +84,8 @@ export function offerResources(
 
   async function callFor({ uri, server: named }: NamedResource, signal: AbortSignal) {
     if (named === undefined && uri.startsWith("file:")) {
-      if (await tools.has("read", signal)) return { tool: "read", input: { uri }, by: readFileWhole }
+      const input = { filePath: pathOfUri(uri) }
+      if (await tools.has("read", signal)) return { tool: "read", input, by: readFileWhole }
       throw new ResourceNotFoundError(uri, "Files are not offered: the tool read is not.")
     }
     const servers = await throughTool(signal)

@@ -1,5 +1,6 @@
 import { basename } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
+import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server"
 import * as z from "zod"
 import { fileKind, sampleBytes } from "../builtin/file/file-kind.ts"
 import { type OpenFile, openFile, readChunks, readStart } from "../builtin/file/open-file.ts"
@@ -8,19 +9,22 @@ import { readResourceID } from "../mcp/resources.ts"
 import type { Tackle } from "../runtime/tackle.ts"
 import { define } from "../tool/tool.ts"
 import { UsageError } from "../util/errors.ts"
-import { realPath } from "../util/paths.ts"
+import { realPath, resolvePath } from "../util/paths.ts"
 import { identityAt } from "../util/pinned-path.ts"
 
 /** A client takes a resource whole: larger files are for `read`, in parts. In bytes. */
 const maxFileBytes = 10 * 1024 * 1024
 
-/** Gives a file whole, as it is, in `metadata.contents`. Asks for leave as `read` does. */
+/**
+ * Gives a file whole, as it is, in `metadata.contents`. Its id and what it asks are those of `read`, and so is the name of
+ * its argument: plugins look at it.
+ */
 export const readFileWhole = define("read", {
   description: "Reads a file whole, for a client that names it as a resource.",
-  parameters: z.object({ uri: z.string() }),
+  parameters: z.object({ filePath: z.string() }),
   access: "read",
-  async execute({ uri }, ctx) {
-    const path = pathOf(uri)
+  async execute({ filePath }, ctx) {
+    const path = resolvePath(filePath, ctx.directory)
     const real = whereItLeads(path)
     const identity = identityAt(real)
     await ctx.ask({
@@ -31,7 +35,7 @@ export const readFileWhole = define("read", {
     })
     const file = await openFile(path, real, { identity })
     try {
-      const contents = [{ uri, ...(await contentOf(file, path, ctx.abort)) }]
+      const contents = [{ uri: uriOfFile(path), ...(await contentOf(file, path, ctx.abort)) }]
       return { title: path, output: "", metadata: { contents } }
     } finally {
       file.close()
@@ -63,11 +67,15 @@ export function uriOfFile(path: string): string {
   return pathToFileURL(path).href
 }
 
-function pathOf(uri: string): string {
+/** The path that an address of a file stands for. Throws `ProtocolError` for one of another machine. */
+export function pathOfUri(uri: string): string {
   try {
     return fileURLToPath(uri)
-  } catch (error) {
-    throw new UsageError(`${uri} names no file of this machine. Write file:// and an absolute path.`, error)
+  } catch {
+    throw new ProtocolError(
+      ProtocolErrorCode.InvalidParams,
+      `${uri} names no file of this machine. Write file:// and an absolute path.`,
+    )
   }
 }
 

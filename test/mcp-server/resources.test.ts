@@ -92,3 +92,19 @@ test("resources of MCP servers behind are passed on, by the rules of the tool th
   expect((await numbered(2)).contents).toMatchObject([{ text: expect.stringContaining("2") }])
   await expect(numbered(3)).rejects.toThrow("denied by a rule")
 })
+
+test("a plugin that blocks a file by its path blocks it as a resource", async () => {
+  const files = {
+    "no.txt": "hidden-word",
+    ".tackle/plugin/guard.mjs": `export default async () => ({
+      "tool.execute.before": async ({ tool }, { args }) => {
+        if (tool === "read" && args.filePath.endsWith("no.txt")) throw new Error("not that one")
+      } })`,
+  }
+  const { project } = await openEngine({}, files)
+  const path = project.path(".tackle/plugin/guard.mjs")
+  const engine = await openEngine({ plugins: [{ name: "guard", path }], permission: { "*": "allow" } }, files)
+  const { client } = await connectClient(engine)
+  const named = { uri: uri(engine.project.path("no.txt")) }
+  await expect(client.readResource(named)).rejects.toThrow("not that one")
+})
