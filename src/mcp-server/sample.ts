@@ -24,7 +24,12 @@ export function sampleOf(
           maxTokens: maxOutputTokens,
           ...(temperature === undefined ? {} : { temperature }),
         },
-        { signal: AbortSignal.any([signal, mcpReq.signal]), timeout: patienceMs },
+        {
+          signal: AbortSignal.any([signal, mcpReq.signal]),
+          timeout: patienceMs,
+          // On the stream of the call: over HTTP the client may have no other.
+          relatedRequestId: mcpReq.id,
+        },
       )
       return { text: textOf(result), model: result.model, cut: result.stopReason === "maxTokens" }
     },
