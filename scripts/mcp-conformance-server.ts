@@ -2,7 +2,7 @@
  * The MCP server with the tools that the conformance suite of the protocol's authors asks for by name, and the suite run
  * against it: `npm run conformance:mcp-server`. Arguments go to the suite, such as `--scenario ping`.
  */
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as z from "zod"
@@ -57,12 +57,53 @@ const tools: Info[] = [
       return { title: "progress", output: "Done." }
     },
   }),
+  Tool.define("test_tool_with_logging", {
+    description: "Tells what it does.",
+    parameters: nothing,
+    async execute(_args, ctx) {
+      await ctx.metadata({ title: "processing data" })
+      return { title: "logging", output: "Done." }
+    },
+  }),
+  Tool.define("json_schema_2020_12_tool", {
+    description: "Has a schema with all that its version of JSON Schema knows.",
+    parameters: z.looseObject({}),
+    jsonSchema: {
+      $schema: "https://json-schema.org/draft/2020-12/schema",
+      type: "object",
+      $defs: {
+        address: {
+          type: "object",
+          properties: { street: { type: "string" }, city: { type: "string" } },
+        },
+      },
+      properties: { name: { type: "string" }, address: { $ref: "#/$defs/address" } },
+      additionalProperties: false,
+    },
+    execute: async () => ({ title: "schema", output: "Done." }),
+  }),
   Tool.define("test_elicitation", {
     description: "Asks the person.",
     parameters: z.object({ message: z.string() }),
     execute: async ({ message }, ctx) => ({ title: "asked", output: await askIn(ctx, message) }),
   }),
 ]
+
+const commands = {
+  test_simple_prompt: {
+    template: "This is a simple prompt for testing.",
+    description: "A prompt without arguments.",
+  },
+  test_prompt_with_arguments: {
+    template: "Prompt with arguments: arg1='$1', arg2='$2'",
+    argument_hint: "<arg1> <arg2>",
+  },
+  test_prompt_with_embedded_resource: {
+    template: "Please process the embedded resource @test:$1",
+    argument_hint: "<resourceUri>",
+  },
+  test_prompt_with_image: { template: "Please analyze the image @picture.png" },
+}
 
 async function askIn({ question }: ToolContext, message: string): Promise<string> {
   const answers = await question?.([{ question: message, header: "Answer" }])
@@ -79,10 +120,15 @@ function answering(id: string, output: string, attachments: Attachment[] = []): 
 
 const root = join(import.meta.dirname, "..")
 const directory = mkdtempSync(join(tmpdir(), "tackle-conformance-"))
+writeFileSync(join(directory, "picture.png"), Buffer.from(picture, "base64"))
 const tackle = await createTackle({
   directory,
   dataDirectory: directory,
   tools,
+  commands,
+  mcp: {
+    test: { type: "local", command: [process.execPath, join(root, "scripts/mcp-conformance-behind.ts")] },
+  },
   permission: { "*": "allow" },
 })
 const server = await startHttp({

@@ -7,6 +7,7 @@ import type { CallReference } from "../schema/permission.ts"
 import type { Question, QuestionAnswers, QuestionDocument } from "../schema/question.ts"
 import type { ToolState, ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import type {
+  AskForm,
   CatalogueEntry,
   ChangeCapability,
   FileLedger,
@@ -100,6 +101,8 @@ export interface CallHost {
     caller: CallReference,
     signal: AbortSignal,
   ): Promise<QuestionAnswers | undefined>
+  /** Shows the person a form of an MCP server. Absent where only questions can be shown. */
+  form?: AskForm
   /** Asks the model of the session. Absent where there is none. */
   sample?: Sample
   plan?: PlanCapability

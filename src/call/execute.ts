@@ -4,7 +4,7 @@ import { PermissionError } from "../permission/errors.ts"
 import type { Action, CallReference } from "../schema/permission.ts"
 import { act, complete, fail, progress, start } from "../schema/tool-moves.ts"
 import type { ToolState, ToolStateRunning } from "../schema/tool-state.ts"
-import type { AskRequest, CallTools, ToolContext } from "../tool/context.ts"
+import type { AskRequest, CallTools, SampleResult, ToolContext } from "../tool/context.ts"
 import { executeValidated, type RunOptions } from "../tool/run.ts"
 import { createSpillOpener } from "../tool/spill.ts"
 import { defaultLimits, truncateOutput } from "../tool/truncate.ts"
@@ -240,7 +240,7 @@ function createContext(
   { signal, onProgress, onLeave }: ContextHooks,
 ): ToolContext {
   const { call, tool } = prepared
-  const { spawn, question, sample } = host
+  const { spawn, question, sample, form } = host
   const askedFor = tool.source.kind === "builtin" ? undefined : tool.id
   const ctx: ToolContext = {
     sessionID: host.sessionID,
@@ -290,12 +290,24 @@ function createContext(
   if (spawn && tool.source.kind === "builtin")
     ctx.spawn = (request) => spawn(request, referenceTo(call, host))
   if (question)
-    ctx.question = (questions, document) => {
+    ctx.question = (questions, document, stop) => {
       const asked = document ? { questions, document } : { questions }
-      return limit.outside(() => question(asked, referenceTo(call, host), signal))
+      const ended = stop ? AbortSignal.any([stop, signal]) : signal
+      return limit.outside(() => question(asked, referenceTo(call, host), ended))
     }
+  // Our own code says in it which server asks.
+  if (form && tool.source.kind === "mcp")
+    ctx.form = (shown, stop) => limit.outside(() => form(shown, AbortSignal.any([stop, signal])))
   // Our own code asks for leave before it hands on what a server asks.
-  if (sample && tool.source.kind === "mcp") ctx.sample = (request) => limit.outside(() => sample(request))
+  if (sample && tool.source.kind === "mcp") {
+    const sampled: NonNullable<SampleResult["spent"]>[] = []
+    ctx.sample = async (request) => {
+      const answer = await limit.outside(() => sample(request))
+      if (answer.spent) sampled.push(answer.spent)
+      if (answer.spent) onProgress({ metadata: { sampled: [...sampled] } })
+      return answer
+    }
+  }
   if (host.catalogue && tool.source.kind === "builtin") ctx.catalogue = host.catalogue
   if (host.plan) ctx.plan = host.plan
   // What it gives counts as told: only a tool that passes it on may take it.

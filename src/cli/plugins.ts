@@ -1,7 +1,8 @@
-import { dirname, join } from "node:path"
+import { dirname } from "node:path"
 import { configDirectories } from "../config/locate.ts"
+import { packageDirectories } from "../config/plugin-packages.ts"
 import { wholeName } from "../config/shown-name.ts"
-import type { FoundItem } from "../permission/trust-items.ts"
+import { type FoundItem, packageItem } from "../permission/trust-items.ts"
 import {
   findPackage,
   findPluginFiles,
@@ -37,9 +38,18 @@ export function trustedPlugins(place: Place, trusted: readonly FoundItem[]): Plu
     )
   }
 
+  function ofPackage(source: PluginSource, { scope }: NamedPlugin): PluginSource {
+    if (scope !== "project") return source
+    const item = trusted.find(({ path }) => path === packageItem(source.name))
+    if (item) return { ...source, pinned: item.contents }
+    throw new UsageError(
+      "the package is not trusted as it is installed now. `tackle trust` shows and enables it.",
+    )
+  }
+
   function resolveNamed(named: NamedPlugin): PluginSource {
     const { spec, options } = named
-    if (!isPluginPath(spec)) return findPackage(named, packageDirectories(place, named))
+    if (!isPluginPath(spec)) return ofPackage(findPackage(named, packageDirectories(place, named)), named)
     const directory = named.scope === "env" ? place.directory : dirname(named.path)
     return {
       ...ofPath(pluginPath(spec, { directory, home: place.home }), named),
@@ -61,13 +71,4 @@ export function trustedPlugins(place: Place, trusted: readonly FoundItem[]): Plu
     }
   }
   return [...found.values()]
-}
-
-/** What the person installed comes first; only for what a trusted file of the project names, the project's own. */
-function packageDirectories(place: Place, { path, scope }: NamedPlugin): string[] {
-  const directories = configDirectories(place)
-  const of = (wanted: typeof scope) =>
-    directories.filter((each) => each.scope === wanted).map((each) => each.path)
-  const user = [...of("user").reverse(), join(place.dataDirectory, "plugin")]
-  return scope === "project" ? [...user, ...of("project").reverse(), dirname(path)] : user
 }

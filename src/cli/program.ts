@@ -2,6 +2,7 @@ import { writeSync } from "node:fs"
 import { Command, CommanderError } from "commander"
 import { exitCode, reportError } from "./exit.ts"
 import { defineAgent } from "./grammar/agent.ts"
+import { defineAuth } from "./grammar/auth.ts"
 import { defineConfig } from "./grammar/config.ts"
 import { defineDoctor } from "./grammar/doctor.ts"
 import { defineGateway } from "./grammar/gateway.ts"
@@ -46,13 +47,15 @@ const grammars: Readonly<Record<string, (program: Command) => void>> = {
   stats: defineStats,
   config: defineConfig,
   models: defineModels,
+  auth: defineAuth,
   gateway: defineGateway,
   trust: defineTrust,
   doctor: defineDoctor,
 }
 
 /** The command that is called, with its flags, or all where none is. What it does is loaded when it is called. */
-function createProgram([first = ""]: readonly string[]): Command {
+function createProgram(args: readonly string[]): Command {
+  const [first = ""] = args
   const program = new Command("tackle")
     .description("A tool-calling engine for coding agents.")
     .version(process.env.TACKLE_VERSION ?? "development", "-V, --version", "print the version")
@@ -72,9 +75,22 @@ function createProgram([first = ""]: readonly string[]): Command {
   for (const name of called) grammars[name]?.(program)
   for (const command of walk(program)) {
     command.exitOverride()
-    command.showHelpAfterError(`\`${nameOf(command)} --help\` shows how it is used.`)
+    const help = `\`${nameOf(command)} --help\` shows how it is used.`
+    const behind = command.commands.length > 0 ? misplacedFlag(command, args) : undefined
+    command.showHelpAfterError(behind ?? help)
   }
   return program
+}
+
+/** What to write where a flag stands before the command that it is for. */
+function misplacedFlag(command: Command, args: readonly string[]): string | undefined {
+  const words = args.includes("--") ? args.slice(0, args.indexOf("--")) : args
+  const flag = words.find((word) => word.startsWith("-"))
+  const named = words.filter((word) => !word.startsWith("-"))
+  let inner = command.parent ? command.parent : command
+  for (const name of named) inner = inner.commands.find((child) => child.name() === name) ?? inner
+  const known = inner.options.some(({ long, short }) => flag !== undefined && [long, short].includes(flag))
+  return known ? `It goes behind the command: ${nameOf(inner)} ${flag}` : undefined
 }
 
 /** As it is typed: `tackle tool call`. */

@@ -84,7 +84,7 @@ export async function openPlace(flags: PlaceFlags): Promise<Place> {
   const trust = openTrust(places.trust)
   if (trust.problem) warn(trust.problem)
   const check = (items: readonly TrustItem[]) => trust.isTrusted(worktree, items)
-  const items = await projectTrustItems(location)
+  const items = await projectTrustItems({ ...location, dataDirectory })
   const untrusted = flags.trust ? [] : check(items).changed
   const trusted = flags.trust === true || (items.length > 0 && untrusted.length === 0)
   const config = await loadConfig({ ...location, trusted: flags.trust ? true : check })
@@ -152,10 +152,7 @@ export async function openTackle(
       ...pick("spillBytes", config.truncate?.spillBytes),
       ...pick("retentionDays", config.truncate?.retentionDays),
     },
-    onFault: (message, error) => {
-      place.log.write("error", message, { error: errorMessage(error) })
-      warn(place.hide(`${message}: ${errorMessage(error)}`))
-    },
+    onFault: (message, error) => void tellFault(place, message, error),
     ...pick("model", config.model),
     ...pick("defaultAgent", config.default_agent),
     ...pick("shell", config.shell),
@@ -176,6 +173,14 @@ export async function openTackle(
   tellIgnored(place)
   for (const line of misspeltPermissions(place, flags)) warn(line)
   return tackle
+}
+
+/** Notes a fault in the log and on stderr. Returns what was shown. */
+export function tellFault(place: Place, message: string, error: unknown): string {
+  place.log.write("error", message, { error: errorMessage(error) })
+  const text = place.hide(`${message}: ${errorMessage(error)}`)
+  warn(text)
+  return text
 }
 
 /** The directory that `--dir` names, links followed. Throws `UsageError` where there is none. */

@@ -151,15 +151,22 @@ function ownInstructionPlaces(location: Location): string[] {
 }
 
 /**
- * What a project brings that has to be trusted before it counts: its config, tools, plugins, skills, agents and commands.
- * Throws `ConfigError`.
+ * What a project brings that has to be trusted before it counts: its config, tools, plugins, skills, agents and commands,
+ * and the installed packages that its config names as plugins. Throws `ConfigError`.
  */
-export async function projectTrustItems(location: Location): Promise<FoundItem[]> {
+export async function projectTrustItems(
+  location: Location & { dataDirectory: string },
+): Promise<FoundItem[]> {
   const own = configFiles(location).filter(({ path, scope }) => scope === "project" && isFile(path))
   const holding = (kind: TrustItem["kind"]) =>
     own.filter(({ path }) => trustKind(path) === kind).map(({ path }) => path)
   const config: { path: string; hash: string }[] = []
-  for (const path of holding("config")) config.push({ path, hash: await hashConfig(path, location) })
+  const packages: { name: string; root: string }[] = []
+  for (const path of holding("config")) {
+    config.push({ path, hash: await hashConfig(path, location) })
+    const { namedPackages } = await import("./plugin-packages.ts")
+    packages.push(...(await namedPackages({ path, scope: "project" }, location)))
+  }
   const folders = (names: readonly string[]) =>
     projectDirectories(location).flatMap((path) => names.map((name) => join(path, name)))
   return collectTrustItems(location.worktree, {
@@ -168,6 +175,7 @@ export async function projectTrustItems(location: Location): Promise<FoundItem[]
     commands: holding("command"),
     toolFolders: folders(["tool", "tools"]),
     pluginFolders: folders(["plugin", "plugins"]),
+    packages,
     skillFiles: findSkillFiles(projectPlaces(location, skills)),
   })
 }

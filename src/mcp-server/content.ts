@@ -15,7 +15,8 @@ export async function contentOf(state: CallOutcome["state"]): Promise<CallToolRe
   return { content: [{ type: "text", text: state.output }, ...attached] }
 }
 
-async function blockOf(attachment: Attachment, index: number): Promise<ContentBlock> {
+/** An attachment as its kind of content; `index` names one without a name. Rejects where its file is gone. */
+export async function blockOf(attachment: Attachment, index: number): Promise<ContentBlock> {
   const { mime, url, filename } = attachment
   const data = await base64Of(url)
   if (mime.startsWith("image/")) return { type: "image", data, mimeType: mime }

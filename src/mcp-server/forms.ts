@@ -34,6 +34,8 @@ export function createForms(server: Server): Forms {
           return await call.mcpReq.elicitInput(form, {
             timeout: patienceMs,
             signal: AbortSignal.any([withdrawn.signal, call.mcpReq.signal]),
+            // On the stream of the call: over HTTP the client may have no other, and the form would be lost.
+            relatedRequestId: call.mcpReq.id,
           })
         } finally {
           open.delete(requestID)

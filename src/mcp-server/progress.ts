@@ -24,7 +24,8 @@ export function createProgress(
   let last: Promise<void> = Promise.resolve()
 
   return {
-    report({ title, metadata = {} }) {
+    report(state) {
+      const { metadata = {} } = state
       if (progressToken === undefined || ended || mcpReq.signal.aborted) return
       const { done, total } = isRecord(metadata.progress) ? metadata.progress : {}
       reports += 1
@@ -32,7 +33,7 @@ export function createProgress(
       // The protocol wants a number that rises.
       if (progress <= reached) return
       reached = progress
-      const message = lastLine(metadata.output) ?? title
+      const message = progressLine(state)
       const params = {
         progressToken,
         progress,
@@ -48,6 +49,11 @@ export function createProgress(
       await last
     },
   }
+}
+
+/** What a running call shows of itself, in a line: the last of its output, or its title. */
+export function progressLine({ title, metadata = {} }: ToolStateRunning): string | undefined {
+  return lastLine(metadata.output) ?? title
 }
 
 function lastLine(output: unknown): string | undefined {

@@ -5,6 +5,12 @@ import type { Question } from "../schema/question.ts"
 /** What a field of a form may hold. */
 export type FieldValue = string | number | boolean | string[]
 
+/** True for what a field can hold. */
+export function isFieldValue(value: unknown): value is FieldValue {
+  if (Array.isArray(value)) return value.every((entry) => typeof entry === "string")
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean"
+}
+
 /** What the words of an answer mean, or what is wrong with them. */
 type Reading<T> = { value: T } | { problem: string }
 

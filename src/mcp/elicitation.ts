@@ -1,27 +1,40 @@
 import type { ElicitRequestFormParams, ElicitResult } from "@modelcontextprotocol/client"
 import type { Question } from "../schema/question.ts"
-import type { AskPerson } from "../tool/context.ts"
-import { type FieldValue, type FormField, formField } from "./elicitation-field.ts"
+import type { AskPerson, FormAnswer, ToolContext } from "../tool/context.ts"
+import { type FieldValue, type FormField, formField, isFieldValue } from "./elicitation-field.ts"
 
 /** A person who gives answers that do not fit so often is not asked any more. */
 const attempts = 3
 
 /**
  * A server's form as questions to the person, who is told which server asks. What they leave open has its default; an
- * answer that does not fit is asked for again. Nobody there: declined. Dismissed: cancelled. Throws as `ask` does.
+ * answer that does not fit is asked for again. Where forms can be shown they see the form itself. Nobody there: declined.
+ * Dismissed: cancelled. Throws as asking does, and when the signal fires.
  */
 export async function elicit(
   server: string,
   { message, requestedSchema }: ElicitRequestFormParams,
-  ask: AskPerson | undefined,
+  { question: ask, form }: Pick<ToolContext, "question" | "form">,
+  signal: AbortSignal,
 ): Promise<ElicitResult> {
+  const lead = `The MCP server ${server} asks: ${message}`
+  if (form) return toElicitResult(await form({ message: lead, requestedSchema }, signal))
   if (!ask) return { action: "decline" }
   const required = new Set(requestedSchema.required)
   const fields = Object.entries(requestedSchema.properties).map(([name, schema]) =>
     formField(name, schema, required.has(name)),
   )
-  const lead = `The MCP server ${server} asks: ${message}`
-  return fields.length === 0 ? confirm(lead, ask) : fillIn(lead, fields, ask)
+  const asking: AskPerson = (questions) => ask(questions, undefined, signal)
+  return fields.length === 0 ? confirm(lead, asking) : fillIn(lead, fields, asking)
+}
+
+/** The server checks what it gets by its form; what no form can hold is left out. */
+function toElicitResult({ action, content = {} }: FormAnswer): ElicitResult {
+  if (action !== "accept") return { action }
+  const fitting = Object.entries(content).flatMap(([name, value]) =>
+    isFieldValue(value) ? [[name, value] as const] : [],
+  )
+  return { action, content: Object.fromEntries(fitting) }
 }
 
 /** A form without fields is a question for leave. */

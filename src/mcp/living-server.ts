@@ -15,7 +15,7 @@ export interface Restarts {
 /** One that ends more often is broken, and each start may take half a minute of the person's time. */
 export const defaultRestarts: Restarts = { max: 3, withinMs: 10 * 60_000, delayMs: 500 }
 
-export interface LivingServerOptions extends Omit<ConnectOptions, "onToolsChanged"> {
+export interface LivingServerOptions extends ConnectOptions {
   restarts: Restarts
   /** Why it is never started. */
   refusal?: string
@@ -107,6 +107,7 @@ export function createLivingServer(options: LivingServerOptions): LivingServer {
         ...options,
         onToolsChanged() {
           listed = undefined
+          options.onToolsChanged()
         },
       })
     } catch (error) {

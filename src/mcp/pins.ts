@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto"
 import type { Tool } from "@modelcontextprotocol/client"
+import { readPrivateFile, updatePrivateFile } from "../store/private-file.ts"
 import { canonicalJson, isRecord } from "../util/json.ts"
 import type { McpServer } from "./config.ts"
-import { readPrivateFile, writePrivateFile } from "./private-file.ts"
 import { mcpToolID } from "./tool-id.ts"
 
 /** What tools of servers were when they were last offered in a work tree: what a person allowed is the tool as it was. */
@@ -28,13 +28,14 @@ export function openPinBook(path: string, worktree: string): PinBook {
       const now = Object.fromEntries(
         tools.map((tool) => [mcpToolID(server.id, tool.name), hashTool(server, tool)]),
       )
-      const before = load(path)[worktree] ?? {}
+      const before = read(readPrivateFile(path))[worktree] ?? {}
       const changed = Object.keys(now).filter((id) => before[id] !== now[id])
       if (changed.length === 0) return
       await lapse(changed)
-      // Read again, so that what another process wrote meanwhile stays.
-      const current = load(path)
-      writePrivateFile(path, { ...current, [worktree]: { ...current[worktree], ...now } }, "mcp.pins")
+      updatePrivateFile(path, "mcp.pins", (stored) => {
+        const current = read(stored)
+        return { ...current, [worktree]: { ...current[worktree], ...now } }
+      })
     },
   }
 }
@@ -46,8 +47,7 @@ function hashTool({ settings }: McpServer, { name, title, description, inputSche
   return createHash("sha256").update(text).digest("hex")
 }
 
-function load(path: string): Pins {
-  const value = readPrivateFile(path)
+function read(value: unknown): Pins {
   const stored = isRecord(value) ? value : {}
   return Object.assign(
     Object.create(null),

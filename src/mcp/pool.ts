@@ -1,3 +1,4 @@
+import type { ReadResourceResult } from "@modelcontextprotocol/client"
 import type { Info } from "../tool/tool.ts"
 import { orAbort } from "../util/abort.ts"
 import type { McpServer } from "./config.ts"
@@ -6,7 +7,7 @@ import { createLivingServer, defaultRestarts, type LivingServer, type Restarts }
 import type { PinBook } from "./pins.ts"
 import { type McpPrompt, type McpPromptMessage, toPrompt, toPromptMessage } from "./prompts.ts"
 import { resourceTools } from "./resources.ts"
-import type { ConnectOptions, McpConnection } from "./server.ts"
+import type { ConnectOptions, McpConnection, ResourceList } from "./server.ts"
 import { fromMcpTool } from "./tool.ts"
 import { mcpToolID } from "./tool-id.ts"
 
@@ -20,6 +21,8 @@ export interface McpPoolOptions
   onChanged(ids: readonly string[]): Promise<void>
   /** Hears once of every reason for which a server is not there. */
   onProblem(error: unknown): void
+  /** A running server says that its tools are others now: `tools` asks it again. */
+  onToolsChanged?(): void
   /** How soon a server that ended is started again. For tests; the defaults are below. */
   restarts?: Partial<Restarts>
 }
@@ -57,8 +60,18 @@ export interface McpPool {
    * prompt or lacks an argument, and the signal's reason.
    */
   prompt(asked: PromptCall): Promise<McpPromptMessage[]>
+  /** What the servers have to read, in the order of the config. Starts them and tells faults like `prompts`. */
+  resources(signal: AbortSignal): Promise<McpResources[]>
+  /** Rejects as `prompt` does, and with `McpCallError` where the server has no such resource. */
+  readResource(asked: { server: string; uri: string; signal: AbortSignal }): Promise<ReadResourceResult>
   /** Ends all servers and whatever they started. */
   close(): Promise<void>
+}
+
+/** What one server has to read. */
+export interface McpResources extends ResourceList {
+  /** Id of the server in the config. */
+  server: string
 }
 
 /** A prompt to be filled in. */
@@ -84,6 +97,7 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
       server,
       ...(surplus.includes(server) ? { refusal: tooMany } : {}),
       restarts: { ...defaultRestarts, ...options.restarts },
+      onToolsChanged: () => options.onToolsChanged?.(),
       onTools: (owner, tools) => options.pins.check(owner, tools, options.onChanged),
       signal: closing.signal,
     }),
@@ -108,15 +122,24 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
     return tools.map((tool) => ({ server: [first, ...others].join(", "), tool }))
   }
 
-  async function promptsOf({ server: { id } }: LivingServer, signal: AbortSignal): Promise<McpPrompt[]> {
-    try {
-      const prompts = await (await connectionOf(id, signal)).prompts(signal)
-      return prompts.map((prompt) => toPrompt(id, prompt))
-    } catch (error) {
-      if (signal.aborted) throw error
-      options.onProblem(error)
-      return []
-    }
+  /** What is asked of each server that says it has some. One that does not answer is told to `onProblem`, and has none. */
+  async function ofEach<T>(
+    kind: "prompts" | "resources",
+    signal: AbortSignal,
+    ask: (id: string, connection: McpConnection) => Promise<T[]>,
+  ): Promise<T[]> {
+    await orAbort(refresh(), signal)
+    const offering = living.filter((each) => each.has(kind))
+    const answers = offering.map(async ({ server: { id } }) => {
+      try {
+        return await ask(id, await connectionOf(id, signal))
+      } catch (error) {
+        if (signal.aborted) throw error
+        options.onProblem(error)
+        return []
+      }
+    })
+    return (await Promise.all(answers)).flat()
   }
 
   return {
@@ -129,10 +152,16 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
       await refresh()
       return living.map(statusOf)
     },
-    async prompts(signal) {
-      await orAbort(refresh(), signal)
-      const offering = living.filter((each) => each.has("prompts"))
-      return (await Promise.all(offering.map((each) => promptsOf(each, signal)))).flat()
+    prompts: (signal) =>
+      ofEach("prompts", signal, async (id, connection) =>
+        (await connection.prompts(signal)).map((prompt) => toPrompt(id, prompt)),
+      ),
+    resources: (signal) =>
+      ofEach("resources", signal, async (server, connection) => [
+        { server, ...(await connection.resources(signal)) },
+      ]),
+    async readResource({ server, uri, signal }) {
+      return (await connectionOf(server, signal)).readResource(uri, signal)
     },
     async prompt({ server, name, arguments: args, signal }) {
       const connection = await connectionOf(server, signal)

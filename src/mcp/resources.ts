@@ -8,6 +8,9 @@ import type { ResourceList } from "./server.ts"
 /** The id of the tool that reads a resource. */
 export const readResourceID = "mcp_read_resource"
 
+/** What a resource holds: texts, and bytes as base64. */
+export type McpContents = ReadResourceResult["contents"]
+
 /** What servers have to read. */
 export interface ResourceSource {
   /** Ids of the servers. At least one. */

@@ -33,7 +33,7 @@ export function fromMcpTool(
         onProgress: (progress) => void ctx.metadata(describeProgress(progress)),
         sessionID: ctx.sessionID,
         answers: {
-          elicit: (form, signal) => orAbort(elicit(server, form, ctx.question), signal),
+          elicit: (form, signal) => orAbort(elicit(server, form, ctx, signal), signal),
           sample: sampler(server, ctx),
         },
       })

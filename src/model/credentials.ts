@@ -1,7 +1,8 @@
 import { readFile, stat } from "node:fs/promises"
 import * as z from "zod"
+import { updatePrivateFile } from "../store/private-file.ts"
 import { systemCode, UsageError } from "../util/errors.ts"
-import { parseJson } from "../util/json.ts"
+import { isRecord, parseJson } from "../util/json.ts"
 
 /** Where the providers' keys come from. */
 export interface Credentials {
@@ -10,7 +11,13 @@ export interface Credentials {
    * auth file that is malformed or readable by others.
    */
   key(providerID: string, variables: readonly string[]): Promise<string | undefined>
-  /** The keys of the auth file by provider, to be hidden. Empty where it cannot be used: {@link key} says so. */
+  /** What the auth file has of the provider. Throws as {@link key} does. */
+  entry(providerID: string): Promise<Readonly<Record<string, unknown>> | undefined>
+  /** Writes it; undefined removes it. Throws as {@link key} does, and `TackleError` where it cannot be written. */
+  save(providerID: string, entry: Readonly<Record<string, unknown>> | undefined): Promise<void>
+  /** Ids of the providers in the auth file. Throws as {@link key} does. */
+  providers(): Promise<string[]>
+  /** The keys and tokens of the auth file by what they are, to be hidden. Empty where it cannot be used: {@link key} says so. */
   stored(): Promise<Record<string, string>>
 }
 
@@ -33,16 +40,40 @@ export function createCredentials(options: {
       const entry = (await readAuthFile(authFile))?.[providerID]
       return entry?.type === "api" ? entry.key : undefined
     },
+    async entry(providerID) {
+      const entries = (await readAuthFile(authFile)) ?? {}
+      return Object.hasOwn(entries, providerID) ? entries[providerID] : undefined
+    },
+    async save(providerID, entry) {
+      // One that cannot be understood is mended by hand and not written over.
+      await readAuthFile(authFile)
+      updatePrivateFile(authFile, "auth.write", (stored) => {
+        const { [providerID]: _, ...others } = isRecord(stored) ? stored : {}
+        return entry === undefined ? others : { ...others, [providerID]: entry }
+      })
+    },
+    providers: async () => Object.keys((await readAuthFile(authFile)) ?? {}),
     async stored() {
       try {
         const entries = Object.entries((await readAuthFile(authFile)) ?? {})
-        return Object.fromEntries(entries.flatMap(([id, { key }]) => (key === undefined ? [] : [[id, key]])))
+        return Object.fromEntries(entries.flatMap(([id, entry]) => secretsOf(id, entry)))
       } catch {
         // Whoever needs a key of it is told what is wrong with it; until then no key of it is in use.
         return {}
       }
     },
   }
+}
+
+function secretsOf(id: string, { key, access, refresh }: Readonly<Record<string, unknown>>) {
+  const secrets: readonly (readonly [name: string, value: unknown])[] = [
+    [id, key],
+    [`${id} access`, access],
+    [`${id} refresh`, refresh],
+  ]
+  return secrets.filter(
+    (entry): entry is readonly [string, string] => typeof entry[1] === "string" && entry[1] !== "",
+  )
 }
 
 async function readAuthFile(path: string): Promise<z.infer<typeof AuthFile> | undefined> {

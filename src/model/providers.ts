@@ -31,6 +31,11 @@ export interface ModelsDependencies {
   config: Readonly<Record<string, ProviderConfig>>
   credentials: Pick<Credentials, "key">
   environment: Readonly<Record<string, string | undefined>>
+  /** What a plugin gives the provider's package for whoever is signed in. Undefined: nothing. */
+  signedIn?: (provider: {
+    id: string
+    options: Readonly<Record<string, unknown>>
+  }) => Promise<Record<string, unknown> | undefined>
   /** Which servers refused tools. Default: one that ends with these models. */
   toolMemory?: ToolMemory
   /** Default: `httpFetch` of `http-fetch.ts`. */
@@ -186,11 +191,12 @@ async function open(
     chunkTimeout: _chunk,
     ...rest
   } = config.options ?? {}
+  const given = await dependencies.signedIn?.({ id, options: config.options ?? {} })
 
   const variables = [...(config.env ?? []), ...(row?.keyVariables ?? [])]
   const apiKey = ownKey || (await dependencies.credentials.key(id, variables))
   const needsKey = row !== undefined && row.keyVariables.length > 0
-  if (needsKey && apiKey === undefined) throw noKey(provider)
+  if (needsKey && apiKey === undefined && given === undefined) throw noKey(provider)
 
   const moved = row?.baseURLVariable === undefined ? undefined : environment[row.baseURLVariable]
   const factory: ModelFactory = await openPackage(
@@ -205,6 +211,7 @@ async function open(
       ...(own(config.models ?? {}, modelID)?.structured_output === true && {
         supportsStructuredOutputs: true,
       }),
+      ...given,
     },
     dependencies.importPackage ?? ((name) => import(name)),
   )

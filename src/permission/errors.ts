@@ -51,7 +51,7 @@ function describe(denial: Denial): string {
   if (denial.by === "auto") {
     return `Refused: ${what} needs a person's answer and none is at hand; it is not given automatically. Go on without it, or say that it is needed.`
   }
-  return `Refused: ${what} needs a person's answer and there is no terminal to ask at. Go on without it, or say which rule would have to allow it.`
+  return `Refused: ${what} needs a person's answer and nobody can be asked here. Go on without it, or say which rule would have to allow it.`
 }
 
 function list(patterns: readonly string[]): string {

@@ -33,6 +33,8 @@ export interface TrustPlaces {
   config: readonly { path: string; hash: string }[]
   toolFolders: readonly string[]
   pluginFolders?: readonly string[]
+  /** Packages that are named as plugins, by the directory of each. */
+  packages?: readonly { name: string; root: string }[]
   /** Paths of `SKILL.md` files. */
   skillFiles?: readonly string[]
   /** Markdown files. */
@@ -45,7 +47,8 @@ export interface TrustPlaces {
  * commands in Markdown, sorted by path.
  *
  * The hash of a tool or plugin also covers everything in the subdirectories of its folder, from where it may import. The
- * other files of the folder have hashes of their own; `node_modules` has none. A skill's hash covers its whole directory.
+ * other files of the folder have hashes of their own; `node_modules` has none. A skill's hash covers its whole directory,
+ * and so does a package's, but for the packages that lie in it.
  */
 export function collectTrustItems(worktree: string, places: TrustPlaces): FoundItem[] {
   const item = (kind: TrustItem["kind"], file: string, hash: string, contents: Contents): FoundItem => ({
@@ -76,6 +79,12 @@ export function collectTrustItems(worktree: string, places: TrustPlaces): FoundI
   }
   const tools = places.toolFolders.flatMap((folder) => codeIn("tool", folder))
   const plugins = (places.pluginFolders ?? []).flatMap((folder) => codeIn("plugin", folder))
+  const packages = (places.packages ?? []).map(({ name, root }) => {
+    const tree = hashTree(root, root)
+    const lines = tree.map(({ line }) => line)
+    const contents = tree.flatMap(({ content }) => (content ? [content] : []))
+    return { ...item("plugin", root, hashLines(lines), contents), path: packageItem(name) }
+  })
   const skills = (places.skillFiles ?? []).map((path) => {
     const tree = hashTree(dirname(path), worktree)
     const beside = tree.flatMap(({ content }) => (content ? [content] : []))
@@ -84,7 +93,19 @@ export function collectTrustItems(worktree: string, places: TrustPlaces): FoundI
     const lines = tree.map(({ line }) => line)
     return item("skill", path, hashAll(own, lines), own === "" ? [] : [...beside, [realPath(path), own]])
   })
-  return [...texts, ...tools, ...plugins, ...skills].sort((a, b) => (a.path < b.path ? -1 : 1))
+  return [...texts, ...tools, ...plugins, ...byPath(packages), ...skills].sort((a, b) =>
+    a.path < b.path ? -1 : 1,
+  )
+}
+
+/** How a package is named in a {@link TrustItem}. */
+export function packageItem(name: string): string {
+  return `npm:${name}`
+}
+
+/** Of what several config files name, one. */
+function byPath(items: readonly FoundItem[]): FoundItem[] {
+  return [...new Map(items.map((each) => [each.path, each])).values()]
 }
 
 /** How a file of the work tree is named in a {@link TrustItem}. */
@@ -95,10 +116,13 @@ export function trustPath(worktree: string, path: string): string {
 /** Empty where one of them is. */
 function hashAll(own: string, shared: readonly string[]): string {
   if (shared.length === 0 || own === "") return own
-  if (shared.includes("")) return ""
-  return createHash("sha256")
-    .update([own, ...shared].join("\n"))
-    .digest("hex")
+  return hashLines([own, ...shared])
+}
+
+/** Empty where one of them is, and where there is none. */
+function hashLines(lines: readonly string[]): string {
+  if (lines.length === 0 || lines.includes("")) return ""
+  return createHash("sha256").update(lines.join("\n")).digest("hex")
 }
 
 type Contents = readonly (readonly [path: string, hash: string])[]

@@ -3,6 +3,8 @@ import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import { UsageError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
+import { StoredAuth } from "./auth.ts"
+import { copyPlain } from "./copy-plain.ts"
 
 /** What the client reads from. */
 export interface ClientHost {
@@ -16,6 +18,8 @@ export interface ClientHost {
   todos(sessionID: string): Promise<Todo[]>
   /** The config as plugins know it. */
   config(): Record<string, unknown>
+  /** Keeps what signing in to a provider gave. */
+  saveAuth(providerID: string, auth: StoredAuth): Promise<void>
 }
 
 /** OpenCode's client, as far as there is something behind it. Every other member throws when it is called. */
@@ -50,6 +54,13 @@ export function createClient(plugin: string, host: ClientHost): PluginClient {
       return messages.map(({ message, parts }) => ({ info: message, parts }))
     },
     "session.todo": (input) => host.todos(sessionOf(input)),
+    // Tokens that a plugin renewed.
+    "auth.set": async (input) => {
+      const auth = StoredAuth.safeParse(isRecord(input) ? input.body : undefined)
+      if (!auth.success) throw new UsageError("auth.set takes { path: { id }, body } with a key or tokens.")
+      await host.saveAuth(idIn(input, "No provider is named: { path: { id } }."), auth.data)
+      return true
+    },
     "config.get": async () => host.config(),
     "path.get": async () => ({ directory: host.directory, worktree: host.worktree }),
     "project.current": async () => ({ id: host.worktree, worktree: host.worktree }),
@@ -67,7 +78,7 @@ function member(path: readonly string[], methods: Readonly<Record<string, Method
       throw new UsageError(`Tackle's client has no ${name}() for plugins. There are: ${offered}.`)
     }
     // A copy: what a plugin does to it is its own affair.
-    return { data: structuredClone(await method(input)) }
+    return { data: copyPlain(await method(input)) }
   }
   // The client and its parts are objects, which some plugins look at; only what lies in a part is called.
   return new Proxy(path.length < 2 ? {} : call, {
@@ -85,8 +96,13 @@ function fieldsOf(input: unknown): Record<string, unknown> {
 }
 
 function sessionOf(input: unknown): string {
-  const { path, sessionID } = isRecord(input) ? input : {}
-  const id = isRecord(path) ? (path.id ?? path.sessionID) : sessionID
+  if (isRecord(input) && typeof input.sessionID === "string") return input.sessionID
+  return idIn(input, "No session is named: { path: { id } } or { sessionID }.")
+}
+
+function idIn(input: unknown, otherwise: string): string {
+  const path = isRecord(input) ? input.path : undefined
+  const id = isRecord(path) ? (path.id ?? path.sessionID) : undefined
   if (typeof id === "string") return id
-  throw new UsageError("No session is named: { path: { id } } or { sessionID }.")
+  throw new UsageError(otherwise)
 }

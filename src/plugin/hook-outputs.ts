@@ -1,5 +1,6 @@
 import * as z from "zod"
-import { FilePart, TextPart } from "../schema/part.ts"
+import { Message } from "../schema/message.ts"
+import { FilePart, Part, TextPart } from "../schema/part.ts"
 import { Action } from "../schema/permission.ts"
 import { describeIssues } from "../tool/validate.ts"
 import { copyPlain } from "./copy-plain.ts"
@@ -10,6 +11,8 @@ const record = z.record(z.string(), z.unknown())
 /** What a plugin adds needs no ids: it gets them. */
 const added = { id: true, sessionID: true, messageID: true } as const
 const MessagePart = z.discriminatedUnion("type", [TextPart.partial(added), FilePart.partial(added)])
+
+const TransformedMessage = z.object({ info: Message, parts: z.array(z.union([Part, MessagePart])) })
 
 const shapes: { [H in OutputHook]: z.ZodType<OutputHooks[H]["output"]> } = {
   "tool.execute.before": z.object({ args: record }),
@@ -25,6 +28,9 @@ const shapes: { [H in OutputHook]: z.ZodType<OutputHooks[H]["output"]> } = {
     options: record,
   }),
   "chat.headers": z.object({ headers: z.record(z.string(), z.string()) }),
+  "chat.messages.transform": z.object({ messages: z.array(TransformedMessage) }),
+  "chat.system.transform": z.object({ system: z.array(z.string()) }),
+  "text.complete": z.object({ text: z.string() }),
   "shell.env": z.object({ env: z.record(z.string(), z.string()) }),
   "session.compacting": z.object({ context: z.array(z.string()), prompt: z.string().optional() }),
 }

@@ -1,4 +1,5 @@
 import type { Action } from "../schema/permission.ts"
+import { type AuthHook, readAuthHook } from "./auth.ts"
 
 /**
  * What a plugin gives back: functions by the name of their moment, in the shape that OpenCode's plugins have. Each gets
@@ -9,6 +10,8 @@ export interface Hooks {
   config?: (config: Record<string, unknown>) => unknown
   /** Every event, after it happened. Nobody waits for it. */
   event?: (input: { event: { type: string; properties: Record<string, unknown> } }) => unknown
+  /** How to sign in to a provider. */
+  auth?: AuthHook
   /** Own tools by their id. */
   tool?: Record<string, unknown>
   /** Before a call's permission is looked at. Throws to block it. */
@@ -22,6 +25,12 @@ export interface Hooks {
   /** Before each request to a model. */
   "chat.params"?: (input: ChatInput, output: ParamsOutput) => unknown
   "chat.headers"?: (input: ChatInput, output: { headers: Record<string, string> }) => unknown
+  /** Before each step: the conversation as the model is given it. `experimental.chat.messages.transform` is the same. */
+  "chat.messages.transform"?: (input: object, output: { messages: TransformedMessage[] }) => unknown
+  /** Before each step: what the model is told first. `experimental.chat.system.transform` is the same. */
+  "chat.system.transform"?: (input: SystemInput, output: { system: string[] }) => unknown
+  /** When a text of the model's is whole and not yet stored. `experimental.text.complete` is the same. */
+  "text.complete"?: (input: TextInput, output: { text: string }) => unknown
   "shell.env"?: (input: ShellInput, output: { env: Record<string, string> }) => unknown
   /** Before the request for a summary. `experimental.session.compacting` is the same hook. */
   "session.compacting"?: (input: { sessionID: string }, output: CompactingOutput) => unknown
@@ -105,6 +114,23 @@ export interface ParamsOutput {
   options: Record<string, unknown>
 }
 
+/** A message and its parts, as they are stored. */
+export interface TransformedMessage {
+  info: Record<string, unknown>
+  parts: Record<string, unknown>[]
+}
+
+export interface SystemInput {
+  sessionID: string
+  model: Record<string, unknown>
+}
+
+export interface TextInput {
+  sessionID: string
+  messageID: string
+  partID: string
+}
+
 export interface ShellInput {
   cwd: string
   sessionID: string
@@ -126,6 +152,9 @@ export interface OutputHooks {
   "chat.message": { input: MessageInput; output: MessageOutput }
   "chat.params": { input: ChatInput; output: ParamsOutput }
   "chat.headers": { input: ChatInput; output: { headers: Record<string, string> } }
+  "chat.messages.transform": { input: object; output: { messages: TransformedMessage[] } }
+  "chat.system.transform": { input: SystemInput; output: { system: string[] } }
+  "text.complete": { input: TextInput; output: { text: string } }
   "shell.env": { input: ShellInput; output: { env: Record<string, string> } }
   "session.compacting": { input: { sessionID: string }; output: CompactingOutput }
 }
@@ -135,12 +164,16 @@ export type OutputHook = keyof OutputHooks
 /** What OpenCode calls differently. */
 const otherNames: Readonly<Record<string, string>> = {
   "experimental.session.compacting": "session.compacting",
+  "experimental.chat.messages.transform": "chat.messages.transform",
+  "experimental.chat.system.transform": "chat.system.transform",
+  "experimental.text.complete": "text.complete",
 }
 
 const known: ReadonlySet<string> = new Set([
   "config",
   "event",
   "tool",
+  "auth",
   "dispose",
   "tool.execute.before",
   "tool.execute.after",
@@ -149,6 +182,9 @@ const known: ReadonlySet<string> = new Set([
   "chat.message",
   "chat.params",
   "chat.headers",
+  "chat.messages.transform",
+  "chat.system.transform",
+  "text.complete",
   "shell.env",
   "session.compacting",
 ] satisfies (keyof Hooks)[])
@@ -165,6 +201,10 @@ export function readHooks(returned: Record<string, unknown>): { hooks: Hooks; un
     const name = otherNames[written] ?? written
     if (!known.has(name)) {
       unused.push(written)
+      continue
+    }
+    if (name === "auth") {
+      hooks[name] = readAuthHook(value)
       continue
     }
     const fits = name === "tool" ? typeof value === "object" : typeof value === "function"

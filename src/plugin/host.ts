@@ -1,5 +1,7 @@
 import { abortedError, orAbort, TimeoutError, within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
+import { isRecord } from "../util/json.ts"
+import type { AuthHook, StoredAuth } from "./auth.ts"
 import { copyPlain } from "./copy-plain.ts"
 import { PluginBlockedError, PluginFailedError } from "./errors.ts"
 import { checkOutput } from "./hook-outputs.ts"
@@ -23,6 +25,16 @@ export interface PluginHost {
   ): Promise<{ output: OutputHooks[H]["output"]; failed: boolean }>
   /** The config as each `config` hook leaves it, one after the other. A plugin that fails there changes nothing. */
   config(config: Readonly<Record<string, unknown>>): Promise<ChangedConfig[]>
+  /**
+   * What the first plugin for the provider gives its package, where somebody is signed in. Undefined: nobody is, there is
+   * no such plugin, or it failed and was set aside.
+   */
+  providerOptions(
+    provider: { id: string; options: Readonly<Record<string, unknown>> },
+    auth: () => Promise<StoredAuth | undefined>,
+  ): Promise<Record<string, unknown> | undefined>
+  /** Every way to sign in that plugins have, in their order. */
+  signIns(): AuthHook[]
   /** Tells every plugin, in order, some time after this returned. */
   event(event: { type: string; properties: Record<string, unknown> }): void
   /** Waits for events that are still told, then lets the plugins clean up. Never rejects. */
@@ -118,6 +130,23 @@ export function createPluginHost({ plugins, limitMs, contain, onFailure }: Plugi
       }
       return steps
     },
+    async providerOptions({ id, options }, auth) {
+      const plugin = having("auth").find(({ hooks }) => hooks.auth?.provider === id)
+      const loader = plugin?.hooks.auth?.loader
+      if (!plugin || !loader || !(await auth())) return undefined
+      let given: unknown
+      try {
+        const about = { id, name: id, source: "config", models: {}, options: copyPlain(options) }
+        await call(plugin.name, async () => {
+          given = await loader(auth, about)
+        })
+        return isRecord(given) ? given : {}
+      } catch (error) {
+        setAside(plugin.name, "auth", error)
+        return undefined
+      }
+    },
+    signIns: () => having("auth").flatMap(({ hooks }) => hooks.auth ?? []),
     event(event) {
       for (const plugin of having("event")) {
         const before = told.get(plugin) ?? Promise.resolve()

@@ -2,6 +2,7 @@ import type { TackleEvent } from "../event/events.ts"
 import type { Action } from "../schema/permission.ts"
 import type { Info } from "../tool/tool.ts"
 import type { ModuleAliases } from "../util/load-module.ts"
+import { StoredAuth } from "./auth.ts"
 import type { PluginFailedError } from "./errors.ts"
 import { describeEvent } from "./event-shape.ts"
 import { createPluginHost, defaultHookLimitMs, type PluginHost } from "./host.ts"
@@ -27,6 +28,11 @@ export interface Plugins {
   decide(request: HookedRequest, action: "allow" | "ask", signal: AbortSignal): Promise<Action>
   /** The variables that plugins add to a command's. */
   variables(place: CommandPlace): Promise<Record<string, string>>
+  /** What a plugin gives a provider's package for whoever is signed in: see `PluginHost.providerOptions`. */
+  signedIn(
+    provider: { id: string; options: Readonly<Record<string, unknown>> },
+    credentials: { entry(providerID: string): Promise<unknown> },
+  ): Promise<Record<string, unknown> | undefined>
   /** Tells the plugins of an event of ours, in OpenCode's words. */
   tell(event: TackleEvent): void
 }
@@ -66,6 +72,11 @@ export async function openPlugins(options: PluginsOptions): Promise<Plugins> {
     variables: (place) =>
       variablesOfPlugins(host, place, (names) =>
         onLeftOut(`variables that no plugin may set: ${names.join(", ")}`),
+      ),
+    signedIn: (provider, credentials) =>
+      host.providerOptions(
+        provider,
+        async () => StoredAuth.safeParse(await credentials.entry(provider.id)).data,
       ),
     tell(event) {
       if (host.has("event")) for (const told of describeEvent(event)) host.event(told)

@@ -53,22 +53,34 @@ export function pluginPath(spec: string, { directory, home }: { directory: strin
  * `UsageError`, which says how to, where none has it, and for a name that is none.
  */
 export function findPackage({ spec, options }: NamedPlugin, directories: readonly string[]): PluginSource {
-  const name = packageName(spec)
-  for (const directory of directories) {
-    const root = join(directory, "node_modules", name)
-    if (!existsSync(join(root, "package.json"))) continue
-    return { name, path: packageEntry(root, name), package: true, ...(options ? { options } : {}) }
-  }
+  const found = findPackageRoot(spec, directories)
+  const name = packageName(spec) ?? notNamed(spec)
+  if (found)
+    return { name, path: packageEntry(found.root, name), package: true, ...(options ? { options } : {}) }
   const [place = "."] = directories
   throw new UsageError(
     `the plugin ${name} is not installed. Tackle installs none by itself: npm install --ignore-scripts --prefix ${place} ${spec}`,
   )
 }
 
+/** Where the package of that name lies, in the first of the directories whose `node_modules` has it. */
+export function findPackageRoot(
+  spec: string,
+  directories: readonly string[],
+): { name: string; root: string } | undefined {
+  const name = packageName(spec)
+  if (name === undefined) return undefined
+  const roots = directories.map((directory) => join(directory, "node_modules", name))
+  const root = roots.find((path) => existsSync(join(path, "package.json")))
+  return root === undefined ? undefined : { name, root }
+}
+
 /** Without a version or tag. */
-function packageName(spec: string): string {
-  const [, name] = /^(?:npm:)?((?:@[a-z0-9][\w.~-]*\/)?[a-z0-9][\w.~-]*)(?:@[^/]*)?$/i.exec(spec) ?? []
-  if (name !== undefined) return name
+function packageName(spec: string): string | undefined {
+  return /^(?:npm:)?((?:@[a-z0-9][\w.~-]*\/)?[a-z0-9][\w.~-]*)(?:@[^/]*)?$/i.exec(spec)?.[1]
+}
+
+function notNamed(spec: string): never {
   throw new UsageError(
     `"${spec}" names no plugin: it is neither the name of a package nor a path that begins with ./, ../, / or file:.`,
   )

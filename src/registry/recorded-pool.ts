@@ -39,6 +39,10 @@ export function recordedPool(tools: () => readonly DescribedTool[]): McpPool {
     async prompt({ server }) {
       throw absent(server)
     },
+    resources: async () => [],
+    async readResource({ server }) {
+      throw absent(server)
+    },
     async close() {},
   }
 }

@@ -237,6 +237,11 @@ export function describeSource(source: ToolSource): string {
   return source.kind === "mcp" ? `mcp ${source.server}` : source.kind
 }
 
+/** A tool that belongs to the host and is in no registry, made ready like the built-in ones. */
+export function prepareOwn(tool: Info, agent: string): Promise<OfferedTool> {
+  return initialise({ tool, source: { kind: "builtin" } }, agent, defaultInitLimitMs)
+}
+
 const defaultInitLimitMs = 10_000
 
 async function initialise(

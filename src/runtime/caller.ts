@@ -2,7 +2,8 @@ import type { CallOutcome } from "../call/call.ts"
 import type { ToolListing } from "../registry/registry.ts"
 import type { Todo } from "../schema/todo.ts"
 import type { ToolStateRunning } from "../schema/tool-state.ts"
-import type { FileLedger, TodoCapability } from "../tool/context.ts"
+import type { AskForm, FileLedger, Sample, TodoCapability } from "../tool/context.ts"
+import type { Info } from "../tool/tool.ts"
 import { AbortedError, orAbort } from "../util/abort.ts"
 
 export interface CallerOptions {
@@ -24,6 +25,15 @@ export interface CallerCall {
   signal: AbortSignal
   /** What a running call tells of itself, at most ten times a second. */
   onProgress(state: ToolStateRunning): void
+  /**
+   * A tool of the host's own that runs in place of those of the engine. No model is offered it; it asks for leave by
+   * itself, as built-in ones do.
+   */
+  by?: Info
+  /** Shows forms of MCP servers to the person, as they are. */
+  form?: AskForm
+  /** Asks the model of whoever makes the call, for MCP servers. */
+  sample?: Sample
 }
 
 /**

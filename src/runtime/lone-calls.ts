@@ -4,7 +4,7 @@ import { type Call, type CallHost, type CallOutcome, newTurn, type Turn } from "
 import { runCalls } from "../call/schedule.ts"
 import { settleUnstarted } from "../call/settle.ts"
 import type { Scope } from "../permission/engine.ts"
-import type { ToolListing } from "../registry/registry.ts"
+import { prepareOwn, type ToolListing } from "../registry/registry.ts"
 import type { SessionServices } from "../session/services.ts"
 import { abortedError, orAbort } from "../util/abort.ts"
 import { newId } from "../util/id.ts"
@@ -68,7 +68,7 @@ export function createLoneCalls(options: LoneCallsOptions): LoneCalls {
   const underWay = new Set<Promise<unknown>>()
 
   async function run(given: LoneCall & { signal: AbortSignal }, standing: Standing) {
-    const { tool, input, signal, messageID = newId("msg"), onProgress = () => {} } = given
+    const { tool, input, signal, messageID = newId("msg"), onProgress = () => {}, by, form, sample } = given
     const agent = services.agent(given.agent ?? defaultAgent)
     await policies.load({ id: standing.id, worktree })
     const toolScope = toolScopeOf(agent, standing)
@@ -79,10 +79,13 @@ export function createLoneCalls(options: LoneCallsOptions): LoneCalls {
       throw error
     })
     if (!registered) return { ...settleUnstarted(call, abortedError(signal), turn), turn }
+    const offered = by ? [await prepareOwn(by, agent.name)] : chosenOf(standing, registered)
     const [outcome] = await runCalls([call], {
       ...surroundingsOf(agent, standing, toolScope.lacking),
       messageID,
-      offered: new Map(chosenOf(standing, registered).map((entry) => [entry.id, entry])),
+      offered: new Map(offered.map((entry) => [entry.id, entry])),
+      ...(form === undefined ? {} : { form }),
+      ...(sample === undefined ? {} : { sample }),
       withheld: (id) => registry.withheld(id, toolScope),
       turn,
       signal,

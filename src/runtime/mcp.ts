@@ -40,7 +40,12 @@ async function openPool(
 export function createMcpAnswers(
   pool: McpPool | undefined,
   { signal: engine, hide }: { signal: AbortSignal; hide<T>(value: T): T },
-): Pick<Tackle, "mcpServers" | "mcpPrompts" | "mcpPrompt"> {
+): Pick<Tackle, "mcpServers" | "mcpPrompts" | "mcpPrompt" | "mcpResources" | "readMcpResource"> {
+  function poolThere(): McpPool {
+    if (!pool) throw new UsageError("There are no MCP servers: the configuration names none.")
+    return pool
+  }
+
   return {
     async mcpServers({ signal } = {}) {
       const status = pool?.status() ?? Promise.resolve([])
@@ -50,8 +55,13 @@ export function createMcpAnswers(
       return (await pool?.prompts(signal)) ?? []
     },
     async mcpPrompt({ signal = engine, ...asked }) {
-      if (!pool) throw new UsageError("There are no MCP servers: the configuration names none.")
-      return hide(await pool.prompt({ ...asked, signal }))
+      return hide(await poolThere().prompt({ ...asked, signal }))
+    },
+    async mcpResources(signal = engine) {
+      return hide((await pool?.resources(signal)) ?? [])
+    },
+    async readMcpResource({ signal = engine, ...asked }) {
+      return hide((await poolThere().readResource({ ...asked, signal })).contents)
     },
   }
 }

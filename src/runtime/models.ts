@@ -1,6 +1,7 @@
 import type { Credentials } from "../model/credentials.ts"
 import { createModels, type Models } from "../model/providers.ts"
 import { openToolMemory } from "../model/tool-memory.ts"
+import type { Plugins } from "../plugin/open.ts"
 import type { TackleOptions } from "./options.ts"
 import type { EnginePlace } from "./place.ts"
 
@@ -8,6 +9,7 @@ import type { EnginePlace } from "./place.ts"
 export function openModels(
   { providers = {}, fetch }: TackleOptions,
   credentials: Credentials,
+  plugins: Plugins | undefined,
   { environment, dataDirectory }: Pick<EnginePlace, "environment" | "dataDirectory">,
 ): Models {
   return createModels({
@@ -16,5 +18,6 @@ export function openModels(
     environment,
     toolMemory: openToolMemory(dataDirectory),
     ...(fetch === undefined ? {} : { fetch }),
+    ...(plugins === undefined ? {} : { signedIn: (provider) => plugins.signedIn(provider, credentials) }),
   })
 }

@@ -3,6 +3,7 @@ import type { AgentConfig } from "../agent/agent.ts"
 import { contain } from "../call/containment.ts"
 import { McpConfig } from "../mcp/config.ts"
 import { ProviderConfig, parseModelName } from "../model/model.ts"
+import type { ClientHost } from "../plugin/client.ts"
 import { copyPlain } from "../plugin/copy-plain.ts"
 import type { ChangedConfig } from "../plugin/host.ts"
 import type { PluginSurroundings } from "../plugin/input.ts"
@@ -19,6 +20,7 @@ export interface PluginWiring
   extends Pick<PluginSurroundings, "directory" | "worktree" | "environment" | "signal" | "record"> {
   /** Undefined until it is open: plugins are loaded before. */
   store(): Store | undefined
+  saveAuth: ClientHost["saveAuth"]
   onFault(message: string, error: unknown): void
 }
 
@@ -27,7 +29,7 @@ export async function openPluginsOf(
   options: TackleOptions,
   wiring: PluginWiring,
 ): Promise<{ plugins: Plugins; options: TackleOptions }> {
-  const { onFault, store, worktree, ...place } = wiring
+  const { onFault, store, worktree, saveAuth, ...place } = wiring
   const config = configOf(options)
   const open = () => {
     const opened = store()
@@ -46,6 +48,7 @@ export async function openPluginsOf(
       messages: async (id) => open().messages(id),
       todos: async (id) => open().todos(id),
       config: () => config,
+      saveAuth,
     },
     aliases: { file: toolAliases(), package: pluginAliases() },
     contain: (plugin, work) =>

@@ -73,6 +73,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   opening.defer(() => processes.clear())
   const temporaries = createTemporaryBook(places.temporaries, onFault)
 
+  const credentials = createCredentials({ environment, authFile: places.auth })
+
   // Plugins change the options and with them what is secret, so that they come before the store is opened.
   const engineStore = createEngineStore(given.store, places.database)
   opening.defer(() => engineStore.close())
@@ -82,12 +84,12 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     environment: commandVariables(given, environment),
     record: processes.add,
     store: engineStore.current,
+    saveAuth: credentials.save,
     onFault,
   })
   opening.defer(() => loaded.close())
   const { defaultAgent = "build" } = options
   const variables = commandVariables(options, environment)
-  const credentials = createCredentials({ environment, authFile: places.auth })
   const mask = await openSecretMask(options, { environment, credentials, mcpTokens: places.mcpTokens })
   const hide = <T>(value: T): T => mask?.value(value) ?? value
   const store = await engineStore.open(mask)
@@ -102,7 +104,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const fileCommits: FileCommits = { locks: createPathLocks(), note: temporaries.note }
   const questions = createQuestions((event) => bus.publish(event))
   const agents = createAgents(options)
-  const models = openModels(options, credentials, place)
+  const models = openModels(options, credentials, plugins, place)
   const modelChoice = createModelChoice(models, options.model)
   const sandbox = openCommandSandbox(options, place)
   opening.defer(() => sandbox.close())
@@ -171,6 +173,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   })
 
   // The tools.
+  const otherTools = new Set<() => void>()
   const mcp = await openMcp(options, {
     worktree: realPath(worktree),
     trusted: options.trusted ?? false,
@@ -179,6 +182,9 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     onChanged: async (tools) => {
       const lapsed = await grants.lapse(tools)
       if (lapsed) onFault("an approval was taken back", lapsed)
+    },
+    onToolsChanged: () => {
+      for (const listener of otherTools) listener()
     },
     environment: variables,
     record: processes.add,
@@ -314,6 +320,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     revoke: grants.revoke,
     questions: { reply: questions.reply, reject: questions.reject, pending: questions.pending },
     models: () => models.list(),
+    signIns: () => plugins?.host.signIns() ?? [],
+    credentials,
     commands,
     readCommand: (text, { signal = closing.signal } = {}) =>
       readCommand(text, commands(), {
@@ -323,6 +331,10 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       }),
     ...lookups,
     ...mcpAnswers,
+    onToolsChanged(listener) {
+      otherTools.add(listener)
+      return () => otherTools.delete(listener)
+    },
     problems: () => registry.problems(),
     callTool: (call) => calls.run(call, { id: newId("ses"), files: createPersonsLedger(fileCommits) }),
     caller: (caller = {}) => openCaller({ calls, defaultAgent, jobs, grants: grantBook, services }, caller),

@@ -1,11 +1,14 @@
 import type { Agent } from "../agent/agent.ts"
 import type { CallOutcome, Turn } from "../call/call.ts"
 import type { EventOf, EventType, TackleEvent } from "../event/events.ts"
-import type { McpServerStatus, PromptCall } from "../mcp/pool.ts"
+import type { McpResources, McpServerStatus, PromptCall } from "../mcp/pool.ts"
 import type { McpPrompt, McpPromptMessage } from "../mcp/prompts.ts"
+import type { McpContents } from "../mcp/resources.ts"
+import type { Credentials } from "../model/credentials.ts"
 import type { ModelInfo } from "../model/model.ts"
 import type { PermissionAsk, ReplyOutcome } from "../permission/engine.ts"
 import type { Explanation } from "../permission/explain.ts"
+import type { AuthHook } from "../plugin/auth.ts"
 import type { RegistryProblem, ToolListing } from "../registry/registry.ts"
 import type { Grant, PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
 import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
@@ -98,6 +101,10 @@ export interface Tackle {
   /** The questions of the `question` tool: what waits, and the ways to answer. */
   readonly questions: Pick<Questions, "reply" | "reject" | "pending">
   models(): ModelInfo[]
+  /** Every way to sign in to a provider that plugins have, in their order. */
+  signIns(): AuthHook[]
+  /** What is kept of signing in to providers, in `auth.json` of the data directory. */
+  readonly credentials: Pick<Credentials, "save" | "providers">
   /** The commands there are and the skills, by name; what MCP servers offer beside these is told by `mcpPrompts`. */
   commands(): Command[]
   /**
@@ -123,6 +130,12 @@ export interface Tackle {
    * prompt or lacks an argument.
    */
   mcpPrompt(asked: Omit<PromptCall, "signal"> & { signal?: AbortSignal }): Promise<McpPromptMessage[]>
+  /** What MCP servers have to read. Starts them like `mcpServers`. */
+  mcpResources(signal?: AbortSignal): Promise<McpResources[]>
+  /** Reads one without asking for leave. Throws as `mcpPrompt` does. */
+  readMcpResource(asked: { server: string; uri: string; signal?: AbortSignal }): Promise<McpContents>
+  /** Calls the listener when an MCP server says that it has other tools: what `tools` tells may then differ. Returns the end. */
+  onToolsChanged(listener: () => void): () => void
   /** What kept tools out. */
   problems(): readonly RegistryProblem[]
   /**

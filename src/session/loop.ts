@@ -7,6 +7,7 @@ import { type RetryLimits, retryDelay } from "../model/retry.ts"
 import { type StreamLimits, streamStep } from "../model/stream.ts"
 import type { PluginHost } from "../plugin/host.ts"
 import type { AssistantMessage, MessageError, MessageWithParts, UserMessage } from "../schema/message.ts"
+import type { TextPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { Handover } from "../tool/result.ts"
 import { sleep, TimeoutError } from "../util/abort.ts"
@@ -16,7 +17,7 @@ import type { AnswerDemand } from "./answer-demand.ts"
 import { type Budget, limitReached, type SharedBudget, stepsMessage } from "./budget.ts"
 import type { ContextRoom } from "./context-room.ts"
 import { addUsage, noTokens, sumUsage } from "./cost.ts"
-import { hookParams } from "./plugin-hooks.ts"
+import { hookParams, hookText } from "./plugin-hooks.ts"
 import { type Processor, startStep } from "./processor.ts"
 import type { Recorder } from "./recorder.ts"
 import type { Worker } from "./worker.ts"
@@ -88,6 +89,9 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
     const processor = startStep(newMessage(input, worker, user), {
       recorder: input.recorder,
       model: input.model.info,
+      ...(input.plugins?.has("text.complete")
+        ? { completeText: (part: TextPart) => hookText(input.plugins, part, input.signal) }
+        : {}),
     })
     messages.push(processor.message)
 
@@ -188,7 +192,7 @@ async function streamOnce(processor: Processor, input: LoopInput, last: boolean)
   const events = streamStep({
     language: await model.language(),
     info: model.info,
-    prompt: worker.toPrompt(input.history),
+    prompt: await worker.toPrompt(input.history),
     tools: worker.tools(input.history).map(({ id, definition, schema }) => ({
       name: id,
       description: definition.description,

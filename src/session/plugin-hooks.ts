@@ -1,9 +1,10 @@
+import type { PromptInput } from "../model/convert.ts"
 import type { Model } from "../model/model.ts"
 import type { StepRequest } from "../model/stream.ts"
 import type { PluginHost } from "../plugin/host.ts"
 import type { OfferedTool } from "../registry/registry.ts"
-import type { UserMessage } from "../schema/message.ts"
-import type { Part } from "../schema/part.ts"
+import type { MessageWithParts, UserMessage } from "../schema/message.ts"
+import type { Part, TextPart } from "../schema/part.ts"
 import { newId } from "../util/id.ts"
 
 /** The tools as plugins want the model to be told of them. What they take and do is the same. */
@@ -62,11 +63,11 @@ export async function hookParams(
 > {
   const [params, headers] = [plugins?.has("chat.params"), plugins?.has("chat.headers")]
   if (!plugins || !(params || headers)) return temperature === undefined ? {} : { temperature }
-  const { ref, name, limit } = model.info
+  const { ref } = model.info
   const input = {
     sessionID: user.sessionID,
     agent,
-    model: { id: ref.modelID, providerID: ref.providerID, name, limit: { ...limit } },
+    model: describeModel(model.info),
     provider: { id: ref.providerID, source: "config", info: { id: ref.providerID }, options: {} },
     message: { ...user },
   }
@@ -79,6 +80,48 @@ export async function hookParams(
     ...(Object.keys(options).length > 0 ? { providerOptions: options } : {}),
     ...(Object.keys(sent.output.headers).length > 0 ? { headers: sent.output.headers } : {}),
   }
+}
+
+/** What the model is told and given in a step, as plugins leave it. What is stored stays the same. */
+export async function hookPrompt(
+  plugins: PluginHost | undefined,
+  input: PromptInput & { sessionID: string },
+  signal: AbortSignal,
+): Promise<{ system: readonly string[]; messages: readonly MessageWithParts[]; changed: boolean }> {
+  let { system, messages } = input
+  if (plugins?.has("chat.system.transform")) {
+    const { sessionID, model } = input
+    const about = { input: { sessionID, model: describeModel(model) }, output: { system: [...system] } }
+    system = (await plugins.run("chat.system.transform", about, signal)).output.system
+  }
+  if (!plugins?.has("chat.messages.transform")) return { system, messages, changed: false }
+  const told = messages.map(({ message, parts }) => ({ info: message, parts }))
+  const { output } = await plugins.run(
+    "chat.messages.transform",
+    { input: {}, output: { messages: told } },
+    signal,
+  )
+  const [schema, { Message }] = await Promise.all([
+    import("../schema/part.ts").then(({ Part }) => Part),
+    import("../schema/message.ts"),
+  ])
+  messages = output.messages.map(({ info, parts }) => {
+    const message = Message.parse(info)
+    const own = { sessionID: message.sessionID, messageID: message.id }
+    return { message, parts: parts.map((part) => schema.parse({ id: newId("prt"), ...own, ...part })) }
+  })
+  return { system, messages, changed: true }
+}
+
+/** A whole text of the model's as plugins leave it. */
+export async function hookText(
+  plugins: PluginHost | undefined,
+  { sessionID, messageID, id: partID, text }: TextPart,
+  signal: AbortSignal,
+): Promise<string> {
+  if (!plugins) return text
+  const about = { input: { sessionID, messageID, partID }, output: { text } }
+  return (await plugins.run("text.complete", about, signal)).output.text
 }
 
 /** The request for a summary as plugins want it. */
@@ -95,4 +138,8 @@ export async function hookSummary(
     signal,
   )
   return [output.prompt ?? prompt, ...output.context].join("\n\n")
+}
+
+function describeModel({ ref, name, limit }: Model["info"]): Record<string, unknown> {
+  return { id: ref.modelID, providerID: ref.providerID, name, limit: { ...limit } }
 }

@@ -26,7 +26,7 @@ export interface Processor {
   /** The message and its parts as they stand: the caller's history, not a copy. */
   readonly message: AssistantMessage
   readonly parts: Part[]
-  /** Takes an event of the stream. At the last one returns a promise: that all of them are stored. */
+  /** Takes an event of the stream. Returns a promise where the next has to wait: at the last one, that all are stored. */
   apply(event: StepEvent): Promise<void> | undefined
   /** The calls that the model made, in order, once the stream has ended. */
   calls(): Call[]
@@ -48,7 +48,16 @@ export interface Processor {
  */
 export function startStep(
   message: AssistantMessage,
-  { recorder, model }: { recorder: Recorder; model: ModelInfo },
+  {
+    recorder,
+    model,
+    completeText,
+  }: {
+    recorder: Recorder
+    model: ModelInfo
+    /** What stands in the place of a text that the model has ended. Default: the text. */
+    completeText?(part: TextPart): Promise<string>
+  },
 ): Processor {
   const parts: Part[] = []
   const calls = new Map<string, ToolPart>()
@@ -117,6 +126,19 @@ export function startStep(
     note(part)
   }
 
+  /** Of a text that the model itself has ended. What is cut off is stored as it came. */
+  function endText(id: string, metadata?: Record<string, unknown>): Promise<void> | undefined {
+    const part = texts.get(id)
+    if (!completeText || part?.type !== "text") {
+      closeText(id, metadata)
+      return undefined
+    }
+    return completeText(part).then((text) => {
+      part.text = text
+      closeText(id, metadata)
+    })
+  }
+
   function openCall(id: string, tool: string): StreamedCall {
     const callID = uniqueCallID(id)
     const part: ToolPart = add({ ...base(), type: "tool", callID, tool, state: pending() })
@@ -177,6 +199,7 @@ export function startStep(
           addDelta(event.id, event.delta)
           return undefined
         case "text-end":
+          return endText(event.id, event.metadata)
         case "reasoning-end":
           closeText(event.id, event.metadata)
           return undefined

@@ -5,6 +5,7 @@ import type { Refusal } from "../event/events.ts"
 import type { ToolPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import { pending } from "../schema/tool-moves.ts"
+import type { ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import { newId } from "../util/id.ts"
 import type { CommandCall } from "./command.ts"
 import { commandPieces, type TemplatePiece } from "./command-template.ts"
@@ -105,7 +106,7 @@ export async function expandCommand(
 }
 
 /** The call that has to be made for a piece: one, or none. */
-function pieceCall(
+export function pieceCall(
   piece: TemplatePiece,
   commandName: string,
 ): { tool: string; input: Record<string, unknown> }[] {
@@ -156,12 +157,13 @@ async function keptCalls(
       if (part) await keep({ ...part, state })
     },
   })
-  const outputs = outcomes.map(({ state }) =>
-    state.status === "completed"
-      ? state.output.replace(succeeded, "")
-      : `(This could not be done: ${state.error})`,
-  )
-  return { outputs, refused: turn.refused }
+  return { outputs: outcomes.map(({ state }) => shownOutput(state)), refused: turn.refused }
+}
+
+/** What a call leaves in the place of its piece. */
+export function shownOutput(state: ToolStateCompleted | ToolStateError): string {
+  if (state.status === "completed") return state.output.replace(succeeded, "")
+  return `(This could not be done: ${state.error})`
 }
 
 /** The line of `bash` on how a command ended: in the middle of a prompt only a failure is worth a word. */

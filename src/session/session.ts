@@ -128,8 +128,8 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     const sampled: CompactionResult["spent"] = []
     const besides = () => [...room.spent, ...sampled]
     const spentElsewhere = () => addUsage([sumUsage(besides()), ...ends.map(({ usage }) => usage)])
-    const usedWith = (underWay: Usage) =>
-      addUsage([sumUsage(stepsSince(user, past)), spentElsewhere(), underWay])
+    const usedWith = (...underWay: Usage[]) =>
+      addUsage([sumUsage(stepsSince(user, past)), spentElsewhere(), ...underWay])
     const spawn = createSpawner({
       parent: () => session,
       model: model.info.ref,
@@ -149,6 +149,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       changes: changesOf(past),
       todo: createTodoCapability(session.id, store, recorder),
       spawn,
+      rest: () => restOf(budget, usedWith()),
       onSpent: (spent) => sampled.push(spent),
       signal,
       ...(demand?.tool === undefined ? {} : { tool: demand.tool }),

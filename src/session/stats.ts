@@ -3,6 +3,7 @@ import { modelName } from "../model/model.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Tokens, ToolPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
+import { isRecord } from "../util/json.ts"
 import { addUsage, sumUsage } from "./cost.ts"
 
 /** What sessions used, by the records of their steps. */
@@ -18,7 +19,7 @@ export interface UsageStats {
   tools: ToolStats[]
 }
 
-/** `steps`: answers of the model, and summaries that it wrote. */
+/** `steps`: answers of the model, also those to MCP servers, and summaries that it wrote. */
 export interface ModelStats {
   model: string
   steps: number
@@ -70,6 +71,7 @@ export function createStats(): {
         if (message.role === "user" && session.parentID === undefined && isRequest(parts)) prompts += 1
         for (const part of parts) {
           if (part.type === "tool") addCall(part)
+          if (part.type === "tool") for (const step of sampledIn(part)) addStep(model, step)
           if (part.type === "compaction" && part.tokens)
             addStep(model, { tokens: part.tokens, cost: part.cost ?? 0 })
         }
@@ -90,6 +92,20 @@ export function createStats(): {
       }
     },
   }
+}
+
+/** What the model was asked within a call by an MCP server. */
+function sampledIn({ state }: ToolPart): { tokens: Tokens; cost: number }[] {
+  const { sampled } = (state.status !== "pending" && state.metadata) || {}
+  return Array.isArray(sampled) ? sampled.filter(isSample) : []
+}
+
+/** By hand: the schema of parts takes longer to make than a sum to count. */
+function isSample(value: unknown): value is { tokens: Tokens; cost: number } {
+  if (!isRecord(value) || typeof value.cost !== "number" || !isRecord(value.tokens)) return false
+  const { input, output, reasoning, cache } = value.tokens
+  const counts = [input, output, reasoning, ...(isRecord(cache) ? [cache.read, cache.write] : [undefined])]
+  return counts.every((count) => typeof count === "number")
 }
 
 /** True for a message in a person's own words, and not Tackle's. */

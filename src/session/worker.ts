@@ -1,6 +1,7 @@
 import { dirname } from "node:path"
 import type { Agent } from "../agent/agent.ts"
 import type { CallHost, Turn } from "../call/call.ts"
+import { toPrompt } from "../model/convert.ts"
 import type { Model, ModelPrompt } from "../model/model.ts"
 import type { Scope } from "../permission/engine.ts"
 import type { OfferedTool } from "../registry/registry.ts"
@@ -8,10 +9,11 @@ import type { MessageWithParts } from "../schema/message.ts"
 import type { Tokens } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import { orAbort } from "../util/abort.ts"
+import type { Budget } from "./budget.ts"
 import { deferTools } from "./deferred-tools.ts"
-import { hookDefinitions } from "./plugin-hooks.ts"
+import { hookDefinitions, hookPrompt } from "./plugin-hooks.ts"
 import { promptHistory } from "./prompt-history.ts"
-import { sampleModel } from "./sample-model.ts"
+import { createSampler } from "./sample-model.ts"
 import type { SessionServices } from "./services.ts"
 import { systemPrompt } from "./system.ts"
 
@@ -23,8 +25,8 @@ export interface Worker {
   agent: Agent
   /** What the model is offered at the end of the history. Cheap to call at every step. */
   tools(history: readonly MessageWithParts[]): readonly OfferedTool[]
-  /** The history as the provider takes it. Cheap to call at every step. */
-  toPrompt(history: readonly MessageWithParts[]): ModelPrompt
+  /** The history as the provider takes it. Cheap to call at every step. Rejects when the signal fires. */
+  toPrompt(history: readonly MessageWithParts[]): Promise<ModelPrompt>
   /** False where the files of its tools have changed: it is to be made anew. Cheap to call at every step. */
   isCurrent(): boolean
   host(step: { messageID: string; turn: Turn; offered: ReadonlyMap<string, OfferedTool> }): StepHost
@@ -36,7 +38,7 @@ export interface RunContext {
   session(): Session
   model: Model
   toPrompt(input: {
-    system: string[]
+    system: readonly string[]
     messages: readonly MessageWithParts[]
     model: Model["info"]
   }): ModelPrompt
@@ -45,6 +47,8 @@ export interface RunContext {
   changes: CallHost["changes"]
   todo: NonNullable<CallHost["todo"]>
   spawn: NonNullable<CallHost["spawn"]>
+  /** What of its limits it has not used yet. */
+  rest(): Pick<Budget, "maxTokens" | "maxCost">
   /** Hears what the model was asked beside the steps. */
   onSpent(spent: { tokens: Tokens; cost: number }): void
   /** Offered beside the agent's own, before them where they have the same id. */
@@ -81,8 +85,12 @@ export async function createWorker(
   })
   const question: CallHost["question"] = (asked, tool, stop) =>
     services.questions.ask({ sessionID, ...asked, tool }, stop)
-  const sample: CallHost["sample"] = (request) =>
-    sampleModel(request, model, { limits: services.streamLimits, onSpent: run.onSpent })
+  const sample = createSampler({
+    model,
+    limits: services.streamLimits,
+    rest: run.rest,
+    onSpent: run.onSpent,
+  })
   const spillDirectory = `${services.spillRoot}/${sessionID}`
   const scope: Scope = { directory, worktree, policy, own: ownDirectories(session, agent, services) }
   if (services.searchPath !== undefined) scope.searchPath = services.searchPath
@@ -121,7 +129,12 @@ export async function createWorker(
   return {
     agent,
     tools: offeredAt,
-    toPrompt: (messages) => run.toPrompt({ system, messages: promptHistory(messages), model: model.info }),
+    async toPrompt(history) {
+      const input = { system, messages: promptHistory(history), model: model.info }
+      const { changed, ...told } = await hookPrompt(services.plugins, { ...input, sessionID }, signal)
+      // What was converted before is kept by the ids of messages, and plugins change what stands under them.
+      return changed ? toPrompt({ ...input, ...told }) : run.toPrompt({ ...input, ...told })
+    },
     isCurrent: () => services.registry.isCurrent(offered),
     host: (step) => ({ ...shared, ...step }),
   }

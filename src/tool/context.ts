@@ -1,6 +1,7 @@
 import type { LanguageService } from "../lsp/service.ts"
 import type { Command, ConfinedCommand } from "../sandbox/bounds.ts"
 import type { ModelRef } from "../schema/message.ts"
+import type { Tokens } from "../schema/part.ts"
 import type { Action } from "../schema/permission.ts"
 import type { Question, QuestionAnswers, QuestionDocument } from "../schema/question.ts"
 import type { Todo } from "../schema/todo.ts"
@@ -181,12 +182,28 @@ export type Spawn = (request: SpawnRequest) => Promise<SubagentResult>
 
 /**
  * Asks the person and waits, without a limit of time. They are shown the document first. Undefined: they dismissed it.
- * Throws when the call is aborted.
+ * Throws when the call is aborted, or when `stop` fires: the question is then taken back.
  */
 export type AskPerson = (
   questions: Question[],
   document?: QuestionDocument,
+  stop?: AbortSignal,
 ) => Promise<QuestionAnswers | undefined>
+
+/** What the person made of a form. `content` comes with `accept`, by the names of the fields. */
+export interface FormAnswer {
+  action: "accept" | "decline" | "cancel"
+  content?: Readonly<Record<string, unknown>> | undefined
+}
+
+/**
+ * Shows the person a form as it is: `requestedSchema` is JSON Schema as MCP has it for forms. Rejects where the form
+ * cannot be shown, and when the signal fires.
+ */
+export type AskForm = (
+  form: { message: string; requestedSchema: Readonly<Record<string, unknown>> },
+  signal: AbortSignal,
+) => Promise<FormAnswer>
 
 /** A message of a {@link SampleRequest}. */
 export interface SampleMessage {
@@ -210,9 +227,14 @@ export interface SampleResult {
   /** The model's own name. */
   model: string
   cut: boolean
+  /** What it took of the session's model, in tokens and US dollars. Absent where it was somebody else's. */
+  spent?: { tokens: Tokens; cost: number }
 }
 
-/** Asks the session's model for one answer, without tools. Throws what asking it throws. */
+/**
+ * Asks the session's model for one answer, without tools. Throws `UsageError` where the run has no room for it, and what
+ * asking the model throws.
+ */
 export type Sample = (request: SampleRequest) => Promise<SampleResult>
 
 /** Where the session keeps its plan. */
@@ -296,7 +318,9 @@ export interface ToolContext {
   spawn?: Spawn
   /** Absent where nobody could answer. */
   question?: AskPerson
-  /** For MCP servers, whose requests ask `mcp_sampling` first. Absent without a session. */
+  /** For MCP servers. Absent where only questions can be shown. */
+  form?: AskForm
+  /** For MCP servers, whose requests ask `mcp_sampling` first. Absent where there is no model to ask. */
   sample?: Sample
   /** Absent where there is no plan mode: without a session, in a subagent's, and where it is switched off. */
   plan?: PlanCapability

@@ -111,7 +111,9 @@ test("mcp auth prints the page and waits for the person; mcp logout forgets", as
   expect((await machine.run(["mcp", "logout", "closed"])).stdout).toContain("Signed out of closed")
   expect((await machine.run(["mcp", "list"])).stdout).toMatch(/^closed {2}failed$/m)
   expect((await machine.run(["mcp", "auth", "everything"])).stderr).toContain("nobody signs in to")
-  expect((await machine.run(["mcp", "auth", "none"])).stderr).toContain("With an address there are: closed.")
+  const unknown = (await machine.run(["mcp", "auth", "none"])).stderr
+  expect(unknown).toContain("There are: closed, everything (a program, which nobody signs in to).")
+  expect(unknown).toContain("tackle mcp add none https://")
 })
 
 test("what a killed command leaves of a server is ended by the next", async () => {
@@ -143,4 +145,12 @@ test("mcp add takes no address without its protocol for a program", async () => 
     })
   }
   expect(await machine.run(["mcp", "add", "own", "./bin/server.mjs"])).toMatchObject({ code: 0 })
+})
+
+test.each([
+  [["--trust", "mcp", "list"], "tackle mcp list --trust"],
+  [["mcp", "--dir", ".", "list"], "tackle mcp list --dir"],
+])("a flag before its command is told where it goes: %j", async (words, hint) => {
+  const machine = await createMachine()
+  expect(await machine.run(words)).toMatchObject({ code: 2, stderr: expect.stringContaining(hint) })
 })

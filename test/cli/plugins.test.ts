@@ -27,8 +27,34 @@ test("a package that a project names is taken from the project, once its config 
   expect(before.stderr).toContain("tackle.json: plugin")
   expect(before.stderr).not.toContain("IT RAN")
   expect((await machine.run(["trust", "--list"])).stdout).toContain("code that runs with your rights")
+  expect((await machine.run(["trust", "--yes"])).stdout).toContain("Trusted npm:loud.")
+  expect((await machine.run(["tool", "list"])).stderr).toContain("IT RAN")
+})
+
+test("a package that a project names is held to the bytes that were trusted, with all its files", async () => {
+  const machine = await createMachine({ config: null })
+  const directory = ".tackle/node_modules/loud"
+  await machine.project.write("tackle.json", '{ "plugin": ["loud@^1"] }')
+  await machine.project.write(
+    `${directory}/package.json`,
+    '{ "name": "loud", "type": "module", "main": "i.js" }',
+  )
+  await machine.project.write(`${directory}/i.js`, 'import "./deep/own.js"\nexport default async () => ({})')
+  await machine.project.write(`${directory}/deep/own.js`, 'console.error("IT RAN")')
   await machine.run(["trust", "--yes"])
   expect((await machine.run(["tool", "list"])).stderr).toContain("IT RAN")
+
+  await machine.project.write(`${directory}/deep/own.js`, 'console.error("IT RAN OTHERWISE")')
+  const after = await machine.run(["tool", "list"])
+  expect(after.stderr).toContain("not trusted as it is installed now")
+  expect(after.stderr).not.toContain("IT RAN")
+  const listed = JSON.parse((await machine.run(["trust", "--list", "--format", "json"])).stdout)
+  expect(listed.items.map(({ path, state }: Record<string, string>) => [path, state])).toEqual([
+    ["npm:loud", "changed"],
+    ["tackle.json", "trusted"],
+  ])
+  await machine.run(["trust", "--yes", "npm:loud"])
+  expect((await machine.run(["tool", "list"])).stderr).toContain("IT RAN OTHERWISE")
 })
 
 test("a link back into the project leads out of no trust", async () => {

@@ -58,7 +58,11 @@ test("what has to be trusted: config and tools of the project, none of the user'
     home: place.home,
     environment: {},
   }
-  expect((await projectTrustItems(location)).map(({ kind, path }) => `${kind} ${path}`)).toEqual([
+  expect(
+    (await projectTrustItems({ ...location, dataDirectory: join(place.home, "data") })).map(
+      ({ kind, path }) => `${kind} ${path}`,
+    ),
+  ).toEqual([
     "tool .opencode/tool/a.ts",
     "config opencode.json",
     "tool sub/.tackle/tools/b",

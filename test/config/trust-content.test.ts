@@ -17,6 +17,7 @@ const location = () => ({
   worktree: place.project,
   home: place.home,
   environment: {},
+  dataDirectory: join(place.home, "data"),
 })
 
 async function item(): Promise<TrustItem> {

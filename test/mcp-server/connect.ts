@@ -35,10 +35,11 @@ export async function openEngine(options: Partial<TackleOptions> = {}, files: Re
   return { project, tackle, faults, connection }
 }
 
-/** The SDK's client, connected in this process. */
+/** The SDK's client, connected in this process. `prepare` gets it before. */
 export async function connectClient(
   engine: { connection: Parameters<typeof openConnection>[0]; tackle: Tackle },
   capabilities: ClientCapabilities = {},
+  prepare: (client: Client) => void = () => {},
 ) {
   const { server, close } = openConnection(engine.connection)
   const [near, far] = InMemoryTransport.createLinkedPair()
@@ -47,6 +48,7 @@ export async function connectClient(
     await client.close()
     await close()
   })
+  prepare(client)
   await server.connect(far)
   await client.connect(near)
   return { client, close }

@@ -156,3 +156,23 @@ test("a port that is taken is told", async () => {
   const { url, connection } = await serve()
   await expect(startHttp({ connection, port: Number(url.port) })).rejects.toThrow("the port is taken")
 })
+
+test("a form comes on the stream of its call: a client need not have opened another", async () => {
+  const { url } = await serve({}, { permission: { bash: "ask" } })
+  const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" }
+  const post = (message: object, session: Record<string, string> = {}) =>
+    fetch(url, { method: "POST", headers: { ...headers, ...session }, body: JSON.stringify(message) })
+  const capabilities = { elicitation: {} }
+  const first = await post({ ...initialize, params: { ...initialize.params, capabilities } })
+  const session = { "mcp-session-id": first.headers.get("mcp-session-id") ?? "" }
+  await first.text()
+  await post({ jsonrpc: "2.0", method: "notifications/initialized" }, session)
+  const params = { name: "bash", arguments: { command: "make x", description: "Make" } }
+  const called = await post({ jsonrpc: "2.0", id: 2, method: "tools/call", params }, session)
+  let text = ""
+  for await (const chunk of called.body ?? []) {
+    text += new TextDecoder().decode(chunk)
+    if (text.includes("elicitation/create")) break
+  }
+  expect(text).toContain("make x")
+})

@@ -4,6 +4,8 @@ import { elicit } from "../../src/mcp/elicitation.ts"
 import { formField } from "../../src/mcp/elicitation-field.ts"
 import type { Question } from "../../src/schema/question.ts"
 
+const never = new AbortController().signal
+
 describe("a field", () => {
   test.each<[PrimitiveSchemaDefinition, string[], unknown]>([
     [{ type: "string", minLength: 2 }, ["a"], "give at least 2 characters"],
@@ -54,16 +56,37 @@ describe("a form", () => {
     ["Decline", { action: "decline" }],
     ["Maybe", { action: "decline" }],
   ])("without fields asks for leave: %s", async (word, expected) => {
-    expect(await elicit("s", form({}), async () => [[word]])).toEqual(expected)
+    expect(await elicit("s", form({}), { question: async () => [[word]] }, never)).toEqual(expected)
   })
 
   test("is given up after three answers that do not fit", async () => {
     const asked: Question[][] = []
-    const result = await elicit("s", form({ n: { type: "number" } }), async (questions) => {
+    const question = async (questions: Question[]) => {
       asked.push(questions)
       return [["many"]]
-    })
+    }
+    const result = await elicit("s", form({ n: { type: "number" } }), { question }, never)
     expect(result).toEqual({ action: "cancel" })
     expect(asked).toHaveLength(3)
+  })
+
+  test("is shown as it is where that can be done, and what no field can hold is left out", async () => {
+    const shown: unknown[] = []
+    const asked = form({ n: { type: "number", default: 7 } })
+    const result = await elicit(
+      "s",
+      asked,
+      {
+        async form(given) {
+          shown.push(given)
+          return { action: "accept", content: { n: 8, odd: { nested: true } } }
+        },
+      },
+      never,
+    )
+    expect(shown).toEqual([
+      { message: expect.stringContaining("MCP server s asks"), requestedSchema: asked.requestedSchema },
+    ])
+    expect(result).toEqual({ action: "accept", content: { n: 8 } })
   })
 })

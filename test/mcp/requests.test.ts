@@ -1,16 +1,18 @@
+import { writeFile } from "node:fs/promises"
 import { pathToFileURL } from "node:url"
-import { describe, expect, test } from "vitest"
+import { describe, expect, onTestFinished, test } from "vitest"
 import type { Question, QuestionAnswers } from "../../src/schema/question.ts"
+import { temporaryProject } from "../../src/testing/project.ts"
 import { type Engine, startEngine } from "../session/engine.ts"
 import { resultsOf, run } from "../session/run.ts"
-import { realServer } from "./servers.ts"
+import { realServer, scriptedServer } from "./servers.ts"
 
 const { settings: everything } = realServer("everything")
 const permission = { "everything_*": "allow" } as const
 
 /** What the server says that it was answered. */
-async function answerOf(engine: Engine): Promise<unknown> {
-  const { session } = await run(engine)
+async function answerOf(engine: Engine, options: Parameters<typeof run>[1] = {}): Promise<unknown> {
+  const { session } = await run(engine, options)
   const [result = ""] = await resultsOf(session)
   const json = /Raw result: (.*)$/s.exec(result)?.[1] ?? /LLM sampling result: \n(.*)$/s.exec(result)?.[1]
   return json === undefined ? result : JSON.parse(json)
@@ -97,6 +99,23 @@ describe("a form", () => {
   })
 })
 
+test("a form that the server takes back is a question no more, while its call goes on", async () => {
+  const project = await temporaryProject()
+  onTestFinished(project.remove)
+  const log = project.path("log")
+  const { settings } = scriptedServer(log)
+  await using engine = await startEngine([], { mcp: { scripted: settings }, permission: { "*": "allow" } })
+  const gone = Promise.withResolvers<void>()
+  engine.tackle.on("question.rejected", () => gone.resolve())
+  engine.tackle.on("question.asked", () => void writeFile(`${log}.take-back`, ""))
+  const stop = new AbortController()
+  const call = engine.tackle.callTool({ tool: "scripted_doubt", input: "{}", signal: stop.signal })
+  await gone.promise
+  expect(engine.tackle.questions.pending()).toEqual([])
+  stop.abort()
+  expect((await call).state.status).toBe("error")
+})
+
 describe("the model", () => {
   const script = [
     {
@@ -134,6 +153,27 @@ describe("the model", () => {
     )
     const { end } = await run(engine)
     expect(end.usage).toMatchObject({ input: 30, output: 15 })
+    const stats = await engine.tackle.sessions.stats()
+    expect(stats.usage).toEqual(end.usage)
+    expect(stats.models).toMatchObject([{ steps: 3 }])
+  })
+
+  test("answers a server within what the run may still use, and not at all where that is nothing", async () => {
+    const allowed = { ...permission, mcp_sampling: "allow" } as const
+    const usage = { input: 10, output: 5 }
+    const steps = script.map((step) => ({ ...step, usage }))
+    await using engine = await startEngine([...steps, ...steps], { mcp: { everything }, permission: allowed })
+    await run(engine, { maxTokens: 100 })
+    const sent = engine.server.requests[1]?.body as Record<string, unknown>
+    expect(sent.max_tokens).toBeGreaterThan(0)
+    expect(sent.max_tokens).toBeLessThan(85)
+
+    await using poor = await startEngine([steps[0] ?? {}, { text: "Done." }], {
+      mcp: { everything },
+      permission: allowed,
+    })
+    expect(String(await answerOf(poor, { maxTokens: 16 }))).toMatch(/used up its limit of tokens/)
+    expect(poor.server.requests).toHaveLength(2)
   })
 
   test("is not asked where the person or a rule says no", async () => {

@@ -3,7 +3,7 @@
  * cancellation and its starts.
  */
 import { spawn } from "node:child_process"
-import { appendFileSync } from "node:fs"
+import { appendFileSync, existsSync } from "node:fs"
 import { createInterface } from "node:readline"
 
 const log = process.argv[2] ?? "/dev/null"
@@ -19,6 +19,10 @@ const tools = () => [
   tool("wait", "Waits until it is cancelled."),
   tool("crash", "Ends the server."),
   tool("change", "Changes what odd.näme says of itself."),
+  tool(
+    "doubt",
+    "Asks the person, and takes it back when a file with the log's name and .take-back is there.",
+  ),
   tool("env", "Says what is in the environment."),
   tool("odd.näme", described),
 ]
@@ -34,6 +38,14 @@ function call(id: number, name: string): void {
     described = "Sends all files away."
     send({ method: "notifications/tools/list_changed" })
     send({ id, result: text("changed") })
+  } else if (name === "doubt") {
+    const requestedSchema = { type: "object", properties: { sure: { type: "string" } } }
+    send({ id: "doubt", method: "elicitation/create", params: { message: "Sure?", requestedSchema } })
+    const waiting = setInterval(() => {
+      if (!existsSync(`${log}.take-back`)) return
+      clearInterval(waiting)
+      send({ method: "notifications/cancelled", params: { requestId: "doubt", reason: "never mind" } })
+    }, 20)
   } else if (name === "env") send({ id, result: text(JSON.stringify(process.env)) })
   else send({ id, result: text(`you called ${name}`) })
 }

@@ -113,7 +113,7 @@ test("a broken plugin is named with its fault and the others go on", async () =>
       "d-hangs.ts": "export default () => new Promise(() => {})",
       "e-odd.ts": 'export default async () => ({ "tool.execute.before": 1 })',
       "f-tool.ts": "export default async () => ({ tool: { broken: 1, 'bad id': {} } })",
-      "g-unused.ts": "export default async () => ({ auth: {}, 'experimental.text.complete': () => {} })",
+      "g-unused.ts": "export default async () => ({ provider: {}, 'command.execute.before': () => {} })",
       "z-greet.ts": greet,
     },
     { calls: [["greet", { name: "Ada" }]] },
@@ -125,7 +125,7 @@ test("a broken plugin is named with its fault and the others go on", async () =>
     "d-hangs.ts": expect.stringContaining("not ready within 1000 ms"),
     "e-odd.ts": expect.stringContaining('"tool.execute.before" is number'),
     "f-tool.ts": expect.stringMatching(/"broken" is left out.*"bad id" is left out/),
-    "g-unused.ts": "Tackle does not call these hooks of the plugin: auth, experimental.text.complete.",
+    "g-unused.ts": "Tackle does not call these hooks of the plugin: provider, command.execute.before.",
   })
   expect(outputs).toEqual(["Hello Ada true"])
 })

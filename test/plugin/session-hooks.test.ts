@@ -161,6 +161,54 @@ test("session.compacting adds to the request for a summary or takes its place, a
   expect(engine.server.requests[1]?.body.messages[0]?.content).toBe("Sum it up in my way.\n\nKeep the names.")
 })
 
+test("the transforms change what the model is given, not what is stored; a whole text is changed before it is", async () => {
+  await using engine = await startPluginEngine({
+    files: {
+      "a.mjs": plugin(`
+        "experimental.chat.messages.transform": async (_, { messages }) => {
+          for (const { parts } of messages)
+            for (const part of parts)
+              if (part.type === "tool" && part.state.status === "completed") part.state.output = "[left out]"
+          messages.at(-1).parts.push({ type: "text", text: "added for the model" })
+        },
+        "experimental.chat.system.transform": async ({ model }, { system }) => {
+          system.push("You are " + model.id)
+        },
+        "experimental.text.complete": async (_, output) => { output.text = output.text.toUpperCase() }`),
+    },
+    script: [
+      { text: "I look. ", calls: [{ name: "read", arguments: { filePath: "a.txt" } }] },
+      { text: "Done." },
+    ],
+    others: { "a.txt": "plain words" },
+  })
+  const { session, end } = await run(engine, { text: "go" })
+  const [first, second] = engine.server.requests.map(({ body }) => JSON.stringify(body.messages))
+  expect(first).toContain("You are m")
+  expect(first).toContain("added for the model")
+  expect(second).toContain("[left out]")
+  expect(second).toContain("I LOOK.")
+  expect(second).not.toContain("plain words")
+  expect(end.text).toBe("DONE.")
+  const stored = JSON.stringify(await session.messages())
+  expect(stored).toContain("plain words")
+  expect(stored).not.toContain("added for the model")
+})
+
+test("a transform that breaks is set aside, and the model is given what there was", async () => {
+  await using engine = await startPluginEngine({
+    files: {
+      "a.mjs": plugin(`
+        "experimental.chat.messages.transform": async (_, output) => { output.messages = [{ parts: [] }] }`),
+      "b.mjs": plugin(`"experimental.text.complete": async () => { throw new Error("boom") }`),
+    },
+  })
+  const { end } = await run(engine, { text: "go" })
+  expect(end).toMatchObject({ exitCode: 0, text: "Done." })
+  expect(JSON.stringify(engine.server.requests[0]?.body.messages)).toContain("go")
+  expect(engine.faults).toHaveLength(2)
+})
+
 test("shell.env gives commands variables, but none that decides what a command is", async () => {
   await using engine = await startPluginEngine({
     files: {
@@ -280,6 +328,24 @@ test.each([
   const offered = await engine.tackle.tools()
   expect(offered.find(({ id }) => id === "bash")?.reason).toMatch(/no rule could ever allow it/)
   expect(offered.find(({ id }) => id === "read")).toMatchObject({ offered: true })
+})
+
+test("the config that a plugin reads may hold functions, and is a copy", async () => {
+  const shout = (text: string) => text.toUpperCase()
+  await using engine = await startPluginEngine({
+    files: {
+      "a.mjs": `export default async ({ client }) => {
+        const { data } = await client.config.get()
+        const said = data.provider.odd.options.shout("heard")
+        data.provider.odd.options = {}
+        const again = (await client.config.get()).data.provider.odd.options.shout("again")
+        if (said + again !== "HEARDAGAIN") throw new Error("not the config: " + said + again)
+        return {}
+      }`,
+    },
+    providers: { odd: { options: { shout } } },
+  })
+  expect(engine.tackle.problems()).toEqual([])
 })
 
 test("what the client has not says so when it is called, and not before", async () => {

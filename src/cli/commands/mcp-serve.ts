@@ -5,7 +5,7 @@ import type { ConnectionOptions } from "../../mcp-server/connection.ts"
 import { errorMessage, UsageError } from "../../util/errors.ts"
 import { interruptible } from "../interrupt.ts"
 import { printLine } from "../print.ts"
-import { openPlace, openTackle, type PlaceFlags, type RuleFlags } from "../setup.ts"
+import { openPlace, openTackle, type PlaceFlags, type RuleFlags, tellFault } from "../setup.ts"
 import { stdout } from "../stdout.ts"
 import { describeRequest } from "../view/request.ts"
 
@@ -23,8 +23,12 @@ export async function serveMcp(flags: ServeFlags): Promise<void> {
   assertForHttp(flags)
   await interruptible(async (signal) => {
     const { assertChosen } = await import("../../mcp-server/chosen-tools.ts")
+    const { createWarnings } = await import("../../mcp-server/warnings.ts")
     const place = await openPlace(flags)
-    const tackle = await openTackle(place, flags)
+    const warnings = createWarnings()
+    const tackle = await openTackle(place, flags, {
+      onFault: (message, error) => warnings.tell({ level: "error", text: tellFault(place, message, error) }),
+    })
     const { agent, tools } = flags
     const chosen = { ...(agent === undefined ? {} : { agent }), ...(tools === undefined ? {} : { tools }) }
     const options: ConnectionOptions = {
@@ -33,6 +37,7 @@ export async function serveMcp(flags: ServeFlags): Promise<void> {
       version: process.env.TACKLE_VERSION ?? "development",
       describe: (request) =>
         stripVTControlCharacters(describeRequest(request, { worktree: tackle.worktree, whole: true })),
+      warnings,
       onFault: (message, error) => place.log.write("warn", message, { error: errorMessage(error) }),
     }
     try {

@@ -95,9 +95,14 @@ function remoteServerNamed(id: string, { config }: Place): RemoteServer {
   const found = servers.find((server) => server.id === id)
   if (found?.settings.type === "remote") return found.settings
   if (found) throw new UsageError(`"${id}" is a program, which nobody signs in to.`)
-  const names = servers.flatMap(({ id: name, settings }) => (settings.type === "remote" ? [name] : []))
+  const names = servers.map(({ id: name, settings }) =>
+    settings.type === "remote" ? name : `${name} (a program, which nobody signs in to)`,
+  )
+  const known = names.length > 0 ? `There are: ${names.join(", ")}.` : "The configuration names none."
+  const untrusted =
+    config.ignored.length > 0 ? " Those of this project count once it is trusted (--trust)." : ""
   throw new UsageError(
-    `There is no MCP server "${id}". With an address there are: ${names.join(", ") || "none"}.`,
+    `There is no MCP server "${id}" that is switched on. ${known}${untrusted} To add one: tackle mcp add ${id} https://…`,
   )
 }
 

@@ -39,6 +39,8 @@ function details({ kind, path, state, hash, settings = [], tool, files = {} }: S
   if (kind === "skill") {
     return ["instructions that models are given", ...others.map((file) => `comes with ${wholeName(file)}`)]
   }
+  if (kind === "plugin" && path.startsWith("npm:"))
+    return [`code that runs with your rights, as a plugin: ${others.length} files of an installed package`]
   if (kind === "plugin") {
     const own = isModuleFile(path)
       ? "code that runs with your rights, as a plugin"

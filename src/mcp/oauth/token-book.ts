@@ -1,7 +1,7 @@
 import type { StoredOAuthClientInformation, StoredOAuthTokens } from "@modelcontextprotocol/client"
 import * as z from "zod"
+import { readPrivateFile, updatePrivateFile } from "../../store/private-file.ts"
 import { isRecord } from "../../util/json.ts"
-import { readPrivateFile, writePrivateFile } from "../private-file.ts"
 
 /** What is known of signing in to a server. */
 export interface SignedIn {
@@ -39,17 +39,18 @@ const Entry = z.object({
 
 /** The book in `mcp-auth.json` of the data directory, which nobody else may read. */
 export function openTokenBook(path: string): TokenBook {
-  function load(): Record<string, unknown> {
-    const value = readPrivateFile(path)
-    return Object.assign(Object.create(null), isRecord(value) ? value : {})
-  }
+  const read = (value: unknown): Record<string, unknown> =>
+    Object.assign(Object.create(null), isRecord(value) ? value : {})
+  const load = () => read(readPrivateFile(path))
 
   return {
     get: (url) => entryOf(load()[url]),
     update(url, change) {
-      const { [url]: now, ...others } = load()
-      const changed = change(entryOf(now))
-      writePrivateFile(path, changed === undefined ? others : { ...others, [url]: changed }, "mcp.tokens")
+      updatePrivateFile(path, "mcp.tokens", (stored) => {
+        const { [url]: now, ...others } = read(stored)
+        const changed = change(entryOf(now))
+        return changed === undefined ? others : { ...others, [url]: changed }
+      })
     },
     secrets() {
       const found: Record<string, string> = Object.create(null)

@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node
 import { dirname } from "node:path"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { parseJson } from "../util/json.ts"
+import { withFileLock } from "./file-lock.ts"
 
 /** What a file of ours holds. Undefined: it is missing, or no JSON. */
 export function readPrivateFile(path: string): unknown {
@@ -17,15 +18,33 @@ export function readPrivateFile(path: string): unknown {
   return parsed.ok ? parsed.value : undefined
 }
 
-/** Writes it whole, for the person alone. Nobody ever reads half of it. Throws `TackleError` with the code. */
-export function writePrivateFile(path: string, value: unknown, code: string): void {
+/**
+ * Writes what `change` makes of what the file holds, whole and for the person alone. Nobody ever reads half of it, and of
+ * two processes that change it none loses what the other wrote. Throws `TackleError` with the code.
+ */
+export function updatePrivateFile(path: string, code: string, change: (now: unknown) => unknown): void {
+  translated(path, code, () => mkdirSync(dirname(path), { recursive: true, mode: 0o700 }))
+  withFileLock(path, code, () => {
+    const value = change(readPrivateFile(path))
+    translated(path, code, () => write(path, value))
+  })
+}
+
+function write(path: string, value: unknown): void {
   const temporary = `${path}.${randomBytes(6).toString("hex")}`
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     writeFileSync(temporary, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600, flag: "wx" })
     renameSync(temporary, path)
   } catch (error) {
     rmSync(temporary, { force: true })
+    throw error
+  }
+}
+
+function translated(path: string, code: string, work: () => void): void {
+  try {
+    work()
+  } catch (error) {
     throw new TackleError(
       `${path} cannot be written (${errorMessage(error)}). Check the rights of its directory.`,
       { code, recoverable: false, cause: error },

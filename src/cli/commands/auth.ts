@@ -1,0 +1,115 @@
+import { text as readAll } from "node:stream/consumers"
+import { type AuthMethod, beginPage, keyBy, type StoredAuth } from "../../plugin/auth.ts"
+import type { Tackle } from "../../runtime/tackle.ts"
+import { UsageError } from "../../util/errors.ts"
+import { atTerminal } from "../client.ts"
+import { printJson, printLine } from "../print.ts"
+import { question } from "../question.ts"
+import { type FormatFlags, openPlace, openTackle, type PlaceFlags } from "../setup.ts"
+import { visible } from "../view/visible.ts"
+
+export interface LoginFlags extends PlaceFlags {
+  method?: string
+}
+
+/** What there is without a plugin. */
+const plainKey: AuthMethod = { type: "api", label: "API key", prompts: [] }
+
+/**
+ * `tackle auth login <provider>`: asks for a key, or for what a plugin's way wants, and keeps what comes of it. Away from a
+ * terminal a key is read from stdin. Throws `UsageError` where nothing came of it.
+ */
+export async function logIn(provider: string, flags: LoginFlags): Promise<void> {
+  await withTackle(flags, async (tackle) => {
+    const ofPlugins = tackle.signIns().filter((each) => each.provider === provider)
+    const methods = ofPlugins.flatMap((each) => each.methods)
+    const method = await chosenMethod(methods.length > 0 ? methods : [plainKey], flags.method)
+    await tackle.credentials.save(provider, await signInBy(method))
+  })
+  printLine(`Signed in to ${visible(provider)}.`)
+}
+
+/** `tackle auth list`: where somebody is signed in, and where plugins could sign in. No keys are shown. */
+export async function listLogins(flags: FormatFlags): Promise<void> {
+  const { kept, offered } = await withTackle(flags, async (tackle) => ({
+    kept: await tackle.credentials.providers(),
+    offered: tackle
+      .signIns()
+      .map(({ provider, methods }) => ({ provider, methods: methods.map(({ label }) => label) })),
+  }))
+  if (flags.format === "json") return printJson({ providers: kept, methods: offered })
+  for (const provider of kept) printLine(`${visible(provider)}  signed in`)
+  for (const { provider, methods } of offered)
+    printLine(`${visible(provider)}  plugin: ${methods.map(visible).join(", ")}`)
+  if (kept.length === 0) printLine("Nothing is kept. To sign in: tackle auth login <provider>")
+}
+
+/** `tackle auth logout <provider>`: what `auth login` kept is deleted; the provider is not told. */
+export async function logOut(provider: string, flags: PlaceFlags): Promise<void> {
+  await withTackle(flags, async ({ credentials }) => {
+    const kept = await credentials.providers()
+    if (!kept.includes(provider))
+      throw new UsageError(`Nothing is kept for "${provider}". There are: ${kept.join(", ") || "none"}.`)
+    await credentials.save(provider, undefined)
+  })
+  printLine(`Signed out of ${visible(provider)}. The provider itself was not told.`)
+}
+
+async function withTackle<T>(flags: PlaceFlags, work: (tackle: Tackle) => Promise<T>): Promise<T> {
+  const tackle = await openTackle(await openPlace(flags), {})
+  try {
+    return await work(tackle)
+  } finally {
+    await tackle.close()
+  }
+}
+
+async function chosenMethod(methods: readonly AuthMethod[], wanted: string | undefined): Promise<AuthMethod> {
+  const names = methods.map(({ label }) => label).join(", ")
+  const [first, ...others] = methods
+  if (wanted !== undefined) {
+    const found = methods.find(({ label }) => label === wanted)
+    if (found) return found
+    throw new UsageError(`There is no way "${wanted}" (--method). There are: ${names}.`)
+  }
+  if (first && others.length === 0) return first
+  if (!atTerminal()) throw new UsageError(`There are several ways: choose one with --method. ${names}.`)
+  const options = methods.map((method) => ({ value: method, label: visible(method.label) }))
+  return given(
+    await question(({ select }, signal) =>
+      select({ message: "How do you want to sign in?", options, output: process.stderr, signal }),
+    ),
+  )
+}
+
+async function signInBy(method: AuthMethod): Promise<StoredAuth> {
+  const inputs: Record<string, string> = {}
+  for (const { key, message } of method.prompts) inputs[key] = await askFor(visible(message))
+  if (method.type === "api") return await keyBy(method, await askForKey(), inputs)
+  const page = await beginPage(method, inputs)
+  printLine(`Sign in here:\n  ${visible(page.url)}`)
+  if (page.instructions !== "") printLine(visible(page.instructions))
+  return await page.finish(page.method === "code" ? await askFor("The code from the page") : undefined)
+}
+
+async function askForKey(): Promise<string> {
+  if (atTerminal())
+    return given(
+      await question(({ password }, signal) =>
+        password({ message: "API key", output: process.stderr, signal }),
+      ),
+    ).trim()
+  const key = (await readAll(process.stdin)).trim()
+  if (key === "") throw new UsageError("There is no terminal to ask at, and stdin held no key.")
+  return key
+}
+
+async function askFor(message: string): Promise<string> {
+  if (!atTerminal()) throw new UsageError(`There is no terminal to ask at: "${message}".`)
+  return given(await question(({ text }, signal) => text({ message, output: process.stderr, signal }))).trim()
+}
+
+function given<T>(answer: T | undefined): T {
+  if (answer === undefined) throw new UsageError("Nothing was kept.")
+  return answer
+}

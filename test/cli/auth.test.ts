@@ -1,0 +1,47 @@
+import { stat } from "node:fs/promises"
+import { join } from "node:path"
+import { expect, test } from "vitest"
+import { createMachine } from "./run-tackle.ts"
+
+const plugin = `export default async () => ({ auth: {
+  provider: "own",
+  methods: [
+    { type: "oauth", label: "In the browser", authorize: async () => ({
+      url: "https://own.test/login", instructions: "It goes on by itself.", method: "auto",
+      callback: async () => ({ type: "success", access: "a", refresh: "r", expires: 1 }),
+    }) },
+    { type: "api", label: "By key" },
+  ],
+} })`
+
+test("a key from stdin is kept for its provider and shown nowhere; logout forgets it", async () => {
+  const machine = await createMachine()
+  const login = await machine.run(["auth", "login", "openai"], { stdin: "sk-very-secret\n" })
+  expect(login).toMatchObject({ code: 0, stdout: "Signed in to openai.\n" })
+  expect((await stat(join(machine.data, "auth.json"))).mode & 0o777).toBe(0o600)
+  const list = await machine.run(["auth", "list"])
+  expect(list.stdout).toBe("openai  signed in\n")
+  expect((await machine.run(["auth", "logout", "openai"])).stdout).toContain("Signed out of openai")
+  expect(await machine.run(["auth", "logout", "openai"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("There are: none"),
+  })
+  expect(await machine.run(["auth", "login", "openai"], { stdin: "" })).toMatchObject({ code: 2 })
+})
+
+test("a plugin's page is shown and its tokens are kept; which way has to be said where nobody can be asked", async () => {
+  const machine = await createMachine({ files: { ".tackle/plugin/own.mjs": plugin } })
+  const unclear = await machine.run(["auth", "login", "own", "--trust"])
+  expect(unclear).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("--method. In the browser, By key."),
+  })
+  const login = await machine.run(["auth", "login", "own", "--trust", "--method", "In the browser"])
+  expect(login.stdout).toContain("https://own.test/login")
+  expect(login).toMatchObject({ code: 0, stdout: expect.stringContaining("Signed in to own.") })
+  const list = JSON.parse((await machine.run(["auth", "list", "--trust", "--format", "json"])).stdout)
+  expect(list).toEqual({
+    providers: ["own"],
+    methods: [{ provider: "own", methods: ["In the browser", "By key"] }],
+  })
+})

@@ -1,0 +1,108 @@
+import { stat } from "node:fs/promises"
+import { expect, test } from "vitest"
+import { type AuthMethod, beginPage, keyBy, readAuthHook } from "../../src/plugin/auth.ts"
+import { run } from "../session/run.ts"
+import { startPluginEngine } from "./engine.ts"
+
+const signedIn = {
+  type: "oauth",
+  access: "access-token",
+  refresh: "refresh-token",
+  expires: 4_000_000_000_000,
+}
+
+test("the loader of a provider's plugin gives the package its options, once somebody is signed in", async () => {
+  await using engine = await startPluginEngine({
+    files: {
+      "a.mjs": `export default async ({ client }) => ({ auth: {
+        provider: "test",
+        methods: [{ type: "api", label: "Key" }],
+        loader: async (getAuth, provider) => {
+          const { access } = await getAuth()
+          await client.auth.set({ path: { id: "test" }, body: { ...(await getAuth()), access: "renewed-token" } })
+          return { apiKey: access, headers: { "x-provider": provider.id } }
+        },
+      } })`,
+    },
+    script: [{ text: "One." }, { text: "Two." }],
+  })
+  expect(engine.tackle.signIns()).toMatchObject([{ provider: "test", methods: [{ label: "Key" }] }])
+  await engine.tackle.credentials.save("test", signedIn)
+  const { end } = await run(engine)
+  expect(end.text).toBe("One.")
+  const { headers } = engine.server.requests[0] ?? {}
+  expect(headers).toMatchObject({ authorization: "Bearer access-token", "x-provider": "test" })
+
+  const path = engine.project.path(".data/auth.json")
+  expect((await stat(path)).mode & 0o777).toBe(0o600)
+  expect(JSON.parse(await engine.project.read(".data/auth.json"))).toEqual({
+    test: { ...signedIn, access: "renewed-token" },
+  })
+  await engine.tackle.credentials.save("test", undefined)
+  expect(await engine.tackle.credentials.providers()).toEqual([])
+})
+
+test("without a sign-in the loader is not called, and one that fails leaves the config's options", async () => {
+  const files = {
+    "a.mjs": `export default async () => ({ auth: {
+      provider: "test", methods: [], loader: async () => { throw new Error("no luck") } } })`,
+  }
+  await using engine = await startPluginEngine({ files })
+  expect((await run(engine)).end.text).toBe("Done.")
+  expect(engine.faults).toEqual([])
+
+  await using other = await startPluginEngine({ files })
+  await other.tackle.credentials.save("test", signedIn)
+  expect((await run(other)).end.text).toBe("Done.")
+  expect(other.server.requests[0]?.headers.authorization).toBe("Bearer k")
+  expect(other.faults).toEqual([expect.stringContaining("no luck")])
+})
+
+test("an auth hook of another shape keeps its plugin out", async () => {
+  await using engine = await startPluginEngine({
+    files: { "a.mjs": "export default async () => ({ auth: { methods: 7 } })" },
+  })
+  expect(engine.tackle.problems()).toMatchObject([{ message: expect.stringContaining("{ provider, loader") }])
+})
+
+const method = (authorize: unknown, type = "oauth"): AuthMethod => {
+  const [found] = readAuthHook({ provider: "p", methods: [{ type, label: "Way", authorize }] }).methods
+  if (!found) throw new Error("no method")
+  return found
+}
+
+test("a page gives tokens, by itself or with the code that the person brings", async () => {
+  const { type: _, ...tokens } = signedIn
+  const page = await beginPage(
+    method(async () => ({
+      url: "https://p.test/",
+      instructions: "Copy the code",
+      method: "code",
+      callback: async (code: string) =>
+        code === "c0de" ? { type: "success", ...tokens } : { type: "failed" },
+    })),
+    {},
+  )
+  expect(page).toMatchObject({ url: "https://p.test/", method: "code", instructions: "Copy the code" })
+  expect(await page.finish("c0de")).toEqual(signedIn)
+  await expect(page.finish("wrong")).rejects.toThrow("refused")
+  await expect(
+    beginPage(
+      method(async () => ({})),
+      {},
+    ),
+  ).rejects.toThrow("no page")
+})
+
+test("a key is kept as it is, or as the plugin makes it", async () => {
+  expect(await keyBy(method(undefined, "api"), "k", {})).toEqual({ type: "api", key: "k" })
+  const made = method(async ({ key, place }: Record<string, string>) => ({
+    type: "success",
+    key: `${place}-${key}`,
+  }))
+  expect(await keyBy(made, "k", { place: "eu" })).toEqual({ type: "api", key: "eu-k" })
+  const failing = method(async () => {
+    throw new Error("offline")
+  })
+  await expect(keyBy(failing, "k", {})).rejects.toThrow("offline")
+})

@@ -1,0 +1,67 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { readdir, readFile, stat } from "node:fs/promises"
+import { join } from "node:path"
+import { expect, onTestFinished, test } from "vitest"
+import { withFileLock } from "../../src/store/file-lock.ts"
+import { updatePrivateFile } from "../../src/store/private-file.ts"
+import { temporaryProject } from "../../src/testing/project.ts"
+
+async function directory(): Promise<string> {
+  const project = await temporaryProject()
+  onTestFinished(project.remove)
+  return project.directory
+}
+
+const script = (name: string) => join(import.meta.dirname, name)
+
+test("of many processes that write at once none loses what another wrote", async () => {
+  const data = await directory()
+  const [writers, each] = [6, 15]
+  const ends = Array.from({ length: writers }, (_, index) => {
+    const argv = [script("private-file-writer.ts"), data, `w${index}`, String(each)]
+    return once(spawn(process.execPath, argv, { stdio: "inherit" }), "exit")
+  })
+  expect(await Promise.all(ends)).toEqual(Array(writers).fill([0, null]))
+
+  const read = async (name: string) => JSON.parse(await readFile(join(data, name), "utf8"))
+  expect(Object.keys(await read("mcp-auth.json"))).toHaveLength(writers * each)
+  const pins = Object.values(await read("mcp-tools.json")) as object[]
+  expect(pins.map((tools) => Object.keys(tools).length)).toEqual(Array(writers).fill(each))
+  expect((await stat(join(data, "mcp-auth.json"))).mode & 0o777).toBe(0o600)
+  const left = (await readdir(data)).sort()
+  expect(left).toEqual(["mcp-auth.json", "mcp-auth.json.lock", "mcp-tools.json", "mcp-tools.json.lock"])
+})
+
+test("the lock of a process that was killed is free", async () => {
+  const path = join(await directory(), "file.json")
+  const holder = spawn(
+    process.execPath,
+    [
+      "--input-type=module",
+      "-e",
+      `import { withFileLock } from ${JSON.stringify(script("../../src/store/file-lock.ts"))}
+       withFileLock(${JSON.stringify(path)}, "test", () => {
+         process.stdout.write("held")
+         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+       })`,
+    ],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  )
+  await once(holder.stdout, "data")
+  holder.kill("SIGKILL")
+  await once(holder, "exit")
+  expect(withFileLock(path, "test", () => "mine")).toBe("mine")
+})
+
+test("what throws frees the lock and leaves the file as it was", async () => {
+  const path = join(await directory(), "deep", "file.json")
+  updatePrivateFile(path, "test", () => ({ a: 1 }))
+  expect(() =>
+    updatePrivateFile(path, "test", () => {
+      throw new Error("no")
+    }),
+  ).toThrow(/^no$/)
+  updatePrivateFile(path, "test", (now) => ({ ...(now as object), b: 2 }))
+  expect(JSON.parse(await readFile(path, "utf8"))).toEqual({ a: 1, b: 2 })
+})
