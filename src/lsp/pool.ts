@@ -1,8 +1,8 @@
 import { delimiter } from "node:path"
 import { orAbort, throwIfAborted } from "../util/abort.ts"
+import { findProgram, type ProgramPlaces, programDirectories } from "../util/find-program.ts"
 import { type FileChange, type LanguageClient, type Limit, startClient } from "./client.ts"
 import { NoServerError, ServerAnswerError, ServerEndedError } from "./errors.ts"
-import { findProgram, type ProgramPlaces, programDirectories } from "./find-program.ts"
 import { findRoot } from "./find-root.ts"
 import { initializationOf, type LanguageServer, languageServers } from "./servers.ts"
 import type {
