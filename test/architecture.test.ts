@@ -10,6 +10,7 @@ const ranks: Record<string, number> = {
   schema: 1,
   event: 2,
   sandbox: 2,
+  formatter: 3,
   lsp: 3,
   permission: 3,
   skill: 4,

@@ -17,6 +17,7 @@ import { findWorktree } from "../config/locate.ts"
 import { createBus } from "../event/bus.ts"
 import type { EventOf, EventType } from "../event/events.ts"
 import type { ProgramHost } from "../external-tool/program.ts"
+import { createFormatterService } from "../formatter/service.ts"
 import { createLanguageService } from "../lsp/service.ts"
 import { McpToolChangedError } from "../mcp/errors.ts"
 import type { McpPrompt, McpPromptMessage } from "../mcp/prompts.ts"
@@ -193,6 +194,12 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
         ...(options.lsp === undefined ? {} : { config: options.lsp }),
       })
     : undefined
+  const formatter = createFormatterService({
+    config: options.formatter ?? false,
+    worktree: realPath(worktree),
+    trusted: options.trusted ?? false,
+    environment: commandVariables(options, environment),
+  })
   const { skills } = await loadSkills(options.skillFiles ?? [])
   const mcp = await openMcp(options, {
     worktree: realPath(worktree),
@@ -409,6 +416,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
     jobs,
     fileLocks,
     ...(languages === undefined ? {} : { lsp: languages }),
+    ...(formatter === undefined ? {} : { formatter }),
     sandbox: sandboxOf,
     policy: policyOf,
     async loadPolicy(session) {
@@ -640,6 +648,7 @@ async function wire(given: TackleOptions, begun: AsyncDisposableStack, release: 
       jobs,
       sandbox: sandboxOf(agent, scope),
       ...(languages === undefined ? {} : { lsp: languages }),
+      ...(formatter === undefined ? {} : { formatter }),
       ...(lacking.question === undefined ? { question } : {}),
       spillDirectory,
       turn,
