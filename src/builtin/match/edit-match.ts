@@ -14,7 +14,7 @@ import {
 import { lookAlikes, plainForm, toPlain } from "./look-alikes.ts"
 import { type NearestText, nearestText } from "./nearest-text.ts"
 import { candidates, occurrences } from "./occurrences.ts"
-import { isDisputed, isEscapedBeyond, type Reading, readingsOf } from "./readings.ts"
+import { hasLostEscapes, isDisputed, isEscapedBeyond, type Reading, readingsOf } from "./readings.ts"
 import { resemblance } from "./similarity.ts"
 import { coversLines, type Line, lineNumbers, splitLines, toLf } from "./text-lines.ts"
 
@@ -136,7 +136,9 @@ function toMatch(found: {
   if (spans.length > 1 && !(found.replaceAll && isPlain && spans.length <= maxReplacements)) {
     return { kind: "ambiguous", strategy, reading, count: spans.length, lines }
   }
-  const isDoubtful = (span: Span) => isEscapedBeyond(reading, text.slice(span.start, span.end))
+  const isDoubtful = (span: Span) =>
+    isEscapedBeyond(reading, text.slice(span.start, span.end)) ||
+    (strategy === "block-anchors" && hasLostEscapes(reading, text.slice(span.start, span.end)))
   if (isDisputed(reading, found.readings) || spans.some(isDoubtful))
     return { kind: "disputed", reading, line: lines[0] ?? 1 }
   return { kind: "found", strategy, reading, spans }

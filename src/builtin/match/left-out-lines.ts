@@ -198,6 +198,8 @@ function createSuccessors(old: readonly Line[], fresh: readonly Line[], fromEnd:
       isMark(fresh[places.get(index) ?? -1]?.text ?? "") ? places.get(index) : undefined,
     /** Between an old line and the next. */
     between(index: number): number | undefined {
+      // Among empty lines nothing tells which of them are kept.
+      if (!old[index]?.text.trim() && !old[index + 1]?.text.trim()) return undefined
       const [before, after] = [places.get(index), places.get(index + 1)]
       if (before !== undefined && (after === before + 1 || removed.has(index + 1))) return before + 1
       return after !== undefined && removed.has(index) ? after : undefined

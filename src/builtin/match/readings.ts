@@ -60,6 +60,12 @@ export function isEscapedBeyond({ oldString, newString }: Reading, place: string
   return count(newString) > 0 && count(oldString) > count(place)
 }
 
+/** True if the old text has fewer backslashes than the place: then the new one may lack them in lines that it adds. */
+export function hasLostEscapes({ oldString }: Reading, place: string): boolean {
+  const count = (text: string) => text.split("\\").length
+  return count(oldString) < count(place)
+}
+
 interface Strings {
   oldString: string
   newString: string

@@ -500,6 +500,17 @@ describe("another place or meaning that fits nearly as well", () => {
     expect(edit("a\nb\n", "a\\nb", "a\\nc(`x`)")).toMatchObject({ text: "a\nc(`x`)\n" })
   })
 
+  test("escapes that old text lost, where new lines may have lost theirs", () => {
+    const file = 'a = 1\nb = "say \\"so\\" to them all"\nc = 3\n'
+    const old = 'a = 1\nb = "say "so" to them all"\nc = 3\n'
+    expect(edit(file, old, `${old}d = "say "no""\n`)).toMatchObject({ kind: "disputed" })
+  })
+
+  test("a line left out among empty ones, of which some go", () => {
+    const file = "use\n\n// about\n\nvar x\n\n\nend\n"
+    expect(edit(file, "use\n\n// about\n\n\n\nend", "use\n\n\nend")).toMatchObject({ unclear: "left-out" })
+  })
+
   test("a change of one line beside a line that was left out", () => {
     const file = "head {\n  first(1)\n  // why\n  second()\n}\n"
     expect(
