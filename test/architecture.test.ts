@@ -44,6 +44,7 @@ const fences: Record<string, readonly string[]> = {
   "vscode-jsonrpc/": ["lsp/connection.ts"],
   "@modelcontextprotocol/": ["mcp/", "mcp-server/"],
   jiti: ["util/load-module.ts"],
+  sharp: ["builtin/file/fit-picture.ts"],
   yaml: ["util/front-matter.ts", "config/yaml.ts"],
   commander: ["cli/"],
   "@clack/prompts": ["cli/"],
