@@ -27,7 +27,7 @@ export async function bundleCommand({ source, directory, version }: CommandBundl
     },
     platform: "node",
     // Both look for files beside themselves.
-    external: ["@vscode/ripgrep", "jiti"],
+    external: ["@vscode/ripgrep", "jiti", "sharp"],
     // Modules before UMD, whose own `require` calls a bundler cannot follow.
     resolve: { mainFields: ["module", "main"] },
     transform: {

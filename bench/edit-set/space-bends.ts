@@ -60,7 +60,13 @@ export const spaceBends: Record<string, Bend> = {
   "indentation lost": (draft) => {
     // Where all old lines stand on one level, this is no other than a shift: deeper new lines are lost for good.
     const lines = draft.oldString.split("\n").filter((line) => line.trim() !== "")
-    const isTold = new Set(lines.map(indent)).size > 1
+    // Nor is it told where the edit moves lines that stay the same otherwise.
+    const [old, fresh] = [linesOf(draft.edit, "old"), linesOf(draft.edit, "new")]
+    const isMoved = fresh.some(
+      (line) =>
+        !old.includes(line) && old.some((other) => other.trim() !== "" && other.trim() === line.trim()),
+    )
+    const isTold = new Set(lines.map(indent)).size > 1 && !isMoved
     return isTold && /^ /m.test(draft.oldString)
       ? both(draft, { onModel: (text) => text.replace(/^[ \t]+/gm, "") })
       : undefined

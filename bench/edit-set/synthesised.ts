@@ -1,5 +1,7 @@
 import { readdirSync } from "node:fs"
 import { extname, join } from "node:path"
+import { indentUnit } from "../../src/builtin/match/indent-unit.ts"
+import { splitLines } from "../../src/builtin/match/text-lines.ts"
 import type { Random } from "./random.ts"
 import { type RealEdit, realEdits } from "./real-edit.ts"
 import { textOf } from "./sources.ts"
@@ -58,7 +60,7 @@ function changed(lines: readonly string[], random: Random): string[] {
     () => renamed(old, random),
     () => [
       `${indentOf(old[0] ?? "")}if (ready) {`,
-      ...old.map((line) => (line ? `  ${line}` : line)),
+      ...old.map((line) => (line ? levelOf(lines) + line : line)),
       `${indentOf(old[0] ?? "")}}`,
     ],
   ])()
@@ -78,6 +80,12 @@ function renamed(lines: readonly string[], random: Random): string[] {
   if (words.length === 0) return [...lines, "done"]
   const word = random.pick(words)
   return lines.map((line) => line.replaceAll(word, `${word}Of`))
+}
+
+/** What the file goes one level deeper by. */
+function levelOf(lines: readonly string[]): string {
+  if (lines.some((line) => line.startsWith("\t"))) return "\t"
+  return " ".repeat(indentUnit(splitLines(lines.join("\n"))) ?? 2)
 }
 
 function indentOf(line: string): string {

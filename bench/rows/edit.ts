@@ -1,29 +1,38 @@
 import { dirname, join } from "node:path"
 import type { Row } from "../bench.ts"
 import { measureEdits, type Tally, total } from "../edit-set/measure.ts"
+import { measureMixed } from "../edit-set/mixed.ts"
 import { createRandom } from "../edit-set/random.ts"
 import type { RealEdit } from "../edit-set/real-edit.ts"
 import { editsOfHistory } from "../edit-set/sources.ts"
 import { editsOfCode } from "../edit-set/synthesised.ts"
+import { editsOfVersions } from "../edit-set/versions.ts"
 import type { Line } from "../line.ts"
 
 const repository = dirname(dirname(import.meta.dirname))
 /** Not one of those that the matching was made with. */
 const seed = 52_901
 const each = 60
+/** As many as other agents were measured with. */
+const mixedCount = 132
 
 /** Real edits, bent as models bend them, done by what the `edit` tool does them with. No process, no other subject. */
 export const editRow: Row = {
   id: "edit",
   async measure(bench) {
     const random = createRandom(seed)
+    const modules = join(repository, "node_modules")
+    const released = { edits: editsOfVersions(modules, createRandom(seed)), random: createRandom(seed) }
     const sources: [string, RealEdit[]][] = [
       ["history", editsOfHistory(repository, random)],
-      ["real code", editsOfCode(join(repository, "node_modules"), 1_500, random)],
+      ["real code", editsOfCode(modules, 1_500, random)],
     ]
-    return sources.flatMap(([source, edits]) =>
-      sourceLines(source, measureEdits({ edits, each: bench.count(each), seed })),
-    )
+    return [
+      ...sources.flatMap(([source, edits]) =>
+        sourceLines(source, measureEdits({ edits, each: bench.count(each), seed })),
+      ),
+      ...sourceLines("releases", measureMixed({ ...released, count: mixedCount })),
+    ]
   },
 }
 

@@ -7,6 +7,7 @@ import { errorMessage, TackleError } from "../util/errors.ts"
 import { displayPath, resolvePath } from "../util/paths.ts"
 import { readText } from "../util/text-file.ts"
 import { FileAccessError } from "./file/file-errors.ts"
+import { type Formatting, formatFile, formatReport } from "./file/format-file.ts"
 import { assertUnchanged, bytesOf, FileChangeError, readBefore, resolveTarget } from "./file/freshness.ts"
 import { keepingFiles } from "./file/keeping-files.ts"
 import { showName } from "./file/show-name.ts"
@@ -41,18 +42,24 @@ export const applyPatchTool = define("apply_patch", {
       const about = { filePath: paths.join(", "), diff }
       await ctx.ask({ permission: "edit", patterns: paths, always: ["*"], metadata: about })
       throwIfAborted(ctx.abort)
-      const stamps = await ctx.files.commit([...reals.values()], async () => {
+      const { stamps, formattings } = await ctx.files.commit([...reals.values()], async () => {
         for (const { file, target } of planned) {
           await assertUnchanged(file.before)
           if (target) await assertUnchanged(target.before)
         }
-        return keepingFiles(ctx, contents(planned), () => commit(planned, ctx.files))
+        const stamps = await keepingFiles(ctx, contents(planned), () => commit(planned, ctx.files))
+        return { stamps, formattings: await formatAll(planned, stamps, ctx) }
       })
       for (const { path, stamp } of knownFiles(planned, stamps)) ctx.files.record(path, stamp)
       return {
         title: planned.length === 1 ? changeLine(planned[0]) : `${planned.length} files`,
-        output: `Applied the patch:\n${planned.map(report).join("\n")}`,
-        metadata: { diff, changes: planned.map(describe), files: knownFiles(planned, stamps) },
+        output: `Applied the patch:\n${planned.map(report).join("\n")}${formattings.reports}`,
+        metadata: {
+          diff,
+          changes: planned.map(describe),
+          ...formattings.metadata,
+          files: knownFiles(planned, stamps),
+        },
         planned,
       }
     })
@@ -128,6 +135,29 @@ function contents(planned: readonly PlannedSection[]) {
     before: opened.map(({ before }) => ({ path: before.real, bytes: bytesOf(before) })),
     after: planned.flatMap(({ steps }) => steps),
   }
+}
+
+/** Formats what the patch wrote, one file after the other. `stamps` become those of the formatted files. */
+async function formatAll(
+  planned: readonly PlannedSection[],
+  stamps: Map<string, FileStamp>,
+  ctx: ToolContext,
+): Promise<{ reports: string; metadata: { formatted?: (Formatting & { path: string })[] } }> {
+  let reports = ""
+  const formatted: (Formatting & { path: string })[] = []
+  const titles = new Map(
+    planned.map(({ file, target }) => [(target ?? file).before.real, (target ?? file).title]),
+  )
+  for (const { path, bytes } of contents(planned).after) {
+    const stamp = stamps.get(path)
+    if (!stamp || !bytes) continue
+    const title = titles.get(path) ?? showName(path)
+    const written = await formatFile(ctx, { path, real: path, title, bytes, stamp })
+    stamps.set(path, written.stamp)
+    reports += formatReport(title, written)
+    if (written.formatted) formatted.push({ path, ...written.formatted })
+  }
+  return { reports, metadata: formatted.length > 0 ? { formatted } : {} }
 }
 
 /** The files of which the session now knows every byte. For the ledger, also of a session that is continued. */

@@ -33,17 +33,17 @@ export const editTool = define("edit", {
     if (args.oldString === args.newString) {
       throw new EditError("identical", "oldString and newString are identical: there is nothing to change.")
     }
-    const { change, title, metadata } = await changeFile(ctx, args.filePath, (before, title) =>
+    const { change, title, formatting, metadata } = await changeFile(ctx, args.filePath, (before, title) =>
       before.exists ? planReplacement(before, title, args) : planCreation(before, title, args),
     )
     const { replaced, diff } = change
     const kind = replaced ? "changed" : "created"
     const errors = await errorsAfterEdit(ctx, [{ path: metadata.file.path, kind }])
-    if (!replaced) return { title, output: `Created ${title}.${errors}`, metadata }
+    if (!replaced) return { title, output: `Created ${title}.${formatting}${errors}`, metadata }
     const { strategy, reading, lines } = replaced
     return {
       title,
-      output: editReport({ title, strategy, reading, lines, diff }) + errors,
+      output: editReport({ title, strategy, reading, lines, diff }) + formatting + errors,
       metadata: { ...metadata, strategy: strategyName(strategy, reading), replacements: lines.length },
     }
   },

@@ -93,14 +93,15 @@ async function readDirectory(target: Target, ctx: ToolContext): Promise<ToolResu
 
 async function attach(handle: OpenFile, target: Target, mime: string, ctx: ToolContext): Promise<ToolResult> {
   const { path, real, title } = target
-  const { url, bytes, stamp } = await readMedia(handle, { path, mime, signal: ctx.abort })
+  const { url, bytes, stamp, scaled, ...media } = await readMedia(handle, { path, mime, signal: ctx.abort })
   const file = { path: real, stamp }
   ctx.files.record(file.path, stamp)
+  const made = scaled ? `; made smaller for the model: ${scaled.to} pixels of ${scaled.from}` : ""
   return {
     title,
-    output: `${showName(path)} is attached (${mime}, ${bytes} bytes).`,
+    output: `${showName(path)} is attached (${mime}, ${bytes} bytes${made}).`,
     metadata: { type: mime === "application/pdf" ? "pdf" : "image", truncated: false, file },
-    attachments: [{ type: "file", mime, url, filename: basename(path) }],
+    attachments: [{ type: "file", mime: media.mime, url, filename: basename(path) }],
   }
 }
 

@@ -17,14 +17,14 @@ export const writeTool = define("write", {
   access: "write",
   asksFirst: true,
   async execute({ filePath, content }, ctx) {
-    const { change, title, metadata } = await changeFile(ctx, filePath, (before, title) =>
+    const { change, title, formatting, metadata } = await changeFile(ctx, filePath, (before, title) =>
       planWrite(before, title, content),
     )
     const size = `${count(countLines(content), "line")}, ${count(change.bytes.length, "byte")}`
     const kind = metadata.exists ? "changed" : "created"
     const errors = await errorsAfterEdit(ctx, [{ path: metadata.file.path, kind }])
     const done = metadata.exists ? "Overwrote" : "Created"
-    return { title, output: `${done} ${title} (${size}).${errors}`, metadata }
+    return { title, output: `${done} ${title} (${size}).${formatting}${errors}`, metadata }
   },
 })
 

@@ -1,4 +1,5 @@
 import type { Refusal } from "../event/events.ts"
+import type { FormatterService } from "../formatter/service.ts"
 import type { Permission, Scope } from "../permission/engine.ts"
 import type { PluginHost } from "../plugin/host.ts"
 import type { OfferedTool } from "../registry/registry.ts"
@@ -93,6 +94,7 @@ export interface CallHost {
   jobs?: JobCapability
   sandbox?: SandboxCapability
   lsp?: LanguageCapability
+  formatter?: FormatterService
   /** Runs a subagent for the call named. Absent where none can be started. */
   spawn?(request: SpawnRequest, caller: CallReference): Promise<SubagentResult>
   /** Asks the person for the call named. Absent where nobody could answer. */

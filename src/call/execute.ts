@@ -286,6 +286,7 @@ function createContext(
   if (host.sandbox) ctx.sandbox = host.sandbox
   // Our own tools ask before they use it.
   if (host.lsp && tool.source.kind === "builtin") ctx.lsp = host.lsp
+  if (host.formatter && tool.source.kind === "builtin") ctx.formatter = host.formatter
   // The task tool asks before it uses this; nobody else's word would do.
   if (spawn && tool.source.kind === "builtin")
     ctx.spawn = (request) => spawn(request, referenceTo(call, host))

@@ -164,6 +164,7 @@ export async function openTackle(
     ...pick("toolSearch", config.tool_search),
     ...pick("experimental", config.experimental),
     ...pick("lsp", config.lsp),
+    ...pick("formatter", config.formatter),
     ...pick("mcp", config.mcp),
     trusted: place.trusted,
     ...overrides,

@@ -1,5 +1,6 @@
 import * as z from "zod"
 import { SearchConfig } from "../builtin/web/search-backend.ts"
+import { FormatterConfig } from "../formatter/config.ts"
 import { LspConfig } from "../lsp/config.ts"
 import { McpConfig } from "../mcp/config.ts"
 import { ProviderConfig } from "../model/model.ts"
@@ -185,6 +186,10 @@ const sections = {
   lsp: () =>
     LspConfig.describe(
       "Language servers by their id: changes to known ones, and own; false: none. For experimental.lsp_tool",
+    ),
+  formatter: () =>
+    FormatterConfig.describe(
+      "Programs that format a file after it was changed: true for known ones that the project is set up for, or by name (default false)",
     ),
   mcp: () => McpConfig.describe("MCP servers by their id: their tools are offered as <id>_<tool>"),
   retry: () => RetrySection.describe("How faults of a provider are met"),

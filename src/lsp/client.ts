@@ -16,6 +16,7 @@ import { createDiagnosticBook } from "./diagnostic-book.ts"
 import { createDocumentBook } from "./document-book.ts"
 import { ServerAnswerError } from "./errors.ts"
 import type { LanguageServer } from "./servers.ts"
+import { askTypescript, canAskTypescript } from "./typescript-diagnostics.ts"
 
 /** One server at work on one root. */
 export interface LanguageClient {
@@ -120,6 +121,9 @@ export async function startClient(options: {
       documents.refresh()
       documents.show(path)
       if (capabilities.diagnosticProvider) return pull(path, limit)
+      if (canAskTypescript(capabilities)) {
+        return askTypescript(path, (params) => connection.request("workspace/executeCommand", params, limit))
+      }
       const since = outdated.get(path) ?? 0
       const signal = AbortSignal.any([limit.signal, connection.gone])
       return published.next(path, { ...limit, signal, since, version: documents.version(path) })

@@ -10,8 +10,8 @@ import type {
   ResourceTemplateType,
   Tool,
 } from "@modelcontextprotocol/client"
-import { findProgram, type ProgramPlaces, programDirectories } from "../lsp/find-program.ts"
 import { abortedError } from "../util/abort.ts"
+import { findProgram, type ProgramPlaces, programDirectories } from "../util/find-program.ts"
 import type { RecordTree } from "../util/process.ts"
 import { createCallsUnderWay, type McpCall, silenceMs } from "./calls-under-way.ts"
 import type { McpServer, RemoteServer } from "./config.ts"

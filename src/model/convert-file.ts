@@ -1,5 +1,5 @@
 import type { LanguageModelV4FilePart, LanguageModelV4TextPart } from "@ai-sdk/provider"
-import { type ImageSize, imageHeadBytes, imageSize } from "./image-size.ts"
+import { type ImageSize, imageHeadBytes, imageSize } from "../util/image-size.ts"
 import type { ModelInfo, ProviderFamily } from "./model.ts"
 
 /** What a family's servers take of files. One too much and they refuse the request, and each later one with it. */

@@ -45,6 +45,7 @@ export interface LoneCallsOptions {
     SessionServices,
     | "agent"
     | "assertOpen"
+    | "formatter"
     | "jobs"
     | "lsp"
     | "mask"
@@ -109,7 +110,17 @@ export function createLoneCalls(options: LoneCallsOptions): LoneCalls {
 
   /** What is the same for every call of theirs. */
   function surroundingsOf(agent: Agent, standing: Standing, lacking: Lacking) {
-    const { permission, jobs, lsp, spillBytes, mask, plugins, outputLimits: limits, searchPath } = services
+    const {
+      permission,
+      jobs,
+      lsp,
+      formatter,
+      spillBytes,
+      mask,
+      plugins,
+      outputLimits: limits,
+      searchPath,
+    } = services
     const spillDirectory = join(services.spillRoot, standing.id)
     const scope: Scope = {
       directory,
@@ -132,6 +143,7 @@ export function createLoneCalls(options: LoneCallsOptions): LoneCalls {
       jobs,
       sandbox: services.sandbox(agent, scope),
       ...(lsp === undefined ? {} : { lsp }),
+      ...(formatter === undefined ? {} : { formatter }),
       ...(lacking.question === undefined ? { question } : {}),
       spillDirectory,
       onEscape: services.onEscape,

@@ -1,6 +1,7 @@
 import type { AgentConfig } from "../agent/agent.ts"
 import type { SearchConfig } from "../builtin/web/search-backend.ts"
 import type { RecordedResults } from "../call/call.ts"
+import type { FormatterConfig } from "../formatter/config.ts"
 import type { LspConfig } from "../lsp/config.ts"
 import type { McpConfig } from "../mcp/config.ts"
 import type { McpPool } from "../mcp/pool.ts"
@@ -94,6 +95,11 @@ export interface TackleOptions {
    * Language servers by their id: changes to the known ones, and own; false: none. They need the feature `lsp_tool`.
    */
   lsp?: LspConfig
+  /**
+   * Programs that format a file after it was changed: true for the known ones that the project is set up for, or by name.
+   * In a project that is not `trusted` none of its own programs, and none that runs code its settings name. Default: false.
+   */
+  formatter?: FormatterConfig
   /** MCP servers by their id, in the shape of the config. Each is a program that runs, or an address that is asked. */
   mcp?: McpConfig
   /** True: the person trusts the project, so that language servers of its own `node_modules` may run. Default: false. */

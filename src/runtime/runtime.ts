@@ -3,6 +3,7 @@ import { createJobTable } from "../builtin/command/job-table.ts"
 import { chooseSearch } from "../builtin/web/search-backend.ts"
 import { holdProcess } from "../call/containment.ts"
 import { createBus } from "../event/bus.ts"
+import { createFormatterService } from "../formatter/service.ts"
 import { createCredentials } from "../model/credentials.ts"
 import { createPermission } from "../permission/engine.ts"
 import { listCommands } from "../session/command.ts"
@@ -127,6 +128,13 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     record: processes.add,
   })
   opening.defer(() => languages?.close())
+  const formatter = createFormatterService({
+    config: options.formatter ?? false,
+    worktree: realPath(worktree),
+    trusted: options.trusted ?? false,
+    environment: variables,
+    record: processes.add,
+  })
   const { skills } = await loadSkills(options.skillFiles ?? [])
 
   // The sessions under way, and what holds in them: who started whom, what was granted, what the rules say.
@@ -235,6 +243,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     jobs,
     fileCommits,
     ...(languages === undefined ? {} : { lsp: languages }),
+    ...(formatter === undefined ? {} : { formatter }),
     sandbox: sandbox.of,
     policy: policies.of,
     loadPolicy: policies.load,

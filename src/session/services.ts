@@ -1,6 +1,7 @@
 import type { Agent } from "../agent/agent.ts"
 import type { RecordedResults } from "../call/call.ts"
 import type { Bus } from "../event/bus.ts"
+import type { FormatterService } from "../formatter/service.ts"
 import type { Model } from "../model/model.ts"
 import type { RetryLimits } from "../model/retry.ts"
 import type { StreamLimits } from "../model/stream.ts"
@@ -46,6 +47,8 @@ export interface SessionServices {
   fileCommits: FileCommits
   /** Absent where language servers are switched off. */
   lsp?: LanguageCapability
+  /** Absent where no formatter is switched on. */
+  formatter?: FormatterService
   /** The sandbox for the commands of an agent. */
   sandbox(agent: Agent, scope: Scope): SandboxCapability
   policy(session: Session, agent: Agent): Policy

@@ -121,6 +121,7 @@ export async function createWorker(
     ...(caller === undefined ? {} : { parent: caller }),
     ...(services.recorded === undefined ? {} : { recorded: services.recorded }),
     ...(services.lsp === undefined ? {} : { lsp: services.lsp }),
+    ...(services.formatter === undefined ? {} : { formatter: services.formatter }),
     ...(services.spillBytes === undefined ? {} : { spillBytes: services.spillBytes }),
     ...(services.mask === undefined ? {} : { mask: services.mask }),
     ...(services.plugins === undefined ? {} : { plugins: services.plugins }),

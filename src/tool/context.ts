@@ -1,3 +1,4 @@
+import type { FormatterService } from "../formatter/service.ts"
 import type { LanguageService } from "../lsp/service.ts"
 import type { Command, ConfinedCommand } from "../sandbox/bounds.ts"
 import type { ModelRef } from "../schema/message.ts"
@@ -328,6 +329,8 @@ export interface ToolContext {
   instructions?: InstructionCapability
   /** Absent where language servers are switched off. Whoever asks them asks for leave first. */
   lsp?: LanguageCapability
+  /** Absent where no formatter is switched on. Only for a tool that holds the file's lock. */
+  formatter?: FormatterService
   /** What `tool_search` looks through. Absent where every tool is offered. */
   catalogue?: readonly CatalogueEntry[]
   /** Absent in a call that another call made. */

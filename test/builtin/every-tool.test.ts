@@ -186,6 +186,23 @@ describe.each(tools)("$id", ({ id, definition }) => {
     },
   )
 
+  test.skipIf(!(id in pathSamples))("called five times at once on one file leaves one whole", async () => {
+    await using engine = await start(id, { "*": "allow" })
+    const before = snapshot(engine.project.directory)
+    const input = JSON.stringify(pathSamples[id]?.("small.txt"))
+    const calls = Array.from({ length: 5 }, () => engine.tackle.callTool({ tool: id, input }))
+    const states = (await Promise.all(calls)).map(({ state }) => state)
+    const done = states.filter(({ status }) => status === "completed")
+    // Of those that make the file the first does; the others are told that it is there, or write the same again.
+    expect(done.length).toBeGreaterThan(0)
+    const isMaker = ["edit", "write", "apply_patch"].includes(id)
+    if (!isMaker) expect(done).toHaveLength(5)
+    const after = snapshot(engine.project.directory)
+    const made = engine.project.path("small.txt.new")
+    expect(changes(before, after)).toEqual(isMaker ? [made] : [])
+    if (isMaker) expect(after.get(made)).toMatch(/^(?:new|x)\n?$/)
+  })
+
   test("changes nothing where it is not allowed", async () => {
     const { state, changed, asked } = await callInSession(id, onlySmall, "reject")
     expect(changed).toEqual([])

@@ -29,6 +29,7 @@ test("the JSON Schema for editors names and describes every key", () => {
     "sandbox",
     "search",
     "lsp",
+    "formatter",
     "mcp",
     "retry",
     "timeout",

@@ -4,6 +4,7 @@ import { throwIfAborted } from "../../util/abort.ts"
 import { displayPath, resolvePath } from "../../util/paths.ts"
 import { MovedPathError } from "../../util/pinned-path.ts"
 import { writeAtomic } from "./atomic-write.ts"
+import { type Formatting, formatFile, formatReport } from "./format-file.ts"
 import {
   assertSeen,
   assertUnchanged,
@@ -29,18 +30,22 @@ export interface ChangedFile<C extends FileChange> {
   change: C
   /** Relative to the worktree where it lies inside. */
   title: string
+  /** What the model is told of formatters, for the end of the report: mostly empty. */
+  formatting: string
   metadata: {
     filePath: string
     /** False: it was created. */
     exists: boolean
     diff: string
+    /** What a formatter made of it then. */
+    formatted?: Formatting
     /** For the ledger of a session that is continued. */
     file: { path: string; stamp: FileStamp }
   }
 }
 
 /**
- * The one way in which a tool changes a file: look, plan, ask, look again, write, remember. The file's lock is held
+ * The one way in which a tool changes a file: look, plan, ask, look again, write, format, remember. The file's lock is held
  * throughout, so that no other change comes between. Refuses files that the session has not read or that changed
  * since, also while the person was asked. Throws `FileChangeError`, `FileAccessError`, what `plan` throws, and
  * the refusal of `ctx.ask`.
@@ -65,12 +70,19 @@ export async function changeFile<C extends FileChange>(
     throwIfAborted(ctx.abort)
     const { bytes } = change
     const known = { before: [{ path: real, bytes: bytesOf(before) }], after: [{ path: real, bytes }] }
-    const stamp = await ctx.files.commit([real], async () => {
+    const written = await ctx.files.commit([real], async () => {
       await assertUnchanged(before)
-      return keepingFiles(ctx, known, () => write(path, { real, bytes, note: ctx.files.note }))
+      const stamp = await keepingFiles(ctx, known, () => write(path, { real, bytes, note: ctx.files.note }))
+      return formatFile(ctx, { path, real, title, bytes, stamp })
     })
+    const { stamp, formatted } = written
     ctx.files.record(real, stamp)
-    return { change, title, metadata: { ...about, file: { path: real, stamp } } }
+    return {
+      change,
+      title,
+      formatting: formatReport(title, written),
+      metadata: { ...about, ...(formatted ? { formatted } : {}), file: { path: real, stamp } },
+    }
   })
 }
 

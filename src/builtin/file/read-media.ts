@@ -1,20 +1,28 @@
 import type { FileStamp } from "../../tool/context.ts"
 import { stampBytes } from "../../tool/ledger.ts"
 import { UnreadableContentError } from "./file-errors.ts"
+import { type FittingPicture, fitPicture } from "./fit-picture.ts"
 import { type OpenFile, readChunks } from "./open-file.ts"
 import { showName } from "./show-name.ts"
 
 /** 20 MB: what the largest providers take in one request. */
 export const maxMediaBytes = 20 * 1024 * 1024
 
+/** `bytes` and `stamp` are those of the file; `mime`, `url` and `scaled` those of what is attached. */
+export interface Media extends Pick<FittingPicture, "mime" | "scaled"> {
+  url: string
+  bytes: number
+  stamp: FileStamp
+}
+
 /**
- * A whole image or document as a data URL. Throws {@link UnreadableContentError} above {@link maxMediaBytes}, also
+ * A whole image or document as a data URL, a picture that providers refuse made smaller where that can be done. Throws {@link UnreadableContentError} above {@link maxMediaBytes}, also
  * for a file that grows while it is read.
  */
 export async function readMedia(
   handle: OpenFile,
   options: { path: string; mime: string; signal: AbortSignal },
-): Promise<{ url: string; bytes: number; stamp: FileStamp }> {
+): Promise<Media> {
   const { size, mtimeMs } = handle.stat()
   if (size > maxMediaBytes) throw tooLarge(options.path, size)
   const chunks: Buffer[] = []
@@ -25,8 +33,15 @@ export async function readMedia(
     chunks.push(Buffer.from(chunk))
   }
   const content = Buffer.concat(chunks)
-  const url = `data:${options.mime};base64,${content.toString("base64")}`
-  return { url, bytes, stamp: stampBytes(content, mtimeMs) }
+  const { scaled, ...fitting } = await fitPicture({ content, mime: options.mime })
+  const url = `data:${fitting.mime};base64,${fitting.content.toString("base64")}`
+  return {
+    url,
+    mime: fitting.mime,
+    bytes,
+    ...(scaled ? { scaled } : {}),
+    stamp: stampBytes(content, mtimeMs),
+  }
 }
 
 function tooLarge(path: string, bytes: number): UnreadableContentError {

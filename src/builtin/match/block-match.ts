@@ -4,15 +4,17 @@ import type { Line } from "./text-lines.ts"
 /** Blocks that are too common to compare every one of them. */
 const maxBlocks = 500
 /** How alike the lines of a block must be to be the old ones, all together and each by itself. */
-const sameFloors = { block: 0.85, line: 0.7 }
+const sameFloors = { block: 0.85, line: 0.8 }
 /** And how alike those of another may not be. */
 const rivalFloors = { block: 0.7, line: 0.4 }
+/** So few exact lines tell a place. */
+const minExact = 2
 /** How much of a line an edit leaves as it was. */
 const changeFloor = 0.5
 
 /**
  * Where a block of as many lines (three or more) resembles the old lines: they are at least 85 % alike, each of them at
- * least 70 %. Indexes of first lines. None where no block begins and ends like the old lines, or too many resemble them.
+ * least 80 %. Indexes of first lines. None where no block begins and ends like the old lines, or too many resemble them.
  */
 export function findBlocks(lines: readonly Line[], old: readonly Line[]): number[] {
   const wanted = old.map((line) => line.text.trim())
@@ -29,6 +31,20 @@ export function findBlocks(lines: readonly Line[], old: readonly Line[]): number
   if (!starts.some((start) => hasEnds(start) && isAlike(blockAt(start), wanted, sameFloors))) return []
   // One that is less alike, or differs at its ends, is not taken, but shows that the old lines do not tell the two apart.
   return starts.filter((start) => isAlike(blockAt(start), wanted, rivalFloors))
+}
+
+/** Where all of the old lines but one, three at least, stand exactly. Indexes of first lines. */
+export function findMisquoted(lines: readonly Line[], old: readonly Line[]): number[] {
+  if (old.length < minExact + 1) return []
+  const starts: number[] = []
+  for (let start = 0; start + old.length <= lines.length; start++) {
+    let others = 0
+    for (let at = 0; at < old.length && others < 2; at++) {
+      if (lines[start + at]?.text !== old[at]?.text) others += 1
+    }
+    if (others === 1) starts.push(start)
+  }
+  return starts
 }
 
 /** True if half of the lines, at least, are the same. */

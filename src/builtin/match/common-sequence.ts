@@ -6,6 +6,8 @@ export interface Compared {
   old: number
   fresh: number
   same(old: number, fresh: number): boolean
+  /** Which of several longest sequences: the one that stands furthest towards the end, not towards the beginning. */
+  fromEnd?: boolean
 }
 
 /** A piece that both have, as indexes. */
@@ -15,7 +17,14 @@ export interface CommonPiece {
 }
 
 /** The longest common sequence of pieces, in ascending order. */
-export function commonSequence({ old, fresh, same }: Compared): CommonPiece[] {
+export function commonSequence(compared: Compared): CommonPiece[] {
+  const { old, fresh, same, fromEnd = false } = compared
+  if (fromEnd) {
+    const mirrored = (a: number, b: number) => same(old - 1 - a, fresh - 1 - b)
+    return commonSequence({ old, fresh, same: mirrored })
+      .map((piece) => ({ old: old - 1 - piece.old, fresh: fresh - 1 - piece.fresh }))
+      .toReversed()
+  }
   const shorter = Math.min(old, fresh)
   let head = 0
   while (head < shorter && same(head, head)) head += 1

@@ -67,9 +67,8 @@ function wordReplacer(text: string, wanted: { old: string; fresh: string }): Rep
   return ({ start, end }, eol) => {
     const pair = { file: text.slice(start, end), old: wanted.old }
     const inFileForms = createFileForms([pair], (character) => text.includes(character))
-    const inPlace = (fresh: string) => inFileForms(fresh).replaceAll("\n", eol)
-    const merged = mergeWords({ ...pair, fresh: wanted.fresh, inFileForms: inPlace })
-    return merged === undefined ? { unclear: "misquoted" } : { text: merged }
+    const inPlace = (fresh: string) => inFileForms(fresh)?.replaceAll("\n", eol)
+    return mergeWords({ ...pair, fresh: wanted.fresh, inFileForms: inPlace })
   }
 }
 

@@ -1,4 +1,4 @@
-import { findBlocks } from "./block-match.ts"
+import { findBlocks, findMisquoted } from "./block-match.ts"
 import { type FoldedText, foldText } from "./fold-text.ts"
 import { findGappedBlocks } from "./left-out-lines.ts"
 import {
@@ -14,7 +14,7 @@ import {
 import { lookAlikes, plainForm, toPlain } from "./look-alikes.ts"
 import { type NearestText, nearestText } from "./nearest-text.ts"
 import { candidates, occurrences } from "./occurrences.ts"
-import { isDisputed, isEscapedBeyond, type Reading, readingsOf } from "./readings.ts"
+import { hasLostEscapes, isDisputed, isEscapedBeyond, type Reading, readingsOf } from "./readings.ts"
 import { resemblance } from "./similarity.ts"
 import { coversLines, type Line, lineNumbers, splitLines, toLf } from "./text-lines.ts"
 
@@ -45,6 +45,7 @@ export type EditMatch =
   | { kind: "found"; strategy: Strategy; reading: Reading; spans: Span[] }
   | { kind: "ambiguous"; strategy: Strategy; reading: Reading; count: number; lines: number[] }
   | { kind: "disputed"; reading: Reading; line: number }
+  | { kind: "done"; line: number }
   | { kind: "missing"; nearest?: NearestText; exactOnly: boolean }
 
 /** Above this many characters only the strategies that keep every character are tried. */
@@ -67,7 +68,8 @@ export interface EditTexts {
  * Looks for `oldString`. `found` has one span; several only with `replaceAll` and a strategy that keeps every character
  * but line endings. Any other text that fits several places is `ambiguous`, one that fits a place but can be read to
  * want two things there `disputed`, and nothing is guessed. Spans of the strategies that compare lines cover whole
- * lines, the last line ending where `oldString` has one.
+ * lines, the last line ending where `oldString` has one. `done`: the old text is only alike to one place, and the new
+ * text stands in the file whole.
  */
 export function findEdit(text: string, edit: EditTexts): EditMatch {
   const exactOnly = text.length > maxFuzzyLength
@@ -76,12 +78,19 @@ export function findEdit(text: string, edit: EditTexts): EditMatch {
   for (const reading of readings) {
     for (const [strategy, find] of exactOnly ? search.exact : [...search.exact, ...search.strict]) {
       const spans = find(reading)
-      if (spans.length > 0) return toMatch({ text, reading, readings, strategy, spans, ...edit })
+      if (spans.length === 0) continue
+      const isPlain = isLiteral(strategy) && reading.decorations.length === 0
+      const all = isPlain || spans.length > 1 ? spans : search.withRivals(reading, strategy, spans)
+      return toMatch({ text, reading, readings, strategy, spans: all, ...edit })
     }
   }
   for (const [strategy, find] of exactOnly ? [] : search.loose) {
     const found = nearestReading(text, readings, find)
-    if (found) return toMatch({ text, readings, strategy, ...found, ...edit })
+    if (!found) continue
+    const done = found.spans.length === 1 ? search.lineOfWhole(found.reading.newString) : undefined
+    return done === undefined
+      ? toMatch({ text, readings, strategy, ...found, ...edit })
+      : { kind: "done", line: done }
   }
   const nearest = exactOnly ? undefined : search.nearest(edit.oldString)
   return nearest ? { kind: "missing", nearest, exactOnly } : { kind: "missing", exactOnly }
@@ -99,7 +108,9 @@ function nearestReading(
   const all = readings.map((reading) => ({ reading, spans: find(reading) }))
   const fewest = all.find((each) => each.spans.length > 0)
   const found = all.filter(({ reading }) => reading.wholeLines === fewest?.reading.wholeLines)
-  const spans = new Map(found.flatMap((each) => each.spans).map((span) => [span.start, span]))
+  const spans = new Map(
+    found.flatMap((each) => each.spans).map((span) => [`${span.start}-${span.end}`, span]),
+  )
   const [first] = spans.values()
   if (!first) return undefined
   const likenessOf = resemblance(toLf(text.slice(first.start, first.end)))
@@ -120,13 +131,15 @@ function toMatch(found: {
 }): EditMatch {
   const { text, reading, strategy, spans } = found
   const starts = spans.slice(0, maxNamedLines).map((span) => span.start)
-  const lines = lineNumbers(text, starts)
+  const lines = [...new Set(lineNumbers(text, starts))]
   const isPlain = isLiteral(strategy) && reading.decorations.length === 0
   if (spans.length > 1 && !(found.replaceAll && isPlain && spans.length <= maxReplacements)) {
     return { kind: "ambiguous", strategy, reading, count: spans.length, lines }
   }
-  const hasStrangeEscapes = ({ start, end }: Span) => isEscapedBeyond(reading, text.slice(start, end))
-  if (isDisputed(reading, found.readings) || spans.some(hasStrangeEscapes))
+  const isDoubtful = (span: Span) =>
+    isEscapedBeyond(reading, text.slice(span.start, span.end)) ||
+    (strategy === "block-anchors" && hasLostEscapes(reading, text.slice(span.start, span.end)))
+  if (isDisputed(reading, found.readings) || spans.some(isDoubtful))
     return { kind: "disputed", reading, line: lines[0] ?? 1 }
   return { kind: "found", strategy, reading, spans }
 }
@@ -198,8 +211,48 @@ function createSearch(text: string, replaceAll: boolean) {
       },
     ],
   ]
-  return { exact, strict, loose, nearest: (oldString: string) => nearestText(lines(), splitLines(oldString)) }
+  return {
+    exact,
+    strict,
+    loose,
+    nearest: (oldString: string) => nearestText(lines(), splitLines(oldString)),
+    /**
+     * A place that is not exact, with others at which the same text is bent more, or where one line is another but the
+     * rest exact: which of them was copied wrong cannot be told.
+     */
+    withRivals(reading: Reading, strategy: Strategy, spans: Span[]): Span[] {
+      const [only] = spans
+      if (!only) return spans
+      const old = splitLines(reading.oldString)
+      const misquoted = keepsIndentation.has(strategy) ? [] : findMisquoted(lines(), old)
+      const others = [
+        ...strict.flatMap(([, find]) => find(reading)),
+        ...misquoted.flatMap((start) => lineSpan(lines(), old, { start, count: old.length })),
+      ]
+      const rivals = others.filter(({ start, end }) => end <= only.start || start >= only.end)
+      const places = new Map([only, ...rivals].map((span) => [span.start, span]))
+      return [...places.values()].sort((a, b) => a.start - b.start)
+    },
+    /** Where three lines or more stand as they are, apart from white space around them; from 1. */
+    lineOfWhole(newString: string): number | undefined {
+      const fresh = splitLines(newString)
+      if (fresh.filter((line) => line.text.trim() !== "").length < minWhole) return undefined
+      const [start] = createLineSearch(lines, trimmed, 1)(fresh)
+      return start === undefined ? undefined : start + 1
+    },
+  }
 }
+
+/** Fewer lines stand in many files by chance. */
+const minWhole = 3
+
+/** By these the first character of every line is the file's. */
+const keepsIndentation: ReadonlySet<Strategy> = new Set<Strategy>([
+  "exact",
+  "line-endings",
+  "trailing-whitespace",
+  "look-alikes",
+])
 
 const lineEndings = /\r\n?/g
 

@@ -43,7 +43,16 @@ export function strategyName(strategy: Strategy, { decorations }: Reading): stri
 /** An edit that was not made. The text says why and what to do. Codes: `edit.missing`, `edit.ambiguous`… */
 export class EditError extends TackleError {
   constructor(
-    why: "identical" | "empty" | "missing" | "ambiguous" | Unclear | "disputed" | "unchanged" | "encoding",
+    why:
+      | "identical"
+      | "empty"
+      | "missing"
+      | "ambiguous"
+      | "done"
+      | Unclear
+      | "disputed"
+      | "unchanged"
+      | "encoding",
     message: string,
   ) {
     super(message, { code: `edit.${why}`, recoverable: true })
@@ -82,6 +91,12 @@ export function unclearError(unclear: Unclear, title: string, line: number): Edi
     "left-out":
       "but lines of the file are missing in it beside such as newString changes. " +
       "Nothing was changed. Copy every line from the first to the last.",
+    "equal-lines":
+      "but not as given, and which of its equal lines newString keeps cannot be told. " +
+      "Nothing was changed. Copy the text exactly as the file has it.",
+    "look-alikes":
+      "but quotes, dashes or spaces in it are look-alikes of the file's, and whether those that newString adds are meant " +
+      "cannot be told. Nothing was changed. Copy the text exactly and write new text with the characters you mean.",
   }
   return new EditError(unclear, `oldString was found in ${title} at line ${line}, ${reasons[unclear]}`)
 }
@@ -97,11 +112,18 @@ export function matchError(
       return new EditError("missing", missingText(match, title))
     case "ambiguous":
       return new EditError("ambiguous", ambiguousText(match, title, replaceAll))
+    case "done":
+      return new EditError(
+        "done",
+        `newString stands in ${title} at line ${match.line} already, and oldString only resembles other text; nothing was ` +
+          "changed. If the edit is still to be made, read the file again and copy the text exactly.",
+      )
     case "disputed":
       return new EditError(
         "disputed",
-        `oldString was found in ${title} at line ${match.line}, but with its escapes read in two ways, which make two ` +
-          "different texts of newString. Nothing was changed. Copy the text without escapes that the file does not have.",
+        `oldString was found in ${title} at line ${match.line}, but its escapes, or the empty lines around it, can be ` +
+          "read in two ways, which make two different texts of newString. Nothing was changed. Copy the text exactly as " +
+          "the file has it.",
       )
   }
 }

@@ -37,11 +37,11 @@ export function indentFrame(edit: {
 
 /**
  * True if the one old line may be quoted from after its indentation on, so that the new lines after the first have the
- * file's already, as well as be shifted with them.
+ * file's already, as well as be shifted with them. Lines between these two depths fit neither.
  */
 function mayBeCutOff(edit: { old: readonly Line[]; fresh: readonly Line[]; inFile: string }): boolean {
   const [old, [first, ...rest]] = [withText(edit.old), withText(edit.fresh)]
-  const deep = (line: Line) => indentOf(line.text).length >= edit.inFile.length
+  const deep = ({ text }: Line) => indentOf(text) === "" || indentOf(text).length >= edit.inFile.length
   return old.length === 1 && rest.length > 0 && first?.text.trimStart() === first?.text && rest.every(deep)
 }
 

@@ -17,3 +17,11 @@ export function indentUnit(lines: readonly Line[]): number | undefined {
   const [commonest] = [...counts].sort(([a, times], [b, others]) => others - times || a - b)
   return commonest?.[0]
 }
+
+/** The least step between two lines, deeper or back, that is no alignment by one column. Undefined without steps. */
+export function leastStep(lines: readonly Line[]): number | undefined {
+  const widths = lines.filter(({ text }) => text.trim() !== "").map(({ text }) => indentOf(text).length)
+  const steps = widths.slice(1).map((width, index) => Math.abs(width - (widths[index] ?? width)))
+  const levels = steps.filter((step) => step > 1 && step <= maxUnit)
+  return levels.length > 0 ? Math.min(...levels) : indentUnit(lines)
+}

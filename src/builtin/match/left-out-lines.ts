@@ -1,3 +1,4 @@
+import { areAlike } from "./block-match.ts"
 import { changesBetween, commonSequence } from "./common-sequence.ts"
 import type { Line } from "./text-lines.ts"
 
@@ -18,44 +19,65 @@ export interface GappedBlock {
 
 /**
  * Where the old lines stand with lines between them that the old text left out: any number where it has a mark such as
- * `...`, else at most three in all. White space at line ends does not count. A place that fits in two ways is none.
+ * `...`, else at most three in all. White space at line ends does not count. A place that fits in two ways is given
+ * twice, and where there is one alone, others that lack one line of it are given too: what tells places apart may be
+ * what was left out.
  */
 export function findGappedBlocks(lines: readonly Line[], old: readonly Line[]): GappedBlock[] {
   const texts = lines.map((line) => line.text.trimEnd())
   const wanted = old.map((line) => line.text.trimEnd())
   const [first] = wanted
   if (!first || !wanted.at(-1) || isMark(first) || isMark(wanted.at(-1) ?? "")) return []
-  const blockAt = wanted.some(isMark) ? markedBlock(texts, wanted) : unmarkedBlock(texts, wanted)
+  const blocksAt = wanted.some(isMark) ? markedBlocks(texts, wanted) : unmarkedBlocks(texts, wanted)
   const starts = texts.flatMap((text, index) => (text === first ? [index] : []))
-  return starts.flatMap((start) => {
-    const quoted = blockAt(start)
-    return quoted ? [{ start, quoted }] : []
-  })
+  const blocks = starts.flatMap((start) => blocksAt(start).map((quoted) => ({ start, quoted })))
+  const [only, ...more] = blocks
+  return only && more.length === 0 ? [only, ...rivalsOf(only, texts, wanted)] : blocks
 }
 
-type BlockAt = (start: number) => (number | undefined)[] | undefined
+/** Elsewhere all quoted lines but one, at least two, stand in order within as many lines. */
+function rivalsOf(block: GappedBlock, texts: readonly string[], wanted: readonly string[]): GappedBlock[] {
+  const quoted = wanted.filter((text) => text !== "" && !isMark(text))
+  const reach = block.quoted.length + maxUnmarked
+  const end = block.start + block.quoted.length
+  for (const [start, text] of texts.entries()) {
+    if (text === "" || (text !== quoted[0] && text !== quoted[1])) continue
+    if (start < end && start + reach > block.start) continue
+    const near = texts.slice(start, start + reach)
+    const shared = commonSequence({
+      old: quoted.length,
+      fresh: near.length,
+      same: (a, b) => quoted[a] === near[b],
+    })
+    if (shared.length >= Math.max(2, quoted.length - 1)) return [{ start, quoted: near.map(() => undefined) }]
+  }
+  return []
+}
+
+/** The ways in which the old lines fit from a line on: none, one, or two where there are more. */
+type BlocksAt = (start: number) => (number | undefined)[][]
 
 function isMark(line: string): boolean {
   return mark.test(line)
 }
 
-/** What stands between two marks has to be the only such text in reach. */
-function markedBlock(texts: readonly string[], wanted: readonly string[]): BlockAt {
+/** What stands between two marks may be any such text in reach. */
+function markedBlocks(texts: readonly string[], wanted: readonly string[]): BlocksAt {
   const parts = splitAtMarks(wanted)
-  if (parts.some(({ count }) => count === 0)) return () => undefined
+  if (parts.some(({ count }) => count === 0)) return () => []
   return (start) => {
-    const quoted: (number | undefined)[] = []
+    let ways: (number | undefined)[][] = [[]]
     for (const [index, { first, count }] of parts.entries()) {
-      const from = start + quoted.length
-      const places = Array.from({ length: index === 0 ? 1 : maxMarked }, (_, skip) => from + skip).filter(
-        (place) => wanted.slice(first, first + count).every((text, offset) => texts[place + offset] === text),
-      )
-      const [place, ...more] = places
-      if (place === undefined || more.length > 0) return undefined
-      while (start + quoted.length < place) quoted.push(undefined)
-      for (let at = first; at < first + count; at++) quoted.push(at)
+      const part = Array.from({ length: count }, (_, offset) => first + offset)
+      const isAt = (place: number) => part.every((at, offset) => texts[place + offset] === wanted[at])
+      ways = ways.flatMap((quoted) => {
+        const skips = Array.from({ length: index === 0 ? 1 : maxMarked }, (_, skip) => skip)
+        const fitting = skips.filter((skip) => isAt(start + quoted.length + skip)).slice(0, 2)
+        return fitting.map((skip) => [...quoted, ...new Array<undefined>(skip).fill(undefined), ...part])
+      })
+      ways = ways.slice(0, 2)
     }
-    return quoted
+    return ways
   }
 }
 
@@ -67,15 +89,15 @@ function splitAtMarks(wanted: readonly string[]): { first: number; count: number
   }))
 }
 
-function unmarkedBlock(texts: readonly string[], wanted: readonly string[]): BlockAt {
-  if (wanted.filter((text) => text !== "").length < minQuoted) return () => undefined
+function unmarkedBlocks(texts: readonly string[], wanted: readonly string[]): BlocksAt {
+  if (wanted.filter((text) => text !== "").length < minQuoted) return () => []
   return (start) => {
     const quoted = walk(texts.slice(start, start + wanted.length + maxUnmarked), wanted)
-    if (!quoted || quoted.length === wanted.length) return undefined
+    if (!quoted || quoted.length === wanted.length) return []
     const last = wanted.length - 1
     const back = walk(texts.slice(start, start + quoted.length).toReversed(), wanted.toReversed())
-    const same = back?.toReversed().map((index) => (index === undefined ? undefined : last - index))
-    return same && quoted.every((index, at) => index === same[at]) ? quoted : undefined
+    const other = back?.toReversed().map((index) => (index === undefined ? undefined : last - index)) ?? []
+    return quoted.every((index, at) => index === other[at]) ? [quoted] : [quoted, other]
   }
 }
 
@@ -99,14 +121,27 @@ export interface GappedEdit {
 
 /**
  * Puts the lines that were left out where they belong in both texts, in place of their marks. Undefined where the new
- * text does not show where that is, because lines beside them change.
+ * text does not show where that is, because lines beside them change or equal others, or is what stands there already.
  */
-export function fillGaps({ file, old, fresh }: GappedEdit): { old: Line[]; fresh: Line[] } | undefined {
+export function fillGaps(edit: GappedEdit): { old: Line[]; fresh: Line[] } | undefined {
+  const { file, fresh } = edit
+  if (fresh.length === file.length && fresh.every((line, at) => line.text.trim() === file[at]?.text.trim()))
+    return undefined
+  const [filled, other] = [fillAligned(edit, false), fillAligned(edit, true)]
+  const isSame = filled?.fresh.every((line, at) => line.text === other?.fresh[at]?.text)
+  return isSame && filled?.fresh.length === other?.fresh.length ? filled : undefined
+}
+
+/** `fromEnd`: which of equal lines the new text is taken to keep. */
+function fillAligned(
+  { file, old, fresh }: GappedEdit,
+  fromEnd: boolean,
+): { old: Line[]; fresh: Line[] } | undefined {
   const [block, ...more] = findGappedBlocks(file, old).filter(
     ({ start, quoted }) => start === 0 && quoted.length === file.length,
   )
   if (!block || more.length > 0) return undefined
-  const successors = createSuccessors(old, fresh)
+  const successors = createSuccessors(old, fresh, fromEnd)
   const filled = new Map<number, Line[]>()
   const marks = new Set<number>()
   const completed: Line[] = []
@@ -142,19 +177,29 @@ export function fillGaps({ file, old, fresh }: GappedEdit): { old: Line[]; fresh
 }
 
 /** Where in the new text something stands, as the index of the line that follows it or takes its place. */
-function createSuccessors(old: readonly Line[], fresh: readonly Line[]) {
+function createSuccessors(old: readonly Line[], fresh: readonly Line[], fromEnd: boolean) {
   const same = (a: number, b: number) => old[a]?.text === fresh[b]?.text
-  const compared = { old: old.length, fresh: fresh.length, same }
+  const compared = { old: old.length, fresh: fresh.length, same, fromEnd }
   const places = new Map(commonSequence(compared).map((pair) => [pair.old, pair.fresh]))
   const removed = new Set<number>()
   for (const { old: lost, fresh: added } of changesBetween(compared)) {
+    // A line for a line: what was beside the one is beside the other.
+    if (added.end - added.start === lost.end - lost.start) {
+      for (let at = 0; at < lost.end - lost.start; at++) {
+        const [before, after] = [old[lost.start + at]?.text ?? "", fresh[added.start + at]?.text ?? ""]
+        if (areAlike(before.trim(), after.trim())) places.set(lost.start + at, added.start + at)
+      }
+    }
     if (added.start < added.end) continue
     for (let index = lost.start; index < lost.end; index++) removed.add(index)
   }
   return {
-    mark: (index: number): number | undefined => places.get(index),
+    mark: (index: number): number | undefined =>
+      isMark(fresh[places.get(index) ?? -1]?.text ?? "") ? places.get(index) : undefined,
     /** Between an old line and the next. */
     between(index: number): number | undefined {
+      // Among empty lines nothing tells which of them are kept.
+      if (!old[index]?.text.trim() && !old[index + 1]?.text.trim()) return undefined
       const [before, after] = [places.get(index), places.get(index + 1)]
       if (before !== undefined && (after === before + 1 || removed.has(index + 1))) return before + 1
       return after !== undefined && removed.has(index) ? after : undefined

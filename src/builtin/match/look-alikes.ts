@@ -26,12 +26,13 @@ export function toPlain(text: string): string {
 
 /**
  * Learns from pieces of the old text and what the file has for them which forms the file writes, and writes new text
- * so. A look-alike that the file has nowhere becomes plain. Text stays as it is where no pair differs.
+ * so. A look-alike that the file has nowhere becomes plain where others of its kind were the model's alone: undefined
+ * where none of its kind is known, for it may be what the new text is about. Text stays as it is where no pair differs.
  */
 export function createFileForms(
   pairs: readonly { old: string; file: string }[],
   isUsed: (character: string) => boolean,
-): (text: string) => string {
+): (text: string) => string | undefined {
   const units = pairs.flatMap(({ old, file }) => {
     if (toPlain(old) === toPlain(file)) return align(old, file)
     // Spacing may differ besides, and says nothing of the forms; nor do texts of other words.
@@ -76,15 +77,30 @@ function pieceAt(text: string, offset: number): string {
   return text.startsWith("\r\n", offset) ? "\r\n" : text.charAt(offset)
 }
 
-function inFileForms(text: string, units: readonly Unit[], isUsed: (character: string) => boolean): string {
+function inFileForms(
+  text: string,
+  units: readonly Unit[],
+  isUsed: (character: string) => boolean,
+): string | undefined {
   const seen = new Map<string, Set<string>>()
   for (const unit of units) {
     const found = seen.get(unit.old) ?? new Set()
     seen.set(unit.old, found.add(unit.file))
   }
-  return text.replace(lookAlikes, (character) => {
+  const misused = new Set(units.filter((unit) => unit.old !== unit.file).map((unit) => kindOf(unit.old)))
+  let isKnown = true
+  const written = text.replace(lookAlikes, (character) => {
     const [form, ...more] = seen.get(character) ?? []
     if (form !== undefined && more.length === 0) return form
-    return isUsed(character) ? character : plainForm(character)
+    if (form === undefined && isUsed(character)) return character
+    if (form !== undefined || !misused.has(kindOf(character))) isKnown = false
+    return plainForm(character)
   })
+  return isKnown ? written : undefined
+}
+
+/** Who writes one kind of quote otherwise writes both so. */
+function kindOf(look: string): string {
+  const plain = plainForm(look)
+  return plain === "'" ? '"' : plain
 }

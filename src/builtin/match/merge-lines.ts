@@ -1,7 +1,7 @@
 import { areAlike } from "./block-match.ts"
-import { changesBetween, commonSequence } from "./common-sequence.ts"
+import { type Compared, changesBetween, commonSequence } from "./common-sequence.ts"
 import { indentFrame } from "./indent-frame.ts"
-import { indentUnit } from "./indent-unit.ts"
+import { leastStep } from "./indent-unit.ts"
 import { createFileForms } from "./look-alikes.ts"
 import { differInWords, mergeWords } from "./merge-words.ts"
 import { createReindent, type IndentPair } from "./reindent.ts"
@@ -22,9 +22,10 @@ export interface LineEdit {
 
 /**
  * Why an edit cannot be made though its place is known: how its lines are to be indented cannot be told; it changes
- * words that the old text misquotes; or it changes lines beside such as the old text leaves out.
+ * words that the old text misquotes; it changes lines beside such as the old text leaves out; which of several equal
+ * lines it keeps cannot be told; or it brings look-alikes that may be the model's or the text's.
  */
-export type Unclear = "indentation" | "misquoted" | "left-out"
+export type Unclear = "indentation" | "misquoted" | "left-out" | "equal-lines" | "look-alikes"
 
 /** The text that takes the place of the old lines, or why there is none. */
 export type Merged = { text: string } | { unclear: Unclear }
@@ -38,12 +39,24 @@ export type Merged = { text: string } | { unclear: Unclear }
  * its last line to the next.
  */
 export function mergeLines(edit: LineEdit): Merged {
-  const { file, new: fresh } = edit
+  const merged = mergeAligned({ ...edit, fromEnd: false })
+  if ("unclear" in merged) return merged
+  // Of equal lines the first may be kept as well as the last. Where that makes two texts, nobody knows which is meant.
+  const other = mergeAligned({ ...edit, fromEnd: true })
+  return "text" in other && other.text === merged.text ? merged : { unclear: "equal-lines" }
+}
+
+/** `fromEnd`: which of equal lines are taken to be kept. */
+type AlignedEdit = LineEdit & { fromEnd: boolean }
+
+function mergeAligned(edit: AlignedEdit): Merged {
+  const { file, new: fresh, fromEnd } = edit
   const frame = indentFrame({ file, old: edit.old, fresh })
   if (frame === undefined) return { unclear: "indentation" }
   const old = corrected(file, frame === "file" ? inFrameOf(file, edit.old) : edit.old, fresh)
-  const partners = partnersOf(old, fresh)
-  if (misquotesChange({ file, old, fresh })) return { unclear: "misquoted" }
+  const compared = comparedLines(old, fresh, fromEnd)
+  const partners = partnersOf(compared)
+  if (misquotesChange({ file, old, compared })) return { unclear: "misquoted" }
   const word = wording({ ...edit, old })
   const place = indenter({ ...edit, old })
   const lines: Line[] = []
@@ -51,7 +64,7 @@ export function mergeLines(edit: LineEdit): Merged {
     const partner = partners[index]
     const own = partner?.kept ? file[partner.old] : undefined
     const worded = own ? own.text : word(line.text, partner?.old)
-    if (worded === undefined) return { unclear: "misquoted" }
+    if (typeof worded !== "string") return worded
     const text = own ? own.text : place(worded, index, partner?.old)
     if (text === undefined) return { unclear: "indentation" }
     lines.push({ text, eol: own?.eol || (line.eol === "" ? "" : edit.eol), start: 0 })
@@ -86,9 +99,8 @@ interface Partner {
   kept: boolean
 }
 
-function partnersOf(old: readonly Line[], fresh: readonly Line[]): (Partner | undefined)[] {
-  const partners = new Array<Partner | undefined>(fresh.length).fill(undefined)
-  const compared = comparedLines(old, fresh)
+function partnersOf(compared: Compared): (Partner | undefined)[] {
+  const partners = new Array<Partner | undefined>(compared.fresh).fill(undefined)
   for (const pair of commonSequence(compared)) partners[pair.fresh] = { old: pair.old, kept: true }
   for (const change of changesBetween(compared)) {
     const count = change.old.end - change.old.start
@@ -101,13 +113,9 @@ function partnersOf(old: readonly Line[], fresh: readonly Line[]): (Partner | un
 }
 
 /** True if lines that go, or become more or fewer, are others in the file. */
-function misquotesChange(edit: {
-  file: readonly Line[]
-  old: readonly Line[]
-  fresh: readonly Line[]
-}): boolean {
-  const { file, old, fresh } = edit
-  const changed = changesBetween(comparedLines(old, fresh)).filter(
+function misquotesChange(edit: { file: readonly Line[]; old: readonly Line[]; compared: Compared }): boolean {
+  const { file, old, compared } = edit
+  const changed = changesBetween(compared).filter(
     (change) => change.old.end - change.old.start !== change.fresh.end - change.fresh.start,
   )
   return changed.some(({ old: { start, end } }) =>
@@ -115,21 +123,21 @@ function misquotesChange(edit: {
   )
 }
 
-function comparedLines(old: readonly Line[], fresh: readonly Line[]) {
+function comparedLines(old: readonly Line[], fresh: readonly Line[], fromEnd: boolean): Compared {
   const same = (a: number, b: number) => old[a]?.text === fresh[b]?.text
-  return { old: old.length, fresh: fresh.length, same }
+  return { old: old.length, fresh: fresh.length, same, fromEnd }
 }
 
 /** Gives new lines the words and signs of the file where the model did not mean to change them. */
 function wording({ file, old, isUsed = () => false }: LineEdit) {
   const pairs = old.map((line, index) => ({ old: line.text.trim(), file: file[index]?.text.trim() ?? "" }))
   const inFileForms = createFileForms(pairs, isUsed)
-  return (text: string, partner: number | undefined): string | undefined => {
+  return (text: string, partner: number | undefined): string | { unclear: Unclear } => {
     const pair = partner === undefined ? undefined : pairs[partner]
-    if (!pair || text.trim() === "") return inFileForms(text)
+    if (!pair || text.trim() === "") return inFileForms(text) ?? { unclear: "look-alikes" }
     const [indent, fresh] = [indentOf(text), text.trim()]
     const merged = mergeWords({ ...pair, fresh, inFileForms })
-    return merged === undefined ? undefined : indent + merged + text.slice(indent.length + fresh.length)
+    return "unclear" in merged ? merged : indent + merged.text + text.slice(indent.length + fresh.length)
   }
 }
 
@@ -143,7 +151,7 @@ function indenter({ file, old, new: fresh, unit }: LineEdit) {
   }))
   const [first, ...rest] = pairs.filter((pair) => !pair.blank)
   const all = first ? [first, ...rest] : []
-  const own = indentUnit(fresh)
+  const own = leastStep(fresh)
   const scale = unit === undefined || own === undefined ? undefined : unit / own
   const [atFirst, elsewhere] =
     first && rest.length > 0 && isCutOff(first, rest)

@@ -9,19 +9,21 @@ export interface Wordings {
   old: string
   /** As the model wants it. */
   fresh: string
-  /** Writes look-alikes in what is new as the file does. */
-  inFileForms(text: string): string
+  /** Writes look-alikes in what is new as the file does. Undefined where it cannot be told how. */
+  inFileForms(text: string): string | undefined
 }
+
+/** The line, or why there is none. */
+export type MergedWords = { text: string } | { unclear: "misquoted" | "look-alikes" }
 
 /**
  * The line of the file with the change from `old` to `fresh` made in it, word by word. What the file has otherwise than
- * `old` stays. Undefined where that touches what is to be changed: the change was meant for another text. Spacing and
+ * `old` stays. `misquoted` where that touches what is to be changed: the change was meant for another text. Spacing and
  * look-alikes are no such difference; where they overlap with the change, it wins.
  */
-export function mergeWords({ file, old, fresh, inFileForms }: Wordings): string | undefined {
-  if (file === old) return inFileForms(fresh)
-  const [words, fileWords, freshWords] = [old, file, fresh].map(wordsOf)
-  if (!words || !fileWords || !freshWords) return undefined
+export function mergeWords({ file, old, fresh, inFileForms }: Wordings): MergedWords {
+  if (file === old) return textOr(inFileForms(fresh))
+  const [words, fileWords, freshWords] = [wordsOf(old), wordsOf(file), wordsOf(fresh)]
   const wanted = changes(words, freshWords)
   const found = changes(words, fileWords)
   const kept: Rewording[] = []
@@ -31,13 +33,22 @@ export function mergeWords({ file, old, fresh, inFileForms }: Wordings): string 
     if (
       isSoft ? wanted.some((change) => overlap(change, own)) : wanted.some((change) => touch(change, own))
     ) {
-      if (!isSoft) return undefined
+      if (!isSoft) return { unclear: "misquoted" }
       continue
     }
     kept.push(own)
   }
-  const asked = wanted.map((change) => ({ ...change, to: inFileForms(change.to) }))
-  return rewritten(words, [...kept, ...asked])
+  const asked: Rewording[] = []
+  for (const change of wanted) {
+    const to = inFileForms(change.to)
+    if (to === undefined) return { unclear: "look-alikes" }
+    asked.push({ ...change, to })
+  }
+  return { text: rewritten(words, [...kept, ...asked]) }
+}
+
+function textOr(text: string | undefined): MergedWords {
+  return text === undefined ? { unclear: "look-alikes" } : { text }
 }
 
 /** True if two lines differ in more than spacing and look-alikes. */

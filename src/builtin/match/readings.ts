@@ -9,6 +9,8 @@ export interface Reading {
   wholeLines: boolean
   oldString: string
   newString: string
+  /** Empty lines were taken off that the new text may mean to change. */
+  doubtfulEdges?: boolean
 }
 
 const aroundLines: ReadonlySet<Decoration> = new Set(["fence", "line-numbers", "blank-edges"])
@@ -30,6 +32,7 @@ export function readingsOf(edit: { oldString: string; newString: string }): Read
       readings.push({
         decorations: [...reading.decorations, decoration],
         wholeLines: reading.wholeLines || aroundLines.has(decoration),
+        ...(reading.doubtfulEdges ? { doubtfulEdges: true } : {}),
         ...plain,
       })
     }
@@ -37,8 +40,9 @@ export function readingsOf(edit: { oldString: string; newString: string }): Read
   return readings
 }
 
-/** True if the same old text is read to mean two new ones: which of them was meant cannot be known. */
+/** True if the old text is read to mean two new ones, or may be: which of them was meant cannot be known. */
 export function isDisputed(reading: Reading, readings: readonly Reading[]): boolean {
+  if (reading.doubtfulEdges) return true
   return readings.some(
     (other) =>
       other.decorations.length === reading.decorations.length &&
@@ -56,9 +60,16 @@ export function isEscapedBeyond({ oldString, newString }: Reading, place: string
   return count(newString) > 0 && count(oldString) > count(place)
 }
 
+/** True if the old text has fewer backslashes than the place: then the new one may lack them in lines that it adds. */
+export function hasLostEscapes({ oldString }: Reading, place: string): boolean {
+  const count = (text: string) => text.split("\\").length
+  return count(oldString) < count(place)
+}
+
 interface Strings {
   oldString: string
   newString: string
+  doubtfulEdges?: boolean
 }
 
 /** Takes one decoration off both texts. Undefined where they are not decorated so. */
@@ -119,13 +130,13 @@ function unnumbered(text: string): { text: string; step: "one" | "other" } | und
 function withoutBlankEdges({ oldString, newString }: Strings): Strings | undefined {
   const [head, tail] = [blankHead(oldString), blankTail(oldString)]
   if (head + tail === 0) return undefined
+  const [newHead, newTail] = [blankHead(newString), blankTail(newString)]
+  // Around both texts, or the old one alone, they are the model's. All else may be about empty lines of the file.
+  const isAround = (head === newHead && tail === newTail) || newHead + newTail === 0
   return {
+    ...(isAround ? {} : { doubtfulEdges: true }),
     oldString: withoutEdges(oldString, head, tail),
-    newString: withoutEdges(
-      newString,
-      Math.min(head, blankHead(newString)),
-      Math.min(tail, blankTail(newString)),
-    ),
+    newString: withoutEdges(newString, Math.min(head, newHead), Math.min(tail, newTail)),
   }
 }
 
@@ -190,14 +201,26 @@ const isEscaped: Record<EscapeForm, (edit: Escaped) => boolean> = {
     !/(?<!\\)(?:\\\\)*"/.test(given) &&
     !/\\[^nrtbfu"\\/'`]/.test(given.replaceAll("\\\\", "")) &&
     (!given.includes("\n") || breaks(given) === breaks(plain.oldString + plain.newString)) &&
-    (hasMoreThanBreaks(oldString) || !hasMoreThanBreaks(newString) || given.includes('\\"')),
+    (hasMoreThanBreaks(oldString) || !hasMoreThanBreaks(newString) || given.includes('\\"')) &&
+    (/\\["\\]/.test(given) || keepsSpans(plain)),
   "escaped-quotes": () => true,
   // One that is no line end but stands in a string of the code could not be told from the others.
   "escaped-line-ends": ({ given, newString, plain }) =>
-    !given.includes("\n") &&
-    !hasMoreThanBreaks(newString) &&
-    plain.newString.split("\n").every((line) => line.split('"').length % 2 === 1),
+    !given.includes("\n") && !hasMoreThanBreaks(newString) && keepsSpans(plain),
   "doubled-backslashes": () => true,
+}
+
+/** True if no line end of the new text comes to stand between quotes, where it is the code's. */
+function keepsSpans({ oldString, newString }: Strings): boolean {
+  const known = new Set(oldString.split("\n"))
+  // An apostrophe within a word is no quote.
+  const isEven = (line: string) =>
+    [/"/, /`/, /(?<!\w)'|'(?!\w)/].every((sign) => line.split(sign).length % 2 === 1)
+  const isQuoted = /['"`]\n+['"`]/
+  return (
+    newString.split("\n").every((line) => known.has(line) || isEven(line)) &&
+    (!isQuoted.test(newString) || isQuoted.test(oldString))
+  )
 }
 
 /** True if more than line ends is escaped: else it cannot be told if the rest was. */

@@ -7,11 +7,11 @@ export interface IndentPair {
 /**
  * Learns from lines that are known how the file indents, and gives the file's indentation for one the model wrote.
  * Undefined where the known lines do not say: a guess could change what a program means. `scale`: how much
- * wider the file's levels are than the model's, where that is known. Without it no level is taken for wider.
+ * wider the file's levels are than the model's, where that is known.
  */
 export function createReindent(
   pairs: readonly IndentPair[],
-  { scale = 1 }: { scale?: number | undefined } = {},
+  { scale }: { scale?: number | undefined } = {},
 ): (indent: string) => string | undefined {
   const known = new Map<string, string>()
   const unclear = new Set<string>()
@@ -34,7 +34,7 @@ export function createReindent(
  * True if levels of one kind of white space are shifted, or scaled as the widths of both texts' levels say or from the
  * margin on. One level alone fits a shift as well as a scale, and both would be guesses where the widths differ.
  */
-function isLikely(step: Step, levels: readonly IndentPair[], scale: number): boolean {
+function isLikely(step: Step, levels: readonly IndentPair[], scale: number | undefined): boolean {
   if (step.from !== step.to) return true
   const [level, ...more] = levels
   if (!level) return true

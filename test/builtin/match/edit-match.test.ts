@@ -66,7 +66,7 @@ describe("exact", () => {
   })
 
   test("refuses occurrences that overlap", () => {
-    expect(edit("aaa", "aa", "b")).toEqual({ kind: "ambiguous", strategy: "exact", count: 2, lines: [1, 1] })
+    expect(edit("aaa", "aa", "b")).toEqual({ kind: "ambiguous", strategy: "exact", count: 2, lines: [1] })
   })
 
   test("replaces occurrences that overlap from the first on", () => {
@@ -309,7 +309,12 @@ describe("look-alikes", () => {
   })
 
   test("a typographic character that the file has nowhere becomes plain", () => {
-    expect(edit("a - b\n", "a – b", "a – b “c”")).toMatchObject({ text: 'a - b "c"\n' })
+    expect(edit("a - 'b'\n", "a - ‘b’", "a - “b”")).toMatchObject({ text: 'a - "b"\n' })
+  })
+
+  test("one of a kind that old text does not show may be what the edit is about", () => {
+    expect(edit("a - b\n", "a – b", "a – b “c”")).toMatchObject({ unclear: "look-alikes" })
+    expect(edit("x(…, ...a)\n", "x(…, …a)", "x(…, …a, …b)")).toMatchObject({ unclear: "look-alikes" })
   })
 
   test("half of an ellipsis is no match", () => {
@@ -424,5 +429,92 @@ describe("whatever matched, what lies outside stays", () => {
       }),
       { numRuns: 500 },
     )
+  })
+})
+
+describe("another place or meaning that fits nearly as well", () => {
+  test("places of which two share a line are both counted", () => {
+    const file = "  a(\n    b \n    c \n    b \n    c \n  )\n  b\n  c\n"
+    expect(edit(file, "    b\n    c", "    d")).toMatchObject({ kind: "ambiguous", lines: [2, 4] })
+    expect(edit("x \nx \nx \n", "x\nx", "y")).toMatchObject({ kind: "ambiguous", lines: [1, 2] })
+  })
+
+  test("text without its blank edges that stands elsewhere indented otherwise", () => {
+    const file = "  type A {\n    b\n  }\n--\n    type A {\n      b\n    }\n"
+    expect(edit(file, "\n  type A {\n    b\n  }\n\n", "\n  type A {\n    c\n  }\n\n")).toMatchObject({
+      kind: "ambiguous",
+      lines: [1, 5],
+    })
+  })
+
+  test("a block elsewhere that is exact but for one line", () => {
+    const file = "{\n  a: 1,\n  b: 3,\n  c: 4,\n}\nif {\n    a: 1,\n    b: 2,\n    c: 4,\n}\n"
+    expect(edit(file, "  a: 1,\n  b: 2,\n  c: 4,", "  a: 1,\n  b: 5,\n  c: 4,")).toMatchObject({
+      kind: "ambiguous",
+      lines: [2, 7],
+    })
+  })
+
+  const block = (name: string, ...more: string[]) => [
+    `"${name}": {`,
+    `  "v": 1,`,
+    ...more,
+    `  "l": "MIT"`,
+    "},",
+  ]
+  test("lines left out where another block has all but one of those that are there", () => {
+    const file = [...block("a", `  "x": 1,`), ...block("b", `  "x": 2,`, `  "y": 2,`)].join("\n")
+    expect(edit(file, `"a": {\n  "v": 1,\n  ...\n},`, `"a": {\n  "v": 2,\n  ...\n},`)).toMatchObject({
+      kind: "ambiguous",
+      strategy: "left-out-lines",
+    })
+  })
+
+  test("lines left out where the text goes on in two ways", () => {
+    const file = "begin\n  a\nend\n  b\nend\n"
+    expect(edit(file, "begin\n...\nend", "start\n...\nend")).toMatchObject({ kind: "ambiguous", lines: [1] })
+  })
+
+  test("new text that stands there already is not put in again", () => {
+    const done = "call({\n  ...options,\n  added: 1,\n  last: 2,\n})\n"
+    const [old, fresh] = [
+      "call({\n  ...options,\n  last: 2,\n})",
+      "call({\n  ...options,\n  added: 1,\n  last: 2,\n})",
+    ]
+    expect(edit(done, old, fresh)).toMatchObject({ kind: "done", line: 1 })
+  })
+
+  test("equal lines of which the file has two forms", () => {
+    expect(edit("x  \ny\n", "x\ny", "x\nx\ny")).toMatchObject({ unclear: "equal-lines" })
+    expect(edit("x  \ny\n", "x\ny", "x\nz\ny")).toMatchObject({ text: "x  \nz\ny\n" })
+  })
+
+  test("empty lines that the new text has others of", () => {
+    expect(edit("a\n\nb\n", "\n\nb\n\n", "\nc\n\n")).toMatchObject({ kind: "disputed" })
+    expect(edit("a\nb\n", "\n\nb\n\n", "\n\nc\n\n")).toMatchObject({ text: "a\nc\n" })
+    expect(edit("a\nb\n", "\n\nb\n\n", "c")).toMatchObject({ text: "a\nc\n" })
+  })
+
+  test("an escaped line end between quotes of new text", () => {
+    expect(edit("a\nb\n", "a\\nb", "a\\nc(`\\n`)")).toMatchObject({ kind: "missing" })
+    expect(edit("a\nb\n", "a\\nb", "a\\nc(`x`)")).toMatchObject({ text: "a\nc(`x`)\n" })
+  })
+
+  test("escapes that old text lost, where new lines may have lost theirs", () => {
+    const file = 'a = 1\nb = "say \\"so\\" to them all"\nc = 3\n'
+    const old = 'a = 1\nb = "say "so" to them all"\nc = 3\n'
+    expect(edit(file, old, `${old}d = "say "no""\n`)).toMatchObject({ kind: "disputed" })
+  })
+
+  test("a line left out among empty ones, of which some go", () => {
+    const file = "use\n\n// about\n\nvar x\n\n\nend\n"
+    expect(edit(file, "use\n\n// about\n\n\n\nend", "use\n\n\nend")).toMatchObject({ unclear: "left-out" })
+  })
+
+  test("a change of one line beside a line that was left out", () => {
+    const file = "head {\n  first(1)\n  // why\n  second()\n}\n"
+    expect(
+      edit(file, "head {\n  first(1)\n  second()\n}", "head {\n  first(2)\n  second()\n}"),
+    ).toMatchObject({ text: file.replace("first(1)", "first(2)") })
   })
 })

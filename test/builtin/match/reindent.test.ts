@@ -10,12 +10,15 @@ describe("createReindent", () => {
   })
 
   test("shifts deeper and shallower by what one level shows", () => {
-    const reindent = createReindent([{ from: spaces(4), to: spaces(8) }])
+    const levels = [{ from: spaces(4), to: spaces(8) }]
+    const reindent = createReindent(levels, { scale: 1 })
     expect([reindent(spaces(4)), reindent(spaces(6)), reindent("")]).toEqual([
       spaces(8),
       spaces(10),
       spaces(4),
     ])
+    const unknown = createReindent(levels)
+    expect([unknown(spaces(4)), unknown(spaces(6))]).toEqual([undefined, undefined])
   })
 
   test("scales where two levels show it", () => {

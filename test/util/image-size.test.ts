@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { imageSize } from "../../src/model/image-size.ts"
+import { imageSize } from "../../src/util/image-size.ts"
 
 const bytes = (...parts: (string | number[])[]) =>
   Buffer.concat(

@@ -1,8 +1,8 @@
 import { chmodSync, symlinkSync } from "node:fs"
 import { delimiter } from "node:path"
 import { afterEach, expect, test } from "vitest"
-import { findProgram, programDirectories } from "../../src/lsp/find-program.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
+import { findProgram, programDirectories } from "../../src/util/find-program.ts"
 
 const made: TemporaryProject[] = []
 

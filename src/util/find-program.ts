@@ -1,6 +1,6 @@
 import { accessSync, constants, statSync } from "node:fs"
 import { delimiter, isAbsolute, join, resolve } from "node:path"
-import { isInside, realPath } from "../util/paths.ts"
+import { isInside, realPath } from "./paths.ts"
 
 /** Where programs may come from. */
 export interface ProgramPlaces {

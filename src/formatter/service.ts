@@ -1,0 +1,113 @@
+import { existsSync } from "node:fs"
+import { dirname, extname, join } from "node:path"
+import { errorMessage } from "../util/errors.ts"
+import { findProgram, programDirectories } from "../util/find-program.ts"
+import { isInside } from "../util/paths.ts"
+import type { RecordTree } from "../util/process.ts"
+import type { FormatterConfig } from "./config.ts"
+import { configuredFormatters } from "./formatters.ts"
+import type { Formatter } from "./known-formatters.ts"
+import { runFormatter } from "./run-formatter.ts"
+
+/** What one formatter did. `problem`: it ran and failed, or could not run: one line. */
+export interface FormatterRun {
+  name: string
+  problem?: string
+}
+
+/** Formats files after they were changed. */
+export interface FormatterService {
+  /** True if a formatter is there for the file. Looks at the disk, and runs nothing. */
+  handles(path: string): boolean
+  /**
+   * Runs every formatter for the file, one after the other, each within the deadline; the first that fails ends it. They
+   * change the file where it lies: whoever calls this holds its lock. Never rejects.
+   */
+  format(path: string, signal: AbortSignal): Promise<FormatterRun[]>
+}
+
+export interface FormatterServiceOptions {
+  config: FormatterConfig
+  /** Absolute, links followed. */
+  worktree: string
+  /** False: no program that lies in the worktree is run, and none that runs code which the project's settings name. */
+  trusted: boolean
+  /** What formatters get, `PATH` among it. */
+  environment: Readonly<Record<string, string | undefined>>
+  /** Writes down what runs, so that it is ended where this process is killed. */
+  record?: RecordTree
+  /** Longest time for one formatter on one file. Default: 10 seconds. */
+  timeoutMs?: number
+}
+
+const defaultTimeoutMs = 10_000
+
+/**
+ * Undefined where no formatter is switched on. Throws `UsageError` for a configuration that names what is not known.
+ */
+export function createFormatterService(options: FormatterServiceOptions): FormatterService | undefined {
+  const { worktree, trusted, environment, record, timeoutMs = defaultTimeoutMs } = options
+  const places = { searchPath: environment.PATH ?? "", worktree, trusted }
+  const all = configuredFormatters(options.config)
+  if (all.length === 0) return undefined
+  const isNamed = options.config !== true
+
+  function* runnable(path: string): Generator<Runnable> {
+    for (const formatter of all) {
+      if (!formatter.extensions.includes(extname(path)) || !isMarked(path, worktree, formatter.marks))
+        continue
+      const program = findProgram(formatter.command[0], places)
+      const mayRun = program !== undefined && (trusted || !formatter.runsProjectCode)
+      // Of those that are only known, the ones that are not installed are not meant.
+      if (mayRun || isNamed) yield { formatter, program: mayRun ? program : undefined }
+    }
+  }
+
+  return {
+    handles: (path) => runnable(path).next().done !== true,
+    async format(path, signal) {
+      const runs: FormatterRun[] = []
+      for (const { formatter, program } of runnable(path)) {
+        const problem = await problemOf(formatter, program, path, signal)
+        runs.push({ name: formatter.name, ...(problem === undefined ? {} : { problem }) })
+        if (problem !== undefined) break
+      }
+      return runs
+    },
+  }
+
+  async function problemOf(
+    { command, environment: own, runsProjectCode }: Formatter,
+    program: string | undefined,
+    path: string,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    if (program === undefined) {
+      return runsProjectCode && !trusted
+        ? "it runs code of the project, which is not trusted"
+        : `no program ${command[0]} that may be run was found`
+    }
+    const args = command.slice(1).map((arg) => arg.replaceAll("$FILE", () => path))
+    const env = { ...environment, PATH: programDirectories(places).join(":"), ...own }
+    try {
+      return await runFormatter({ argv: [program, ...args], cwd: worktree, env, timeoutMs, signal, record })
+    } catch (error) {
+      return errorMessage(error)
+    }
+  }
+}
+
+interface Runnable {
+  formatter: Formatter
+  program: string | undefined
+}
+
+/** Looks from the file's directory up to the worktree's root. */
+function isMarked(path: string, worktree: string, marks: readonly string[]): boolean {
+  if (marks.length === 0) return true
+  for (let directory = dirname(path); isInside(directory, worktree); directory = dirname(directory)) {
+    if (marks.some((name) => existsSync(join(directory, name)))) return true
+    if (directory === dirname(directory)) break
+  }
+  return false
+}

@@ -1,0 +1,52 @@
+import { pathToFileURL } from "node:url"
+import type { Diagnostic, ServerCapabilities } from "vscode-languageserver-protocol"
+import { isRecord } from "../util/json.ts"
+
+/** The command of `typescript-language-server` that hands a request on to TypeScript itself. */
+const command = "typescript.tsserverRequest"
+
+/**
+ * True where diagnostics can be asked for though the server only publishes them. It publishes nothing for a file that was
+ * clean and still is: whoever waited for that would wait in vain at every edit that breaks nothing.
+ */
+export function canAskTypescript({ executeCommandProvider }: ServerCapabilities): boolean {
+  return executeCommandProvider?.commands.includes(command) ?? false
+}
+
+/** Asks for what keeps the file from being right TypeScript: wrong syntax and wrong types. Rejects as `execute` does. */
+export async function askTypescript(
+  path: string,
+  execute: (params: { command: string; arguments: unknown[] }) => Promise<unknown>,
+): Promise<Diagnostic[]> {
+  const file = pathToFileURL(path).href
+  const answers = await Promise.all(
+    ["syntacticDiagnosticsSync", "semanticDiagnosticsSync"].map((request) =>
+      execute({ command, arguments: [request, { file, includeLinePosition: true }] }),
+    ),
+  )
+  return answers.flatMap(diagnosticsOf)
+}
+
+function diagnosticsOf(answer: unknown): Diagnostic[] {
+  const body = isRecord(answer) && Array.isArray(answer.body) ? answer.body : []
+  return body.flatMap((found: unknown) => {
+    if (!isRecord(found) || typeof found.message !== "string") return []
+    const diagnostic: Diagnostic = {
+      range: { start: positionOf(found.startLocation), end: positionOf(found.endLocation) },
+      severity: found.category === "error" ? 1 : found.category === "warning" ? 2 : 3,
+      message: found.message,
+      source: "typescript",
+    }
+    if (typeof found.code === "number") diagnostic.code = found.code
+    return diagnostic
+  })
+}
+
+/** TypeScript counts both from 1. */
+function positionOf(location: unknown): { line: number; character: number } {
+  const { line, offset } = isRecord(location) ? location : {}
+  return {
+    line: typeof line === "number" ? line - 1 : 0,
+    character: typeof offset === "number" ? offset - 1 : 0,
+  }
+}

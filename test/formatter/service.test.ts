@@ -1,0 +1,59 @@
+import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterEach, beforeEach, expect, test } from "vitest"
+import { FormatterConfig } from "../../src/formatter/config.ts"
+import { createFormatterService } from "../../src/formatter/service.ts"
+
+let directory: string
+
+beforeEach(async () => {
+  directory = await realpath(await mkdtemp(join(tmpdir(), "tackle-formatters-")))
+  await mkdir(join(directory, "bin"))
+  await mkdir(join(directory, "project/src"), { recursive: true })
+  for (const name of ["biome", "gofmt"]) {
+    await writeFile(join(directory, "bin", name), "#!/bin/sh\n", { mode: 0o755 })
+  }
+})
+
+afterEach(() => rm(directory, { recursive: true, force: true }))
+
+const at = (name: string) => join(directory, "project", name)
+
+function service(config: FormatterConfig) {
+  return createFormatterService({
+    config,
+    worktree: join(directory, "project"),
+    trusted: false,
+    environment: { PATH: join(directory, "bin") },
+  })
+}
+
+test("by true, those that are installed and that the project is set up for", async () => {
+  expect(service(true)?.handles(at("src/a.go"))).toBe(true)
+  expect(service(true)?.handles(at("src/a.ts"))).toBe(false)
+  expect(service(true)?.handles(at("src/a.rs"))).toBe(false)
+  await writeFile(at("biome.json"), "{}")
+  expect(service(true)?.handles(at("src/a.ts"))).toBe(true)
+  expect(service(true)?.handles(join(directory, "a.ts"))).toBe(false)
+})
+
+test("by name, whatever the project is set up for", () => {
+  const named = service({ biome: { extensions: [".x"] }, gofmt: { disabled: true } })
+  expect(named?.handles(at("src/a.x"))).toBe(true)
+  expect(named?.handles(at("src/a.ts"))).toBe(false)
+  expect(named?.handles(at("src/a.go"))).toBe(false)
+})
+
+test("none without a configuration, by false, or where all are disabled", () => {
+  expect(service(false)).toBeUndefined()
+  expect(service({ biome: { disabled: true } })).toBeUndefined()
+})
+
+test("one that is not known has to say what it runs, and for what", () => {
+  expect(() => service({ mine: { command: ["mine"] } })).toThrow(/formatter\.mine is not known/)
+  expect(FormatterConfig.safeParse({ mine: { command: [], extensions: ["ts"] } }).success).toBe(false)
+  expect(FormatterConfig.safeParse({ mine: { command: ["a", "$FILE"], extensions: [".ts"] } }).success).toBe(
+    true,
+  )
+})
