@@ -232,7 +232,7 @@ test("a reject fails that request alone and hands on what the person said", asyn
 })
 
 test.each([
-  ["no-terminal", /no terminal/],
+  ["no-terminal", /nobody can be asked here/],
   ["auto", /not given automatically/],
 ] as const)("a refusal by %s says so", async (source, text) => {
   const { permission, scope } = answering(() => ({ reply: "reject" }), source)
