@@ -75,7 +75,10 @@ test("a value of another kind is refused wherever it stands, with its place, and
       expect(outcome).toBeInstanceOf(ArchiveError)
       expect(await target.sessions({ limit: 9 })).toEqual([])
       // What has another format is no archive at all.
-      if (path[0] === "format") return expect(String(outcome)).toContain('"format"')
+      if (path[0] === "format") {
+        expect(String(outcome)).toContain('"format"')
+        return
+      }
       // Of a wrong kind nothing more can be said than which thing it is.
       const named =
         String(outcome)
