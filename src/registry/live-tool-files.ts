@@ -45,6 +45,8 @@ export function openToolFiles(source: ToolFileSource, host: ToolFileHost): LiveT
   let loaded: LoadedTools = { tools: [], problems: [] }
   let reading: Promise<LoadedTools> | undefined
   let lookedAt = 0
+  /** Whether the files were found at least once. */
+  let found = false
 
   function changed(): boolean {
     lookedAt = performance.now()
@@ -56,9 +58,18 @@ export function openToolFiles(source: ToolFileSource, host: ToolFileHost): LiveT
   async function readAgain(): Promise<LoadedTools> {
     // Before all else: what changes from here on is a change.
     const before = stampFiles(source.watched())
-    const { files, problems } = await source.find()
-    entries = await load(files)
-    places = before
+    try {
+      const { files, problems } = await source.find()
+      entries = await load(files)
+      return told(problems)
+    } finally {
+      // Also where it failed: until something changes, another look would find the same.
+      places = before
+    }
+  }
+
+  function told(problems: readonly RegistryProblem[]): LoadedTools {
+    found = true
     const results = [...entries.values()].map(({ result }) => result)
     loaded = {
       tools: results.flatMap(({ tools }) => tools),
@@ -69,8 +80,11 @@ export function openToolFiles(source: ToolFileSource, host: ToolFileHost): LiveT
 
   /** A folder that cannot be read any more takes no tool away from a run. */
   function keepOn(error: unknown): LoadedTools {
-    if (!places) throw error
-    loaded = { tools: loaded.tools, problems: [{ file: "custom tools", message: errorMessage(error) }] }
+    if (!found) throw error
+    const message = errorMessage(error)
+    // The same object for the same fault: a run is made ready anew for another one.
+    if (loaded.problems[0]?.message !== message)
+      loaded = { tools: loaded.tools, problems: [{ file: "custom tools", message }] }
     return loaded
   }
 

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises"
+import { readFile, stat } from "node:fs/promises"
 import type { JobTable } from "../builtin/command/job-table.ts"
 import { familyOf } from "../session/descendants.ts"
 import { isAnyHeld } from "../session/lease.ts"
@@ -22,7 +22,7 @@ export interface HousekeepingOptions {
   retention: RetentionLimits
   limits: TackleOptions["limits"]
   store: Store
-  contents: Pick<ContentStore, "get" | "sweep">
+  contents: Pick<ContentStore, "fileBytes" | "get" | "put" | "sweep">
   processes: Pick<ProcessBook, "endOrphans" | "isAtWork">
   temporaries: Pick<TemporaryBook, "endOrphans">
   jobs: Pick<JobTable, "runsFor">
@@ -32,18 +32,29 @@ export interface HousekeepingOptions {
 /** Ends what killed runs left, and removes old files, at most once a day. Neither promise rejects: faults are told of. */
 export function startHousekeeping(options: HousekeepingOptions): Housekeeping {
   const { dataDirectory, retention, limits, store, contents, processes, temporaries, jobs, onFault } = options
-  const isKept = async (path: string) => (await contents.get(hashOf(await readFile(path)))) !== undefined
   const cleared = Promise.all([processes.endOrphans(), temporaries.endOrphans(isKept)]).then(
     () => {},
     (error: unknown) => onFault("what killed runs left could not be looked for", error),
   )
-  const cleanedUp = cleanUp({
-    dataDirectory,
-    limits: retention,
-    contents,
-    inUse,
-    ...(limits?.retentionDays === undefined ? {} : { outputDays: limits.retentionDays }),
-  }).catch((error: unknown) => onFault("old files could not be removed", error))
+  // What was just found to be kept is not to be the first that goes.
+  const cleanedUp = cleared
+    .then(() =>
+      cleanUp({
+        dataDirectory,
+        limits: retention,
+        contents,
+        inUse,
+        ...(limits?.retentionDays === undefined ? {} : { outputDays: limits.retentionDays }),
+      }),
+    )
+    .catch((error: unknown) => onFault("old files could not be removed", error))
+
+  /** Whether a session can still give the file's bytes back, which it then can for as long as from the change itself. */
+  async function isKept(path: string): Promise<boolean> {
+    if ((await stat(path)).size > contents.fileBytes) return false
+    const bytes = await readFile(path)
+    return (await contents.get(hashOf(bytes))) !== undefined && (await contents.put(bytes)) !== undefined
+  }
 
   /** What one of a family wrote, another may read: all of it stays while one of them works. */
   async function inUse(id: string): Promise<boolean> {

@@ -22,6 +22,8 @@ export const defaultContentLimits: ContentLimits = {
 
 /** The bytes of files by their sha256, each once, readable by the person alone. */
 export interface ContentStore {
+  /** Larger files are not kept. */
+  readonly fileBytes: number
   /** Keeps the bytes and returns their hash; undefined where they are too large to be kept. On disk when it resolves. */
   put(bytes: Uint8Array): Promise<string | undefined>
   /** Undefined where they are not kept, or no longer what they were. */
@@ -37,6 +39,7 @@ export function createContentStore(root: string, limits: ContentLimits = default
   let sinceSweep = 0
 
   return {
+    fileBytes: limits.fileBytes,
     async put(bytes) {
       if (bytes.length > limits.fileBytes) return undefined
       const hash = hashOf(bytes)

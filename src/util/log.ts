@@ -33,7 +33,7 @@ export function createLog(options: {
   let timer: NodeJS.Immediate | undefined
 
   function append(line: Line): void {
-    // Whoever leaves the process at once, and whatever ends it, still has what was noted.
+    // Whoever leaves the process at once still has what was noted.
     if (state === "new" && waiting.length === 0) process.once("exit", flush)
     waiting.push(line)
     if (line.level === "error") flush()
@@ -67,7 +67,7 @@ export function createLog(options: {
       return state === "broken" ? undefined : path
     },
     write(level, given, noted = {}) {
-      const { message, fields } = hide({ message: given, fields: noted })
+      const { message, fields } = hide({ message: given, fields: writable(noted) })
       append({ time: Date.now(), level, message, fields })
       options.echo?.(
         `${level}: ${message}${Object.keys(fields).length > 0 ? ` ${JSON.stringify(fields)}` : ""}`,
@@ -86,6 +86,16 @@ interface Line {
 
 function asJson({ time, level, message, fields }: Line): string {
   return JSON.stringify({ time: new Date(time).toISOString(), level, message, ...fields, pid: process.pid })
+}
+
+/** Whoever notes what is no JSON must not silence the others. */
+function writable(fields: Record<string, unknown>): Record<string, unknown> {
+  try {
+    JSON.stringify(fields)
+    return fields
+  } catch (error) {
+    return { unwritable: String(error) }
+  }
 }
 
 function removeOld(directory: string): void {

@@ -39,6 +39,20 @@ test("a process that leaves at once has written what it noted", async () => {
   await project.remove()
 })
 
+test("what is no JSON leaves a line of its own, and the others", async () => {
+  const project = await temporaryProject()
+  const log = createLog({ directory: project.path("logs") })
+  log.write("info", "one")
+  log.write("info", "two", { n: 1n })
+  log.write("error", "three")
+  expect(linesOf(log.path)).toMatchObject([
+    { message: "one" },
+    { message: "two", unwritable: expect.stringContaining("BigInt") },
+    { message: "three" },
+  ])
+  await project.remove()
+})
+
 test("a directory that cannot be written is told once, and silences the file", async () => {
   const project = await temporaryProject({ logs: "a file" })
   const told: string[] = []
