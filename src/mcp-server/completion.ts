@@ -3,20 +3,23 @@ import type { Server } from "@modelcontextprotocol/server"
 import type { Tackle } from "../runtime/tackle.ts"
 import { entriesOf, isDirectory } from "../util/directory-entries.ts"
 import { isInside, realPath } from "../util/paths.ts"
+import type { OfferedTools } from "./offered-tools.ts"
 
 /** The protocol allows no more in one answer. */
 const mostValues = 100
 
 /**
  * Answers `completion/complete`: what a command or an address takes is mostly a file, so the value is gone on with by
- * names in the work tree. Nothing is told of directories that the rules let nobody list unasked.
+ * names in the work tree. Nothing is told to clients without the tool `list`, nor of directories that the rules let
+ * nobody list unasked.
  */
 export function offerCompletion(
   server: Server,
-  { tackle, agent }: { tackle: Tackle; agent: string | undefined },
+  { tackle, agent, tools }: { tackle: Tackle; agent: string | undefined; tools: Pick<OfferedTools, "has"> },
 ): void {
-  server.setRequestHandler("completion/complete", async ({ params: { argument } }) => {
-    const values = await pathsFrom(argument.value, tackle, agent)
+  server.setRequestHandler("completion/complete", async ({ params: { argument } }, { mcpReq }) => {
+    const lists = await tools.has("list", mcpReq.signal)
+    const values = lists ? await pathsFrom(argument.value, tackle, agent) : []
     const [shown, total] = [values.slice(0, mostValues), values.length]
     return { completion: { values: shown, total, hasMore: total > shown.length } }
   })

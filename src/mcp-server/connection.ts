@@ -61,10 +61,11 @@ export function openConnection(options: ConnectionOptions): Connection {
     caller,
     calls,
     onCompleted: (tool, state) => resources.noteOutput(tool, state),
+    onFault,
   })
   const resources = offerResources(server, { tackle, calls, tools })
   offerPrompts(server, { tackle, calls, tools, resources })
-  offerCompletion(server, { tackle, agent })
+  offerCompletion(server, { tackle, agent, tools })
   let opened: Caller | undefined
 
   server.onerror = (error) => onFault("an MCP message could not be taken", error)
@@ -116,9 +117,12 @@ export function openConnection(options: ConnectionOptions): Connection {
     server,
     async close() {
       leaving.abort(new AbortedError("The client is gone."))
-      await opened?.close()
       for (const stop of unsubscribe) stop?.()
-      await server.close()
+      try {
+        await opened?.close()
+      } finally {
+        await server.close()
+      }
     },
   }
 }

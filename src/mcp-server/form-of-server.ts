@@ -17,7 +17,9 @@ export function formOf(forms: Forms, context: ServerContext): { form?: AskForm }
       const withdraw = () => forms.withdraw(id)
       signal.addEventListener("abort", withdraw, { once: true })
       try {
-        return await ask(form)
+        const answer = ask(form)
+        if (signal.aborted) withdraw()
+        return await answer
       } finally {
         signal.removeEventListener("abort", withdraw)
       }

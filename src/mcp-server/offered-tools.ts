@@ -26,9 +26,11 @@ export function offerTools(
     caller,
     calls,
     onCompleted,
+    onFault,
   }: {
     caller(): Caller
     calls: ClientCalls
+    onFault(message: string, error: unknown): void
     /** Hears of every call that came to its end, before the client does. */
     onCompleted(tool: string, state: ToolStateCompleted): Promise<void>
   },
@@ -43,14 +45,19 @@ export function offerTools(
   })
   server.setRequestHandler("tools/call", async ({ params: { name, arguments: input = {} } }, context) => {
     const listed = await caller().tools(context.mcpReq.signal)
-    await compareWith(listed)
+    await telling(compareWith(listed))
     assertOffered(name, listed)
     const { state, unasked } = await calls.run(context, { tool: name, input })
-    if (state.status === "completed") await onCompleted(name, state)
+    if (state.status === "completed") await telling(onCompleted(name, state))
     const result = await contentOf(state)
     if (unasked) result.content.push({ type: "text", text: nobodyToAsk })
     return result
   })
+
+  /** What a call came to must reach the client, whether that hears the rest or not. */
+  async function telling(notice: Promise<void>): Promise<void> {
+    await notice.catch((error: unknown) => onFault("a client could not be told of what there is now", error))
+  }
 
   async function compareWith(listed: readonly ToolListing[]): Promise<void> {
     const now = canonicalJson(listed.flatMap(toTool))

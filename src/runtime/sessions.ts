@@ -107,7 +107,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       const stats = createStats()
       const scope = everywhere || id !== undefined ? {} : { worktree }
       const all = await store.sessions({ ...scope, limit: Number.MAX_SAFE_INTEGER })
-      const counted = id === undefined ? all : familyOf(id, all)
+      const counted = id === undefined ? all : withDescendants(id, all)
       for (const session of counted) stats.add(session, await store.messages(session.id))
       return stats.result()
     },
@@ -154,8 +154,8 @@ async function archives() {
 }
 
 /** A session and all that were started below it. */
-function familyOf(id: string, all: readonly Session[]): Session[] {
+function withDescendants(id: string, all: readonly Session[]): Session[] {
   return all
     .filter((session) => session.id === id || session.parentID === id)
-    .flatMap((session) => (session.id === id ? [session] : familyOf(session.id, all)))
+    .flatMap((session) => (session.id === id ? [session] : withDescendants(session.id, all)))
 }

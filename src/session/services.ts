@@ -36,8 +36,8 @@ export interface SessionServices {
   bus: Bus
   /** Under this name the engine works on sessions. */
   holder: LeaseHolder
-  /** Resolves when the commands of runs that were killed are ended. They may work on the same files as those that begin. */
-  cleared: Promise<unknown>
+  /** Resolves when what runs that were killed left is ended and removed: it may be about the files of those that begin. */
+  cleared: Promise<void>
   registry: Registry
   /** Bytes of definitions beyond which tools are found by `tool_search`. Absent: all are offered. */
   toolBytes?: number

@@ -26,7 +26,7 @@ export class UndoRefusedError extends TackleError {
   constructor(direction: Direction, refused: readonly RefusedFile[]) {
     const lines = refused.map(({ path, why }) => `  ${path}: ${reasons[why]}`)
     super(
-      `Cannot ${direction} the turn; no file was touched. In the way:\n${lines.join("\n")}\nLook at them first, or put back the others alone (--others).`,
+      `Cannot ${direction} the turn; no file was touched. In the way:\n${lines.join("\n")}\nLook at them first, or put back the others alone, where there are any (--others).`,
       { code: "session.undo", recoverable: false },
     )
     this.refused = refused
@@ -54,7 +54,7 @@ export interface UndoOutcome {
 /**
  * Puts the files of a turn back to what they were before it, or with `redo` to what it had made of them: all of them
  * or none. A file whose bytes are neither is somebody else's by now: throws {@link UndoRefusedError}, or leaves those
- * alone with `others`. Throws what the system throws, with everything as it was.
+ * alone with `others` as long as there are others. Throws what the system throws, with everything as it was.
  */
 export async function putBack(
   changes: readonly FileChange[],
@@ -69,7 +69,9 @@ export async function putBack(
   const refused = planned.flatMap((entry) =>
     "why" in entry ? [{ path: entry.change.path, why: entry.why }] : [],
   )
-  if (refused.length > 0 && !others) throw new UndoRefusedError(direction, refused)
+  // Without others the turn stays as it is: it may be undone once what is in the way is gone.
+  const isAlone = refused.length === planned.length
+  if (refused.length > 0 && (isAlone || !others)) throw new UndoRefusedError(direction, refused)
   const moves = planned.flatMap((entry) => ("why" in entry || entry.done ? [] : [entry]))
   for (const { now, change } of moves) await keepForTheWayBack(now, change.path, contents)
   for (const { change, now } of moves)

@@ -27,6 +27,11 @@ test("a key from stdin is kept for its provider and shown nowhere; logout forget
     stderr: expect.stringContaining("There are: none"),
   })
   expect(await machine.run(["auth", "login", "openai"], { stdin: "" })).toMatchObject({ code: 2 })
+  expect(await machine.run(["auth", "login", "openai"], { stdin: "two words\n" })).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("A key is one word"),
+  })
+  expect((await machine.run(["auth", "list"])).stdout).not.toContain("openai")
 })
 
 test("a plugin's page is shown and its tokens are kept; which way has to be said where nobody can be asked", async () => {

@@ -23,6 +23,11 @@ describe("permission check", () => {
     const check = (...args: string[]) => machine.run(["permission", "check", ...args])
     expect(await check("bash", "npm test")).toMatchObject({ code: 0, stderr: "" })
     expect((await check("bash", "make")).code).toBe(10)
+    // A place outside, as the tool would ask.
+    expect(await check("list", "/etc")).toMatchObject({
+      code: 10,
+      stdout: expect.stringContaining("external_directory"),
+    })
     const denied = await check("bash", "npm test && r\\m x")
     expect(denied.code).toBe(11)
     expect(denied.stdout).toBe(

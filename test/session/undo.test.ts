@@ -82,6 +82,20 @@ test("what the person changed since is not overwritten, and named; the others ca
   expect(await engine.project.read("b.txt")).toBe("A")
 })
 
+test("where there are no others nothing is undone, and the turn can be once the way is free", async () => {
+  await using engine = await startEngine(turns(bash("printf B > a.txt")), {
+    ...allowed,
+    sandbox: "off",
+    files: { "a.txt": "A" },
+  })
+  const { session } = await run(engine)
+  await engine.project.write("a.txt", "mine")
+  await expect(session.undo({ others: true })).rejects.toThrow(UndoRefusedError)
+  await engine.project.write("a.txt", "B")
+  await session.undo()
+  expect(await engine.project.read("a.txt")).toBe("A")
+})
+
 test("a turn that changes nothing stores nothing", async () => {
   await using engine = await startEngine(turns(bash("ls"), bash("true; exit 3")), {
     ...allowed,

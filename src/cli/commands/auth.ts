@@ -96,17 +96,32 @@ async function askForKey(): Promise<string> {
   if (atTerminal())
     return given(
       await question(({ password }, signal) =>
-        password({ message: "API key", output: process.stderr, signal }),
+        password({ message: "API key", validate: keyFault, output: process.stderr, signal }),
       ),
     ).trim()
   const key = (await readAll(process.stdin)).trim()
   if (key === "") throw new UsageError("There is no terminal to ask at, and stdin held no key.")
+  const fault = keyFault(key)
+  if (fault !== undefined) throw new UsageError(`stdin held no key. ${fault}`)
   return key
+}
+
+/** What is wrong with a key, if anything: it is sent in a header, so that it is one word. */
+function keyFault(key: string | undefined): string | undefined {
+  const word = key?.trim() ?? ""
+  if (word === "") return "It cannot be empty."
+  return /^[\x21-\x7e]+$/.test(word) ? undefined : "A key is one word of letters, digits and signs."
 }
 
 async function askFor(message: string): Promise<string> {
   if (!atTerminal()) throw new UsageError(`There is no terminal to ask at: "${message}".`)
-  return given(await question(({ text }, signal) => text({ message, output: process.stderr, signal }))).trim()
+  return given(
+    await question(({ text }, signal) => text({ message, validate: filled, output: process.stderr, signal })),
+  ).trim()
+}
+
+function filled(value: string | undefined): string | undefined {
+  return value?.trim() ? undefined : "It cannot be empty."
 }
 
 function given<T>(answer: T | undefined): T {

@@ -7,6 +7,7 @@ import type { Grant } from "../../schema/permission.ts"
 import { fileReason, UsageError } from "../../util/errors.ts"
 import { homeDirectory } from "../../util/home.ts"
 import { localDay } from "../../util/local-time.ts"
+import { resolvePath } from "../../util/paths.ts"
 import { exitCode, verdictCode } from "../exit.ts"
 import { printJson, printLine } from "../print.ts"
 import {
@@ -34,13 +35,20 @@ export async function checkPermission(
 ): Promise<void> {
   const agent = flags.agent === undefined ? {} : { agent: flags.agent }
   const { explanation, worktree } = await withTackle(flags, async (tackle) => ({
-    explanation: await tackle.explain({ permission, patterns, ...agent }),
+    explanation: await tackle.explain({ permission, ...askedBy(permission, patterns, tackle), ...agent }),
     worktree: tackle.worktree,
   }))
   process.exitCode = verdictCode[explanation.verdict]
   if (flags.json || flags.format === "json") return printJson(explanation)
   printLine(explanation.verdict)
   for (const line of describeExplanation(explanation, worktree)) printLine(`  ${line}`)
+}
+
+/** As the tool asks: what is listed is a place, which may lie outside or be protected. */
+function askedBy(permission: string, given: string[], { directory }: Tackle) {
+  if (permission !== "list") return { patterns: given }
+  const paths = given.map((path) => resolvePath(path, directory))
+  return { patterns: paths, paths }
 }
 
 /** `tackle permission test <file…>`: whether rules come to the verdicts that a file expects of them. */
