@@ -91,6 +91,15 @@ describe("mcp add", () => {
   })
 })
 
+test("mcp auth of a server that is not there says so, and what else to look at", async () => {
+  const gone = { type: "remote", url: "http://127.0.0.1:9/mcp" }
+  const machine = await createMachine({ config: { mcp: { gone } } })
+  const { code, stderr } = await machine.run(["mcp", "auth", "gone"])
+  expect(code).toBe(2)
+  expect(stderr).toContain("Nobody can sign in to gone now")
+  expect(stderr).not.toContain("defect")
+})
+
 test("mcp auth prints the page and waits for the person; mcp logout forgets", async () => {
   await using closed = await startSignInServer()
   const machine = await createMachine({

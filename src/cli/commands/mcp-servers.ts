@@ -2,7 +2,7 @@ import { spawn } from "node:child_process"
 import { addServer } from "../../config/server-file.ts"
 import { enabledServers, McpConfig, type RemoteServer } from "../../mcp/config.ts"
 import { dataPlaces } from "../../runtime/data-directory.ts"
-import { UsageError } from "../../util/errors.ts"
+import { errorMessage, TackleError, UsageError } from "../../util/errors.ts"
 import { findProgram } from "../../util/find-program.ts"
 import { atTerminal } from "../client.ts"
 import { printLine } from "../print.ts"
@@ -47,8 +47,19 @@ export async function signInToServer(id: string, flags: AuthFlags): Promise<void
     printLine(`Sign in to ${visible(id)} here:\n  ${url.href}`)
     if (flags.browser && atTerminal()) showPage(url, place)
   }
-  await signIn({ server, book, open, signal: AbortSignal.timeout(signInMs) })
+  await signIn({ server, book, open, signal: AbortSignal.timeout(signInMs) }).catch((error: unknown) => {
+    throw TackleError.isInstance(error) ? error : signInFailed(id, error)
+  })
   printLine(`Signed in to ${visible(id)}.`)
+}
+
+/** The server is not reached, or does not do what signing in takes: nothing of that is ours to mend. */
+function signInFailed(id: string, error: unknown): UsageError {
+  const cause = error instanceof Error && error.cause !== undefined ? ` (${errorMessage(error.cause)})` : ""
+  return new UsageError(
+    `Nobody can sign in to ${id} now: ${errorMessage(error)}${cause}. Look at its url in the config. One that takes a key has it in "headers", such as "Authorization": "Bearer …".`,
+    error,
+  )
 }
 
 /** `tackle mcp logout <id>`: what `mcp auth` kept is deleted. */
