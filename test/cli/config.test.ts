@@ -40,6 +40,17 @@ test("help and version need nothing, not even a place to write", async () => {
     expect(line.length).toBeLessThanOrEqual(80)
 })
 
+test("doctor names a shell, and a model, that cannot be used", async () => {
+  const machine = await createMachine({ config: { shell: "/nope/sh", model: "w/m", provider: { w: {} } } })
+  const { code, stdout } = await machine.run(["doctor", "--format", "json"])
+  expect(code).toBe(1)
+  const { findings } = JSON.parse(stdout) as { findings: { check: string; status: string; detail: string }[] }
+  const failed = findings.filter(({ status }) => status === "fail")
+  expect(failed.map(({ check }) => check)).toEqual(["shell", "model"])
+  expect(failed[0]?.detail).toContain("/nope/sh")
+  expect(failed[1]?.detail).toContain("provider.w.options.baseURL is missing")
+})
+
 test("config show names files and rules and hides keys; config schema is a schema; models and doctor look around", async () => {
   const machine = await createMachine({
     config: { permission: { bash: { "git push*": "deny" } } },

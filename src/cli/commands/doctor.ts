@@ -3,7 +3,12 @@ import { defaultSearchEngine } from "../../builtin/search/default-search-engine.
 import type { FileQuery } from "../../builtin/search/search-engine.ts"
 import { unusedClaudeSettings } from "../../config/claude-settings.ts"
 import { trustKind } from "../../config/locate.ts"
+import { createCredentials } from "../../model/credentials.ts"
+import { parseModelName } from "../../model/model.ts"
+import { createModels } from "../../model/providers.ts"
 import { planCommand } from "../../permission/shell/plan.ts"
+import { dataPlaces } from "../../runtime/data-directory.ts"
+import type { Tackle } from "../../runtime/tackle.ts"
 import { probeSandbox } from "../../sandbox/probe.ts"
 import { openSandbox, type Sandbox } from "../../sandbox/wrap.ts"
 import { loadSkills } from "../../skill/load-skills.ts"
@@ -33,7 +38,7 @@ export async function checkHealth(flags: FormatFlags): Promise<void> {
     await check("rules", () => checkRules(place)),
     await check("trust", () => checkTrust(place)),
     await check("search", () => checkSearch(place)),
-    await check("shell", checkShell),
+    await check("shell", () => checkShell(place)),
     await check("shell parser", checkParser),
     await check("tools", () => checkTools(place)),
     await check("skills", () => checkSkills(place)),
@@ -125,7 +130,12 @@ async function checkSearch({ directory }: Place): Promise<Outcome> {
     : { status: "warn", detail: "ripgrep is missing; the slower engine is used" }
 }
 
-function checkShell(): Outcome {
+function checkShell({ config }: Place): Outcome {
+  const configured = config.config.shell
+  if (configured !== undefined) {
+    accessSync(configured, constants.X_OK)
+    return { detail: configured }
+  }
   const shell = ["/bin/bash", "/bin/sh"].find((path) => existsSync(path))
   if (!shell) throw new Error("neither /bin/bash nor /bin/sh is there")
   return { detail: shell }
@@ -138,16 +148,13 @@ async function checkParser(): Promise<Outcome> {
 }
 
 async function checkTools(place: Place): Promise<Outcome> {
-  const tackle = await openTackle(place, {})
-  try {
+  return withTackle(place, async (tackle) => {
     const problems = tackle.problems()
     if (problems.length > 0)
       return { status: "warn", detail: problems.map(({ file, message }) => `${file}: ${message}`).join("; ") }
     const tools = await tackle.tools()
     return { detail: `${tools.filter(({ offered }) => offered).length} of ${tools.length} offered` }
-  } finally {
-    await tackle.close()
-  }
+  })
 }
 
 async function checkSkills(place: Place): Promise<Outcome> {
@@ -192,9 +199,31 @@ async function checkSandbox({ mode, state }: Sandbox): Promise<Outcome> {
   }
 }
 
-function checkModel({ config }: Place): Outcome {
-  const { model } = config.config
-  return model === undefined
-    ? { status: "warn", detail: "none is configured; tackle/offline stands in" }
-    : { detail: model }
+/** Whether it could be asked: its name, its server's address and its key. Asks nothing. */
+async function checkModel(place: Place): Promise<Outcome> {
+  const { config, environment, dataDirectory } = place
+  const { model: name, provider = {} } = config.config
+  if (name === undefined) return { status: "warn", detail: "none is configured; tackle/offline stands in" }
+  const credentials = createCredentials({ environment, authFile: dataPlaces(dataDirectory).auth })
+  const ref = parseModelName(name)
+  const model = await createModels({ config: provider, credentials, environment }).get(ref)
+  try {
+    await model.language()
+  } catch (error) {
+    const isSignedIn = await withTackle(place, async (tackle) =>
+      tackle.signIns().some(({ provider }) => provider === ref.providerID),
+    )
+    if (!isSignedIn) throw error
+    return { detail: `${name}, as a plugin signs in` }
+  }
+  return { detail: name }
+}
+
+async function withTackle<T>(place: Place, work: (tackle: Tackle) => Promise<T>): Promise<T> {
+  const tackle = await openTackle(place, {})
+  try {
+    return await work(tackle)
+  } finally {
+    await tackle.close()
+  }
 }
