@@ -19,7 +19,6 @@ export async function runFormatter(run: {
   record?: RecordTree | undefined
 }): Promise<string | undefined> {
   const { signal, timeoutMs } = run
-  if (signal.aborted) return "stopped before it ran"
   let output = ""
   const child = await startProcess({
     argv: run.argv,

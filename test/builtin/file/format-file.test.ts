@@ -9,6 +9,7 @@ import { writeTool } from "../../../src/builtin/write.ts"
 import type { FormatterConfig } from "../../../src/formatter/config.ts"
 import { createFormatterService } from "../../../src/formatter/service.ts"
 import { type FakeContext, fakeContext } from "../../../src/testing/context.ts"
+import type { ChangeCapability } from "../../../src/tool/context.ts"
 import { stampFile } from "../../../src/tool/ledger.ts"
 
 const modules = resolve(import.meta.dirname, "../../../node_modules")
@@ -67,6 +68,21 @@ async function patch(...lines: string[]) {
   return (await applyPatchTool.init()).execute({ patchText }, ctx)
 }
 
+/** From now on what is kept of a change is noted, as "before > after". */
+function keepChanges(meet: (change: Parameters<ChangeCapability["files"]>[0]) => void = () => {}): string[] {
+  const kept: string[] = []
+  const text = (bytes: Uint8Array | undefined) => (bytes ? Buffer.from(bytes).toString() : "none")
+  ctx.changes = {
+    async files(change, work) {
+      meet(change)
+      kept.push(`${text(change.before[0]?.bytes)} > ${text(change.after[0]?.bytes)}`)
+      return work()
+    },
+    command: (_text, _signal, work) => work(),
+  }
+  return kept
+}
+
 describe("after a change", () => {
   test("the file is formatted, the model is told by whom and how, and the next edit is not refused", async () => {
     await program(upper)
@@ -118,15 +134,7 @@ describe("after a change", () => {
   test("the turn's undo knows what the formatter made of the file", async () => {
     await program(upper)
     switchOn(tidy)
-    const kept: string[] = []
-    const text = (bytes: Uint8Array | undefined) => (bytes ? Buffer.from(bytes).toString() : "none")
-    ctx.changes = {
-      files({ before, after }, work) {
-        kept.push(`${text(before[0]?.bytes)} > ${text(after[0]?.bytes)}`)
-        return work()
-      },
-      command: (_text, _signal, work) => work(),
-    }
+    const kept = keepChanges()
     await write("a.txt", "one")
     expect(kept).toEqual(["none > one", "one > ONE"])
   })
@@ -169,6 +177,55 @@ describe("a formatter that fails", () => {
   test("such as one that is not installed", async () => {
     switchOn(tidy)
     expect((await write("a.txt", "one\n")).output).toContain("no program tidy that may be run was found")
+  })
+
+  test("and never ran writes nothing over what a person saved meanwhile", async () => {
+    switchOn(tidy)
+    const service = ctx.formatter
+    if (service)
+      ctx.formatter = {
+        handles: (path) => service.handles(path),
+        async format(path, signal) {
+          await writeFile(path, "the person's\n")
+          return service.format(path, signal)
+        },
+      }
+    expect((await write("a.txt", "one\n")).output).toContain("no program tidy that may be run was found")
+    expect(await readFile(at("a.txt"), "utf8")).toBe("the person's\n")
+    await expect(edit("a.txt", "one", "two")).rejects.toThrow("has changed since")
+  })
+
+  test("has what it left kept before that goes, in steps that an undo can follow", async () => {
+    await program(`fs.writeFileSync(path, "half"); process.exit(3)`)
+    switchOn(tidy)
+    const kept = keepChanges()
+    await write("a.txt", "one")
+    expect(await readFile(at("a.txt"), "utf8")).toBe("one")
+    expect(kept).toEqual(["none > one", "one > half", "half > one"])
+  })
+
+  test("and what cannot be read afterwards stays, and is to be read", async () => {
+    await program(`fs.rmSync(path); fs.mkdirSync(path)`)
+    switchOn(tidy)
+    expect((await write("a.txt", "one")).output).toMatch(
+      /a\.txt may be neither .* \(.*is a directory.*\)\. Read it before you change it again\.$/,
+    )
+  })
+})
+
+describe("what a formatter made", () => {
+  test("is taken back where it cannot be kept, and the next edit is not refused", async () => {
+    await program(upper)
+    switchOn(tidy)
+    keepChanges(({ before }) => {
+      if (before[0]?.bytes) throw new Error("the disk is full")
+    })
+    const { output, metadata } = await write("a.txt", "one\n")
+    expect(output).toContain("a.txt was not formatted (the disk is full); the change itself is made.")
+    expect(await readFile(at("a.txt"), "utf8")).toBe("one\n")
+    expect(metadata).toMatchObject({ file: { stamp: await stampFile(at("a.txt")) } })
+    delete ctx.changes
+    expect((await edit("a.txt", "one", "two")).output).toContain("Edited a.txt")
   })
 })
 
