@@ -80,7 +80,7 @@ export function createFormatterService(options: FormatterServiceOptions): Format
   }
 
   async function runOne(
-    { command, environment: own, runsProjectCode }: Formatter,
+    { name, command, environment: own, runsProjectCode }: Formatter,
     program: string | undefined,
     path: string,
     signal: AbortSignal,
@@ -88,7 +88,7 @@ export function createFormatterService(options: FormatterServiceOptions): Format
     if (program === undefined) {
       const problem =
         runsProjectCode && !trusted
-          ? "it runs code of the project, which is not trusted"
+          ? `it may run code of the project, which is not trusted; "runsProjectCode": false in formatter.${name} would say that it does not`
           : `no program ${command[0]} that may be run was found`
       return { ran: false, problem }
     }

@@ -53,7 +53,8 @@ function switchOn(config: FormatterConfig, options: { trusted?: boolean; timeout
   if (service) ctx.formatter = service
 }
 
-const tidy = { tidy: { command: ["tidy", "$FILE"], extensions: [".txt"] } }
+const linter = { tidy: { command: ["tidy", "$FILE"], extensions: [".txt"] } }
+const tidy = { tidy: { ...linter.tidy, runsProjectCode: false } }
 
 async function write(filePath: string, content: string) {
   return (await writeTool.init()).execute({ filePath, content }, ctx)
@@ -244,6 +245,19 @@ describe("a project that is not trusted", () => {
     switchOn(true)
     expect((await write("a.css", "one\n")).output).toBe("Created a.css (1 line, 4 bytes).")
     switchOn({ prettier: {} })
-    expect((await write("b.css", "one\n")).output).toContain("prettier: it runs code of the project")
+    expect((await write("b.css", "one\n")).output).toContain("prettier: it may run code of the project")
+  })
+
+  test("and no command of the person's own that may do so, unless they say that it does not", async () => {
+    await program(upper)
+    switchOn(linter)
+    expect((await write("a.txt", "one\n")).output).toContain("tidy: it may run code of the project")
+    expect(await readFile(at("a.txt"), "utf8")).toBe("one\n")
+    switchOn({ gofmt: linter.tidy })
+    expect((await write("b.txt", "one\n")).output).toContain("gofmt: it may run code of the project")
+    switchOn(linter, { trusted: true })
+    expect((await write("c.txt", "one\n")).output).toContain("tidy then formatted")
+    switchOn(tidy)
+    expect((await write("d.txt", "one\n")).output).toContain("tidy then formatted")
   })
 })
