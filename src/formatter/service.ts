@@ -8,7 +8,7 @@ import { type RecordTree, SpawnError } from "../util/process.ts"
 import type { FormatterConfig } from "./config.ts"
 import { configuredFormatters } from "./formatters.ts"
 import type { Formatter } from "./known-formatters.ts"
-import { runFormatter } from "./run-formatter.ts"
+import { runFormatter, stopText } from "./run-formatter.ts"
 
 /** What one formatter did. `problem`: it ran and failed, or could not run: one line. */
 export interface FormatterRun {
@@ -23,7 +23,8 @@ export interface FormatterService {
   /** True if a formatter is there for the file. Looks at the disk, and runs nothing. */
   handles(path: string): boolean
   /**
-   * Runs every formatter for the file, one after the other, each within the deadline; the first that fails ends it. They
+   * Runs every formatter for the file, one after the other, each within the deadline; the first that fails ends it, and
+   * so does the signal, whose reason is told where it is a `TimeoutError`. They
    * change the file where it lies: whoever calls this holds its lock. Never rejects.
    */
   format(path: string, signal: AbortSignal): Promise<FormatterRun[]>
@@ -92,7 +93,7 @@ export function createFormatterService(options: FormatterServiceOptions): Format
           : `no program ${command[0]} that may be run was found`
       return { ran: false, problem }
     }
-    if (signal.aborted) return { ran: false, problem: "stopped before it ran" }
+    if (signal.aborted) return { ran: false, problem: stopText("stopped before it ran", signal) }
     const args = command.slice(1).map((arg) => arg.replaceAll("$FILE", () => path))
     const env = { ...environment, PATH: programDirectories(places).join(":"), ...own }
     try {

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs"
 import { chmod, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
-import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
 import { applyPatchTool } from "../../../src/builtin/apply-patch.ts"
 import { editTool } from "../../../src/builtin/edit.ts"
 import { writeTool } from "../../../src/builtin/write.ts"
@@ -112,6 +112,33 @@ describe("after a change", () => {
     expect(await readFile(at("b.md"), "utf8")).toBe("b\n")
     expect(result.metadata).toMatchObject({ formatted: [{ path: at("a.txt"), by: ["tidy"] }] })
     expect(ctx.files.seen(at("a.txt"))).toEqual(await stampFile(at("a.txt")))
+  })
+
+  test("all files of a patch have one limit of time, and those past it stay as they were written", async () => {
+    await program(upper)
+    switchOn(tidy)
+    const service = ctx.formatter
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
+    try {
+      if (service)
+        ctx.formatter = {
+          handles: (path) => service.handles(path),
+          format(path, signal) {
+            vi.advanceTimersByTime(20_000)
+            return service.format(path, signal)
+          },
+        }
+      const result = await patch(...["a", "b", "c"].flatMap((name) => [`*** Add File: ${name}.txt`, "+x"]))
+      expect(await readFile(at("a.txt"), "utf8")).toBe("X\n")
+      expect(await readFile(at("b.txt"), "utf8")).toBe("x\n")
+      for (const name of ["b.txt", "c.txt"])
+        expect(result.output).toContain(
+          `${name} was not formatted (tidy: stopped before it ran: formatters had 30 s for the whole patch)`,
+        )
+      expect(vi.getTimerCount()).toBe(0)
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   test("biome formats by the project's settings, found in its node_modules once it is trusted", async () => {
