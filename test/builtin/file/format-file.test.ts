@@ -8,6 +8,9 @@ import { editTool } from "../../../src/builtin/edit.ts"
 import { writeTool } from "../../../src/builtin/write.ts"
 import type { FormatterConfig } from "../../../src/formatter/config.ts"
 import { createFormatterService } from "../../../src/formatter/service.ts"
+import { createContentStore, hashOf } from "../../../src/snapshot/content-store.ts"
+import { defaultScanLimits } from "../../../src/snapshot/scan.ts"
+import { createTurnChanges, type TurnRecord } from "../../../src/snapshot/turn-changes.ts"
 import { type FakeContext, fakeContext } from "../../../src/testing/context.ts"
 import type { ChangeCapability } from "../../../src/tool/context.ts"
 import { stampFile } from "../../../src/tool/ledger.ts"
@@ -230,6 +233,26 @@ describe("a formatter that fails", () => {
     await write("a.txt", "one")
     expect(await readFile(at("a.txt"), "utf8")).toBe("one")
     expect(kept).toEqual(["none > one", "one > half", "half > one"])
+  })
+
+  test("spoils no undo of its turn, and what it left is in the store", async () => {
+    await program(`fs.writeFileSync(path, "half"); process.exit(3)`)
+    switchOn(tidy)
+    const contents = createContentStore(join(programs, "contents"))
+    const records: TurnRecord[] = []
+    ctx.changes = createTurnChanges({
+      contents,
+      worktree: directory,
+      leaveOut: programs,
+      limits: defaultScanLimits,
+      save: async (record) => void records.push(record),
+    })
+    await write("a.txt", "one")
+    const hash = (text: string) => hashOf(Buffer.from(text))
+    const files = records.at(-1)?.files
+    expect(files).toMatchObject([{ path: at("a.txt"), after: { hash: hash("one") } }])
+    expect(files?.[0]).not.toHaveProperty("fixed")
+    expect(Buffer.from((await contents.get(hash("half"))) ?? []).toString()).toBe("half")
   })
 
   test("and what cannot be read afterwards stays, and is to be read", async () => {
