@@ -2,7 +2,7 @@ import * as z from "zod"
 import type { ChangedPath } from "../lsp/service.ts"
 import type { FileStamp, ToolContext } from "../tool/context.ts"
 import { define } from "../tool/tool.ts"
-import { throwIfAborted } from "../util/abort.ts"
+import { TimeoutError, throwIfAborted } from "../util/abort.ts"
 import { errorMessage, TackleError } from "../util/errors.ts"
 import { displayPath, resolvePath } from "../util/paths.ts"
 import { readText } from "../util/text-file.ts"
@@ -137,8 +137,27 @@ function contents(planned: readonly PlannedSection[]) {
   }
 }
 
-/** Formats what the patch wrote, one file after the other. `stamps` become those of the formatted files. */
+/** Formatters have so long for all files of a patch, in milliseconds: other sessions wait for the files meanwhile. */
+const maxFormattingMs = 30_000
+
+/** Formats what the patch wrote within a limit. `stamps` become those of the formatted files. */
 async function formatAll(
+  planned: readonly PlannedSection[],
+  stamps: Map<string, FileStamp>,
+  ctx: ToolContext,
+): ReturnType<typeof formatEach> {
+  const limit = new AbortController()
+  const message = `formatters had ${maxFormattingMs / 1_000} s for the whole patch`
+  const timer = setTimeout(() => limit.abort(new TimeoutError(message, maxFormattingMs)), maxFormattingMs)
+  try {
+    return await formatEach(planned, stamps, { ...ctx, abort: AbortSignal.any([ctx.abort, limit.signal]) })
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** One file after the other. */
+async function formatEach(
   planned: readonly PlannedSection[],
   stamps: Map<string, FileStamp>,
   ctx: ToolContext,

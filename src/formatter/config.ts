@@ -12,6 +12,12 @@ const FormatterEntry = z.lazy(() =>
       .optional()
       .describe("Ends of the names of the files that it is for"),
     environment: z.record(z.string(), z.string()).optional().describe("Environment variables that are added"),
+    runsProjectCode: z
+      .boolean()
+      .optional()
+      .describe(
+        "False says that no file of a project makes it run code: it is run in projects that are not trusted, outside of the sandbox",
+      ),
     disabled: z.boolean().optional().describe("True switches a formatter off"),
   }),
 )

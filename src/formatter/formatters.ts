@@ -25,7 +25,7 @@ export function configuredFormatters(config: FormatterConfig | undefined): reado
       extensions,
       environment: given.environment ?? {},
       marks: [],
-      runsProjectCode: base?.runsProjectCode ?? false,
+      runsProjectCode: given.runsProjectCode ?? (given.command ? true : (base?.runsProjectCode ?? true)),
     }
   })
 }

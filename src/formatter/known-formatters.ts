@@ -11,7 +11,7 @@ export interface Formatter {
    * formatter. Empty: the language has one form.
    */
   marks: readonly string[]
-  /** True: settings of the project can name code that it then runs. */
+  /** True: files of the project can name code that it then runs, or nobody has said that they cannot. */
   runsProjectCode: boolean
 }
 

@@ -1,4 +1,4 @@
-import { within } from "../util/abort.ts"
+import { TimeoutError, within } from "../util/abort.ts"
 import { type RecordTree, startProcess } from "../util/process.ts"
 
 /** So much of a formatter's output is kept, from its end, in characters. */
@@ -19,7 +19,6 @@ export async function runFormatter(run: {
   record?: RecordTree | undefined
 }): Promise<string | undefined> {
   const { signal, timeoutMs } = run
-  if (signal.aborted) return "stopped before it ran"
   let output = ""
   const child = await startProcess({
     argv: run.argv,
@@ -37,7 +36,7 @@ export async function runFormatter(run: {
   try {
     const exit = await within(Promise.race([child.exited, stopped]), timeoutMs)
     if (exit?.code === 0) return undefined
-    if (signal.aborted) return "stopped"
+    if (signal.aborted) return stopText("stopped", signal)
     if (!exit) return `took longer than ${timeoutMs / 1000} s and was ended`
     const how = exit.signal ? `was ended by ${exit.signal}` : `ended with exit code ${exit.code}`
     return [how, lastLine(output)].filter((text) => text !== "").join(": ")
@@ -47,6 +46,11 @@ export async function runFormatter(run: {
     await child.kill()
     child.strikeOut()
   }
+}
+
+/** Whose limit it was that ended it is said; a stop by the person says itself. */
+export function stopText(what: string, { reason }: AbortSignal): string {
+  return reason instanceof TimeoutError ? `${what}: ${reason.message}` : what
 }
 
 function lastLine(output: string): string {

@@ -3,15 +3,18 @@ import { dirname, extname, join } from "node:path"
 import { errorMessage } from "../util/errors.ts"
 import { findProgram, programDirectories } from "../util/find-program.ts"
 import { isInside } from "../util/paths.ts"
-import type { RecordTree } from "../util/process.ts"
+import { PipeError } from "../util/pipe.ts"
+import { type RecordTree, SpawnError } from "../util/process.ts"
 import type { FormatterConfig } from "./config.ts"
 import { configuredFormatters } from "./formatters.ts"
 import type { Formatter } from "./known-formatters.ts"
-import { runFormatter } from "./run-formatter.ts"
+import { runFormatter, stopText } from "./run-formatter.ts"
 
 /** What one formatter did. `problem`: it ran and failed, or could not run: one line. */
 export interface FormatterRun {
   name: string
+  /** False: no process of it was there, so that the file is not changed by it. */
+  ran: boolean
   problem?: string
 }
 
@@ -20,7 +23,8 @@ export interface FormatterService {
   /** True if a formatter is there for the file. Looks at the disk, and runs nothing. */
   handles(path: string): boolean
   /**
-   * Runs every formatter for the file, one after the other, each within the deadline; the first that fails ends it. They
+   * Runs every formatter for the file, one after the other, each within the deadline; the first that fails ends it, and
+   * so does the signal, whose reason is told where it is a `TimeoutError`. They
    * change the file where it lies: whoever calls this holds its lock. Never rejects.
    */
   format(path: string, signal: AbortSignal): Promise<FormatterRun[]>
@@ -68,31 +72,37 @@ export function createFormatterService(options: FormatterServiceOptions): Format
     async format(path, signal) {
       const runs: FormatterRun[] = []
       for (const { formatter, program } of runnable(path)) {
-        const problem = await problemOf(formatter, program, path, signal)
-        runs.push({ name: formatter.name, ...(problem === undefined ? {} : { problem }) })
-        if (problem !== undefined) break
+        const run = await runOne(formatter, program, path, signal)
+        runs.push({ name: formatter.name, ...run })
+        if (run.problem !== undefined) break
       }
       return runs
     },
   }
 
-  async function problemOf(
-    { command, environment: own, runsProjectCode }: Formatter,
+  async function runOne(
+    { name, command, environment: own, runsProjectCode }: Formatter,
     program: string | undefined,
     path: string,
     signal: AbortSignal,
-  ): Promise<string | undefined> {
+  ): Promise<Omit<FormatterRun, "name">> {
     if (program === undefined) {
-      return runsProjectCode && !trusted
-        ? "it runs code of the project, which is not trusted"
-        : `no program ${command[0]} that may be run was found`
+      const problem =
+        runsProjectCode && !trusted
+          ? `it may run code of the project, which is not trusted; "runsProjectCode": false in formatter.${name} would say that it does not`
+          : `no program ${command[0]} that may be run was found`
+      return { ran: false, problem }
     }
+    if (signal.aborted) return { ran: false, problem: stopText("stopped before it ran", signal) }
     const args = command.slice(1).map((arg) => arg.replaceAll("$FILE", () => path))
     const env = { ...environment, PATH: programDirectories(places).join(":"), ...own }
     try {
-      return await runFormatter({ argv: [program, ...args], cwd: worktree, env, timeoutMs, signal, record })
+      const argv = [program, ...args] as const
+      const problem = await runFormatter({ argv, cwd: worktree, env, timeoutMs, signal, record })
+      return { ran: true, ...(problem === undefined ? {} : { problem }) }
     } catch (error) {
-      return errorMessage(error)
+      const ran = !(error instanceof SpawnError || error instanceof PipeError)
+      return { ran, problem: errorMessage(error) }
     }
   }
 }

@@ -97,7 +97,8 @@ export interface TackleOptions {
   lsp?: LspConfig
   /**
    * Programs that format a file after it was changed: true for the known ones that the project is set up for, or by name.
-   * In a project that is not `trusted` none of its own programs, and none that runs code its settings name. Default: false.
+   * In a project that is not `trusted` none of its own programs, and none that may run code its files name: of
+   * commands that are given those that do not say `runsProjectCode: false`. Default: false.
    */
   formatter?: FormatterConfig
   /** MCP servers by their id, in the shape of the config. Each is a program that runs, or an address that is asked. */

@@ -130,11 +130,16 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
       for (const { path, bytes } of after)
         changes.push(await keep({ path, bytes: old.get(path) }, bytes, contents))
       const previous = changes.flatMap(({ path }) => entries.get(path) ?? [])
-      for (const change of changes) {
-        add(change)
-        window?.byTools.add(change.path)
+      for (const change of changes) add(change)
+      try {
+        await store()
+      } catch (error) {
+        // It is not made: the next change begins with what the one before it left.
+        for (const { path } of changes) entries.delete(path)
+        for (const entry of previous) entries.set(entry.path, entry)
+        throw error
       }
-      await store()
+      for (const { path } of changes) window?.byTools.add(path)
       try {
         return await work()
       } catch (error) {

@@ -58,7 +58,8 @@ export interface FileLedger {
   lock<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
   /**
    * Runs the last step of a change alone among all sessions of the engine: to look whether the files are still what was
-   * asked about, and to write them. It is short, and nobody is asked in it.
+   * asked about, to write them and to format them. Nobody is asked in it. It is short but for formatters, which may take
+   * seconds (`builtin/file/format-file.ts`): other sessions wait so long for these files, and for no others.
    */
   commit<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
   /** Is told of each file of ours that will stand among the person's own while a change is made. */

@@ -11,7 +11,13 @@ test("an engine formats with what its options name, also outside of sessions", a
     dataDirectory: project.path("data"),
     store: createMemoryStore(),
     permission: { edit: "allow" },
-    formatter: { blanks: { command: ["sed", "-i", "s/ *$//", "$FILE"], extensions: [".txt"] } },
+    formatter: {
+      blanks: {
+        command: ["sed", "-i", "s/ *$//", "$FILE"],
+        extensions: [".txt"],
+        runsProjectCode: false,
+      },
+    },
   })
   try {
     const input = JSON.stringify({ filePath: "a.txt", content: "one  \n" })

@@ -11,7 +11,11 @@ const unnoted = () => () => {}
 const signal = new AbortController().signal
 
 /** A turn in a project of files that each hold `0`, with the records that it stored. */
-async function startTurn(names: string[], limits: Partial<ScanLimits> = {}) {
+async function startTurn(
+  names: string[],
+  limits: Partial<ScanLimits> = {},
+  meet: (record: TurnRecord) => void = () => {},
+) {
   const project: TemporaryProject = await temporaryProject(
     Object.fromEntries(names.map((name) => [name, "0"])),
   )
@@ -22,7 +26,10 @@ async function startTurn(names: string[], limits: Partial<ScanLimits> = {}) {
     worktree: project.directory,
     leaveOut: project.path(".data"),
     limits: { ...defaultScanLimits, ...limits },
-    save: async (record) => void records.push(record),
+    async save(record) {
+      meet(record)
+      records.push(record)
+    },
   })
   return { project, records, contents, changes }
 }
@@ -102,5 +109,28 @@ test("a tool's change is on record before it is made", async () => {
     })
     expect(files).toEqual([])
   })
+  await project.remove()
+})
+
+test("a change that could not be noted is not made, and those around it are undone", async () => {
+  let isFull = false
+  const { project, records, contents, changes } = await startTurn(["a"], {}, () => {
+    if (isFull) throw new Error("the disk is full")
+  })
+  const path = project.path("a")
+  const change = (from: string, to: string) =>
+    changes.files(
+      { before: [{ path, bytes: Buffer.from(from) }], after: [{ path, bytes: Buffer.from(to) }] },
+      async () => writeFileSync(path, to),
+    )
+  await change("0", "1")
+  isFull = true
+  await expect(change("1", "2")).rejects.toThrow("the disk is full")
+  isFull = false
+  await change("1", "3")
+  const { files } = records.at(-1) ?? { files: [] }
+  expect(files.map(({ fixed }) => fixed)).toEqual([undefined])
+  await putBack(files, { direction: "undo", contents, note: unnoted })
+  expect(await project.read("a")).toBe("0")
   await project.remove()
 })

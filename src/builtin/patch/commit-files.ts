@@ -32,7 +32,8 @@ export class RollbackError extends TackleError {
  * The paths are resolved: their directories are held open from before the first change to the end, so that links which
  * are put into a path meanwhile lead nothing astray. Returns the stamps of the written files by path. Throws
  * `MovedPathError` with nothing changed, what the system threw, and {@link RollbackError} where putting back failed too.
- * The files that stand beside theirs meanwhile, with new and with old bytes, are told to `note`.
+ * The files that stand beside theirs meanwhile, with new and with old bytes, are told to `note`; one that cannot be
+ * removed at the end is not struck out.
  */
 export async function commitFiles(
   steps: readonly FileStep[],
@@ -65,8 +66,11 @@ export async function commitFiles(
     for (const { backup } of failures) if (backup !== undefined) needed.add(backup.now)
     throw rollbackError(failures, error)
   } finally {
-    await temporary.remove(needed)
-    directories.close()
+    try {
+      await temporary.remove(needed)
+    } finally {
+      directories.close()
+    }
   }
 }
 
@@ -88,13 +92,23 @@ function createTemporaryFiles(note: NoteTemporary) {
       noted.push({ file, strikeOut })
       return file
     },
-    /** All but the needed ones, which are the person's from now on. */
+    /**
+     * All but the needed ones, which are the person's from now on. One that cannot be removed makes no other outcome of
+     * the change: it stays written down, for a later start to remove or to name.
+     */
     async remove(needed: ReadonlySet<string>): Promise<void> {
-      for (const { file, strikeOut } of noted) {
-        if (!needed.has(file.now)) await rm(file.now, { force: true })
-        strikeOut()
-      }
+      for (const { file, strikeOut } of noted)
+        if (needed.has(file.now) || (await isRemoved(file.now))) strikeOut()
     },
+  }
+}
+
+async function isRemoved(path: string): Promise<boolean> {
+  try {
+    await rm(path, { force: true })
+    return true
+  } catch {
+    return false
   }
 }
 

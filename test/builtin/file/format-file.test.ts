@@ -2,13 +2,17 @@ import { existsSync } from "node:fs"
 import { chmod, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
-import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
 import { applyPatchTool } from "../../../src/builtin/apply-patch.ts"
 import { editTool } from "../../../src/builtin/edit.ts"
 import { writeTool } from "../../../src/builtin/write.ts"
 import type { FormatterConfig } from "../../../src/formatter/config.ts"
 import { createFormatterService } from "../../../src/formatter/service.ts"
+import { createContentStore, hashOf } from "../../../src/snapshot/content-store.ts"
+import { defaultScanLimits } from "../../../src/snapshot/scan.ts"
+import { createTurnChanges, type TurnRecord } from "../../../src/snapshot/turn-changes.ts"
 import { type FakeContext, fakeContext } from "../../../src/testing/context.ts"
+import type { ChangeCapability } from "../../../src/tool/context.ts"
 import { stampFile } from "../../../src/tool/ledger.ts"
 
 const modules = resolve(import.meta.dirname, "../../../node_modules")
@@ -52,7 +56,8 @@ function switchOn(config: FormatterConfig, options: { trusted?: boolean; timeout
   if (service) ctx.formatter = service
 }
 
-const tidy = { tidy: { command: ["tidy", "$FILE"], extensions: [".txt"] } }
+const linter = { tidy: { command: ["tidy", "$FILE"], extensions: [".txt"] } }
+const tidy = { tidy: { ...linter.tidy, runsProjectCode: false } }
 
 async function write(filePath: string, content: string) {
   return (await writeTool.init()).execute({ filePath, content }, ctx)
@@ -65,6 +70,21 @@ async function edit(filePath: string, oldString: string, newString: string) {
 async function patch(...lines: string[]) {
   const patchText = ["*** Begin Patch", ...lines, "*** End Patch"].join("\n")
   return (await applyPatchTool.init()).execute({ patchText }, ctx)
+}
+
+/** From now on what is kept of a change is noted, as "before > after". */
+function keepChanges(meet: (change: Parameters<ChangeCapability["files"]>[0]) => void = () => {}): string[] {
+  const kept: string[] = []
+  const text = (bytes: Uint8Array | undefined) => (bytes ? Buffer.from(bytes).toString() : "none")
+  ctx.changes = {
+    async files(change, work) {
+      meet(change)
+      kept.push(`${text(change.before[0]?.bytes)} > ${text(change.after[0]?.bytes)}`)
+      return work()
+    },
+    command: (_text, _signal, work) => work(),
+  }
+  return kept
 }
 
 describe("after a change", () => {
@@ -97,6 +117,33 @@ describe("after a change", () => {
     expect(ctx.files.seen(at("a.txt"))).toEqual(await stampFile(at("a.txt")))
   })
 
+  test("all files of a patch have one limit of time, and those past it stay as they were written", async () => {
+    await program(upper)
+    switchOn(tidy)
+    const service = ctx.formatter
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
+    try {
+      if (service)
+        ctx.formatter = {
+          handles: (path) => service.handles(path),
+          format(path, signal) {
+            vi.advanceTimersByTime(20_000)
+            return service.format(path, signal)
+          },
+        }
+      const result = await patch(...["a", "b", "c"].flatMap((name) => [`*** Add File: ${name}.txt`, "+x"]))
+      expect(await readFile(at("a.txt"), "utf8")).toBe("X\n")
+      expect(await readFile(at("b.txt"), "utf8")).toBe("x\n")
+      for (const name of ["b.txt", "c.txt"])
+        expect(result.output).toContain(
+          `${name} was not formatted (tidy: stopped before it ran: formatters had 30 s for the whole patch)`,
+        )
+      expect(vi.getTimerCount()).toBe(0)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   test("biome formats by the project's settings, found in its node_modules once it is trusted", async () => {
     await writeFile(at("biome.json"), JSON.stringify({ formatter: { indentStyle: "space", indentWidth: 3 } }))
     await mkdir(at("node_modules/.bin"), { recursive: true })
@@ -118,15 +165,7 @@ describe("after a change", () => {
   test("the turn's undo knows what the formatter made of the file", async () => {
     await program(upper)
     switchOn(tidy)
-    const kept: string[] = []
-    const text = (bytes: Uint8Array | undefined) => (bytes ? Buffer.from(bytes).toString() : "none")
-    ctx.changes = {
-      files({ before, after }, work) {
-        kept.push(`${text(before[0]?.bytes)} > ${text(after[0]?.bytes)}`)
-        return work()
-      },
-      command: (_text, _signal, work) => work(),
-    }
+    const kept = keepChanges()
     await write("a.txt", "one")
     expect(kept).toEqual(["none > one", "one > ONE"])
   })
@@ -170,6 +209,75 @@ describe("a formatter that fails", () => {
     switchOn(tidy)
     expect((await write("a.txt", "one\n")).output).toContain("no program tidy that may be run was found")
   })
+
+  test("and never ran writes nothing over what a person saved meanwhile", async () => {
+    switchOn(tidy)
+    const service = ctx.formatter
+    if (service)
+      ctx.formatter = {
+        handles: (path) => service.handles(path),
+        async format(path, signal) {
+          await writeFile(path, "the person's\n")
+          return service.format(path, signal)
+        },
+      }
+    expect((await write("a.txt", "one\n")).output).toContain("no program tidy that may be run was found")
+    expect(await readFile(at("a.txt"), "utf8")).toBe("the person's\n")
+    await expect(edit("a.txt", "one", "two")).rejects.toThrow("has changed since")
+  })
+
+  test("has what it left kept before that goes, in steps that an undo can follow", async () => {
+    await program(`fs.writeFileSync(path, "half"); process.exit(3)`)
+    switchOn(tidy)
+    const kept = keepChanges()
+    await write("a.txt", "one")
+    expect(await readFile(at("a.txt"), "utf8")).toBe("one")
+    expect(kept).toEqual(["none > one", "one > half", "half > one"])
+  })
+
+  test("spoils no undo of its turn, and what it left is in the store", async () => {
+    await program(`fs.writeFileSync(path, "half"); process.exit(3)`)
+    switchOn(tidy)
+    const contents = createContentStore(join(programs, "contents"))
+    const records: TurnRecord[] = []
+    ctx.changes = createTurnChanges({
+      contents,
+      worktree: directory,
+      leaveOut: programs,
+      limits: defaultScanLimits,
+      save: async (record) => void records.push(record),
+    })
+    await write("a.txt", "one")
+    const hash = (text: string) => hashOf(Buffer.from(text))
+    const files = records.at(-1)?.files
+    expect(files).toMatchObject([{ path: at("a.txt"), after: { hash: hash("one") } }])
+    expect(files?.[0]).not.toHaveProperty("fixed")
+    expect(Buffer.from((await contents.get(hash("half"))) ?? []).toString()).toBe("half")
+  })
+
+  test("and what cannot be read afterwards stays, and is to be read", async () => {
+    await program(`fs.rmSync(path); fs.mkdirSync(path)`)
+    switchOn(tidy)
+    expect((await write("a.txt", "one")).output).toMatch(
+      /a\.txt may be neither .* \(.*is a directory.*\)\. Read it before you change it again\.$/,
+    )
+  })
+})
+
+describe("what a formatter made", () => {
+  test("is taken back where it cannot be kept, and the next edit is not refused", async () => {
+    await program(upper)
+    switchOn(tidy)
+    keepChanges(({ before }) => {
+      if (before[0]?.bytes) throw new Error("the disk is full")
+    })
+    const { output, metadata } = await write("a.txt", "one\n")
+    expect(output).toContain("a.txt was not formatted (the disk is full); the change itself is made.")
+    expect(await readFile(at("a.txt"), "utf8")).toBe("one\n")
+    expect(metadata).toMatchObject({ file: { stamp: await stampFile(at("a.txt")) } })
+    delete ctx.changes
+    expect((await edit("a.txt", "one", "two")).output).toContain("Edited a.txt")
+  })
 })
 
 describe("a project that is not trusted", () => {
@@ -187,6 +295,19 @@ describe("a project that is not trusted", () => {
     switchOn(true)
     expect((await write("a.css", "one\n")).output).toBe("Created a.css (1 line, 4 bytes).")
     switchOn({ prettier: {} })
-    expect((await write("b.css", "one\n")).output).toContain("prettier: it runs code of the project")
+    expect((await write("b.css", "one\n")).output).toContain("prettier: it may run code of the project")
+  })
+
+  test("and no command of the person's own that may do so, unless they say that it does not", async () => {
+    await program(upper)
+    switchOn(linter)
+    expect((await write("a.txt", "one\n")).output).toContain("tidy: it may run code of the project")
+    expect(await readFile(at("a.txt"), "utf8")).toBe("one\n")
+    switchOn({ gofmt: linter.tidy })
+    expect((await write("b.txt", "one\n")).output).toContain("gofmt: it may run code of the project")
+    switchOn(linter, { trusted: true })
+    expect((await write("c.txt", "one\n")).output).toContain("tidy then formatted")
+    switchOn(tidy)
+    expect((await write("d.txt", "one\n")).output).toContain("tidy then formatted")
   })
 })
