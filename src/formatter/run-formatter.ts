@@ -1,8 +1,9 @@
+import { stripVTControlCharacters } from "node:util"
 import { TimeoutError, within } from "../util/abort.ts"
 import { type RecordTree, startProcess } from "../util/process.ts"
 
-/** So much of a formatter's output is kept, from its end, in characters. */
-const maxOutput = 2_000
+/** So much of a formatter's output is kept, from its beginning, in characters. */
+const maxOutput = 20_000
 /** And so much of that is shown. */
 const maxLine = 200
 
@@ -26,7 +27,7 @@ export async function runFormatter(run: {
     env: run.env,
     record: run.record,
     onOutput(bytes) {
-      output = (output + Buffer.from(bytes).toString()).slice(-maxOutput)
+      output = (output + Buffer.from(bytes).toString()).slice(0, maxOutput)
     },
   })
   const { promise: stopped, resolve: stop } = Promise.withResolvers<undefined>()
@@ -39,7 +40,7 @@ export async function runFormatter(run: {
     if (signal.aborted) return stopText("stopped", signal)
     if (!exit) return `took longer than ${timeoutMs / 1000} s and was ended`
     const how = exit.signal ? `was ended by ${exit.signal}` : `ended with exit code ${exit.code}`
-    return [how, lastLine(output)].filter((text) => text !== "").join(": ")
+    return [how, tellingLine(output)].filter((text) => text !== "").join(": ")
   } finally {
     signal.removeEventListener("abort", onAbort)
     // What it started must not write to the file once the lock is given back.
@@ -53,7 +54,11 @@ export function stopText(what: string, { reason }: AbortSignal): string {
   return reason instanceof TimeoutError ? `${what}: ${reason.message}` : what
 }
 
-function lastLine(output: string): string {
-  const lines = output.split("\n").filter((line) => line.trim() !== "")
-  return (lines.at(-1) ?? "").trim().slice(0, maxLine)
+/** The line that names an error, else the first: what follows is where in the formatter it came about. */
+function tellingLine(output: string): string {
+  const lines = stripVTControlCharacters(output)
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "")
+  return (lines.find((line) => /\berrors?\b/i.test(line)) ?? lines[0] ?? "").slice(0, maxLine)
 }

@@ -57,3 +57,14 @@ test("one that is not known has to say what it runs, and for what", () => {
     true,
   )
 })
+
+test("one that fails is told by the line that names the error, not by where it came about", async () => {
+  await writeFile(
+    join(directory, "bin/crash"),
+    "#!/bin/sh\necho 'loader:1 throw err' >&2; echo 'Error: there is no module' >&2; echo 'Node.js v0' >&2; exit 1\n",
+    { mode: 0o755 },
+  )
+  const crash = { command: ["crash", "$FILE"], extensions: [".txt"], runsProjectCode: false }
+  const runs = await service({ crash })?.format(at("a.txt"), new AbortController().signal)
+  expect(runs).toMatchObject([{ problem: "ended with exit code 1: Error: there is no module" }])
+})
