@@ -173,7 +173,7 @@ describe("after a change", () => {
 
 describe("a formatter that fails", () => {
   test("leaves the file as it was written, and the model reads one line", async () => {
-    await program(`fs.writeFileSync(path, "half"); console.error("first\\nbad syntax"); process.exit(3)`)
+    await program(`fs.writeFileSync(path, "half"); console.error("bad syntax\\nin a.txt"); process.exit(3)`)
     switchOn(tidy)
     const result = await write("a.txt", "one\n")
     expect(await readFile(at("a.txt"), "utf8")).toBe("one\n")
