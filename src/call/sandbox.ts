@@ -12,6 +12,7 @@ export interface SandboxSettings {
   temporary: readonly string[]
   guarded: readonly string[]
   secret: readonly string[]
+  shown: readonly string[]
 }
 
 /**

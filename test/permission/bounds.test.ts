@@ -41,6 +41,7 @@ function bounds(permission: PermissionConfig = {}, more: { layers?: Layer[]; git
     temporary: ["/tmp", "/nonexistent"],
     guarded: [home.path("notes"), home.path("gone")],
     secret: [],
+    shown: [],
     programs: { known: more.git === true, git: more.git === true },
     tree,
   })
@@ -94,6 +95,7 @@ describe("without rules", () => {
       temporary: [],
       guarded: [],
       secret: [],
+      shown: [],
       programs: { known: false, git: false },
       tree,
     })
@@ -171,6 +173,7 @@ describe("git by itself", () => {
       temporary: [],
       guarded: [],
       secret: [],
+      shown: [],
       programs: { known: true, git: true },
       tree,
     })
