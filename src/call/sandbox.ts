@@ -11,6 +11,7 @@ export interface SandboxSettings {
   home: string
   temporary: readonly string[]
   guarded: readonly string[]
+  configDirectories: readonly string[]
   secret: readonly string[]
   shown: readonly string[]
 }

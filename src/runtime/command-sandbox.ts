@@ -19,7 +19,7 @@ export interface CommandSandbox {
 }
 
 export function openCommandSandbox(
-  { sandbox: mode = "auto", passEnvironment = [], configFiles = [] }: TackleOptions,
+  { sandbox: mode = "auto", passEnvironment = [], configFiles = [], configDirectories = [] }: TackleOptions,
   { environment, worktree, dataDirectory }: Pick<EnginePlace, "environment" | "worktree" | "dataDirectory">,
 ): CommandSandbox {
   const sandbox = openSandbox({
@@ -35,6 +35,7 @@ export function openCommandSandbox(
     home: homeDirectory(),
     temporary: [...new Set(["/tmp", environment.TMPDIR || tmpdir()])],
     guarded: configFiles,
+    configDirectories,
     secret: [dataDirectory],
     shown: shownPlaces(dataPlaces(dataDirectory)),
   })
