@@ -11,7 +11,9 @@ export interface SandboxSettings {
   home: string
   temporary: readonly string[]
   guarded: readonly string[]
+  configDirectories: readonly string[]
   secret: readonly string[]
+  shown: readonly string[]
 }
 
 /**

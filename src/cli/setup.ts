@@ -6,6 +6,7 @@ import {
   findWorktree,
   instructionFiles,
   type Location,
+  ownConfigDirectories,
   projectTrustItems,
   skillFiles,
 } from "../config/locate.ts"
@@ -160,6 +161,7 @@ export async function openTackle(
     ...pick("passEnvironment", config.pass_environment),
     ...pick("sandbox", config.sandbox),
     configFiles: place.config.files.map(({ path }) => path),
+    configDirectories: ownConfigDirectories(place),
     ...pick("search", config.search),
     ...pick("toolSearch", config.tool_search),
     ...pick("experimental", config.experimental),

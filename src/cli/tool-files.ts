@@ -11,7 +11,8 @@ import type { Place } from "./setup.ts"
 import { trustedItems } from "./trusted-items.ts"
 
 /**
- * Custom tools of the person, and those of the project that are trusted, of which only what was trusted may run. When
+ * Custom tools of the person, and those of the project, which holds what lies in its work tree, that are trusted: of these
+ * only what was trusted may run. When
  * something changes they are looked for again, and trust is asked anew: what `--trust` covers is what was there when the
  * run began.
  */
@@ -59,9 +60,9 @@ function untrustedProblem({ file }: FoundItem, wasThere: boolean): RegistryProbl
 function filesOf(place: Place, trusted: readonly FoundItem[]): ToolFile[] {
   const pinned = new Map(trusted.flatMap(({ contents }) => [...contents]))
   const files = new Set(trusted.map(({ file }) => file))
-  return configDirectories(place).flatMap(({ path: directory, scope }) => {
+  return configDirectories(place).flatMap(({ path: directory, scope, exposed }) => {
     const found = findToolFiles([directory])
-    if (scope === "user") return found.map((path) => ({ path }))
+    if (scope === "user" && !exposed) return found.map((path) => ({ path }))
     // One that came since the items were looked at is not among them.
     return found.filter((path) => files.has(path)).map((path) => ({ path, pinned }))
   })

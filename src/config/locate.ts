@@ -3,7 +3,7 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { collectTrustItems, type FoundItem, type TrustItem } from "../permission/trust-items.ts"
 import { findSkillFiles } from "../skill/find-skills.ts"
 import { isFile } from "../util/directory-entries.ts"
-import { isInside } from "../util/paths.ts"
+import { isInside, realPath } from "../util/paths.ts"
 import { markdownFiles, markdownPlace } from "./markdown-place.ts"
 import { readSmallFile, type SmallFile } from "./read.ts"
 
@@ -92,15 +92,24 @@ export function configDirectories(location: Location): ConfigDirectory[] {
 export interface ConfigDirectory {
   path: string
   scope: "user" | "project"
+  /** The person's own, but in the work tree: whatever works there could have written what it holds. */
+  exposed?: true
 }
 
 /** The same, whether they exist or not. */
 export function possibleConfigDirectories(location: Location): ConfigDirectory[] {
-  const user = userDirectory(location)
   return [
-    ...["opencode", "tackle"].map((name) => ({ path: join(user, name), scope: "user" as const })),
+    ...ownConfigDirectories(location).map((path): ConfigDirectory => {
+      const exposed = isInside(realPath(path), realPath(location.worktree))
+      return { path, scope: "user", ...(exposed ? { exposed } : {}) }
+    }),
     ...projectDirectories(location).map((path) => ({ path, scope: "project" as const })),
   ]
+}
+
+/** The person's own, whether they exist or not. */
+export function ownConfigDirectories(location: Location): string[] {
+  return ["opencode", "tackle"].map((name) => join(userDirectory(location), name))
 }
 
 /**
@@ -152,7 +161,8 @@ function ownInstructionPlaces(location: Location): string[] {
 
 /**
  * What a project brings that has to be trusted before it counts: its config, tools, plugins, skills, agents and commands,
- * and the installed packages that its config names as plugins. Throws `ConfigError`.
+ * and the installed packages that its config names as plugins; also the person's own tools, where the work tree holds
+ * them. Throws `ConfigError`.
  */
 export async function projectTrustItems(
   location: Location & { dataDirectory: string },
@@ -167,14 +177,16 @@ export async function projectTrustItems(
     const { namedPackages } = await import("./plugin-packages.ts")
     packages.push(...(await namedPackages({ path, scope: "project" }, location)))
   }
-  const folders = (names: readonly string[]) =>
-    projectDirectories(location).flatMap((path) => names.map((name) => join(path, name)))
+  const below = (directories: readonly string[], names: readonly string[]) =>
+    directories.flatMap((path) => names.map((name) => join(path, name)))
+  const project = projectDirectories(location)
+  const exposed = possibleConfigDirectories(location).flatMap((each) => (each.exposed ? [each.path] : []))
   return collectTrustItems(location.worktree, {
     config,
     agents: holding("agent"),
     commands: holding("command"),
-    toolFolders: folders(["tool", "tools"]),
-    pluginFolders: folders(["plugin", "plugins"]),
+    toolFolders: below([...exposed, ...project], ["tool", "tools"]),
+    pluginFolders: below(project, ["plugin", "plugins"]),
     packages,
     skillFiles: findSkillFiles(projectPlaces(location, skills)),
   })

@@ -19,8 +19,15 @@ export interface BoundsRequest {
   temporary: readonly string[]
   /** Files and directories of the engine: never changed by a command. */
   guarded: readonly string[]
-  /** Files of the engine that no command reads. */
+  /** Directories of the person's own config: the same, and where the worktree would hold one it is not made either. */
+  configDirectories: readonly string[]
+  /**
+   * Where the engine keeps its own: no command reads it. Directories and not the files in them, since a file that is
+   * replaced loses what hid it, and one that came later has nothing.
+   */
   secret: readonly string[]
+  /** What commands read in these all the same. */
+  shown: readonly string[]
   /** Git by itself gets its repository; programs whose reads were judged see secrets of the project. */
   programs: KnownPrograms
   /** What lies in the worktree. */
@@ -37,7 +44,7 @@ const unnamed = "\u0000".repeat(16)
  * by an absolute path can be written.
  */
 export function commandBounds(request: BoundsRequest): Bounds {
-  const { home, temporary, guarded, secret, programs, tree } = request
+  const { home, temporary, guarded, configDirectories, secret, shown, programs, tree } = request
   const policy = expandPolicy(request.policy, home)
   const worktree = realPath(request.worktree)
   const spellings = (path: string) => {
@@ -66,7 +73,14 @@ export function commandBounds(request: BoundsRequest): Bounds {
   const opened = namedRoots(policy, "edit").filter((path) => may("edit", join(path, unnamed)) === "allow")
   const closed = namedRoots(policy, "read").filter((path) => may("read", join(path, unnamed)) === "deny")
   const secrets = homeSecrets(home).filter((path) => !namedAndAllowed(policy, path))
-  const absent = [".git", ".tackle"].map((name) => join(worktree, name)).filter((path) => !existsSync(path))
+  const engine = secret.filter((path) => existsSync(path)).map(realPath)
+  const config = configDirectories.map((path) => realPath(path))
+  const absent = [
+    ...[".git", ".tackle"]
+      .map((name) => join(worktree, name))
+      .filter((path) => may("edit", path) !== "allow"),
+    ...config.filter((path) => isInside(path, worktree)),
+  ].filter((path) => !existsSync(path))
   return {
     writable: [
       ...(editable ? [worktree, ...opened] : []),
@@ -77,16 +91,15 @@ export function commandBounds(request: BoundsRequest): Bounds {
       ...(editable ? [] : [worktree]),
       ...readOnly.filter((path) => !repository?.writable.includes(path)),
       ...(repository?.readOnly ?? []),
-      ...guarded.filter((path) => existsSync(path)).map(realPath),
+      ...[...guarded, ...config].filter((path) => existsSync(path)).map(realPath),
     ],
-    hidden: [
-      ...hidden,
-      ...closed,
-      ...[...secrets, ...secret].filter((path) => existsSync(path)).map(realPath),
+    hidden: [...hidden, ...closed, ...secrets.filter((path) => existsSync(path)).map(realPath), ...engine],
+    shown: [
+      ...shown.filter((path) => existsSync(path)).map(realPath),
+      // A project may lie in what is the engine's.
+      ...(engine.some((path) => isInside(worktree, path)) ? [worktree] : []),
     ],
-    absent: editable
-      ? [...absent.filter((path) => may("edit", path) !== "allow"), ...(repository?.absent ?? [])]
-      : [],
+    absent: editable ? [...absent, ...(repository?.absent ?? [])] : [],
     network: networkOf(policy),
   }
 }

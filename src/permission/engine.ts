@@ -32,6 +32,8 @@ export interface SessionAsk extends PermissionAsk {
 export interface PermissionDependencies {
   /** The home directory, for `~` and `$HOME`. Absolute. */
   home: string
+  /** Directories of the person's own config, of every scope: see `Scope.guarded`. */
+  guarded?: readonly string[]
   publish(event: EventInput): void
   /** Keeps grants. When it resolves, every policy read from then on has them. */
   saveGrants(grants: Grant[]): Promise<void>
@@ -69,6 +71,7 @@ export interface Permission {
 
 export function createPermission({
   home,
+  guarded = [],
   publish,
   saveGrants,
   dropGrants,
@@ -79,7 +82,10 @@ export function createPermission({
   /** Requests whose grants are being kept: their answer is given. */
   const saving = new Set<string>()
 
-  async function ask(request: SessionAsk, scope: Scope, signal: AbortSignal): Promise<void> {
+  const withGuarded = (scope: Scope): Scope => ({ ...scope, guarded })
+
+  async function ask(request: SessionAsk, given: Scope, signal: AbortSignal): Promise<void> {
+    const scope = withGuarded(given)
     const allowed = new Set<string>()
     let word: PluginWord | undefined
     for (;;) {
@@ -201,10 +207,10 @@ export function createPermission({
     ask,
     reply,
     async check(request, scope) {
-      const { details: _, policy: __, ...verdict } = await checkRequest(request, scope, home)
+      const { details: _, policy: __, ...verdict } = await checkRequest(request, withGuarded(scope), home)
       return verdict
     },
-    explain: (request, scope) => explainRequest(request, scope, home),
+    explain: (request, scope) => explainRequest(request, withGuarded(scope), home),
     pending: (sessionID) => table.ofSession(sessionID).map((entry) => entry.request),
   }
 }

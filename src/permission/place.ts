@@ -2,7 +2,7 @@ import { lstatSync, readdirSync, statSync } from "node:fs"
 import { dirname, join, normalize, relative, resolve } from "node:path"
 import { errorMessage, systemCode } from "../util/errors.ts"
 import { isInside, realPath } from "../util/paths.ts"
-import { namesProtected, type Protection, protectionOf } from "./protected.ts"
+import { namesProtected, type Protection, protectionIn, protectionOf } from "./protected.ts"
 import type { Check, Scope } from "./request.ts"
 
 /** A scope with its links followed. */
@@ -11,17 +11,24 @@ export interface Place {
   realWorktree: string
   /** Looked up when it is first needed: most paths lie in the worktree. */
   readonly realOwn: readonly string[]
+  /** Looked up when something is to be changed. */
+  readonly realGuarded: readonly string[]
 }
 
 /** Throws what the system throws where the worktree cannot be resolved. */
 export function openPlace(scope: Scope): Place {
   let realOwn: readonly string[] | undefined
+  let realGuarded: readonly string[] | undefined
   return {
     worktree: resolve(scope.worktree),
     realWorktree: realPath(scope.worktree),
     get realOwn() {
       realOwn ??= scope.own.map((directory) => realPath(directory))
       return realOwn
+    },
+    get realGuarded() {
+      realGuarded ??= (scope.guarded ?? []).map((directory) => realPath(directory))
+      return realGuarded
     },
   }
 }
@@ -75,7 +82,7 @@ export function fileChecks(access: "read" | "edit", path: string, place: Place):
   })
   // To be read without a question is no leave to be changed.
   const { worktree, realWorktree } = place
-  const bounds = access === "read" ? place : { worktree, realWorktree, realOwn: [] }
+  const bounds = access === "read" ? place : { worktree, realWorktree, realOwn: [], realGuarded: [] }
   return [...checks, ...leavingChecks(written, real, bounds)]
 }
 
@@ -167,6 +174,7 @@ function protectionAt(
   return (
     protectionOf(fromRoot(real, place), access) ??
     protectionOf(fromRoot(written, place), access) ??
+    (access === "edit" ? protectionIn(place.realGuarded, real) : undefined) ??
     linkedProtection(access, real, place)
   )
 }

@@ -1,3 +1,4 @@
+import { isInside } from "../util/paths.ts"
 import { wildcardMatch } from "../util/wildcard.ts"
 
 /** Why a file asks even inside the worktree, and the text that a rule has to contain to be about it. */
@@ -34,6 +35,15 @@ export function protectionOf(path: string, access: "read" | "edit"): Protection 
   return undefined
 }
 
+/**
+ * The same for a change to what lies in one of the directories, both absolute with their links followed: where the
+ * person's config lies elsewhere than it usually does, its name does not tell.
+ */
+export function protectionIn(directories: readonly string[], path: string): Protection | undefined {
+  const directory = directories.find((each) => isInside(path, each))
+  return directory === undefined ? undefined : { reason: configures, marker: directory.toLowerCase() }
+}
+
 /** Why a file asks although it lies inside the worktree; undefined for ordinary ones. See {@link protectionOf}. */
 export function protectedReason(path: string, access: "read" | "edit" = "edit"): string | undefined {
   return protectionOf(path, access)?.reason
@@ -50,6 +60,8 @@ export function namesProtected(pattern: string, { marker }: Protection): boolean
   return false
 }
 
+const configures = "it configures Tackle or another agent"
+
 const protectedNames: readonly {
   reason: string
   directories?: readonly string[]
@@ -61,10 +73,12 @@ const protectedNames: readonly {
     files: [".gitmodules", ".gitconfig", ".gitattributes"],
   },
   {
-    reason: "it configures Tackle or another agent",
+    reason: configures,
     directories: [
       ".tackle",
+      ".config/tackle",
       ".opencode",
+      ".config/opencode",
       ".claude",
       ".agents",
       ".cursor",

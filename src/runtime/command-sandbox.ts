@@ -5,7 +5,7 @@ import type { Scope } from "../permission/engine.ts"
 import { openSandbox } from "../sandbox/wrap.ts"
 import type { SandboxCapability } from "../tool/context.ts"
 import { homeDirectory } from "../util/home.ts"
-import { dataPlaces, secretPlaces } from "./data-directory.ts"
+import { dataPlaces, shownPlaces } from "./data-directory.ts"
 import type { TackleOptions } from "./options.ts"
 import type { EnginePlace } from "./place.ts"
 
@@ -19,7 +19,7 @@ export interface CommandSandbox {
 }
 
 export function openCommandSandbox(
-  { sandbox: mode = "auto", passEnvironment = [], configFiles = [] }: TackleOptions,
+  { sandbox: mode = "auto", passEnvironment = [], configFiles = [], configDirectories = [] }: TackleOptions,
   { environment, worktree, dataDirectory }: Pick<EnginePlace, "environment" | "worktree" | "dataDirectory">,
 ): CommandSandbox {
   const sandbox = openSandbox({
@@ -34,8 +34,10 @@ export function openCommandSandbox(
     sandbox,
     home: homeDirectory(),
     temporary: [...new Set(["/tmp", environment.TMPDIR || tmpdir()])],
-    guarded: [dataDirectory, ...configFiles],
-    secret: secretPlaces(dataPlaces(dataDirectory)),
+    guarded: configFiles,
+    configDirectories,
+    secret: [dataDirectory],
+    shown: shownPlaces(dataPlaces(dataDirectory)),
   })
   return {
     present: sandbox.present,

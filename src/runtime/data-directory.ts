@@ -52,7 +52,7 @@ export function dataPlaces(directory: string): DataPlaces {
   }
 }
 
-/** What no command in a sandbox may read: keys, and what sessions and logs hold of the person's files. */
-export function secretPlaces({ database, auth, mcpTokens, logs, snapshots }: DataPlaces): string[] {
-  return [auth, mcpTokens, database, `${database}-wal`, `${database}-shm`, logs, snapshots]
+/** All that commands in a sandbox may read of the directory: what the model is told to look at, and programs to run. */
+export function shownPlaces({ outputs, plans, programs }: DataPlaces): string[] {
+  return [outputs, plans, programs]
 }

@@ -85,6 +85,11 @@ export interface TackleOptions {
   /** Files that the configuration came from: no command in a sandbox changes them. */
   configFiles?: readonly string[]
   /**
+   * Directories of the person's own config, there or not: no command in a sandbox changes them, and every other change
+   * asks. What lies there may be run unasked.
+   */
+  configDirectories?: readonly string[]
+  /**
    * True: somebody answers the questions of the model. Default: as long as somebody listens to `question.asked`.
    * Without it the `question` tool is not offered.
    */

@@ -153,6 +153,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const grants = createWorktreeGrants(grantBook, lineage, worktree)
   const permission = createPermission({
     home: homeDirectory(),
+    guarded: options.configDirectories ?? [],
     publish: (event) => bus.publish(event),
     saveGrants: grants.save,
     dropGrants: grantBook.remove,

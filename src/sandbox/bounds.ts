@@ -9,6 +9,8 @@ export interface Bounds {
   readOnly: readonly string[]
   /** Files and directories that may not even be read. */
   hidden: readonly string[]
+  /** What can be read although it lies in something hidden; changed only where it is among the writable ones too. */
+  shown?: readonly string[]
   /** Directories that do not exist and are not to come into being. */
   absent: readonly string[]
   network: Network

@@ -1,9 +1,9 @@
 import { closeSync, statSync, writeSync } from "node:fs"
-import { dirname } from "node:path"
 import { openPipe } from "../util/pipe.ts"
 import type { Bounds, Command, ConfinedCommand } from "./bounds.ts"
 import type { Relay } from "./host-proxy.ts"
 import type { Placeholders } from "./placeholders.ts"
+import { placements } from "./placements.ts"
 
 /** What bubblewrap needs beside the command. */
 export interface Bubblewrap {
@@ -73,36 +73,26 @@ function namespaces(sharesNetwork: boolean): string[] {
   ]
 }
 
-/** Everything read-only, then the bounds from the outside in, since a later mount covers an earlier one. */
+/**
+ * Everything read-only, then the bounds from the outside in, since a later mount covers an earlier one. A hidden
+ * directory is closed once what is shown in it has its place.
+ */
 function mounts(bounds: Bounds): string[] {
-  const kinds = new Map<string, "writable" | "readOnly" | "hidden">()
-  for (const path of bounds.writable) kinds.set(path, "writable")
-  for (const path of [...bounds.readOnly, ...bounds.absent]) kinds.set(path, "readOnly")
-  for (const path of bounds.hidden) kinds.set(path, "hidden")
-
   const args = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-  for (const path of [...kinds.keys()].sort()) {
-    if (isBelow(path, (parent) => kinds.get(parent) === "hidden")) continue
-    const kind = kinds.get(path)
+  const closed: string[] = []
+  for (const { path, kind } of placements(bounds)) {
     if (kind === "writable") args.push("--bind-try", path, path)
     else if (kind === "readOnly") args.push("--ro-bind-try", path, path)
-    else args.push(...hide(path))
+    else {
+      const found = statSync(path, { throwIfNoEntry: false })
+      // What is not there has nothing to hide.
+      if (found?.isDirectory()) {
+        args.push("--tmpfs", path)
+        closed.push("--remount-ro", path)
+      } else if (found) args.push("--ro-bind", "/dev/null", path)
+    }
   }
-  return args
-}
-
-function isBelow(path: string, holds: (parent: string) => boolean): boolean {
-  for (let parent = dirname(path); parent !== dirname(parent); parent = dirname(parent)) {
-    if (holds(parent)) return true
-  }
-  return false
-}
-
-/** An empty directory, or a device that cannot be opened. What is not there has nothing to hide. */
-function hide(path: string): string[] {
-  const found = statSync(path, { throwIfNoEntry: false })
-  if (!found) return []
-  return found.isDirectory() ? ["--tmpfs", path, "--remount-ro", path] : ["--ro-bind", "/dev/null", path]
+  return [...args, ...closed]
 }
 
 /**

@@ -56,10 +56,12 @@ async function prepare(root: string, sandbox: Sandbox, surroundings: Surrounding
   await mkdir(outside)
   await writeFile(join(inside, "protected/file"), "kept\n")
   await writeFile(join(inside, "secret"), "hidden\n")
+  await mkdir(join(inside, "private"))
+  await writeFile(join(inside, "private/key"), "hidden\n")
   const bounds: Bounds = {
     writable: [inside],
     readOnly: [join(inside, "protected")],
-    hidden: [join(inside, "secret")],
+    hidden: [join(inside, "secret"), join(inside, "private")],
     absent: [join(inside, "missing")],
     network: "closed",
   }

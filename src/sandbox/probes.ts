@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, symlinkSync } from "node:fs"
+import { existsSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import type { RunningProcess } from "../util/process.ts"
@@ -6,7 +6,7 @@ import type { ProbeResult } from "./probe.ts"
 import type { Surroundings } from "./probe-surroundings.ts"
 
 /**
- * Where an attempt is made. `inside` may be written but for `protected`, cannot read `secret` and may not get `missing`;
+ * Where an attempt is made. `inside` may be written but for `protected`, cannot read `secret` and what lies in `private`, and may not get `missing`;
  * `outside` may only be read. The network is closed.
  */
 export interface ProbeScene {
@@ -75,6 +75,20 @@ export const probes: readonly Probe[] = [
     id: "read-denied",
     attempt: "read a file that is denied",
     run: async ({ run }) => held(!(await run("cat secret; cp secret copy; cat copy")).includes("hidden")),
+  },
+  {
+    id: "read-replaced",
+    attempt: "read a file of a hidden directory that is replaced meanwhile",
+    async run({ run, inside }) {
+      const ended = run(
+        "cat private/*; : > ready; n=0; until [ -e go ] || [ $n = 100 ]; do n=$((n + 1)); sleep 0.02; done; cat private/*",
+      )
+      for (let tries = 0; tries < 100 && !existsSync(join(inside, "ready")); tries++) await delay(20)
+      writeFileSync(join(inside, "private/new"), "hidden\n")
+      renameSync(join(inside, "private/new"), join(inside, "private/key"))
+      writeFileSync(join(inside, "go"), "")
+      return held(!(await ended).includes("hidden"))
+    },
   },
   {
     id: "environment",

@@ -1,4 +1,5 @@
 import type { Bounds, Command, ConfinedCommand } from "./bounds.ts"
+import { type Placement, placements } from "./placements.ts"
 
 /** Part of every macOS. */
 export const seatbeltProgram = "/usr/bin/sandbox-exec"
@@ -25,19 +26,16 @@ export function underSeatbelt(
 
 /** The rules in Seatbelt's language. The last that matches holds. */
 export function seatbeltProfile(bounds: Bounds, proxyPort?: number): string {
-  // Deeper paths later, as with mounts: they are the more special word.
-  const paths = [
-    ...bounds.writable.map((path) => ({ path, rule: "(allow file-write*" })),
-    ...[...bounds.readOnly, ...bounds.absent].map((path) => ({ path, rule: "(deny file-write*" })),
-  ].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : a.rule < b.rule ? -1 : 1))
   return [
     "(version 1)",
     "(allow default)",
     "(deny file-write*)",
     '(allow file-write* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty") (literal "/dev/dtracehelper"))',
     '(allow file-write* (regex #"^/dev/fd/") (regex #"^/dev/ttys") (literal "/dev/ptmx"))',
-    ...paths.map(({ path, rule }) => `${rule} (subpath ${quote(path)}))`),
-    ...bounds.hidden.map((path) => `(deny file-read* file-write* (subpath ${quote(path)}))`),
+    // Deeper paths later, as with mounts: they are the more special word.
+    ...placements(bounds).flatMap(({ path, kind }) =>
+      rules[kind].map((rule) => `(${rule} (subpath ${quote(path)}))`),
+    ),
     ...network(bounds, proxyPort),
     // What runs elsewhere and acts for whoever asks it.
     "(deny appleevent-send)",
@@ -46,6 +44,12 @@ export function seatbeltProfile(bounds: Bounds, proxyPort?: number): string {
     "(allow signal (target same-sandbox))",
     "(allow process-info* (target same-sandbox))",
   ].join("\n")
+}
+
+const rules: Readonly<Record<Placement["kind"], readonly string[]>> = {
+  writable: ["allow file-read* file-write*"],
+  readOnly: ["allow file-read*", "deny file-write*"],
+  hidden: ["deny file-read* file-write*"],
 }
 
 function network({ network: allowed }: Bounds, proxyPort: number | undefined): string[] {

@@ -14,7 +14,8 @@ export interface ModuleGraph {
   aliases: Readonly<Record<string, string>>
   /**
    * Each file is read once, its bytes are held against its hash, and these bytes run. A file with other content, or one
-   * that is imported by its path and not listed, is an {@link UnpinnedFileError}. Packages are not held against anything.
+   * that is imported by its path and not listed, is an {@link UnpinnedFileError}. A name that leads to no other installed
+   * package counts as a path. Packages are not held against anything.
    */
   pinned?: PinnedFiles
   /** Makes a CommonJS module of a TypeScript one. Without it Node strips the types. */
@@ -82,7 +83,9 @@ const resolve: ResolveHookSync = (specifier, context, next) => {
   if (alias !== undefined) return { url: alias, shortCircuit: true }
   const resolved = resolveNoting(specifier, parentURL, graph, (name) => next(name, context))
   const path = pathOf(resolved.url)
-  if (!isPath(specifier) || path === undefined) return resolved
+  if (path === undefined) return resolved
+  const isOwn = graph.pinned !== undefined && !isOfOtherPackage(path, pathOf(parentURL))
+  if (!isPath(specifier) && !isOwn) return resolved
   if (graph.pinned && !graph.pinned.has(path)) {
     throw new UnpinnedFileError(
       path,
@@ -222,6 +225,20 @@ function readPinned(path: string, pinned: PinnedFiles): Buffer {
 /** True for what names a file and not a package; `#name` is what a package.json makes of it. */
 function isPath(specifier: string): boolean {
   return /^(?:\.{0,2}\/|\.{1,2}$|file:|#)/i.test(specifier)
+}
+
+/**
+ * True for a file of an installed package that is not the importer's. A name may also lead to the importer's own package,
+ * or through a link to sources that lie anywhere: a project refers to itself by its name, or has itself as a workspace.
+ */
+function isOfOtherPackage(path: string, importer: string | undefined): boolean {
+  const directory = packageOf(path)
+  return directory !== undefined && directory !== packageOf(importer ?? "")
+}
+
+/** The directory of the installed package that a file belongs to; undefined for a file of none. The path is a real one. */
+function packageOf(path: string): string | undefined {
+  return /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/s.exec(path)?.[0]
 }
 
 function markOf(url: string | undefined): string | undefined {

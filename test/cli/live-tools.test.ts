@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs"
 import { mkdir, writeFile } from "node:fs/promises"
 import { expect, test } from "vitest"
 import type { RecordedRequest } from "../../src/testing/model-server.ts"
@@ -120,4 +121,24 @@ test("an import that leads nowhere is blamed on the person's file, not on one of
     /a\.ts: it imports "left-pad-of-nobody" \(\/.*\/a\.ts:2\), but that is not installed there/,
   )
   expect(stderr).not.toContain("dist")
+})
+
+test("the person's tools in the work tree count once they are trusted, and a change there asks whatever is allowed", async () => {
+  const machine: Machine = await createMachine({
+    files: { "own/tackle/tool/a.ts": tool("one") },
+    config: { permission: { "*": "allow" } },
+    script: (_request, index) =>
+      index % 2 === 0
+        ? {
+            calls: [{ name: "write", arguments: { filePath: "own/tackle/tool/b.ts", content: tool("two") } }],
+          }
+        : { text: "Done." },
+  })
+  const env = { XDG_CONFIG_HOME: machine.project.path("own") }
+  const before = await machine.run(["run", "go"], { env })
+  expect(before.stderr).toContain("own/tackle/tool/a.ts")
+  await machine.run(["trust", "--yes"], { env })
+  await machine.run(["run", "go"], { env })
+  expect(machine.server.requests.map(offeredIn)).toEqual([[], [], ["a: Says one."], ["a: Says one."]])
+  expect(existsSync(machine.project.path("own/tackle/tool/b.ts"))).toBe(false)
 })

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs"
+import { symlink } from "node:fs/promises"
 import { expect, test } from "vitest"
 import { createMachine } from "./run-tackle.ts"
 
@@ -79,6 +80,40 @@ test("everything that a tool imports by path runs as it was hashed: helpers, sib
     code: 1,
     stderr: expect.stringContaining("late.ts is not what was trusted"),
   })
+})
+
+test("the project by its own name, or as a link in node_modules, is its files by path; what is installed is not", async () => {
+  const library = (text: string) => `exports.lib = "${text}"\n`
+  const machine = await createMachine({
+    files: {
+      "package.json": JSON.stringify({
+        name: "own",
+        exports: { "./lib": "./src/lib.cjs", "./helper": "./.tackle/tool/lib/helper.cjs" },
+      }),
+      "src/lib.cjs": library("unpinned"),
+      "packages/space/package.json": JSON.stringify({ name: "space", main: "index.cjs" }),
+      "packages/space/index.cjs": library("unpinned"),
+      "node_modules/other/package.json": JSON.stringify({ name: "other", main: "index.cjs" }),
+      "node_modules/other/index.cjs": library("other"),
+      ".tackle/tool/lib/helper.cjs": library("helper"),
+      ".tackle/tool/self.ts": says("own.lib", 'import own from "own/lib"'),
+      ".tackle/tool/required.js":
+        'const { lib } = require("own/lib"); module.exports = { description: "x", args: {}, execute: async () => lib }\n',
+      ".tackle/tool/linked.ts": says("own.lib", 'import own from "space"'),
+      ".tackle/tool/fine.ts": says(
+        "own.lib + other.lib",
+        'import own from "own/helper"; import other from "other"',
+      ),
+    },
+  })
+  await symlink("../packages/space", machine.project.path("node_modules/space"))
+  await machine.run(["trust", "--yes"])
+  for (const id of ["self", "required", "linked"]) {
+    const run = await machine.run([...call, id, "{}"])
+    expect(run.stderr).toMatch(/\.cjs is imported by \S+, but trust in that does not cover it/)
+    expect(run.stdout).not.toContain("unpinned")
+  }
+  expect(await machine.run([...call, "fine", "{}"])).toMatchObject({ code: 0, stdout: "helperother\n" })
 })
 
 test("what lies outside the tool folders is not covered by trust, and is not run", async () => {

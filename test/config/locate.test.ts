@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs"
+import { mkdirSync, symlinkSync } from "node:fs"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
 import { configDirectories, findWorktree, projectTrustItems } from "../../src/config/locate.ts"
@@ -41,6 +41,21 @@ test("config directories: the user's, then the project's from its root down; onl
     { path: join(place.project, "sub/.opencode"), scope: "project" },
     { path: join(place.project, ".tackle"), scope: "project" },
     { path: join(place.project, "sub/.tackle"), scope: "project" },
+  ])
+})
+
+test("tools of the user's that the work tree holds have to be trusted, also behind a link", async () => {
+  place.write("project/dot/tackle/tool/mine.ts", "")
+  place.write("home/.config/opencode/tool/other.ts", "")
+  symlinkSync(join(place.project, "dot/tackle"), join(place.home, ".config/tackle"))
+  const location = { directory: place.project, worktree: place.project, home: place.home, environment: {} }
+  const items = await projectTrustItems({ ...location, dataDirectory: join(place.home, "data") })
+  expect(items.map(({ kind, file }) => `${kind} ${file}`)).toEqual([
+    `tool ${join(place.home, ".config/tackle/tool/mine.ts")}`,
+  ])
+  expect(configDirectories(location)).toEqual([
+    { path: join(place.home, ".config/opencode"), scope: "user" },
+    { path: join(place.home, ".config/tackle"), scope: "user", exposed: true },
   ])
 })
 

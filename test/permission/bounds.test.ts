@@ -41,10 +41,33 @@ function bounds(permission: PermissionConfig = {}, more: { layers?: Layer[]; git
     temporary: ["/tmp", "/nonexistent"],
     guarded: [home.path("notes"), home.path("gone")],
     secret: [],
+    shown: [],
+    configDirectories: [],
     programs: { known: more.git === true, git: more.git === true },
     tree,
   })
 }
+
+test("the person's config directories are not changed, and not made where the worktree holds them", async () => {
+  await project.write("cfg/tackle/tool/a.ts", "")
+  const { readOnly, absent } = commandBounds({
+    policy: {
+      layers: [{ name: "defaults", rules: [...defaultRules(), ...rulesFromObject({ edit: "allow" })] }],
+    },
+    worktree: project.directory,
+    home: home.directory,
+    temporary: [],
+    guarded: [],
+    configDirectories: [project.path("cfg/tackle"), project.path("cfg/opencode"), home.path("gone")],
+    secret: [],
+    shown: [],
+    programs: { known: false, git: false },
+    tree,
+  })
+  expect(readOnly).toContain(project.path("cfg/tackle"))
+  expect(absent).toContain(project.path("cfg/opencode"))
+  expect(absent).not.toContain(home.path("gone"))
+})
 
 describe("without rules", () => {
   test("the project and temporary files can be written, protected files and the engine's not", () => {
@@ -94,6 +117,8 @@ describe("without rules", () => {
       temporary: [],
       guarded: [],
       secret: [],
+      shown: [],
+      configDirectories: [],
       programs: { known: false, git: false },
       tree,
     })
@@ -171,6 +196,8 @@ describe("git by itself", () => {
       temporary: [],
       guarded: [],
       secret: [],
+      shown: [],
+      configDirectories: [],
       programs: { known: true, git: true },
       tree,
     })

@@ -10,6 +10,8 @@ test.each([
   "tackle.jsonc",
   "tackle.toml",
   ".tackle/tool/x.ts",
+  ".config/tackle/tool/x.ts",
+  "/home/me/.config/opencode/tools/x.ts",
   "opencode.json",
   ".opencode/config.toml",
   ".claude/settings.json",

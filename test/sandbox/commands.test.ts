@@ -1,12 +1,15 @@
 import { existsSync, readFileSync } from "node:fs"
-import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises"
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
+import { setTimeout as delay } from "node:timers/promises"
 import { afterEach, beforeEach, expect, test } from "vitest"
+import { dataPlaces } from "../../src/runtime/data-directory.ts"
 import type { TackleOptions } from "../../src/runtime/options.ts"
 import { createTackle } from "../../src/runtime/runtime.ts"
 import type { Tackle } from "../../src/runtime/tackle.ts"
 import type { PermissionRequest } from "../../src/schema/permission.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
+import { updatePrivateFile } from "../../src/store/private-file.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 import { readProcessTable } from "../../src/util/process-table.ts"
 import { describeSandboxed } from "./here.ts"
@@ -76,6 +79,36 @@ function asked(engine: Tackle, reply: "once" | "reject" | "always"): PermissionR
 }
 
 await describeSandboxed("a command of the model", () => {
+  test("never sees the keys of the engine, also not those that are renewed or come while it runs", async () => {
+    const { auth, mcpTokens, outputs } = dataPlaces(data)
+    updatePrivateFile(auth, "test", () => "first-key")
+    await mkdir(outputs)
+    await writeFile(join(outputs, "full"), "an output\n")
+    const engine = await open()
+    const look = `cat ${data}/* 2>&1; ls -A ${data}`
+    const running = bash(
+      engine,
+      `${look}; : > ready; until [ -e go ]; do sleep 0.02; done; ${look}; cat ${outputs}/full; echo x > ${outputs}/mine; echo x > ${data}/mine`,
+    )
+    while (!existsSync(project.path("ready"))) await delay(10)
+    updatePrivateFile(auth, "test", () => "second-key")
+    updatePrivateFile(mcpTokens, "test", () => "third-key")
+    await writeFile(`${auth}.0123456789ab`, "fourth-key")
+    await project.write("go", "")
+    const { text } = await running
+    expect(text).toContain("an output")
+    expect(text).not.toMatch(/-key|auth|tackle\.db/)
+    expect(existsSync(join(outputs, "mine")) || existsSync(join(data, "mine"))).toBe(false)
+  })
+
+  test("works in a project that lies in the data directory", async () => {
+    const directory = join(data, "project")
+    await mkdir(directory)
+    await writeFile(join(directory, "a"), "kept\n")
+    const { text } = await bash(await open({ directory }), `cat a; echo made > b; cat b; ls ${data}`)
+    expect(text).toContain("kept\nmade\nproject\n")
+  })
+
   test("writes in the project, and not outside, however it gets there", async () => {
     const engine = await open()
     const { text, metadata } = await bash(

@@ -17,14 +17,26 @@ function lines(profile: string): string[] {
 test("deeper paths come later, since the last rule that matches holds; names are quoted", () => {
   const paths = lines(seatbeltProfile(bounds)).filter((line) => line.includes("subpath"))
   expect(paths).toEqual([
-    '(allow file-write* (subpath "/w"))',
-    '(deny file-write* (subpath "/w/.git"))',
-    '(deny file-write* (subpath "/w/a\\"b\\\\"))',
-    '(deny file-write* (subpath "/w/open"))',
-    '(allow file-write* (subpath "/w/open/in"))',
+    '(allow file-read* file-write* (subpath "/w"))',
+    ...readOnly("/w/.git"),
+    ...readOnly('/w/a\\"b\\\\'),
+    ...readOnly("/w/open"),
+    '(allow file-read* file-write* (subpath "/w/open/in"))',
     '(deny file-read* file-write* (subpath "/w/open/in/key"))',
   ])
 })
+
+test("what is shown in a hidden directory is opened after it, for reading", () => {
+  const shown = { ...bounds, hidden: ["/w/data"], shown: ["/w/data/out"], readOnly: ["/w/data/other"] }
+  expect(lines(seatbeltProfile(shown)).filter((line) => line.includes("/w/data"))).toEqual([
+    '(deny file-read* file-write* (subpath "/w/data"))',
+    ...readOnly("/w/data/out"),
+  ])
+})
+
+function readOnly(path: string): string[] {
+  return [`(allow file-read* (subpath "${path}"))`, `(deny file-write* (subpath "${path}"))`]
+}
 
 test("the network is closed but for the proxy's port; open, it is all but Unix sockets", () => {
   const network = (profile: string) => lines(profile).filter((line) => /network/.test(line))
