@@ -24,7 +24,7 @@ import type { Place } from "./setup.ts"
 /** A run that is written down, for `--record`. */
 export interface StartedRecording {
   /** What the engine is to be opened with. */
-  options: Pick<TackleOptions, "fetch" | "attach" | "openMcp">
+  options: Pick<TackleOptions, "aroundFetch" | "attach" | "openMcp">
   /** To be called with what the run is asked, before it begins. */
   begin(run: RunTask & Pick<RunLine, "questions" | "command"> & { files: readonly PromptFile[] }): void
   /** A subscriber: keeps how calls end. */
@@ -40,7 +40,6 @@ export async function startRecording(file: string, place: Place): Promise<Starte
   const stored = await createCredentials({ environment, authFile }).stored()
   const mask = createSecretMask(knownSecrets({ environment, providers, secrets, search, stored }))
   const places = placesOf(place)
-  const { httpFetch } = await import("../model/http-fetch.ts")
   const descriptor = openForWriting(file)
 
   /** What came before the run's own line. */
@@ -53,7 +52,7 @@ export async function startRecording(file: string, place: Place): Promise<Starte
 
   return {
     options: {
-      fetch: recordFetch(httpFetch, write),
+      aroundFetch: (ask) => recordFetch(ask, write),
       async attach(find) {
         const mentioned = await find()
         const { files, notes, refused } = mentioned
@@ -91,7 +90,7 @@ export async function startRecording(file: string, place: Place): Promise<Starte
 export interface StartedReplay {
   /** What it was asked. */
   run: RunLine
-  options: Pick<TackleOptions, "fetch" | "recorded" | "providers" | "questions" | "attach" | "openMcp">
+  options: Pick<TackleOptions, "aroundFetch" | "recorded" | "providers" | "questions" | "attach" | "openMcp">
   /** Tells the person what came of it, and returns whether all was as recorded. */
   end(): boolean
 }
@@ -105,9 +104,9 @@ export function openReplay(file: string, place: Place): StartedReplay {
   return {
     run,
     options: {
-      fetch: replay.fetch,
+      aroundFetch: () => replay.fetch,
       recorded: replay.result,
-      providers: withPretendedKeys(run.providers),
+      providers: run.providers,
       questions: run.questions,
       attach: async () => ({ ...mentions, files: mentions.files.map(fromRecorded) }),
       openMcp: async () => (mcp.length === 0 ? undefined : recordedPool(replay.offered)),
@@ -143,16 +142,6 @@ function withoutKeys(
 
 function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`
-}
-
-/** Nobody reads them, but without one a provider is not asked. */
-function withPretendedKeys(providers: RunLine["providers"]): RunLine["providers"] {
-  return Object.fromEntries(
-    Object.entries(providers).map(([id, provider]) => [
-      id,
-      { ...provider, options: { ...provider.options, apiKey: "none" } },
-    ]),
-  )
 }
 
 /** A recording may be a stranger's, and to import what it names would run it. Throws `UsageError`. */

@@ -132,7 +132,9 @@ export interface TackleOptions {
   }
   /** What models that are named are asked with. Default: Node's own HTTP client. */
   fetch?: typeof fetch
-  /** Plays a run back: calls end as this says and do nothing. */
+  /** Stands between the models and what they are asked with, which a plugin may have given: all requests go through it. */
+  aroundFetch?: (ask: typeof fetch) => typeof fetch
+  /** Plays a run back: calls end as this says and do nothing. Models get no keys, and of plugins nothing for signing in. */
   recorded?: RecordedResults
   /** Stands between the engine and the reading of what prompts mention with `@`: `find` reads it. */
   attach?: (find: () => Promise<MentionedFiles>) => Promise<MentionedFiles>

@@ -58,6 +58,27 @@ test("without a sign-in the loader is not called, and one that fails leaves the 
   expect(other.faults).toEqual([expect.stringContaining("no luck")])
 })
 
+test("a run that is played back gets neither what a plugin gives nor a key that is kept", async () => {
+  await using engine = await startPluginEngine({
+    files: {
+      "a.mjs": `export default async () => ({ auth: { provider: "test", methods: [],
+        loader: async () => ({ apiKey: "plugin-token", fetch: () => { throw new Error("past the recording") } }) } })`,
+    },
+    providers: { test: { options: { baseURL: "http://played.test/v1" }, models: { m: {} } } },
+    aroundFetch: (ask) => (input, init) =>
+      ask(
+        String(input).replace("http://played.test/v1", () => engine.server.url),
+        init,
+      ),
+    recorded: () => {
+      throw new Error("no call was made")
+    },
+  })
+  await engine.tackle.credentials.save("test", { type: "api", key: "stored-key" })
+  expect((await run(engine)).end.text).toBe("Done.")
+  expect(engine.server.requests[0]?.headers.authorization).toBe("Bearer none")
+})
+
 test("an auth hook of another shape keeps its plugin out", async () => {
   await using engine = await startPluginEngine({
     files: { "a.mjs": "export default async () => ({ auth: { methods: 7 } })" },
