@@ -47,7 +47,7 @@ export async function startRecording(file: string, place: Place): Promise<Starte
 
   function write(line: RecordingLine): void {
     if (early) early.push(line)
-    else writeSync(descriptor, `${withMarks(JSON.stringify(mask?.value(line) ?? line), places)}\n`)
+    else writeSync(descriptor, `${withMarks(JSON.stringify(mask.value(line)), places)}\n`)
   }
 
   return {

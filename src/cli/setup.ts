@@ -91,7 +91,7 @@ export async function openPlace(flags: PlaceFlags): Promise<Place> {
   for (const warning of config.warnings) warn(warning)
   const { provider: providers, secrets, search } = config.config
   const mask = createSecretMask(knownSecrets({ environment, providers, secrets, search }))
-  const hide = <T>(value: T): T => mask?.value(value) ?? value
+  const hide = <T>(value: T): T => mask.value(value)
   const log = createLog({ directory: places.logs, hide, ...(echo ? { echo } : {}) })
   const trustedForRun = flags.trust === true
   return { ...location, dataDirectory, config, trust, trusted, trustedForRun, items, untrusted, log, hide }

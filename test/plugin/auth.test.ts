@@ -58,6 +58,21 @@ test("without a sign-in the loader is not called, and one that fails leaves the 
   expect(other.faults).toEqual([expect.stringContaining("no luck")])
 })
 
+test("a token that a plugin keeps while it is in use is hidden at once", async () => {
+  await using engine = await startPluginEngine({
+    files: {
+      "a.mjs": `export default async ({ client }) => ({ auth: { provider: "test", methods: [],
+        loader: async (getAuth) => {
+          await client.auth.set({ path: { id: "test" }, body: { ...(await getAuth()), access: "renewed-token" } })
+          return {}
+        } } })`,
+    },
+    script: [{ text: "It is renewed-token now." }],
+  })
+  await engine.tackle.credentials.save("test", signedIn)
+  expect((await run(engine)).end.text).toBe("It is [secret test access key] now.")
+})
+
 test("a run that is played back gets neither what a plugin gives nor a key that is kept", async () => {
   await using engine = await startPluginEngine({
     files: {
