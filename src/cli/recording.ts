@@ -1,8 +1,6 @@
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs"
-import { knownSecrets } from "../call/known-secrets.ts"
 import { shownName } from "../config/shown-name.ts"
 import type { TackleEvent } from "../event/events.ts"
-import { createCredentials } from "../model/credentials.ts"
 import { type ProviderConfig, parseModelName } from "../model/model.ts"
 import { shippedPackages } from "../model/provider-table.ts"
 import { fromRecorded, toRecorded } from "../model/recording/files.ts"
@@ -11,10 +9,8 @@ import { type Places, withMarks, withPlaces } from "../model/recording/places.ts
 import { recordFetch } from "../model/recording/record-fetch.ts"
 import { startReplay } from "../model/recording/replay.ts"
 import { describedPool, recordedPool } from "../registry/recorded-pool.ts"
-import { dataPlaces } from "../runtime/data-directory.ts"
 import type { TackleOptions } from "../runtime/options.ts"
 import type { PromptFile } from "../session/handle.ts"
-import { createSecretMask } from "../tool/secrets.ts"
 import { fileReason, UsageError } from "../util/errors.ts"
 import { localDay } from "../util/local-time.ts"
 import { warn } from "./notice.ts"
@@ -33,12 +29,8 @@ export interface StartedRecording {
 }
 
 /** Writes over a file that is there. It is readable by this person alone. Throws `UsageError` where it cannot be written. */
-export async function startRecording(file: string, place: Place): Promise<StartedRecording> {
-  const { environment, dataDirectory, config } = place
-  const { provider: providers = {}, secrets, search } = config.config
-  const authFile = dataPlaces(dataDirectory).auth
-  const stored = await createCredentials({ environment, authFile }).stored()
-  const mask = createSecretMask(knownSecrets({ environment, providers, secrets, search, stored }))
+export function startRecording(file: string, place: Place): StartedRecording {
+  const { provider: providers = {} } = place.config.config
   const places = placesOf(place)
   const descriptor = openForWriting(file)
 
@@ -47,7 +39,7 @@ export async function startRecording(file: string, place: Place): Promise<Starte
 
   function write(line: RecordingLine): void {
     if (early) early.push(line)
-    else writeSync(descriptor, `${withMarks(JSON.stringify(mask.value(line)), places)}\n`)
+    else writeSync(descriptor, `${withMarks(JSON.stringify(place.mask.value(line)), places)}\n`)
   }
 
   return {
