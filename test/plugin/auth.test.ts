@@ -140,5 +140,29 @@ test("a key is kept as it is, or as the plugin makes it", async () => {
   const failing = method(async () => {
     throw new Error("offline")
   })
-  await expect(keyBy(failing, "k", {})).rejects.toThrow("offline")
+  await expect(keyBy(failing, "k", {})).rejects.toThrow('Signing in by "Way" failed: offline')
+  await expect(beginPage(failing, {})).rejects.toThrow('Signing in by "Way" failed: offline')
+})
+
+test("what escapes a way to sign in is told under the plugin's name and ends nothing", async () => {
+  await using engine = await startPluginEngine({
+    files: {
+      "a.mjs": `const leave = (what) => setTimeout(() => { throw new Error(what) })
+        export default async () => ({ auth: { provider: "test", methods: [{ type: "oauth", label: "Way",
+          authorize: async () => {
+            leave("early")
+            return { url: "https://p.test/", instructions: "", method: "auto",
+              callback: async () => { leave("late"); return { type: "success", key: "k" } } }
+          } }] } })`,
+    },
+  })
+  const [way] = engine.tackle.signIns()[0]?.methods ?? []
+  if (!way) throw new Error("no way")
+  const page = await beginPage(way, {})
+  expect(await page.finish()).toEqual({ type: "api", key: "k" })
+  await expect.poll(() => engine.faults.length).toBe(2)
+  expect(engine.faults).toEqual([
+    expect.stringMatching(/escaped the plugin .*a\.mjs: Error: early/),
+    expect.stringMatching(/escaped the plugin .*a\.mjs: Error: late/),
+  ])
 })
