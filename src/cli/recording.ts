@@ -1,4 +1,13 @@
-import { closeSync, openSync, readFileSync, writeSync } from "node:fs"
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  writeSync,
+} from "node:fs"
 import { shownName } from "../config/shown-name.ts"
 import type { TackleEvent } from "../event/events.ts"
 import { type ProviderConfig, parseModelName } from "../model/model.ts"
@@ -148,9 +157,17 @@ function checkPackages(recorded: RunLine["providers"], own: Readonly<Record<stri
 }
 
 function openForWriting(file: string): number {
+  let descriptor: number | undefined
   try {
-    return openSync(file, "w", 0o600)
+    descriptor = openSync(file, constants.O_WRONLY | constants.O_CREAT, 0o600)
+    // One that was there may be readable by others. A pipe or a device is not ours to change.
+    if (fstatSync(descriptor).isFile()) {
+      fchmodSync(descriptor, 0o600)
+      ftruncateSync(descriptor)
+    }
+    return descriptor
   } catch (error) {
+    if (descriptor !== undefined) closeSync(descriptor)
     throw new UsageError(`Cannot write ${file} (--record): ${fileReason(error)}.`, error)
   }
 }
