@@ -40,8 +40,13 @@ export function knownSecrets({
     ...variables.map((name) => ({ name, value: environment[name] ?? "" })),
     ...written,
     { name: "search.key", value: search?.key ?? "" },
-    ...Object.entries(stored).map(([id, value]) => ({ name: `${id} key`, value })),
+    ...storedSecrets(stored),
   ]
+}
+
+/** Keys and tokens of our own files, which are given by what they are. */
+export function storedSecrets(stored: Readonly<Record<string, string>>): Secret[] {
+  return Object.entries(stored).map(([id, value]) => ({ name: `${id} key`, value }))
 }
 
 const secretHeader = /key|token|secret|password|authorization|cookie/i

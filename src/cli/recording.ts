@@ -1,8 +1,15 @@
-import { closeSync, openSync, readFileSync, writeSync } from "node:fs"
-import { knownSecrets } from "../call/known-secrets.ts"
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  writeSync,
+} from "node:fs"
 import { shownName } from "../config/shown-name.ts"
 import type { TackleEvent } from "../event/events.ts"
-import { createCredentials } from "../model/credentials.ts"
 import { type ProviderConfig, parseModelName } from "../model/model.ts"
 import { shippedPackages } from "../model/provider-table.ts"
 import { fromRecorded, toRecorded } from "../model/recording/files.ts"
@@ -11,10 +18,8 @@ import { type Places, withMarks, withPlaces } from "../model/recording/places.ts
 import { recordFetch } from "../model/recording/record-fetch.ts"
 import { startReplay } from "../model/recording/replay.ts"
 import { describedPool, recordedPool } from "../registry/recorded-pool.ts"
-import { dataPlaces } from "../runtime/data-directory.ts"
 import type { TackleOptions } from "../runtime/options.ts"
 import type { PromptFile } from "../session/handle.ts"
-import { createSecretMask } from "../tool/secrets.ts"
 import { fileReason, UsageError } from "../util/errors.ts"
 import { localDay } from "../util/local-time.ts"
 import { warn } from "./notice.ts"
@@ -24,7 +29,7 @@ import type { Place } from "./setup.ts"
 /** A run that is written down, for `--record`. */
 export interface StartedRecording {
   /** What the engine is to be opened with. */
-  options: Pick<TackleOptions, "fetch" | "attach" | "openMcp">
+  options: Pick<TackleOptions, "aroundFetch" | "attach" | "openMcp">
   /** To be called with what the run is asked, before it begins. */
   begin(run: RunTask & Pick<RunLine, "questions" | "command"> & { files: readonly PromptFile[] }): void
   /** A subscriber: keeps how calls end. */
@@ -33,14 +38,9 @@ export interface StartedRecording {
 }
 
 /** Writes over a file that is there. It is readable by this person alone. Throws `UsageError` where it cannot be written. */
-export async function startRecording(file: string, place: Place): Promise<StartedRecording> {
-  const { environment, dataDirectory, config } = place
-  const { provider: providers = {}, secrets, search } = config.config
-  const authFile = dataPlaces(dataDirectory).auth
-  const stored = await createCredentials({ environment, authFile }).stored()
-  const mask = createSecretMask(knownSecrets({ environment, providers, secrets, search, stored }))
+export function startRecording(file: string, place: Place): StartedRecording {
+  const { provider: providers = {} } = place.config.config
   const places = placesOf(place)
-  const { httpFetch } = await import("../model/http-fetch.ts")
   const descriptor = openForWriting(file)
 
   /** What came before the run's own line. */
@@ -48,12 +48,12 @@ export async function startRecording(file: string, place: Place): Promise<Starte
 
   function write(line: RecordingLine): void {
     if (early) early.push(line)
-    else writeSync(descriptor, `${withMarks(JSON.stringify(mask?.value(line) ?? line), places)}\n`)
+    else writeSync(descriptor, `${withMarks(JSON.stringify(place.mask.value(line)), places)}\n`)
   }
 
   return {
     options: {
-      fetch: recordFetch(httpFetch, write),
+      aroundFetch: (ask) => recordFetch(ask, write),
       async attach(find) {
         const mentioned = await find()
         const { files, notes, refused } = mentioned
@@ -91,7 +91,7 @@ export async function startRecording(file: string, place: Place): Promise<Starte
 export interface StartedReplay {
   /** What it was asked. */
   run: RunLine
-  options: Pick<TackleOptions, "fetch" | "recorded" | "providers" | "questions" | "attach" | "openMcp">
+  options: Pick<TackleOptions, "aroundFetch" | "recorded" | "providers" | "questions" | "attach" | "openMcp">
   /** Tells the person what came of it, and returns whether all was as recorded. */
   end(): boolean
 }
@@ -105,9 +105,9 @@ export function openReplay(file: string, place: Place): StartedReplay {
   return {
     run,
     options: {
-      fetch: replay.fetch,
+      aroundFetch: () => replay.fetch,
       recorded: replay.result,
-      providers: withPretendedKeys(run.providers),
+      providers: run.providers,
       questions: run.questions,
       attach: async () => ({ ...mentions, files: mentions.files.map(fromRecorded) }),
       openMcp: async () => (mcp.length === 0 ? undefined : recordedPool(replay.offered)),
@@ -145,16 +145,6 @@ function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`
 }
 
-/** Nobody reads them, but without one a provider is not asked. */
-function withPretendedKeys(providers: RunLine["providers"]): RunLine["providers"] {
-  return Object.fromEntries(
-    Object.entries(providers).map(([id, provider]) => [
-      id,
-      { ...provider, options: { ...provider.options, apiKey: "none" } },
-    ]),
-  )
-}
-
 /** A recording may be a stranger's, and to import what it names would run it. Throws `UsageError`. */
 function checkPackages(recorded: RunLine["providers"], own: Readonly<Record<string, ProviderConfig>>): void {
   const known = new Set(Object.values(own).map(({ npm }) => npm))
@@ -167,9 +157,17 @@ function checkPackages(recorded: RunLine["providers"], own: Readonly<Record<stri
 }
 
 function openForWriting(file: string): number {
+  let descriptor: number | undefined
   try {
-    return openSync(file, "w", 0o600)
+    descriptor = openSync(file, constants.O_WRONLY | constants.O_CREAT, 0o600)
+    // One that was there may be readable by others. A pipe or a device is not ours to change.
+    if (fstatSync(descriptor).isFile()) {
+      fchmodSync(descriptor, 0o600)
+      ftruncateSync(descriptor)
+    }
+    return descriptor
   } catch (error) {
+    if (descriptor !== undefined) closeSync(descriptor)
     throw new UsageError(`Cannot write ${file} (--record): ${fileReason(error)}.`, error)
   }
 }

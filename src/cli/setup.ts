@@ -1,6 +1,6 @@
 import { existsSync, realpathSync, statSync } from "node:fs"
 import { resolve } from "node:path"
-import { keyVariables, knownSecrets } from "../call/known-secrets.ts"
+import { keyVariables } from "../call/known-secrets.ts"
 import { type LoadedConfig, loadConfig } from "../config/load.ts"
 import {
   findWorktree,
@@ -11,6 +11,7 @@ import {
   skillFiles,
 } from "../config/locate.ts"
 import { shownName, wholeName } from "../config/shown-name.ts"
+import { createCredentials } from "../model/credentials.ts"
 import { parseModelName } from "../model/model.ts"
 import type { Layer } from "../permission/policy.ts"
 import { parseRuleFlag } from "../permission/rules.ts"
@@ -19,9 +20,10 @@ import type { FoundItem, TrustItem } from "../permission/trust-items.ts"
 import { dataPlaces, defaultDataDirectory } from "../runtime/data-directory.ts"
 import type { TackleOptions } from "../runtime/options.ts"
 import { createTackle } from "../runtime/runtime.ts"
+import { readSecrets } from "../runtime/secrets.ts"
 import type { Tackle } from "../runtime/tackle.ts"
 import type { SkillFile } from "../skill/load-skills.ts"
-import { createSecretMask } from "../tool/secrets.ts"
+import { createSecretMask, type SecretMask } from "../tool/secrets.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { homeDirectory } from "../util/home.ts"
 import { createLog, type Log, type LogLevel } from "../util/log.ts"
@@ -67,6 +69,8 @@ export interface Place extends Location {
   /** Those of the items that the person has not trusted as they are. Empty under `--trust`. */
   untrusted: readonly TrustItem[]
   log: Log
+  /** Knows what is secret here. The engine of the place adds what it comes to know. */
+  mask: SecretMask
   /** Puts marks in the place of secrets, for what is shown and noted. */
   hide: <T>(value: T) => T
 }
@@ -90,12 +94,26 @@ export async function openPlace(flags: PlaceFlags): Promise<Place> {
   const trusted = flags.trust === true || (items.length > 0 && untrusted.length === 0)
   const config = await loadConfig({ ...location, trusted: flags.trust ? true : check })
   for (const warning of config.warnings) warn(warning)
-  const { provider: providers, secrets, search } = config.config
-  const mask = createSecretMask(knownSecrets({ environment, providers, secrets, search }))
-  const hide = <T>(value: T): T => mask?.value(value) ?? value
+  const { provider: providers = {}, ...named } = config.config
+  const credentials = createCredentials({ environment, authFile: places.auth })
+  const stored = { environment, credentials, mcpTokens: places.mcpTokens }
+  const mask = createSecretMask(await readSecrets({ ...named, providers }, stored))
+  const hide = mask.value
   const log = createLog({ directory: places.logs, hide, ...(echo ? { echo } : {}) })
   const trustedForRun = flags.trust === true
-  return { ...location, dataDirectory, config, trust, trusted, trustedForRun, items, untrusted, log, hide }
+  return {
+    ...location,
+    dataDirectory,
+    config,
+    trust,
+    trusted,
+    trustedForRun,
+    items,
+    untrusted,
+    log,
+    mask,
+    hide,
+  }
 }
 
 /** An engine for the place. `overrides` come last. */
@@ -169,6 +187,7 @@ export async function openTackle(
     ...pick("formatter", config.formatter),
     ...pick("mcp", config.mcp),
     trusted: place.trusted,
+    mask: place.mask,
     ...overrides,
   })
   tackle.subscribe(eventLogger(place.log))

@@ -29,40 +29,55 @@ const AuthFile = z.lazy(() =>
 export function createCredentials(options: {
   environment: Readonly<Record<string, string | undefined>>
   authFile: string
+  /** Gets the keys and tokens whenever they are read or written, by what they are: they may be other ones since. */
+  onSecrets?: (secrets: Record<string, string>) => void
 }): Credentials {
-  const { environment, authFile } = options
+  const { environment, authFile, onSecrets } = options
+
+  async function read(): Promise<z.infer<typeof AuthFile>> {
+    const entries = (await readAuthFile(authFile)) ?? {}
+    onSecrets?.(secretsIn(entries))
+    return entries
+  }
+
   return {
     async key(providerID, variables) {
       for (const name of variables) {
         const value = environment[name]?.trim()
         if (value) return value
       }
-      const entry = (await readAuthFile(authFile))?.[providerID]
+      const entry = (await read())[providerID]
       return entry?.type === "api" ? entry.key : undefined
     },
     async entry(providerID) {
-      const entries = (await readAuthFile(authFile)) ?? {}
+      const entries = await read()
       return Object.hasOwn(entries, providerID) ? entries[providerID] : undefined
     },
     async save(providerID, entry) {
       // One that cannot be understood is mended by hand and not written over.
       await readAuthFile(authFile)
+      if (entry) onSecrets?.(secretsIn({ [providerID]: entry }))
       updatePrivateFile(authFile, "auth.write", (stored) => {
         const { [providerID]: _, ...others } = isRecord(stored) ? stored : {}
         return entry === undefined ? others : { ...others, [providerID]: entry }
       })
     },
-    providers: async () => Object.keys((await readAuthFile(authFile)) ?? {}),
+    providers: async () => Object.keys(await read()),
     async stored() {
       try {
-        const entries = Object.entries((await readAuthFile(authFile)) ?? {})
-        return Object.fromEntries(entries.flatMap(([id, entry]) => secretsOf(id, entry)))
+        return secretsIn(await read())
       } catch {
         // Whoever needs a key of it is told what is wrong with it; until then no key of it is in use.
         return {}
       }
     },
   }
+}
+
+function secretsIn(
+  entries: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
+): Record<string, string> {
+  return Object.fromEntries(Object.entries(entries).flatMap(([id, entry]) => secretsOf(id, entry)))
 }
 
 function secretsOf(id: string, { key, access, refresh }: Readonly<Record<string, unknown>>) {

@@ -40,6 +40,8 @@ export interface ModelsDependencies {
   toolMemory?: ToolMemory
   /** Default: `httpFetch` of `http-fetch.ts`. */
   fetch?: typeof fetch
+  /** Stands between the packages and what asks for them, be that `fetch` or what a plugin gives: nothing goes past it. */
+  aroundFetch?: (ask: typeof fetch) => typeof fetch
   /** Whole providers from elsewhere, by id. They go before the config's. */
   extra?: Readonly<Record<string, (modelID: string) => Model>>
   /** How a package that does not ship with Tackle is imported. Default: `import(name)`. */
@@ -192,6 +194,7 @@ async function open(
     ...rest
   } = config.options ?? {}
   const given = await dependencies.signedIn?.({ id, options: config.options ?? {} })
+  const ask = given && isFetch(given.fetch) ? given.fetch : await plainFetch(dependencies)
 
   const variables = [...(config.env ?? []), ...(row?.keyVariables ?? [])]
   const apiKey = ownKey || (await dependencies.credentials.key(id, variables))
@@ -207,11 +210,11 @@ async function open(
       apiKey,
       baseURL: ownURL || moved || row?.baseURL,
       headers,
-      fetch: dependencies.fetch ?? (await import("./http-fetch.ts")).httpFetch,
       ...(own(config.models ?? {}, modelID)?.structured_output === true && {
         supportsStructuredOutputs: true,
       }),
       ...given,
+      fetch: dependencies.aroundFetch?.(ask) ?? ask,
     },
     dependencies.importPackage ?? ((name) => import(name)),
   )
@@ -222,6 +225,15 @@ async function open(
     options: model?.options,
     timeoutMs: timeout === false ? undefined : timeout,
   })
+}
+
+function isFetch(value: unknown): value is typeof fetch {
+  return typeof value === "function"
+}
+
+/** Loaded when it is needed: not every engine asks by it. */
+async function plainFetch({ fetch }: ModelsDependencies): Promise<typeof globalThis.fetch> {
+  return fetch ?? (await import("./http-fetch.ts")).httpFetch
 }
 
 /** The key of `providerOptions` that the package listens to. */

@@ -75,12 +75,34 @@ export function readAuthHook(value: unknown): AuthHook {
   }
 }
 
-/** Signs in by a method that has a page. Throws `UsageError` where the plugin gives none. */
+/** The hook with all that its methods start run by `contain`: what escapes them, then or later, is not for our process. */
+export function containAuth(
+  { methods, ...hook }: AuthHook,
+  contain: (work: () => Promise<unknown>) => Promise<unknown>,
+): AuthHook {
+  const within =
+    (authorize: NonNullable<AuthMethod["authorize"]>) => async (inputs: Record<string, string>) => {
+      const step = await contain(async () => authorize(inputs))
+      if (!isRecord(step)) return step
+      const { callback } = step
+      if (typeof callback !== "function") return step
+      return { ...step, callback: (code?: string) => contain(async () => callback(code)) }
+    }
+  return {
+    ...hook,
+    methods: methods.map(({ authorize, ...about }) => ({
+      ...about,
+      ...(authorize === undefined ? {} : { authorize: within(authorize) }),
+    })),
+  }
+}
+
+/** Signs in by a method that has a page. Throws `UsageError` where the plugin fails or gives none. */
 export async function beginPage(
   { label, authorize }: AuthMethod,
   inputs: Record<string, string>,
 ): Promise<PageStep> {
-  const step: unknown = await authorize?.(inputs)
+  const step = await told(label, async () => authorize?.(inputs))
   const { url, instructions, method, callback } = isRecord(step) ? step : {}
   if (typeof url !== "string" || typeof callback !== "function")
     throw new UsageError(`The plugin's way "${label}" leads to no page.`)

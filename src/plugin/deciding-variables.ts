@@ -20,7 +20,10 @@ const decidingVariables: readonly DecidingVariables[] = [
     names: /OPENSSL_(?:CONF|ENGINES|MODULES)|(?:GTK|GIO_EXTRA)_MODULES|QT_PLUGIN_PATH/,
     why: "loads modules",
   },
-  { names: /GIT_.*|SVN_.*|SSH_SK_.*|CVS_RSH|RSYNC_RSH/, why: "makes git and its like start programs" },
+  {
+    names: /GIT_.*|SVN_.*|HG(?:RCPATH|MERGE)?|SSH_SK_.*|CVS_RSH|RSYNC_RSH/,
+    why: "makes git and its like start programs",
+  },
   {
     names: /.*(?:EDITOR|PAGER|BROWSER|ASKPASS)|VISUAL|LESS.*|MAN(?:OPT|ROFFOPT)/,
     why: "names a program",
@@ -44,21 +47,25 @@ const decidingVariables: readonly DecidingVariables[] = [
   },
   {
     names:
-      /LUA_.*|PHPRC|PHP_.*|R_(?:PROFILE|ENVIRON|LIBS).*|(?:CORECLR|COR)_.*|DOTNET_(?:STARTUP_HOOKS|ADDITIONAL_DEPS|SHARED_STORE|ROOT.*)/,
+      /LUA_.*|TCLLIBPATH|(?:JULIA|GUILE)_.*|(?:ERL|ELIXIR_ERL)_.*|PHPRC|PHP_.*|R_(?:PROFILE|ENVIRON|LIBS).*|(?:CORECLR|COR)_.*|DOTNET_(?:STARTUP_HOOKS|ADDITIONAL_DEPS|SHARED_STORE|ROOT.*|HOST_PATH|CLI_HOME|DiagnosticPorts)/,
     why: "loads code",
   },
   { names: /RUSTC.*|RUSTDOC.*|RUSTFLAGS|RUSTUP_.*|CARGO(?!_TERM_).*/, why: "says what cargo compiles with" },
   { names: /GO(?:FLAGS|ROOT|ENV|TOOLCHAIN|PATH|BIN|PROXY)|CGO_.*/, why: "says what go compiles with" },
+  { names: /PKG_CONFIG.*|PROTOC(?:_.*)?/, why: "says what builds ask and generate code with" },
   { names: /CC|CXX|CPP|LD|AR|AS|FC|(?:C|CXX|CPP|LD|F)FLAGS|CMAKE_.*/, why: "says what C is compiled with" },
   {
-    names: /(?:GNU)?MAKE.*|MFLAGS|TAR_OPTIONS|ZIPOPT|UNZIP|RIPGREP_CONFIG_PATH|GREP_OPTIONS/,
+    names:
+      /(?:GNU)?MAKE.*|MFLAGS|TAR_OPTIONS|ZIPOPT|UNZIP|RIPGREP_CONFIG_PATH|GREP_OPTIONS|ACKRC|ACK_.*|TF_CLI_ARGS.*/,
     why: "adds options",
   },
   {
     names:
-      /CURL_HOME|WGETRC|SYSTEM_WGETRC|KUBECONFIG|DOCKER_CONFIG|AWS_(?:SHARED_)?(?:CONFIG|CREDENTIALS)_FILE/,
+      /CURL_HOME|WGETRC|SYSTEM_WGETRC|KUBECONFIG|DOCKER_CONFIG|ANSIBLE_.*|TF_CLI_CONFIG_FILE|NIX_.*|GNUPGHOME|PSQLRC|MYSQL_HOME|AWS_(?:SHARED_)?(?:CONFIG|CREDENTIALS)_FILE/,
     why: "names settings that name programs",
   },
+  { names: /ELECTRON_RUN_AS_NODE/, why: "makes another program of those that are built on Electron" },
+  { names: /DOCKER_(?:HOST|CONTEXT)/, why: "says on which machine containers run" },
   { names: /TACKLE_.*/, why: "is Tackle's own" },
 ]
 

@@ -1,7 +1,7 @@
 import { abortedError, orAbort, TimeoutError, within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
-import type { AuthHook, StoredAuth } from "./auth.ts"
+import { type AuthHook, containAuth, type StoredAuth } from "./auth.ts"
 import { copyPlain } from "./copy-plain.ts"
 import { PluginBlockedError, PluginFailedError } from "./errors.ts"
 import { checkOutput } from "./hook-outputs.ts"
@@ -146,7 +146,10 @@ export function createPluginHost({ plugins, limitMs, contain, onFailure }: Plugi
         return undefined
       }
     },
-    signIns: () => having("auth").flatMap(({ hooks }) => hooks.auth ?? []),
+    signIns: () =>
+      having("auth").flatMap(({ name, hooks }) =>
+        hooks.auth === undefined ? [] : [containAuth(hooks.auth, (work) => contain(name, work))],
+      ),
     event(event) {
       for (const plugin of having("event")) {
         const before = told.get(plugin) ?? Promise.resolve()

@@ -5,7 +5,7 @@ import type { SecretMask } from "../tool/secrets.ts"
 /** The store of an engine: opened after its plugins, which say what has to be hidden in it, and closed after them. */
 export interface EngineStore {
   /** Nothing that the mask hides is stored. Throws what the database says. */
-  open(mask: SecretMask | undefined): Promise<Store>
+  open(mask: SecretMask): Promise<Store>
   /** Undefined until it is open. */
   current(): Store | undefined
   /** Leaves a store alone that was given. */
@@ -21,7 +21,7 @@ export function createEngineStore(given: Store | undefined, database: string): E
     async open(mask) {
       const store = given ?? (await openSqlite(database))
       if (store !== given) own = store
-      current = mask ? maskStore(store, mask) : store
+      current = maskStore(store, mask)
       return current
     },
     current: () => current,

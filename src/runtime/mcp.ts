@@ -5,8 +5,15 @@ import { UsageError } from "../util/errors.ts"
 import type { TackleOptions } from "./options.ts"
 import type { Tackle } from "./tackle.ts"
 
-/** What the pool needs beside the servers; `pins` and `tokens` are the files of its books. */
-type McpSurroundings = Omit<McpPoolOptions, "servers" | "pins" | "book"> & { pins: string; tokens: string }
+/** What the pool needs beside the servers. */
+interface McpSurroundings extends Omit<McpPoolOptions, "servers" | "pins" | "book"> {
+  /** File of the book of pins. */
+  pins: string
+  /** File of the book of tokens. */
+  tokens: string
+  /** Gets the tokens whenever they are read or written. */
+  onSecrets(secrets: Record<string, string>): void
+}
 
 /** The MCP servers in use. Nothing of it is loaded where the options name none. */
 export async function openMcp(
@@ -19,7 +26,7 @@ export async function openMcp(
 
 async function openPool(
   mcp: TackleOptions["mcp"],
-  { pins, tokens, ...surroundings }: McpSurroundings,
+  { pins, tokens, onSecrets, ...surroundings }: McpSurroundings,
 ): Promise<McpPool | undefined> {
   const servers = enabledServers(mcp)
   if (servers.length === 0) return undefined
@@ -32,7 +39,7 @@ async function openPool(
     ...surroundings,
     servers,
     pins: openPinBook(pins, surroundings.worktree),
-    book: openTokenBook(tokens),
+    book: openTokenBook(tokens, onSecrets),
   })
 }
 

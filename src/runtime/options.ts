@@ -22,6 +22,7 @@ import type { SubagentLimits } from "../session/subagent.ts"
 import type { SkillFile } from "../skill/load-skills.ts"
 import type { Store } from "../store/store.ts"
 import type { FoundInstructions } from "../tool/context.ts"
+import type { SecretMask } from "../tool/secrets.ts"
 import type { Info, OutputLimits } from "../tool/tool.ts"
 import type { RetentionLimits } from "./retention.ts"
 
@@ -138,8 +139,12 @@ export interface TackleOptions {
   }
   /** What models that are named are asked with. Default: Node's own HTTP client. */
   fetch?: typeof fetch
-  /** Plays a run back: calls end as this says and do nothing. */
+  /** Stands between the models and what they are asked with, which a plugin may have given: all requests go through it. */
+  aroundFetch?: (ask: typeof fetch) => typeof fetch
+  /** Plays a run back: calls end as this says and do nothing. Models get no keys, and of plugins nothing for signing in. */
   recorded?: RecordedResults
+  /** Hides secrets in all that is stored and told. The engine adds those that it comes to know. Default: one of its own. */
+  mask?: SecretMask
   /** Stands between the engine and the reading of what prompts mention with `@`: `find` reads it. */
   attach?: (find: () => Promise<MentionedFiles>) => Promise<MentionedFiles>
   /** Stands between the engine and its MCP servers: `open` gives them, where there are any. */

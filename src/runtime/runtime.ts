@@ -2,6 +2,7 @@ import { readFeatures } from "../builtin/availability.ts"
 import { createJobTable } from "../builtin/command/job-table.ts"
 import { chooseSearch } from "../builtin/web/search-backend.ts"
 import { holdProcess } from "../call/containment.ts"
+import { storedSecrets } from "../call/known-secrets.ts"
 import { createBus } from "../event/bus.ts"
 import { createFormatterService } from "../formatter/service.ts"
 import { createCredentials } from "../model/credentials.ts"
@@ -21,6 +22,7 @@ import { createTurnChanges } from "../snapshot/turn-changes.ts"
 import { createGrantBook } from "../store/grant-book.ts"
 import type { FileCommits } from "../tool/ledger.ts"
 import { createPathLocks } from "../tool/path-locks.ts"
+import { createSecretMask } from "../tool/secrets.ts"
 import { createTemporaryBook } from "../tool/temporary-book.ts"
 import { homeDirectory } from "../util/home.ts"
 import { newId } from "../util/id.ts"
@@ -53,7 +55,7 @@ import { configuredLayers, createPolicies } from "./policies.ts"
 import { readCommand } from "./prompt-command.ts"
 import { createReach } from "./reach.ts"
 import { defaultRetentionLimits } from "./retention.ts"
-import { openSecretMask } from "./secrets.ts"
+import { readSecrets } from "./secrets.ts"
 import { sessionSettings } from "./session-settings.ts"
 import { createSessions } from "./sessions.ts"
 import { createSubagents } from "./subagents.ts"
@@ -74,7 +76,10 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   opening.defer(() => processes.clear())
   const temporaries = createTemporaryBook(places.temporaries, onFault)
 
-  const credentials = createCredentials({ environment, authFile: places.auth })
+  // What is secret changes while the engine is open: tokens are renewed.
+  const mask = given.mask ?? createSecretMask()
+  const onSecrets = (secrets: Record<string, string>) => mask.add(storedSecrets(secrets))
+  const credentials = createCredentials({ environment, authFile: places.auth, onSecrets })
 
   // Plugins change the options and with them what is secret, so that they come before the store is opened.
   const engineStore = createEngineStore(given.store, places.database)
@@ -91,8 +96,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   opening.defer(() => loaded.close())
   const { defaultAgent = "build" } = options
   const variables = commandVariables(options, environment)
-  const mask = await openSecretMask(options, { environment, credentials, mcpTokens: places.mcpTokens })
-  const hide = <T>(value: T): T => mask?.value(value) ?? value
+  mask.add(await readSecrets(options, { environment, credentials, mcpTokens: places.mcpTokens }))
+  const hide = mask.value
   const store = await engineStore.open(mask)
   await settleKilled(store).catch((error: unknown) =>
     onFault("what became of the calls of killed runs could not be stored", error),
@@ -188,6 +193,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     trusted: options.trusted ?? false,
     pins: places.mcpPins,
     tokens: places.mcpTokens,
+    onSecrets,
     onChanged: async (tools) => {
       const lapsed = await grants.lapse(tools)
       if (lapsed) onFault("an approval was taken back", lapsed)
@@ -269,7 +275,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     spillRoot: places.outputs,
     onEscape: (tool, error) => onFault(`an error escaped the ${tool} tool`, error),
     ...searchPath,
-    ...(mask === undefined ? {} : { mask }),
+    mask,
     ...(plugins === undefined ? {} : { plugins: plugins.host }),
   }
   const sessions = createSessions({

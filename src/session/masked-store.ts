@@ -37,7 +37,8 @@ export function maskStore(store: Store, mask: SecretMask): Store {
   }
 }
 
-function maskHistory(history: readonly MessageWithParts[], mask: SecretMask): MessageWithParts[] {
+function maskHistory(history: MessageWithParts[], mask: SecretMask): MessageWithParts[] {
+  if (mask.empty) return history
   return history.map(({ message, parts }) => ({
     message: maskMessage(message, mask),
     parts: parts.map((part) => maskPart(part, mask)),
@@ -45,6 +46,7 @@ function maskHistory(history: readonly MessageWithParts[], mask: SecretMask): Me
 }
 
 function maskChange(change: Change, mask: SecretMask): Change {
+  if (mask.empty) return change
   switch (change.kind) {
     case "session":
       return { ...change, session: maskSession(change.session, mask) }

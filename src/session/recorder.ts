@@ -163,7 +163,7 @@ function createDeltas(onDue: () => void, mask: SecretMask | undefined) {
       if (waiting.size === 0) return []
       const taken = [...waiting.values()]
       waiting = new Map()
-      if (!mask) return taken
+      if (!mask || mask.empty) return taken
       return taken.flatMap((delta) => {
         const { shown, held } = mask.split(delta.text)
         const whole = closing.includes(delta.partID)

@@ -6,8 +6,12 @@ export interface Secret {
   value: string
 }
 
-/** Puts `[secret NAME]` in the place of every secret. */
+/** Puts `[secret NAME]` in the place of every secret. One that knows none hands on what it is given, untouched. */
 export interface SecretMask {
+  /** Whether it knows none, so that nothing needs to be looked through. */
+  readonly empty: boolean
+  /** From here on these are hidden too, also in streams that are open. Nothing that was known is forgotten. */
+  add(secrets: readonly Secret[]): void
   text(text: string): string
   /** Every text within a plain value, at any depth; keys stay. */
   value<T>(value: T): T
@@ -27,15 +31,23 @@ export interface MaskedStream {
 /** Shorter values, such as `yes` or a port, stand in too much other text to be secrets. In characters. */
 export const shortestSecret = 8
 
-/** Nothing where there is nothing to mask, so that output without secrets costs nothing. */
-export function createSecretMask(secrets: readonly Secret[]): SecretMask | undefined {
-  // Longer ones first: one secret may be the beginning of another.
-  const hidden = secrets
-    .filter(({ value }) => value.length >= shortestSecret)
-    .flatMap(({ name, value }) => [...spellings(value)].map((each) => ({ name, value: each })))
-    .sort((a, b) => b.value.length - a.value.length)
-    .map(({ name, value }) => ({ value, mark: `[secret ${name}]` }))
-  if (hidden.length === 0) return undefined
+/** Values shorter than `shortestSecret` are left out. Of two names for one value the first is shown. */
+export function createSecretMask(secrets: readonly Secret[] = []): SecretMask {
+  let hidden: readonly Hidden[] = []
+
+  function add(more: readonly Secret[]): void {
+    const known = new Set(hidden.map(({ value }) => value))
+    const added: Hidden[] = []
+    for (const { name, value } of more) {
+      if (value.length < shortestSecret || known.has(value)) continue
+      for (const spelling of spellings(value)) {
+        known.add(spelling)
+        added.push({ value: spelling, mark: `[secret ${name}]` })
+      }
+    }
+    // Longer ones first: one secret may be the beginning of another.
+    if (added.length > 0) hidden = [...hidden, ...added].sort((a, b) => b.value.length - a.value.length)
+  }
 
   const text = (given: string) =>
     hidden.reduce((masked, { value, mark }) => masked.replaceAll(value, () => mark), given)
@@ -48,11 +60,16 @@ export function createSecretMask(secrets: readonly Secret[]): SecretMask | undef
     return Object.fromEntries(Object.entries(given).map(([key, inner]) => [key, value(inner)]))
   }
 
+  add(secrets)
   return {
+    get empty() {
+      return hidden.length === 0
+    },
+    add,
     text,
-    value,
+    value: (given) => (hidden.length === 0 ? given : value(given)),
     split: (given) => splitText(given, hidden),
-    stream: () => maskStream(hidden.map((each) => [Buffer.from(each.value), Buffer.from(each.mark)])),
+    stream: () => maskStream(() => hidden),
   }
 }
 
@@ -68,6 +85,7 @@ interface Hidden {
 
 /** `hidden`: the longest first. */
 function splitText(text: string, hidden: readonly Hidden[]): { shown: string; held: string } {
+  if (hidden.length === 0) return { shown: text, held: "" }
   let shown = ""
   let from = 0
   for (let at = 0; at < text.length; ) {
@@ -85,18 +103,31 @@ function splitText(text: string, hidden: readonly Hidden[]): { shown: string; he
 
 type HiddenBytes = readonly [value: Buffer, mark: Buffer]
 
-function maskStream(hidden: readonly HiddenBytes[]): MaskedStream {
-  const longest = Math.max(...hidden.map(([value]) => value.length))
+/** `current` may come to give more while the stream is open. */
+function maskStream(current: () => readonly Hidden[]): MaskedStream {
+  let known: readonly Hidden[] = []
+  let hidden: readonly HiddenBytes[] = []
+  let longest = 0
   let held: Buffer = Buffer.alloc(0)
+
+  function update(): void {
+    if (known === current()) return
+    known = current()
+    hidden = known.map(({ value, mark }) => [Buffer.from(value), Buffer.from(mark)])
+    longest = Math.max(...hidden.map(([value]) => value.length))
+  }
 
   return {
     push(chunk) {
+      update()
+      if (hidden.length === 0) return chunk
       const bytes = Buffer.concat([held, chunk])
       const { done, next } = maskUntil(bytes, Math.max(0, bytes.length - longest + 1), hidden)
       held = Buffer.from(bytes.subarray(next))
       return done
     },
     end() {
+      update()
       const { done } = maskUntil(held, held.length, hidden)
       held = Buffer.alloc(0)
       return done

@@ -83,6 +83,15 @@ test("a recording has no keys, headers or secrets, and only this person reads it
   expect((await stat(file)).mode & 0o777).toBe(0o600)
 })
 
+test("a file that was there is written over whole, and others who read it read it no more", async () => {
+  const machine = await machineWith([{ text: "Done." }])
+  const path = join(machine.home, "run.jsonl")
+  await writeFile(path, "x".repeat(1_000_000), { mode: 0o644 })
+  const { lines } = await recorded(machine)
+  expect(lines.map((line) => JSON.parse(line).type)).toEqual(["run", "request", "response"])
+  expect((await stat(path)).mode & 0o777).toBe(0o600)
+})
+
 test("the first difference is named by its request and its place in the body, with exit code 1", async () => {
   const machine = await machineWith(script)
   const { file, lines } = await recorded(machine)

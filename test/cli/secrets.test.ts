@@ -1,4 +1,4 @@
-import { readdir, readFile } from "node:fs/promises"
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { expect, test } from "vitest"
 import type { TackleEvent } from "../../src/event/events.ts"
@@ -113,4 +113,24 @@ test("nothing is remembered by a rule that would have to hold a secret", async (
   const run = await machine.run(["run", "--format", "json", "deploy"], { env })
   for (const { request } of only(eventsOf(run), "permission.asked"))
     expect(request.always.some((pattern) => pattern.includes("[secret"))).toBe(false)
+})
+
+test("keys and tokens that are stored are hidden in what is shown and logged without a session too", async () => {
+  const url = "http://127.0.0.1:9/mcp"
+  const words = "stored-key-012 and mcp-token-345"
+  const machine = await createMachine({
+    config: {
+      agent: { clerk: { prompt: words } },
+      mcp: { shop: { type: "remote", url, enabled: false } },
+    },
+    files: { ".tackle/tool/bad.ts": `throw new Error("${words}")` },
+  })
+  await mkdir(machine.data, { recursive: true, mode: 0o700 })
+  const keep = (name: string, value: unknown) =>
+    writeFile(join(machine.data, name), JSON.stringify(value), { mode: 0o600 })
+  await keep("auth.json", { shop: { type: "api", key: "stored-key-012" } })
+  await keep("mcp-auth.json", { [url]: { tokens: { access_token: "mcp-token-345", token_type: "bearer" } } })
+  const hidden = `[secret shop key] and [secret ${url} access key]`
+  expect((await machine.run(["config", "show"])).stdout).toContain(hidden)
+  expect((await machine.run(["tool", "list", "--trust"])).stderr).toContain(hidden)
 })

@@ -70,6 +70,21 @@ test("a token that ran out is renewed without the person", async () => {
   expect(closed.asked.filter((line) => line === "POST /token refresh_token")).toHaveLength(2)
 })
 
+test("a token is hidden from the moment it is known, as is the one that it is renewed by", async () => {
+  await enter()
+  await status()
+  closed.expire()
+  await greet()
+  const { access_token: access = "", refresh_token: refresh = "" } = book.get(closed.url).tokens ?? {}
+  expect(access.length + refresh.length).toBeGreaterThan(16)
+  const input = JSON.stringify({ command: `echo ${access} ${refresh}`, description: "Say them" })
+  const said = (await engine.tackle.callTool({ tool: "bash", input })).state
+  expect(said).toMatchObject({
+    status: "completed",
+    output: expect.stringContaining(`[secret ${closed.url} access key] [secret ${closed.url} refresh key]`),
+  })
+})
+
 test("where that is refused the person is asked to sign in", async () => {
   await enter()
   await status()

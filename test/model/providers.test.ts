@@ -137,6 +137,39 @@ describe("keys", () => {
     expect(await model.language()).toBe(await model.language())
   })
 
+  describe("what a plugin asks with", () => {
+    async function answer(script: (asked: string[]) => Partial<ModelsDependencies>): Promise<string[]> {
+      await using server = await startServer((response) => sendEvents(response, shortAnswer))
+      const asked: string[] = []
+      const config = { p: { options: { baseURL: `${server.origin}/v1` } } }
+      const byPlugin: typeof fetch = (input, init) => {
+        asked.push("plugin")
+        return fetch(input, init)
+      }
+      const signedIn = async () => ({ apiKey: "token", fetch: byPlugin })
+      await ask(await models({ config, signedIn, ...script(asked) }).get(named("p/m")))
+      return asked
+    }
+
+    test("goes before ours, and through what stands around both", async () => {
+      expect(await answer(() => ({}))).toEqual(["plugin"])
+      const around = (asked: string[]) => (inner: typeof fetch) =>
+        (async (input, init) => {
+          asked.push("around")
+          return inner(input, init)
+        }) satisfies typeof fetch
+      expect(await answer((asked) => ({ aroundFetch: around(asked) }))).toEqual(["around", "plugin"])
+    })
+
+    test("is not asked where another answers for it", async () => {
+      const events = shortAnswer
+        .map((event) => `data: ${typeof event === "string" ? event : JSON.stringify(event)}\n\n`)
+        .join("")
+      const replay = async () => new Response(events, { headers: { "content-type": "text/event-stream" } })
+      expect(await answer(() => ({ aroundFetch: () => replay }))).toEqual([])
+    })
+  })
+
   test.each([
     ["config before environment", { apiKey: "c" }, { OPENAI_API_KEY: "e" }, "c"],
     ["environment before file", {}, { OPENAI_API_KEY: "e" }, "e"],

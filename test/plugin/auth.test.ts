@@ -58,6 +58,42 @@ test("without a sign-in the loader is not called, and one that fails leaves the 
   expect(other.faults).toEqual([expect.stringContaining("no luck")])
 })
 
+test("a token that a plugin keeps while it is in use is hidden at once", async () => {
+  await using engine = await startPluginEngine({
+    files: {
+      "a.mjs": `export default async ({ client }) => ({ auth: { provider: "test", methods: [],
+        loader: async (getAuth) => {
+          await client.auth.set({ path: { id: "test" }, body: { ...(await getAuth()), access: "renewed-token" } })
+          return {}
+        } } })`,
+    },
+    script: [{ text: "It is renewed-token now." }],
+  })
+  await engine.tackle.credentials.save("test", signedIn)
+  expect((await run(engine)).end.text).toBe("It is [secret test access key] now.")
+})
+
+test("a run that is played back gets neither what a plugin gives nor a key that is kept", async () => {
+  await using engine = await startPluginEngine({
+    files: {
+      "a.mjs": `export default async () => ({ auth: { provider: "test", methods: [],
+        loader: async () => ({ apiKey: "plugin-token", fetch: () => { throw new Error("past the recording") } }) } })`,
+    },
+    providers: { test: { options: { baseURL: "http://played.test/v1" }, models: { m: {} } } },
+    aroundFetch: (ask) => (input, init) =>
+      ask(
+        String(input).replace("http://played.test/v1", () => engine.server.url),
+        init,
+      ),
+    recorded: () => {
+      throw new Error("no call was made")
+    },
+  })
+  await engine.tackle.credentials.save("test", { type: "api", key: "stored-key" })
+  expect((await run(engine)).end.text).toBe("Done.")
+  expect(engine.server.requests[0]?.headers.authorization).toBe("Bearer none")
+})
+
 test("an auth hook of another shape keeps its plugin out", async () => {
   await using engine = await startPluginEngine({
     files: { "a.mjs": "export default async () => ({ auth: { methods: 7 } })" },
@@ -104,5 +140,29 @@ test("a key is kept as it is, or as the plugin makes it", async () => {
   const failing = method(async () => {
     throw new Error("offline")
   })
-  await expect(keyBy(failing, "k", {})).rejects.toThrow("offline")
+  await expect(keyBy(failing, "k", {})).rejects.toThrow('Signing in by "Way" failed: offline')
+  await expect(beginPage(failing, {})).rejects.toThrow('Signing in by "Way" failed: offline')
+})
+
+test("what escapes a way to sign in is told under the plugin's name and ends nothing", async () => {
+  await using engine = await startPluginEngine({
+    files: {
+      "a.mjs": `const leave = (what) => setTimeout(() => { throw new Error(what) })
+        export default async () => ({ auth: { provider: "test", methods: [{ type: "oauth", label: "Way",
+          authorize: async () => {
+            leave("early")
+            return { url: "https://p.test/", instructions: "", method: "auto",
+              callback: async () => { leave("late"); return { type: "success", key: "k" } } }
+          } }] } })`,
+    },
+  })
+  const [way] = engine.tackle.signIns()[0]?.methods ?? []
+  if (!way) throw new Error("no way")
+  const page = await beginPage(way, {})
+  expect(await page.finish()).toEqual({ type: "api", key: "k" })
+  await expect.poll(() => engine.faults.length).toBe(2)
+  expect(engine.faults).toEqual([
+    expect.stringMatching(/escaped the plugin .*a\.mjs: Error: early/),
+    expect.stringMatching(/escaped the plugin .*a\.mjs: Error: late/),
+  ])
 })

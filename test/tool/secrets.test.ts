@@ -14,31 +14,48 @@ const secrets = [
 
 test("a secret is hidden under its name, the longer of two first; short values are left", () => {
   const mask = createSecretMask(secrets)
-  expect(mask?.text("a hunter2-and-more b hunter2-x yes")).toBe("a [secret LONG] b [secret SHORT]x yes")
-  expect(mask?.value({ list: ["hunter2-", 1, null], "hunter2-": true })).toEqual({
+  expect(mask.text("a hunter2-and-more b hunter2-x yes")).toBe("a [secret LONG] b [secret SHORT]x yes")
+  expect(mask.value({ list: ["hunter2-", 1, null], "hunter2-": true })).toEqual({
     list: ["[secret SHORT]", 1, null],
     "hunter2-": true,
   })
 })
 
 test("a value with replacement signs is put in as it stands", () => {
-  expect(createSecretMask([{ name: "$&", value: "p$&ssword" }])?.text("p$&ssword")).toBe("[secret $&]")
+  expect(createSecretMask([{ name: "$&", value: "p$&ssword" }]).text("p$&ssword")).toBe("[secret $&]")
 })
 
-test("nothing to hide costs nothing", () => {
-  expect(createSecretMask([{ name: "TINY", value: "yes" }])).toBeUndefined()
+test("nothing to hide costs nothing: what is given is handed on as it is", () => {
+  const mask = createSecretMask([{ name: "TINY", value: "yes" }])
+  const [given, bytes] = [{ list: ["yes"] }, Buffer.from("yes")]
+  expect(mask.empty).toBe(true)
+  expect(mask.value(given)).toBe(given)
+  expect(mask.stream().push(bytes)).toBe(bytes)
+  expect(mask.split("yes")).toEqual({ shown: "yes", held: "" })
+})
+
+test("one that comes later is hidden from then on, also in a stream that is open, beside those before", () => {
+  const mask = createSecretMask()
+  const stream = mask.stream()
+  const seen = [stream.push(Buffer.from("hunter2- and "))]
+  mask.add(secrets)
+  mask.add([{ name: "AGAIN", value: "hunter2-" }])
+  mask.add([{ name: "OTHER", value: "another-one" }])
+  seen.push(stream.push(Buffer.from("hunter2-, anoth")), stream.push(Buffer.from("er-one")), stream.end())
+  expect(Buffer.concat(seen).toString()).toBe("hunter2- and [secret SHORT], [secret OTHER]")
+  expect(mask.empty).toBe(false)
+  expect(mask.text("hunter2-and-more another-one")).toBe("[secret LONG] [secret OTHER]")
 })
 
 test("a value is hidden within JSON too", () => {
   const mask = createSecretMask([{ name: "KEY", value: 'a"b\\c\nd-long' }])
-  expect(mask?.text(JSON.stringify({ is: 'a"b\\c\nd-long' }))).toBe('{"is":"[secret KEY]"}')
+  expect(mask.text(JSON.stringify({ is: 'a"b\\c\nd-long' }))).toBe('{"is":"[secret KEY]"}')
 })
 
 const word = fc.constantFrom("hunter2-and-more", "hunter2-", "hunter2", "hunter", "2-and", "ü", "\n", "x")
 
 test("output in pieces is masked as the whole would be, wherever it is cut", () => {
   const mask = createSecretMask(secrets)
-  if (!mask) throw new Error("there is something to mask")
   fc.assert(
     fc.property(fc.array(word, { maxLength: 30 }), fc.array(fc.nat(12), { maxLength: 40 }), (words, cuts) => {
       const text = words.join("")
@@ -59,7 +76,6 @@ test("output in pieces is masked as the whole would be, wherever it is cut", () 
 test("a spill file holds no secret, and all else", async () => {
   const directory = await mkdtemp(join(tmpdir(), "tackle-secrets-"))
   const mask = createSecretMask(secrets)
-  if (!mask) throw new Error("there is something to mask")
   const file = createSpillOpener({ directory, name: "x", mask })()
   // One buffer over and over, as output is read.
   const buffer = Buffer.alloc(3)
@@ -74,7 +90,6 @@ test("a spill file holds no secret, and all else", async () => {
 
 test("text that grows shows no piece of a secret, and in the end all that the whole would show", () => {
   const mask = createSecretMask(secrets)
-  if (!mask) throw new Error("there is something to mask")
   fc.assert(
     fc.property(fc.array(word, { maxLength: 20 }), fc.nat(6), (words, size) => {
       const text = words.join("")

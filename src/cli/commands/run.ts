@@ -43,7 +43,7 @@ export async function run(message: readonly string[], flags: RunFlags): Promise<
   const recording =
     flags.record === undefined
       ? undefined
-      : await (await import("../recording.ts")).startRecording(flags.record, place)
+      : (await import("../recording.ts")).startRecording(flags.record, place)
   const restoreNetwork = await useNetworkSettings(place.environment)
   const tackle = await openTackle(place, task, {
     model: task.model,

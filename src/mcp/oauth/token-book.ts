@@ -37,32 +37,46 @@ const Entry = z.object({
   challenge: z.object({ resourceMetadataUrl: z.url().optional(), scope: z.string().optional() }).optional(),
 })
 
-/** The book in `mcp-auth.json` of the data directory, which nobody else may read. */
-export function openTokenBook(path: string): TokenBook {
+/**
+ * The book in `mcp-auth.json` of the data directory, which nobody else may read. `onSecrets` gets the tokens and secrets
+ * whenever they are read or written, by what they are: they may be other ones since.
+ */
+export function openTokenBook(
+  path: string,
+  onSecrets?: (secrets: Record<string, string>) => void,
+): TokenBook {
   const read = (value: unknown): Record<string, unknown> =>
     Object.assign(Object.create(null), isRecord(value) ? value : {})
   const load = () => read(readPrivateFile(path))
 
   return {
-    get: (url) => entryOf(load()[url]),
+    get(url) {
+      const entry = entryOf(load()[url])
+      onSecrets?.(secretsOf(url, entry))
+      return entry
+    },
     update(url, change) {
       updatePrivateFile(path, "mcp.tokens", (stored) => {
         const { [url]: now, ...others } = read(stored)
         const changed = change(entryOf(now))
+        if (changed) onSecrets?.(secretsOf(url, changed))
         return changed === undefined ? others : { ...others, [url]: changed }
       })
     },
     secrets() {
       const found: Record<string, string> = Object.create(null)
-      for (const [url, value] of Object.entries(load())) {
-        const { tokens, client } = entryOf(value)
-        if (tokens) found[`${url} access`] = tokens.access_token
-        if (tokens?.refresh_token !== undefined) found[`${url} refresh`] = tokens.refresh_token
-        if (client?.client_secret !== undefined) found[`${url} client`] = client.client_secret
-      }
+      for (const [url, value] of Object.entries(load())) Object.assign(found, secretsOf(url, entryOf(value)))
       return found
     },
   }
+}
+
+function secretsOf(url: string, { tokens, client }: SignedIn): Record<string, string> {
+  const found: Record<string, string> = Object.create(null)
+  if (tokens) found[`${url} access`] = tokens.access_token
+  if (tokens?.refresh_token !== undefined) found[`${url} refresh`] = tokens.refresh_token
+  if (client?.client_secret !== undefined) found[`${url} client`] = client.client_secret
+  return found
 }
 
 /** An entry that cannot be understood knows nothing. */
