@@ -3,6 +3,7 @@ import { expect, test } from "vitest"
 import * as z from "zod"
 import { Tool } from "../../src/tool/index.ts"
 import { connectClient, openEngine } from "./connect.ts"
+import { slowTool } from "./slow-tool.ts"
 
 const forms = { elicitation: { form: {} } }
 const command = (text: string) => ({ name: "bash", arguments: { command: text, description: "Do it" } })
@@ -91,18 +92,7 @@ test("a cancelled call ends with its command, and its open form is taken back", 
 })
 
 test("cancelling reaches the tool", async () => {
-  const started = Promise.withResolvers<void>()
-  const ended = Promise.withResolvers<void>()
-  const slow = Tool.define("slow", {
-    description: "Waits.",
-    parameters: z.object({}),
-    async execute(_args, ctx) {
-      ctx.abort.addEventListener("abort", () => ended.resolve())
-      started.resolve()
-      await ended.promise
-      return { title: "slow", output: "" }
-    },
-  })
+  const { slow, started, ended } = slowTool()
   const engine = await openEngine({ tools: [slow], permission: { "*": "allow" } })
   const { client } = await connectClient(engine)
   const stop = new AbortController()

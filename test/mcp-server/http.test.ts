@@ -1,10 +1,9 @@
 import { request } from "node:http"
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import { expect, onTestFinished, test } from "vitest"
-import * as z from "zod"
 import { type HttpOptions, startHttp } from "../../src/mcp-server/http.ts"
-import { Tool } from "../../src/tool/index.ts"
 import { openEngine } from "./connect.ts"
+import { slowTool } from "./slow-tool.ts"
 
 async function serve(
   options: Partial<HttpOptions> = {},
@@ -107,18 +106,7 @@ test("with a key only who has it is served; beyond this machine there has to be 
 })
 
 test("a session ends by DELETE and takes its calls along; then it is unknown", async () => {
-  const started = Promise.withResolvers<void>()
-  const ended = Promise.withResolvers<void>()
-  const slow = Tool.define("slow", {
-    description: "Waits.",
-    parameters: z.object({}),
-    async execute(_args, ctx) {
-      ctx.abort.addEventListener("abort", () => ended.resolve())
-      started.resolve()
-      await ended.promise
-      return { title: "slow", output: "" }
-    },
-  })
+  const { slow, started, ended } = slowTool()
   const { url } = await serve({}, { tools: [slow], permission: { "*": "allow" } })
   const { client, transport } = await connect(url)
   const call = client.callTool({ name: "slow", arguments: {} }).catch(() => "gone")
