@@ -1,7 +1,7 @@
 import { detectLoop } from "../permission/doom-loop.ts"
 import { permissionOf } from "../registry/registry.ts"
 import { fail } from "../schema/tool-moves.ts"
-import type { CallTools } from "../tool/context.ts"
+import type { CallTools } from "../tool/call-tools.ts"
 import type { Access } from "../tool/tool.ts"
 import { newId } from "../util/id.ts"
 import { isRecord } from "../util/json.ts"

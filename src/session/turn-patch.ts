@@ -1,7 +1,7 @@
 import type { MessageWithParts } from "../schema/message.ts"
 import type { PatchPart } from "../schema/part.ts"
 import type { TurnRecord } from "../snapshot/turn-changes.ts"
-import type { ChangeCapability } from "../tool/context.ts"
+import type { ChangeCapability } from "../tool/changes.ts"
 import { newId } from "../util/id.ts"
 import type { Conversation } from "./conversation.ts"
 import type { Recorder } from "./recorder.ts"
