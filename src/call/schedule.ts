@@ -1,5 +1,5 @@
 import { detectLoop } from "../permission/doom-loop.ts"
-import { permissionOf } from "../registry/registry.ts"
+import { permissionOf } from "../registry/tool-permission.ts"
 import { fail } from "../schema/tool-moves.ts"
 import type { CallTools } from "../tool/call-tools.ts"
 import type { Access } from "../tool/tool.ts"

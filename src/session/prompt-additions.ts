@@ -1,6 +1,6 @@
 import { newTurn } from "../call/call.ts"
 import type { Refusal } from "../event/events.ts"
-import type { OfferedTool } from "../registry/registry.ts"
+import type { OfferedTool } from "../registry/offered-tool.ts"
 import type { MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import { attachMentions } from "./attach-mentions.ts"
