@@ -1,5 +1,5 @@
 import { basename, extname } from "node:path"
-import { configDirectories } from "../config/locate.ts"
+import { configDirectories } from "../config/config-directories.ts"
 import { nearNames } from "../model/near-name.ts"
 import { permissionType } from "../permission/rules.ts"
 import { findToolFiles } from "../registry/files.ts"

@@ -1,5 +1,5 @@
 import { dirname } from "node:path"
-import { configDirectories } from "../config/locate.ts"
+import { configDirectories } from "../config/config-directories.ts"
 import { packageDirectories } from "../config/plugin-packages.ts"
 import { wholeName } from "../config/shown-name.ts"
 import { type FoundItem, packageItem } from "../permission/trust-items.ts"

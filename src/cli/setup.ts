@@ -1,16 +1,13 @@
 import { existsSync, realpathSync, statSync } from "node:fs"
 import { resolve } from "node:path"
 import { keyVariables } from "../call/known-secrets.ts"
+import { ownConfigDirectories } from "../config/config-directories.ts"
+import { instructionFiles } from "../config/instruction-files.ts"
 import { type LoadedConfig, loadConfig } from "../config/load.ts"
-import {
-  findWorktree,
-  instructionFiles,
-  type Location,
-  ownConfigDirectories,
-  projectTrustItems,
-  skillFiles,
-} from "../config/locate.ts"
+import { findWorktree, type Location } from "../config/location.ts"
+import { projectTrustItems } from "../config/project-trust-items.ts"
 import { shownName, wholeName } from "../config/shown-name.ts"
+import { skillFiles } from "../config/skill-files.ts"
 import { createCredentials } from "../model/credentials.ts"
 import { parseModelName } from "../model/model.ts"
 import type { Layer } from "../permission/policy.ts"

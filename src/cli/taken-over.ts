@@ -1,4 +1,5 @@
-import { instructionFiles, trustKind } from "../config/locate.ts"
+import { instructionFiles } from "../config/instruction-files.ts"
+import { trustKind } from "../config/project-trust-items.ts"
 import { displayPath, isInside } from "../util/paths.ts"
 import { type Place, trustedSkillFiles } from "./setup.ts"
 

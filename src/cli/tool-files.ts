@@ -1,4 +1,5 @@
-import { configDirectories, possibleConfigDirectories, projectTrustItems } from "../config/locate.ts"
+import { configDirectories, possibleConfigDirectories } from "../config/config-directories.ts"
+import { projectTrustItems } from "../config/project-trust-items.ts"
 import { openTrust } from "../permission/trust.ts"
 import type { FoundItem, TrustItem } from "../permission/trust-items.ts"
 import { findToolFiles, isToolFile, toolPlaces } from "../registry/files.ts"

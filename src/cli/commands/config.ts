@@ -1,4 +1,4 @@
-import { instructionFiles } from "../../config/locate.ts"
+import { instructionFiles } from "../../config/instruction-files.ts"
 import { configJsonSchema } from "../../config/schema.ts"
 import { wholeName } from "../../config/shown-name.ts"
 import { defaultRules } from "../../permission/defaults.ts"
