@@ -1,5 +1,5 @@
 import { commandBounds } from "../permission/bounds.ts"
-import type { Scope } from "../permission/engine.ts"
+import type { Scope } from "../permission/request.ts"
 import { knownPrograms } from "../permission/shell/known-programs.ts"
 import { createTreeWatch, type TreeWatch } from "../permission/tree-watch.ts"
 import { type Sandbox, SandboxError } from "../sandbox/wrap.ts"
