@@ -13,7 +13,7 @@ import {
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { isInside, realPath } from "../util/paths.ts"
 import { warn } from "./notice.ts"
-import type { Place } from "./setup.ts"
+import type { Place } from "./place.ts"
 
 type NamedPlugin = Place["config"]["plugins"][number]
 

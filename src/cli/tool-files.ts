@@ -8,7 +8,7 @@ import type { ToolFile } from "../registry/load-tool-file.ts"
 import type { RegistryProblem } from "../registry/problems.ts"
 import { dataPlaces } from "../runtime/data-directory.ts"
 import { warn } from "./notice.ts"
-import type { Place } from "./setup.ts"
+import type { Place } from "./place.ts"
 import { trustedItems } from "./trusted-items.ts"
 
 /**

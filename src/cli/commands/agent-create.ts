@@ -11,9 +11,9 @@ import { errorMessage, systemCode, UsageError } from "../../util/errors.ts"
 import { writeFrontMatter } from "../../util/front-matter.ts"
 import { displayPath, isInside, realPath } from "../../util/paths.ts"
 import { atTerminal } from "../client.ts"
+import { type FormatFlags, openPlace, type Place } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
 import { question } from "../question.ts"
-import { type FormatFlags, openPlace, type Place } from "../setup.ts"
 
 export interface AgentCreateFlags extends FormatFlags {
   description?: string

@@ -15,10 +15,12 @@ import { loadSkills } from "../../skill/load-skills.ts"
 import { errorMessage } from "../../util/errors.ts"
 import { displayPath, isInside } from "../../util/paths.ts"
 import { exitCode } from "../exit.ts"
+import { openTackle } from "../open-tackle.ts"
+import { type FormatFlags, openPlace, type Place } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
-import { type FormatFlags, openPlace, openTackle, type Place, trustedSkillFiles } from "../setup.ts"
 import { agentRulesets, placeOfRule, shadowedConfigRules } from "../shadowed-rules.ts"
 import { describeTakenOver, takenOver } from "../taken-over.ts"
+import { trustedSkillFiles } from "../trusted-skills.ts"
 import { folded } from "../view/visible.ts"
 
 interface Finding {

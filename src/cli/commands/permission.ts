@@ -9,15 +9,10 @@ import { homeDirectory } from "../../util/home.ts"
 import { localDay } from "../../util/local-time.ts"
 import { resolvePath } from "../../util/paths.ts"
 import { exitCode, verdictCode } from "../exit.ts"
+import { openTackle } from "../open-tackle.ts"
+import { directoryOf, type FormatFlags, openPlace, type PlaceFlags } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
-import {
-  directoryOf,
-  type FormatFlags,
-  openPlace,
-  openTackle,
-  type PlaceFlags,
-  type RuleFlags,
-} from "../setup.ts"
+import type { RuleFlags } from "../rule-layers.ts"
 import { describeExplanation } from "../view/explanation.ts"
 import { oneLine, visible } from "../view/visible.ts"
 
