@@ -1,23 +1,22 @@
 import type { Agent } from "../agent/agent.ts"
-import { ProviderError } from "../model/errors.ts"
 import type { Model } from "../model/model.ts"
-import { type StreamLimits, streamStep } from "../model/stream.ts"
+import type { StreamLimits } from "../model/stream.ts"
 import type { PluginHost } from "../plugin/host.ts"
 import type { MessageWithParts } from "../schema/message.ts"
-import type { CompactionPart, TextPart, ToolPart } from "../schema/part.ts"
+import type { ToolPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import type { JobInfo } from "../tool/job.ts"
-import { throwIfAborted } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
-import { costOf, noTokens, type Spent } from "./cost.ts"
-import { namedTools } from "./deferred-tools.ts"
-import { hookSummary } from "./plugin-hooks.ts"
+import type { Spent } from "./cost.ts"
 import { promptHistory, sizeOf } from "./prompt-history.ts"
+import { pruneOutputs } from "./prune-outputs.ts"
 import type { Recorder } from "./recorder.ts"
-import { recordOf, shorten, summaryPrompt } from "./summary-request.ts"
-import { newUserMessage, partOf } from "./user-message.ts"
+import { summarizeIfItFits } from "./summarize.ts"
+import { summaryMessage } from "./summary-message.ts"
+import { recordOf, summaryPrompt } from "./summary-request.ts"
 
+/** What is made smaller, and by what means. */
 export interface CompactionInput {
   session: Session
   agent: Agent
@@ -63,14 +62,10 @@ export class CompactionError extends TackleError {
 const tailShare = 0.25
 /** Pruned outputs are enough where they leave at most so much. */
 const enough = 0.6
-/** Outputs below this are not worth a file. In characters. */
-const smallOutput = 1_000
 /** A summary that leaves more than this share has not done its work. */
 const mustShrinkTo = 0.9
 /** The second attempt keeps nothing word for word. */
 const attempts = 2
-/** Of the person's request, in characters. */
-const requestCharacters = 8_000
 /** Characters of a token where text is dense, so that the request for a summary surely fits. */
 const denseToken = 3
 
@@ -84,7 +79,7 @@ export async function compact(input: CompactionInput): Promise<CompactionResult>
   const given = promptHistory(history)
   const before = sizeOf(given)
   const tail = tailOf(given, before * tailShare)
-  const pruned = await prune(given.slice(0, given.length - tail.length), input)
+  const pruned = await pruneOutputs(given.slice(0, given.length - tail.length), input)
   const after = sizeOf(given)
   const result: CompactionResult = { before, after, pruned, summarized: false, spent: [] }
   if (input.auto && after <= before * enough) return result
@@ -119,121 +114,9 @@ function tailOf(messages: readonly MessageWithParts[], room: number): MessageWit
   return messages.slice(first + 1)
 }
 
-/** Returns how many outputs were replaced. The parts become others, so that nobody takes them for the old ones. */
-async function prune(
-  entries: readonly MessageWithParts[],
-  { spill, recorder }: CompactionInput,
-): Promise<number> {
-  const changed: ToolPart[] = []
-  for (const { parts } of entries) {
-    for (const [index, part] of parts.entries()) {
-      if (part.type !== "tool" || part.parentCallID !== undefined || part.state.status !== "completed")
-        continue
-      const { state } = part
-      const small = state.output.length < smallOutput && !state.attachments?.length
-      if (state.pruned !== undefined || small) continue
-      const { outputPath } = state.metadata
-      const pruned = typeof outputPath === "string" ? outputPath : spill(part, state.output)
-      const next: ToolPart = { ...part, state: { ...state, pruned } }
-      parts[index] = next
-      changed.push(next)
-    }
-  }
-  if (changed.length > 0) await recorder.write({ parts: changed })
-  return changed.length
-}
-
 /** Characters that the record may have: of a model whose limit is not known, half of what it was given. */
 function roomFor({ info }: Model, size: number): number {
   const { context, output = 0 } = info.limit
   if (!context) return size / 2
   return Math.max(1_000, (context - Math.min(output, context / 2)) * denseToken - summaryPrompt.length)
-}
-
-interface Summary extends Spent {
-  text: string
-}
-
-/** Undefined where even the record is too long for the model. */
-async function summarizeIfItFits(record: string, input: CompactionInput): Promise<Summary | undefined> {
-  try {
-    return await summarize(record, input)
-  } catch (error) {
-    if (error instanceof ProviderError && error.kind === "context-overflow") return undefined
-    throw error
-  }
-}
-
-async function summarize(record: string, input: CompactionInput): Promise<Summary> {
-  const { session, model, limits, plugins, signal } = input
-  throwIfAborted(signal)
-  const system = await hookSummary(plugins, session.id, summaryPrompt, signal)
-  const summary: Summary = { text: "", tokens: noTokens, cost: 0 }
-  const events = streamStep({
-    language: await model.language(),
-    info: model.info,
-    prompt: [
-      { role: "system", content: system },
-      { role: "user", content: [{ type: "text", text: record.toWellFormed() }] },
-    ],
-    tools: [],
-    limits,
-    signal,
-  })
-  for await (const event of events) {
-    if (event.type === "text-delta") summary.text += event.delta
-    if (event.type !== "finish") continue
-    summary.tokens = event.tokens
-    summary.cost = costOf(event.tokens, model.info.cost)
-  }
-  summary.text = summary.text.trim()
-  return summary
-}
-
-function summaryMessage(
-  { text: summary, tokens, cost }: Summary,
-  kept: readonly MessageWithParts[],
-  input: CompactionInput,
-): MessageWithParts {
-  const { session, agent, model, auto } = input
-  const message = newUserMessage({ session, agent, model })
-  const part = partOf(message)
-  const first = kept[0]?.message.id
-  const compaction: CompactionPart = { ...part(), type: "compaction", auto, tokens, cost }
-  if (first !== undefined) compaction.from = first
-  const tools = namedTools(input.history)
-  if (tools.length > 0) compaction.tools = tools
-  const text: TextPart = { ...part(), type: "text", synthetic: true, text: contextText(summary, kept, input) }
-  return { message, parts: [compaction, text] }
-}
-
-/** The summary with what must not get lost in it. */
-function contextText(
-  summary: string,
-  kept: readonly MessageWithParts[],
-  { history, todos, jobs, auto }: CompactionInput,
-): string {
-  const request = kept.some(isRequest) ? undefined : history.findLast(isRequest)
-  const words = request?.parts.flatMap((part) => (part.type === "text" && !part.synthetic ? [part.text] : []))
-  const open = todos.filter(({ status }) => status !== "completed" && status !== "cancelled")
-  return [
-    `To save room, what came before was replaced by this summary:\n\n${summary}`,
-    ...(words
-      ? [`The person's last request, word for word:\n${shorten(words.join("\n"), requestCharacters)}`]
-      : []),
-    ...(open.length > 0
-      ? [`Open to-dos:\n${open.map(({ content, status }) => `- ${content} (${status})`).join("\n")}`]
-      : []),
-    ...(jobs.length > 0
-      ? [
-          `Jobs that still run:\n${jobs.map(({ id, command }) => `- ${id}: ${shorten(command, 200)}`).join("\n")}`,
-        ]
-      : []),
-    ...(auto ? ["Go on with the work from where it stands. Do not repeat what is done."] : []),
-  ].join("\n\n")
-}
-
-/** True for a message in the person's own words. */
-function isRequest({ message, parts }: MessageWithParts): boolean {
-  return message.role === "user" && parts.some((part) => part.type === "text" && !part.synthetic)
 }
