@@ -1,5 +1,5 @@
 import * as z from "zod"
-import { TackleError } from "../../util/errors.ts"
+import { SearchError } from "./search-error.ts"
 
 /** What is looked for. */
 export interface SearchRequest {
@@ -36,13 +36,6 @@ export interface SearchAccess {
   key?: string
   /** Without a slash at its end. */
   url: string
-}
-
-/** A search that did not work. The text says why and what to do; it never holds the key. */
-export class SearchError extends TackleError {
-  constructor(message: string, cause?: unknown) {
-    super(message, { code: "websearch.failed", recoverable: true, cause })
-  }
 }
 
 const names = ["exa", "brave", "tavily", "searxng"] as const

@@ -1,5 +1,6 @@
 import * as z from "zod"
-import { type SearchAccess, type SearchAnswer, SearchError, type SearchRequest } from "./search-backend.ts"
+import type { SearchAccess, SearchAnswer, SearchRequest } from "./search-backend.ts"
+import { SearchError } from "./search-error.ts"
 import { charactersPerToken } from "./search-exa.ts"
 import { parseAnswer, requestText } from "./search-request.ts"
 

@@ -1,7 +1,7 @@
 import * as z from "zod"
 import { orAbort, TimeoutError } from "../../util/abort.ts"
 import { errorMessage } from "../../util/errors.ts"
-import { SearchError } from "./search-backend.ts"
+import { SearchError } from "./search-error.ts"
 
 /** How long a search may take, in milliseconds. */
 const timeoutMs = 25_000
