@@ -32,7 +32,7 @@ export interface Place extends Location {
   dataDirectory: string
   config: LoadedConfig
   trust: Trust
-  /** Whether the person trusted the project as it is, by `tackle trust` or `--trust`. One with no items was not asked about. */
+  /** The person trusts the project as it is, by `tackle trust` or `--trust`. One with no items was not asked about. */
   trusted: boolean
   /** Whether that is by `--trust`: it covers what was found, and nothing that comes later. */
   trustedForRun: boolean

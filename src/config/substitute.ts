@@ -22,8 +22,8 @@ const pattern = /\{(env|file):([^{}]+)\}/g
 
 /**
  * Replaces `{env:NAME}` and `{file:path}` in every string value, once: what is put in is not looked at again. A
- * variable that is not set is empty, with a warning unless it is an `apiKey`; a file that cannot be read is a {@link ConfigError}. File paths
- * start at the config file; the white space around a file's text is dropped.
+ * variable that is not set is empty, with a warning unless it is an `apiKey`; a file that cannot be read is a
+ * {@link ConfigError}. File paths start at the config file; the white space around a file's text is dropped.
  */
 export function substitute<T extends ConfigNode>(
   node: T,

@@ -33,7 +33,10 @@ export interface Foundation {
   store: Store
 }
 
-/** Finds out where the engine works and what is secret, and opens its plugins and store. What has to end is put into `opening`. */
+/**
+ * Finds out where the engine works and what is secret, and opens its plugins and store. What has to end is put into
+ * `opening`.
+ */
 export async function layFoundation(
   given: TackleOptions,
   opening: AsyncDisposableStack,

@@ -9,7 +9,10 @@ import type { LoopResult } from "./loop.ts"
 /** The last event of a run, before the bus puts its time on it. */
 export type Ending = Extract<EventInput, { type: "run.completed" }>
 
-/** The end of a run that had its steps. Tells the bus of its error first. `spent`: on compaction, and on what MCP servers asked. `answer`: of a demanded shape. */
+/**
+ * The end of a run that had its steps. Tells the bus of its error first. `spent`: beside the steps, on summaries and on
+ * what MCP servers asked. `answer`: of a demanded shape.
+ */
 export function conclude(
   { bus, sessionID, started }: EndingContext,
   result: LoopResult,

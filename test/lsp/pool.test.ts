@@ -205,7 +205,7 @@ describe("a server that misbehaves", () => {
     // It is started again once.
     for (const _ of ["first", "second"]) {
       const fresh = () => running().filter((pid) => !killed.has(pid))
-      await expect.poll(fresh, { timeout: 10_000 }).toHaveLength(1)
+      await expect.poll(fresh, { timeout: 25_000 }).toHaveLength(1)
       for (const pid of fresh()) {
         killed.add(pid)
         process.kill(pid, "SIGKILL")

@@ -40,7 +40,7 @@ test("while one engine works on a session another is refused, changes nothing, a
 
   expect((await run({ tackle: second }, { session: same, text: "hello" })).end.status).toBe("completed")
   const working = run({ tackle: first }, { session, text: "wait" })
-  await expect.poll(() => project.read("waiting").catch(() => undefined), { timeout: 10_000 }).toBe("")
+  await expect.poll(() => project.read("waiting").catch(() => undefined), { timeout: 25_000 }).toBe("")
   const before = await session.messages()
   const { end, events } = await run({ tackle: second }, { session: same, text: "me too" })
   expect(end).toMatchObject({ status: "failed", exitCode: 1 })
@@ -64,7 +64,7 @@ test("the lease of a process that was killed holds nobody up", async () => {
   const child = spawn(process.execPath, [script, project.directory, server.url, "wait"], {
     stdio: ["ignore", "pipe", "inherit"],
   })
-  await expect.poll(() => project.read("waiting").catch(() => undefined), { timeout: 10_000 }).toBe("")
+  await expect.poll(() => project.read("waiting").catch(() => undefined), { timeout: 25_000 }).toBe("")
   const tackle = await createTackle(options)
   disposer.defer(() => tackle.close())
   const session = await tackle.sessions.latest()

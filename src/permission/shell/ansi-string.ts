@@ -1,4 +1,4 @@
-/** The text of a string in `$'…'`. `fault`: why it is not understood, where it is not; the escape then stands as written. */
+/** The text of a string in `$'…'`. `fault`: why it is not understood; the escape then stands in it as written. */
 export function decodeAnsi(text: string): { text: string; fault?: string } {
   let fault: string | undefined
   const escapes = /\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))/gs

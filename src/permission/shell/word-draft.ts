@@ -9,7 +9,10 @@ export function draftOf(node: ShellNode, text: string): Draft {
   return draft
 }
 
-/** A word while it is read. `mask` is as long as `text` and holds only what the shell still interprets: quoted characters are `quoted`. */
+/**
+ * A word while it is read. `mask` is as long as `text` and holds only what the shell still interprets: quoted characters
+ * are {@link quoted} in it, unknown ones {@link unknown}.
+ */
 export interface Draft {
   text: string
   mask: string
