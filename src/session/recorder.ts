@@ -9,7 +9,8 @@ import type { SecretMask } from "../tool/secrets.ts"
 
 /**
  * The one way in which a session is written: committed first, announced then, and all of it in the order of the calls.
- * Each method resolves when the commit holds and rejects when the store refused; then nothing is announced.
+ * Each method resolves when the commit holds and rejects when the store refused; then nothing is announced. What is asked
+ * for side by side is one transaction, unless the store refuses it: then each write is one, and fails by itself.
  */
 export interface Recorder {
   session(session: Session): Promise<void>
@@ -35,10 +36,17 @@ interface Written {
   parts?: readonly Part[]
 }
 
-/** What is stored in one transaction, and told of afterwards. */
+/** What is stored, and told of afterwards. */
 interface Step {
   changes: Change[]
   events: EventInput[]
+}
+
+/** A write that somebody waits for. */
+interface AwaitedStep extends Step {
+  durable: boolean
+  resolve(): void
+  reject(error: unknown): void
 }
 
 /** Deltas of one part are joined and announced at most this often: thirty times a second is as smooth as eyes need. */
@@ -56,7 +64,8 @@ export function createRecorder({
   /** For text that streams in: the store and the bus hide what comes whole. */
   mask?: SecretMask | undefined
 }): Recorder {
-  let tail: Promise<unknown> = Promise.resolve()
+  let waiting: AwaitedStep[] = []
+  let committing = false
   let noted: Step = { changes: [], events: [] }
   let noting: NodeJS.Immediate | undefined
   /** Why what was noted could not be stored, until somebody was told. */
@@ -82,23 +91,69 @@ export function createRecorder({
   function commit(
     changes: readonly Change[],
     events: readonly EventInput[],
-    options?: CommitOptions,
+    { durable = false }: CommitOptions = {},
   ): Promise<void> {
     note(changes, events)
     clearImmediate(noting)
     noting = undefined
-    const step = noted
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    waiting.push({ ...noted, durable, resolve, reject })
     noted = { changes: [], events: [] }
-    const done = tail.then(async () => {
-      const before = lost
-      lost = undefined
-      if (before) throw before.error
-      if (step.changes.length > 0) await store.commit(step.changes, options)
-      for (const event of step.events) bus.publish(event)
-    })
-    // The next write does not fail because this one did; whoever asked for this one hears of it.
-    tail = done.catch(() => {})
-    return done
+    if (!committing) {
+      committing = true
+      // Once everything that can go on now has come to its next write, such as the calls of a step side by side.
+      queueMicrotask(() => process.nextTick(() => void commitAll()))
+    }
+    return promise
+  }
+
+  /** Never rejects: whoever asked for a write hears of it. */
+  async function commitAll(): Promise<void> {
+    while (waiting.length > 0) {
+      const steps = waiting
+      waiting = []
+      if (lost) {
+        steps.shift()?.reject(lost.error)
+        lost = undefined
+      }
+      if (!(await commitTogether(steps))) for (const step of steps) await commitOne(step)
+    }
+    committing = false
+  }
+
+  /** In one transaction, which saves all but one of the waits for the disk. False, and nothing done, where it is refused. */
+  async function commitTogether(steps: readonly AwaitedStep[]): Promise<boolean> {
+    if (steps.length < 2) return false
+    try {
+      await store.commit(
+        steps.flatMap(({ changes }) => changes),
+        { durable: steps.some(({ durable }) => durable) },
+      )
+    } catch {
+      // Which of them the store refuses, and why, each is told for itself.
+      return false
+    }
+    steps.forEach(announce)
+    return true
+  }
+
+  async function commitOne(step: AwaitedStep): Promise<void> {
+    try {
+      if (step.changes.length > 0) await store.commit(step.changes, { durable: step.durable })
+    } catch (error) {
+      step.reject(error)
+      return
+    }
+    announce(step)
+  }
+
+  function announce({ events, resolve, reject }: AwaitedStep): void {
+    try {
+      for (const event of events) bus.publish(event)
+      resolve()
+    } catch (error) {
+      reject(error)
+    }
   }
 
   return {

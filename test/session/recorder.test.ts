@@ -4,7 +4,7 @@ import type { TextPart } from "../../src/schema/part.ts"
 import { createRecorder } from "../../src/session/recorder.ts"
 import { StoreError } from "../../src/store/errors.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
-import type { Change } from "../../src/store/store.ts"
+import type { Change, CommitOptions } from "../../src/store/store.ts"
 
 const sessionID = "ses_1"
 const part = (id: string, text = ""): TextPart => ({ id, sessionID, messageID: "msg_1", type: "text", text })
@@ -61,4 +61,45 @@ test("where it could not be stored nothing is announced, the next write is refus
   await recorder.write({ parts: [part("c")] })
   expect(transactions).toEqual([["c"]])
   expect(announced).toEqual(["c"])
+})
+
+test("writes that are asked for side by side are one transaction, and each resolves once it holds", async () => {
+  const { recorder, transactions, announced } = record()
+  const call = async (id: string) => {
+    await Promise.resolve()
+    await recorder.write({ parts: [part(id)] })
+    expect(transactions.flat()).toContain(id)
+    expect(announced).toContain(id)
+  }
+  await Promise.all([call("a"), call("b"), call("c")])
+  expect(transactions).toEqual([["a", "b", "c"]])
+})
+
+test("of writes side by side only the one that the store refuses is refused", async () => {
+  const { recorder, transactions, announced } = record((changes) =>
+    changes.some((change) => change.kind === "part" && change.part.id === "b"),
+  )
+  const [a, b, c] = await Promise.allSettled(
+    ["a", "b", "c"].map((id) => recorder.write({ parts: [part(id)] })),
+  )
+  expect([a?.status, b?.status, c?.status]).toEqual(["fulfilled", "rejected", "fulfilled"])
+  expect(transactions).toEqual([["a"], ["c"]])
+  expect(announced).toEqual(["a", "c"])
+})
+
+test("a transaction is on the disk before it holds if any write in it has to be", async () => {
+  const durable: (boolean | undefined)[] = []
+  const store = {
+    ...createMemoryStore(),
+    async commit(_: readonly Change[], options: CommitOptions = {}) {
+      durable.push(options.durable)
+    },
+  }
+  const recorder = createRecorder({ sessionID, store, bus: createBus(() => {}) })
+  await Promise.all([
+    recorder.write({ parts: [part("a")] }),
+    recorder.write({ parts: [part("b")], durable: true }),
+  ])
+  await recorder.write({ parts: [part("c")] })
+  expect(durable).toEqual([true, false])
 })
