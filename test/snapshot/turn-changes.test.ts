@@ -60,6 +60,27 @@ test("commands side by side: each change is told once, and undone to what was be
   await project.remove()
 })
 
+test("commands that end at the same moment: what each changed is told once", async () => {
+  const names = ["a", "b", "c", "d", "e"]
+  const { project, records, contents, changes } = await startTurn(names)
+  const { promise: end, resolve } = Promise.withResolvers<void>()
+  const commands = names.map((name) =>
+    changes.command(`make ${name}`, signal, async () => {
+      await end
+      writeFileSync(project.path(name), `from ${name}`)
+    }),
+  )
+  resolve()
+  await Promise.all(commands)
+  const { files } = records.at(-1) ?? { files: [] }
+  expect(files.map(({ path, fixed }) => [path, fixed])).toEqual(
+    names.map((name) => [project.path(name), undefined]),
+  )
+  await putBack(files, { direction: "undo", contents, note: unnoted })
+  for (const name of names) expect(await project.read(name)).toBe("0")
+  await project.remove()
+})
+
 test("what a command does is told however it ends", async () => {
   const { project, records, changes } = await startTurn(["a"])
   const work = async () => {
