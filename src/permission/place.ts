@@ -5,31 +5,48 @@ import { isInside, realPath } from "../util/paths.ts"
 import { namesProtected, type Protection, protectionIn, protectionOf } from "./protected.ts"
 import type { Check, Scope } from "./request.ts"
 
-/** A scope with its links followed. */
+/** A scope with its links followed, for one request. */
 export interface Place {
   worktree: string
   realWorktree: string
   /** Looked up when it is first needed: most paths lie in the worktree. */
-  readonly realOwn: readonly string[]
+  realOwn(): readonly string[]
   /** Looked up when something is to be changed. */
-  readonly realGuarded: readonly string[]
+  realGuarded(): readonly string[]
+  /**
+   * Where a path leads, or why that cannot be told. Each path is looked up once, so that all checks of a request are
+   * about the same file.
+   */
+  follow(path: string): Followed
 }
+
+type Followed = { real: string } | { fault: string }
 
 /** Throws what the system throws where the worktree cannot be resolved. */
 export function openPlace(scope: Scope): Place {
-  let realOwn: readonly string[] | undefined
-  let realGuarded: readonly string[] | undefined
   return {
     worktree: resolve(scope.worktree),
     realWorktree: realPath(scope.worktree),
-    get realOwn() {
-      realOwn ??= scope.own.map((directory) => realPath(directory))
-      return realOwn
-    },
-    get realGuarded() {
-      realGuarded ??= (scope.guarded ?? []).map((directory) => realPath(directory))
-      return realGuarded
-    },
+    realOwn: once(() => scope.own.map((directory) => realPath(directory))),
+    realGuarded: once(() => (scope.guarded ?? []).map((directory) => realPath(directory))),
+    follow: remembered(follow),
+  }
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
+}
+
+function remembered<T>(look: (path: string) => T): (path: string) => T {
+  const known = new Map<string, T>()
+  return (path) => {
+    const found = known.get(path) ?? look(path)
+    known.set(path, found)
+    return found
   }
 }
 
@@ -40,7 +57,7 @@ export function openPlace(scope: Scope): Place {
  */
 export function fileChecks(access: "read" | "edit", path: string, place: Place): Check[] {
   const written = normalize(path)
-  const followed = follow(path)
+  const followed = place.follow(path)
   if ("fault" in followed)
     return [
       unresolved(access, written, followed.fault),
@@ -49,7 +66,7 @@ export function fileChecks(access: "read" | "edit", path: string, place: Place):
 
   const { real } = followed
   const inside = isInside(real, place.realWorktree)
-  const own = !inside && place.realOwn.some((directory) => isInside(real, directory))
+  const own = !inside && place.realOwn().some((directory) => isInside(real, directory))
   const locations = sameLocation(written, real, place)
     ? [
         {
@@ -81,15 +98,14 @@ export function fileChecks(access: "read" | "edit", path: string, place: Place):
     }
   })
   // To be read without a question is no leave to be changed.
-  const { worktree, realWorktree } = place
-  const bounds = access === "read" ? place : { worktree, realWorktree, realOwn: [], realGuarded: [] }
+  const bounds: Place = access === "read" ? place : { ...place, realOwn: () => [] }
   return [...checks, ...leavingChecks(written, real, bounds)]
 }
 
 /** `external_directory` for a path that lies outside the worktree, as written or after its links; else nothing. */
 export function externalChecks(path: string, place: Place): Check[] {
   const written = normalize(path)
-  const followed = follow(path)
+  const followed = place.follow(path)
   return "fault" in followed
     ? [unresolved("external_directory", written, followed.fault)]
     : leavingChecks(written, followed.real, place)
@@ -97,7 +113,7 @@ export function externalChecks(path: string, place: Place): Check[] {
 
 /** Of links that were followed before: what a second look would find may be something else. */
 function leavingChecks(written: string, real: string, place: Place): Check[] {
-  if (isInside(real, place.realWorktree) || place.realOwn.some((directory) => isInside(real, directory)))
+  if (isInside(real, place.realWorktree) || place.realOwn().some((directory) => isInside(real, directory)))
     return []
   const outside = isInside(written, place.worktree) ? [real] : unique([real, written])
   return outside.map((location): Check => {
@@ -117,9 +133,9 @@ function leavingChecks(written: string, real: string, place: Place): Check[] {
 
 /** True if the path, links followed, lies in the worktree or in a directory of the session. */
 export function isWithin(path: string, place: Place): boolean {
-  const followed = follow(path)
+  const followed = place.follow(path)
   if ("fault" in followed) return false
-  return [place.realWorktree, ...place.realOwn].some((directory) => isInside(followed.real, directory))
+  return [place.realWorktree, ...place.realOwn()].some((directory) => isInside(followed.real, directory))
 }
 
 /** The path from the worktree's root, or absolute outside: what {@link protectionOf} takes. */
@@ -129,7 +145,7 @@ export function fromRoot(path: string, place: Place): string {
 }
 
 /** Follows links step by step, so that `..` leaves the directory that a link leads to, not the one the link lies in. */
-function follow(path: string): { real: string } | { fault: string } {
+function follow(path: string): Followed {
   try {
     const segments = path.split("/")
     if (!segments.includes("..")) return { real: realPath(path) }
@@ -174,7 +190,7 @@ function protectionAt(
   return (
     protectionOf(fromRoot(real, place), access) ??
     protectionOf(fromRoot(written, place), access) ??
-    (access === "edit" ? protectionIn(place.realGuarded, real) : undefined) ??
+    (access === "edit" ? protectionIn(place.realGuarded(), real) : undefined) ??
     linkedProtection(access, real, place)
   )
 }
@@ -211,10 +227,10 @@ export function isDirectory(path: string): boolean {
 
 function statIfThere(path: string) {
   try {
-    return statSync(path)
+    return statSync(path, { throwIfNoEntry: false })
   } catch (error) {
     const code = systemCode(error)
-    if (code === "ENOENT" || code === "ENOTDIR" || code === "EACCES") return undefined
+    if (code === "ENOTDIR" || code === "EACCES") return undefined
     throw error
   }
 }

@@ -1,4 +1,4 @@
-import { readlinkSync, realpathSync } from "node:fs"
+import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs"
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { systemCode } from "./errors.ts"
 import { homeDirectory } from "./home.ts"
@@ -25,22 +25,38 @@ function realPathBehind(path: string, links: { left: number }): string {
   const missing: string[] = []
   let existing = resolve(path)
   for (;;) {
-    try {
-      return join(realpathSync.native(existing), ...missing)
-    } catch (error) {
-      const code = systemCode(error)
-      if (code !== "ENOENT" && code !== "ENOTDIR") throw error
-      const target = linkTarget(existing)
-      if (target !== undefined) {
-        if (links.left === 0) throw error
-        links.left -= 1
-        return join(behindLink(dirname(existing), target, links), ...missing)
+    if (mayBeThere(existing)) {
+      try {
+        return join(realpathSync.native(existing), ...missing)
+      } catch (error) {
+        const code = systemCode(error)
+        if (code !== "ENOENT" && code !== "ENOTDIR") throw error
+        const target = linkTarget(existing)
+        if (target !== undefined) {
+          if (links.left === 0) throw error
+          links.left -= 1
+          return join(behindLink(dirname(existing), target, links), ...missing)
+        }
       }
-      const parent = dirname(existing)
-      if (parent === existing) return join(existing, ...missing)
-      missing.unshift(basename(existing))
-      existing = parent
     }
+    const parent = dirname(existing)
+    if (parent === existing) return join(existing, ...missing)
+    missing.unshift(basename(existing))
+    existing = parent
+  }
+}
+
+/**
+ * False where nothing has that name, not even a link that leads nowhere. It spares the errors of most paths that are not
+ * there, each of which costs more than ten such looks; for whatever is not that plain, the system is asked again.
+ */
+function mayBeThere(path: string): boolean {
+  if (existsSync(path)) return true
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    // Why it cannot be looked at is told by whoever resolves it.
+    return true
   }
 }
 
@@ -67,8 +83,14 @@ function linkTarget(path: string): string | undefined {
 
 /** True if `path` is `directory` or lies in it. Both absolute; links are not followed: resolve them first. */
 export function isInside(path: string, directory: string): boolean {
+  if (isPlain(path) && isPlain(directory)) return path === directory || path.startsWith(`${directory}/`)
   const way = relative(directory, path)
   return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way))
+}
+
+/** An absolute path that is sure to stand as `normalize` would leave it: then comparing texts tells as much. */
+function isPlain(path: string): boolean {
+  return path.startsWith("/") && !/\/\.{0,2}(?:\/|$)/.test(path)
 }
 
 /** How a path is shown: relative to the root where it lies inside, else as it is. */

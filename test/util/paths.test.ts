@@ -1,8 +1,9 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { isAbsolute, join, relative } from "node:path"
+import fc from "fast-check"
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { realPath } from "../../src/util/paths.ts"
+import { isInside, realPath } from "../../src/util/paths.ts"
 
 let root: string
 
@@ -56,4 +57,17 @@ test("links that lead to nothing one after the other are followed, and circles a
 test("links that double at every step end soon", () => {
   for (let n = 0; n < 40; n++) symlinkSync(`l${n + 1}/../l${n + 1}`, join(root, `w/l${n}`))
   expect(() => real("w/l0")).toThrow()
+})
+
+test("a path lies in a directory where the way from there does not climb, however either is written", () => {
+  const part = fc.constantFrom("", ".", "..", "a", "ab", ".a", "..a", "a.", "...")
+  const path = fc.array(part, { maxLength: 5 }).map((parts) => `/${parts.join("/")}`)
+  fc.assert(
+    fc.property(path, path, (inner, outer) => {
+      const way = relative(outer, inner)
+      const climbs = way === ".." || way.startsWith("../") || isAbsolute(way)
+      expect(isInside(inner, outer)).toBe(!climbs)
+    }),
+    { numRuns: 3_000 },
+  )
 })
