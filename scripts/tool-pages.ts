@@ -3,7 +3,7 @@ import { builtinAgents } from "../src/agent/builtin.ts"
 import { readFeatures, whyUnavailable } from "../src/builtin/availability.ts"
 import { type BuiltinOptions, type BuiltinTool, builtinTools } from "../src/builtin/index.ts"
 import { type JsonSchema, toJsonSchema } from "../src/model/schema.ts"
-import { permissionOf } from "../src/registry/registry.ts"
+import { permissionOf } from "../src/registry/tool-permission.ts"
 import type { Definition } from "../src/tool/tool.ts"
 import { defaultLimits } from "../src/tool/truncate.ts"
 

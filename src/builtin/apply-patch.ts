@@ -1,6 +1,7 @@
 import * as z from "zod"
 import type { ChangedPath } from "../lsp/service.ts"
-import type { FileStamp, ToolContext } from "../tool/context.ts"
+import type { ToolContext } from "../tool/context.ts"
+import type { FileStamp } from "../tool/ledger.ts"
 import { define } from "../tool/tool.ts"
 import { TimeoutError, throwIfAborted } from "../util/abort.ts"
 import { errorMessage, TackleError } from "../util/errors.ts"

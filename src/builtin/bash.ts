@@ -1,5 +1,6 @@
 import * as z from "zod"
-import type { Job, ToolContext } from "../tool/context.ts"
+import type { ToolContext } from "../tool/context.ts"
+import type { Job } from "../tool/job.ts"
 import { createOutputBuffer, type OutputBuffer } from "../tool/output-buffer.ts"
 import type { ToolResult } from "../tool/result.ts"
 import { define, type Info, type OutputLimits } from "../tool/tool.ts"

@@ -1,5 +1,6 @@
 import * as z from "zod"
-import type { Job, JobInfo, JobInput, ToolContext } from "../tool/context.ts"
+import type { ToolContext } from "../tool/context.ts"
+import type { Job, JobInfo, JobInput } from "../tool/job.ts"
 import type { ToolResult } from "../tool/result.ts"
 import { define } from "../tool/tool.ts"
 import { orAbort, sleep, throwIfAborted, within } from "../util/abort.ts"

@@ -1,6 +1,7 @@
 import * as z from "zod"
-import type { SubagentProgress, SubagentResult, ToolContext } from "../tool/context.ts"
+import type { ToolContext } from "../tool/context.ts"
 import type { ToolResult } from "../tool/result.ts"
+import type { SubagentProgress, SubagentResult } from "../tool/spawn.ts"
 import { define, type Info } from "../tool/tool.ts"
 import { abortedError } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"

@@ -2,28 +2,27 @@ import type { Refusal } from "../event/events.ts"
 import type { FormatterService } from "../formatter/service.ts"
 import type { Permission, Scope } from "../permission/engine.ts"
 import type { PluginHost } from "../plugin/host.ts"
-import type { OfferedTool } from "../registry/registry.ts"
+import type { OfferedTool } from "../registry/offered-tool.ts"
 import type { ModelRef } from "../schema/message.ts"
 import type { CallReference } from "../schema/permission.ts"
 import type { Question, QuestionAnswers, QuestionDocument } from "../schema/question.ts"
 import type { ToolState, ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
+import type { AskForm } from "../tool/ask-person.ts"
+import type { ChangeCapability } from "../tool/changes.ts"
 import type {
-  AskForm,
   CatalogueEntry,
-  ChangeCapability,
-  FileLedger,
-  InstructionCapability,
-  JobCapability,
   LanguageCapability,
   PlanCapability,
-  Sample,
   SandboxCapability,
-  SpawnRequest,
-  SubagentResult,
   TodoCapability,
 } from "../tool/context.ts"
+import type { InstructionCapability } from "../tool/instructions.ts"
+import type { JobCapability } from "../tool/job.ts"
+import type { FileLedger } from "../tool/ledger.ts"
 import type { Handover } from "../tool/result.ts"
+import type { Sample } from "../tool/sample.ts"
 import type { SecretMask } from "../tool/secrets.ts"
+import type { SpawnRequest, SubagentResult } from "../tool/spawn.ts"
 import type { OutputLimits } from "../tool/tool.ts"
 
 /** A call as the model made it. */

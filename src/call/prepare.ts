@@ -1,6 +1,6 @@
 import { invalidCallMessage } from "../builtin/invalid.ts"
 import { repairArguments, repairName } from "../model/repair.ts"
-import type { OfferedTool } from "../registry/registry.ts"
+import type { OfferedTool } from "../registry/offered-tool.ts"
 import { pending } from "../schema/tool-moves.ts"
 import type { ToolStatePending } from "../schema/tool-state.ts"
 import { InvalidArgumentsError, validateArguments } from "../tool/validate.ts"

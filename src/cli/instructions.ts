@@ -3,7 +3,7 @@ import { open } from "node:fs/promises"
 import { basename } from "node:path"
 import { instructionFinder, type Location } from "../config/locate.ts"
 import { wholeName } from "../config/shown-name.ts"
-import type { FoundInstructions } from "../tool/context.ts"
+import type { FoundInstructions } from "../tool/instructions.ts"
 import { errorMessage } from "../util/errors.ts"
 import { displayPath, isInside, realPath } from "../util/paths.ts"
 

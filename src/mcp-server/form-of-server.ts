@@ -1,5 +1,5 @@
 import { isSpecType, type ServerContext } from "@modelcontextprotocol/server"
-import type { AskForm } from "../tool/context.ts"
+import type { AskForm } from "../tool/ask-person.ts"
 import { newId } from "../util/id.ts"
 import type { Forms } from "./forms.ts"
 

@@ -4,7 +4,7 @@ import type {
   CreateMessageResultWithTools,
   ServerContext,
 } from "@modelcontextprotocol/server"
-import type { Sample } from "../tool/context.ts"
+import type { Sample } from "../tool/sample.ts"
 
 /** So long may the client's model, and whoever it asks for leave, take. In milliseconds. */
 const patienceMs = 60 * 60 * 1000

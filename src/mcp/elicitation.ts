@@ -1,6 +1,7 @@
 import type { ElicitRequestFormParams, ElicitResult } from "@modelcontextprotocol/client"
 import type { Question } from "../schema/question.ts"
-import type { AskPerson, FormAnswer, ToolContext } from "../tool/context.ts"
+import type { AskPerson, FormAnswer } from "../tool/ask-person.ts"
+import type { ToolContext } from "../tool/context.ts"
 import { type FieldValue, type FormField, formField, isFieldValue } from "./elicitation-field.ts"
 
 /** A person who gives answers that do not fit so often is not asked any more. */

@@ -3,7 +3,8 @@ import type {
   CreateMessageResult,
   SamplingMessage,
 } from "@modelcontextprotocol/client"
-import type { Sample, SampleMessage, ToolContext } from "../tool/context.ts"
+import type { ToolContext } from "../tool/context.ts"
+import type { Sample, SampleMessage } from "../tool/sample.ts"
 import { McpCallError } from "./errors.ts"
 
 /** So long is an answer at most, whatever the server wants. In tokens. */

@@ -3,7 +3,8 @@ import { type FileStamps, isCurrent, stampFiles } from "../util/file-stamp.ts"
 import { isModuleFile } from "../util/load-module.ts"
 import type { PinnedFiles } from "../util/module-graph.ts"
 import { type LoadedToolFile, loadToolFile, type ToolFile, type ToolFileHost } from "./load-tool-file.ts"
-import type { RegisteredTool, RegistryProblem } from "./registry.ts"
+import type { RegistryProblem } from "./problems.ts"
+import type { RegisteredTool } from "./registered-tool.ts"
 
 /** Where tool files come from, asked again whenever something there has changed. */
 export interface ToolFileSource {

@@ -9,7 +9,8 @@ import { isModuleFile, loadModule, type ModuleAliases, moduleFiles } from "../ut
 import type { PinnedFiles } from "../util/module-graph.ts"
 import { isInside } from "../util/paths.ts"
 import { loadFailure } from "./load-failure.ts"
-import type { RegisteredTool, RegistryProblem } from "./registry.ts"
+import type { RegistryProblem } from "./problems.ts"
+import type { RegisteredTool } from "./registered-tool.ts"
 
 /** A file with tools. */
 export interface ToolFile {

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from "node:fs"
-import type { FileLedger, FileStamp } from "../tool/context.ts"
+import type { FileLedger, FileStamp } from "../tool/ledger.ts"
 import { createFileLedger, type FileCommits, stampBytes } from "../tool/ledger.ts"
 
 /** The ledger of a call that a person makes by hand: they vouch for the file as it is now. */

@@ -11,7 +11,8 @@ import {
   openToolFiles,
   type ToolFileSource,
 } from "../registry/live-tool-files.ts"
-import { createRegistry, type RegisteredTool, type Registry } from "../registry/registry.ts"
+import type { RegisteredTool } from "../registry/registered-tool.ts"
+import { createRegistry, type Registry } from "../registry/registry.ts"
 import type { Skill } from "../skill/skill.ts"
 import { TackleError } from "../util/errors.ts"
 import type { ModuleAliases } from "../util/load-module.ts"

@@ -3,20 +3,20 @@ import { ProviderError } from "../model/errors.ts"
 import type { Model } from "../model/model.ts"
 import { type StreamLimits, streamStep } from "../model/stream.ts"
 import type { PluginHost } from "../plugin/host.ts"
-import type { MessageWithParts, UserMessage } from "../schema/message.ts"
-import type { CompactionPart, TextPart, Tokens, ToolPart } from "../schema/part.ts"
+import type { MessageWithParts } from "../schema/message.ts"
+import type { CompactionPart, TextPart, ToolPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
-import type { JobInfo } from "../tool/context.ts"
+import type { JobInfo } from "../tool/job.ts"
 import { throwIfAborted } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
-import { newId } from "../util/id.ts"
-import { costOf, noTokens } from "./cost.ts"
+import { costOf, noTokens, type Spent } from "./cost.ts"
 import { namedTools } from "./deferred-tools.ts"
 import { hookSummary } from "./plugin-hooks.ts"
 import { promptHistory, sizeOf } from "./prompt-history.ts"
 import type { Recorder } from "./recorder.ts"
 import { recordOf, shorten, summaryPrompt } from "./summary-request.ts"
+import { newUserMessage, partOf } from "./user-message.ts"
 
 export interface CompactionInput {
   session: Session
@@ -43,7 +43,7 @@ export interface CompactionResult {
   after: number
   pruned: number
   summarized: boolean
-  spent: { tokens: Tokens; cost: number }[]
+  spent: Spent[]
 }
 
 /** A session could not be made smaller. It is as it was, but for outputs that were pruned. */
@@ -150,10 +150,8 @@ function roomFor({ info }: Model, size: number): number {
   return Math.max(1_000, (context - Math.min(output, context / 2)) * denseToken - summaryPrompt.length)
 }
 
-interface Summary {
+interface Summary extends Spent {
   text: string
-  tokens: Tokens
-  cost: number
 }
 
 /** Undefined where even the record is too long for the model. */
@@ -198,21 +196,14 @@ function summaryMessage(
   input: CompactionInput,
 ): MessageWithParts {
   const { session, agent, model, auto } = input
-  const message: UserMessage = {
-    id: newId("msg"),
-    sessionID: session.id,
-    role: "user",
-    time: { created: Date.now() },
-    agent: agent.name,
-    model: model.info.ref,
-  }
-  const base = () => ({ id: newId("prt"), sessionID: session.id, messageID: message.id })
+  const message = newUserMessage({ session, agent, model })
+  const part = partOf(message)
   const first = kept[0]?.message.id
-  const compaction: CompactionPart = { ...base(), type: "compaction", auto, tokens, cost }
+  const compaction: CompactionPart = { ...part(), type: "compaction", auto, tokens, cost }
   if (first !== undefined) compaction.from = first
   const tools = namedTools(input.history)
   if (tools.length > 0) compaction.tools = tools
-  const text: TextPart = { ...base(), type: "text", synthetic: true, text: contextText(summary, kept, input) }
+  const text: TextPart = { ...part(), type: "text", synthetic: true, text: contextText(summary, kept, input) }
   return { message, parts: [compaction, text] }
 }
 

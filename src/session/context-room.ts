@@ -2,6 +2,7 @@ import type { ModelInfo } from "../model/model.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import { TackleError, UsageError } from "../util/errors.ts"
 import type { CompactionResult } from "./compact.ts"
+import type { Spent } from "./cost.ts"
 import { compactionOf } from "./prompt-history.ts"
 
 /** Sees to it, during one run, that the history fits into the model's context. */
@@ -11,7 +12,7 @@ export interface ContextRoom {
   /** The model refused the history as too long. True: it was compacted, so that the step can be tried again. */
   afterOverflow(): Promise<boolean>
   /** What the summaries took. */
-  readonly spent: CompactionResult["spent"]
+  readonly spent: Spent[]
 }
 
 /** Compactions in a row that a refusal follows all the same. */
@@ -30,7 +31,7 @@ export function createContextRoom({
   /** Told once that the history, of `used` tokens, will soon be too long for its `room`; and again after it was shorter. */
   warn(state: Fill): void
 }): ContextRoom {
-  const spent: CompactionResult["spent"] = []
+  const spent: Spent[] = []
   let inRow = 0
   let failed = false
   let warned = false

@@ -2,6 +2,12 @@ import type { Usage } from "../event/events.ts"
 import type { ModelInfo } from "../model/model.ts"
 import type { Tokens } from "../schema/part.ts"
 
+/** What one request to a model took. In US dollars. */
+export interface Spent {
+  tokens: Tokens
+  cost: number
+}
+
 /** US dollars for one step by the prices of the config, per million tokens; 0 where there are none. */
 export function costOf(tokens: Tokens, prices: ModelInfo["cost"]): number {
   if (!prices) return 0
@@ -27,7 +33,7 @@ export function addUsage(runs: readonly Usage[]): Usage {
 }
 
 /** The sum of several steps. */
-export function sumUsage(steps: readonly { tokens: Tokens; cost: number }[]): Usage {
+export function sumUsage(steps: readonly Spent[]): Usage {
   const usage: Usage = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0, cost: 0 }
   for (const { tokens, cost } of steps) {
     usage.input += tokens.input

@@ -1,5 +1,6 @@
 import { toolSearchId } from "../builtin/tool-search.ts"
-import { describeSource, type OfferedTool } from "../registry/registry.ts"
+import type { OfferedTool } from "../registry/offered-tool.ts"
+import { describeSource } from "../registry/registered-tool.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { CatalogueEntry } from "../tool/context.ts"
 import { isRecord } from "../util/json.ts"

@@ -3,8 +3,7 @@ import type { EventInput, Refusal, RunStatus } from "../event/events.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import { AbortedError, TimeoutError } from "../util/abort.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
-import type { CompactionResult } from "./compact.ts"
-import { addUsage, sumUsage } from "./cost.ts"
+import { addUsage, type Spent, sumUsage } from "./cost.ts"
 import type { LoopResult } from "./loop.ts"
 
 /** The last event of a run, before the bus puts its time on it. */
@@ -14,11 +13,7 @@ export type Ending = Extract<EventInput, { type: "run.completed" }>
 export function conclude(
   { bus, sessionID, started }: EndingContext,
   result: LoopResult,
-  {
-    past,
-    spent,
-    answer,
-  }: { past: readonly MessageWithParts[]; spent: CompactionResult["spent"]; answer: string | undefined },
+  { past, spent, answer }: { past: readonly MessageWithParts[]; spent: Spent[]; answer: string | undefined },
 ): Ending {
   const { status, error, turn, messages } = result
   if (error && status !== "interrupted") {

@@ -2,7 +2,7 @@ import type { AssistantMessage, Message, MessageWithParts } from "../schema/mess
 import type { Part, ToolPart } from "../schema/part.ts"
 import { describeEffect, fail } from "../schema/tool-moves.ts"
 import type { Store } from "../store/store.ts"
-import type { FileLedger, FileStamp } from "../tool/context.ts"
+import type { FileLedger, FileStamp } from "../tool/ledger.ts"
 import { isRecord } from "../util/json.ts"
 import { isProcessRunning } from "../util/process-identity.ts"
 

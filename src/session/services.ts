@@ -13,13 +13,10 @@ import type { Session } from "../schema/session.ts"
 import type { ContentStore } from "../snapshot/content-store.ts"
 import type { TurnRecord } from "../snapshot/turn-changes.ts"
 import type { LeaseHolder, Store } from "../store/store.ts"
-import type {
-  ChangeCapability,
-  FoundInstructions,
-  JobCapability,
-  LanguageCapability,
-  SandboxCapability,
-} from "../tool/context.ts"
+import type { ChangeCapability } from "../tool/changes.ts"
+import type { LanguageCapability, SandboxCapability } from "../tool/context.ts"
+import type { FoundInstructions } from "../tool/instructions.ts"
+import type { JobCapability } from "../tool/job.ts"
 import type { FileCommits } from "../tool/ledger.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 import type { OutputLimits } from "../tool/tool.ts"

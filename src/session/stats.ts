@@ -1,10 +1,10 @@
 import type { Usage } from "../event/events.ts"
 import { modelName } from "../model/model.ts"
 import type { MessageWithParts } from "../schema/message.ts"
-import type { Tokens, ToolPart } from "../schema/part.ts"
+import type { ToolPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import { isRecord } from "../util/json.ts"
-import { addUsage, sumUsage } from "./cost.ts"
+import { addUsage, type Spent, sumUsage } from "./cost.ts"
 
 /** What sessions used, by the records of their steps. */
 export interface UsageStats {
@@ -39,12 +39,12 @@ export function createStats(): {
   add(session: Session, messages: readonly MessageWithParts[]): void
   result(): UsageStats
 } {
-  const models = new Map<string, { tokens: Tokens; cost: number }[]>()
+  const models = new Map<string, Spent[]>()
   const tools = new Map<string, ToolStats>()
   let sessions = 0
   let prompts = 0
 
-  function addStep(model: string, step: { tokens: Tokens; cost: number }): void {
+  function addStep(model: string, step: Spent): void {
     const steps = models.get(model) ?? []
     steps.push(step)
     models.set(model, steps)
@@ -95,13 +95,13 @@ export function createStats(): {
 }
 
 /** What the model was asked within a call by an MCP server. */
-function sampledIn({ state }: ToolPart): { tokens: Tokens; cost: number }[] {
+function sampledIn({ state }: ToolPart): Spent[] {
   const { sampled } = (state.status !== "pending" && state.metadata) || {}
   return Array.isArray(sampled) ? sampled.filter(isSample) : []
 }
 
 /** By hand: the schema of parts takes longer to make than a sum to count. */
-function isSample(value: unknown): value is { tokens: Tokens; cost: number } {
+function isSample(value: unknown): value is Spent {
   if (!isRecord(value) || typeof value.cost !== "number" || !isRecord(value.tokens)) return false
   const { input, output, reasoning, cache } = value.tokens
   const counts = [input, output, reasoning, ...(isRecord(cache) ? [cache.read, cache.write] : [undefined])]

@@ -2,16 +2,16 @@ import type { Agent } from "../agent/agent.ts"
 import type { CallHost } from "../call/call.ts"
 import { createTimeLimit } from "../call/time-limit.ts"
 import type { Bus } from "../event/bus.ts"
-import type { EventOf, Usage } from "../event/events.ts"
-import type { MessageError, MessageWithParts, ModelRef } from "../schema/message.ts"
+import type { Usage } from "../event/events.ts"
+import type { MessageWithParts, ModelRef } from "../schema/message.ts"
 import type { ToolPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
-import type { SpawnRequest, SubagentProgress, SubagentResult } from "../tool/context.ts"
+import type { SpawnRequest, SubagentProgress, SubagentResult } from "../tool/spawn.ts"
 import { TackleError } from "../util/errors.ts"
-import type { Budget } from "./budget.ts"
 import { addUsage } from "./cost.ts"
 import type { PromptOptions, SessionHandle } from "./handle.ts"
 import { findNewest } from "./history.ts"
+import type { Spending } from "./spending.ts"
 import { watchFamily } from "./watch-family.ts"
 
 /** What one task may use. */
@@ -53,23 +53,17 @@ export class UnknownTaskError extends TackleError {
 const shownCalls = 5
 
 /**
- * Starts subagents for the calls of one run. Each works in a child session of its own, which can be gone on with.
- * `onEnd` gets the end of each, whatever it was: its cost is the run's, its refusals too.
+ * Starts subagents for the calls of one run. Each works in a child session of its own, which can be gone on with. What
+ * it uses, however it ends, is the run's.
  */
 export function createSpawner(options: {
   parent: () => Session
   model: ModelRef
   bus: Bus
   services: SubagentServices
-  onEnd(end: EventOf<"run.completed">): void
-  /** What is left of the run's budget, where subagents that are still at work used so much. */
-  rest(underWay: Usage): Pick<Budget, "maxTokens" | "maxCost">
-  /** Why nothing is left of it, or nothing. */
-  limit(underWay: Usage): MessageError | undefined
-  /** Subagents at work have used so much. */
-  onUse(underWay: Usage): void
+  spending: Spending
 }): NonNullable<CallHost["spawn"]> {
-  const { parent, model, bus, services, onEnd, rest, limit: runLimit, onUse } = options
+  const { parent, model, bus, services, spending } = options
   /** By the sessions of those that are at work. */
   const used = new Map<string, Usage>()
   const underWay = () => addUsage([...used.values()])
@@ -96,13 +90,13 @@ export function createSpawner(options: {
     try {
       progress.report()
       const budget: PromptOptions = {
-        ...rest(underWay()),
+        ...spending.rest(underWay()),
         shared: {
           used(usage) {
             used.set(sessionID, usage)
-            onUse(underWay())
+            spending.report(underWay())
           },
-          limit: () => runLimit(underWay()),
+          limit: () => spending.limit(underWay()),
         },
         maxSteps: Math.min(agent.steps, limits.steps ?? agent.steps),
       }
@@ -111,7 +105,7 @@ export function createSpawner(options: {
       const caller = { sessionID: parent().id, messageID, callID, agent: agent.name }
       const end = await child.prompt(request.prompt, { ...budget, caller, signal: limit.signal }).completed
       used.delete(sessionID)
-      onEnd(end)
+      spending.childEnded(end)
       const { status, durationMs } = end
       const text = end.text === "" ? await lastWords(child) : end.text
       const result: SubagentResult = { sessionID, status, text, count: progress.count(), durationMs }

@@ -1,6 +1,7 @@
 import type { Agent } from "../agent/agent.ts"
 import type { Model } from "../model/model.ts"
 import type { UserMessage } from "../schema/message.ts"
+import type { Part } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import { newId } from "../util/id.ts"
 
@@ -22,6 +23,14 @@ export function newUserMessage({
     agent: agent.name,
     model: model.info.ref,
   }
+}
+
+/** What each part of a message begins with: its place, and an id that is new at each call. */
+export function partOf({
+  id: messageID,
+  sessionID,
+}: UserMessage): () => Pick<Part, "id" | "sessionID" | "messageID"> {
+  return () => ({ id: newId("prt"), sessionID, messageID })
 }
 
 const titleLength = 60

@@ -4,12 +4,12 @@ import type { CallHost, Turn } from "../call/call.ts"
 import { toPrompt } from "../model/convert.ts"
 import type { Model, ModelPrompt } from "../model/model.ts"
 import type { Scope } from "../permission/engine.ts"
-import type { OfferedTool } from "../registry/registry.ts"
+import type { OfferedTool } from "../registry/offered-tool.ts"
 import type { MessageWithParts } from "../schema/message.ts"
-import type { Tokens } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import { orAbort } from "../util/abort.ts"
 import type { Budget } from "./budget.ts"
+import type { Spent } from "./cost.ts"
 import { deferTools } from "./deferred-tools.ts"
 import { hookDefinitions, hookPrompt } from "./plugin-hooks.ts"
 import { promptHistory } from "./prompt-history.ts"
@@ -50,7 +50,7 @@ export interface RunContext {
   /** What of its limits it has not used yet. */
   rest(): Pick<Budget, "maxTokens" | "maxCost">
   /** Hears what the model was asked beside the steps. */
-  onSpent(spent: { tokens: Tokens; cost: number }): void
+  onSpent(spent: Spent): void
   /** Offered beside the agent's own, before them where they have the same id. */
   tool?: OfferedTool
   /** The `task` call that the run works for. */

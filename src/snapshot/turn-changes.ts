@@ -1,6 +1,6 @@
 import { lstatSync } from "node:fs"
 import type { FileChange, FileVersion } from "../schema/part.ts"
-import type { ChangeCapability, FileContent } from "../tool/context.ts"
+import type { ChangeCapability, FileContent } from "../tool/changes.ts"
 import { throwIfAborted } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
 import { compareScans } from "./compare-scans.ts"

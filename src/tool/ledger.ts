@@ -1,9 +1,34 @@
 import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { stat } from "node:fs/promises"
-import type { FileLedger, FileStamp } from "./context.ts"
 import { createPathLocks, type PathLocks } from "./path-locks.ts"
 import type { NoteTemporary } from "./temporary-book.ts"
+
+/** Which files this session has read or written, by resolved absolute path, and with what bytes. */
+export interface FileLedger {
+  seen(path: string): FileStamp | undefined
+  record(path: string, stamp: FileStamp): void
+  /** Runs `work` alone among all calls of the session that name one of the paths; two on one file never interleave. */
+  lock<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
+  /**
+   * Runs the last step of a change alone among all sessions of the engine: to look whether the files are still what was
+   * asked about, to write them and to format them. Nobody is asked in it. It is short but for formatters, which may take
+   * seconds (`builtin/file/format-file.ts`): other sessions wait so long for these files, and for no others.
+   */
+  commit<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
+  /** Is told of each file of ours that will stand among the person's own while a change is made. */
+  note: NoteTemporary
+}
+
+/**
+ * What a file's bytes were when this session last saw them. `size` in bytes; `digest` is the sha256 in hex, absent for
+ * files too large to hash, where `mtimeMs` and `size` decide.
+ */
+export interface FileStamp {
+  size: number
+  mtimeMs: number
+  digest?: string
+}
 
 /** Files above this many bytes are told apart by size and time alone: hashing them would cost a read of the whole. */
 export const maxDigestBytes = 64 * 1024 * 1024

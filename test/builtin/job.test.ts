@@ -7,7 +7,7 @@ import { createBashTool } from "../../src/builtin/bash.ts"
 import { createJobTable, type JobTable } from "../../src/builtin/command/job-table.ts"
 import { JobInputError, jobTool, UnknownJobError } from "../../src/builtin/job.ts"
 import { fakeContext } from "../../src/testing/context.ts"
-import type { Job } from "../../src/tool/context.ts"
+import type { Job } from "../../src/tool/job.ts"
 import { runTool } from "../../src/tool/run.ts"
 
 let directory: string

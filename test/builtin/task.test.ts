@@ -4,8 +4,8 @@ import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
 import { createTaskTool } from "../../src/builtin/task.ts"
 import { fakeContext } from "../../src/testing/context.ts"
-import type { Spawn, SpawnRequest, SubagentResult } from "../../src/tool/context.ts"
 import { runTool } from "../../src/tool/run.ts"
+import type { Spawn, SpawnRequest, SubagentResult } from "../../src/tool/spawn.ts"
 
 const args = { description: "find it", prompt: "Find it.", subagent_type: "explore" }
 const ended: SubagentResult = {

@@ -7,7 +7,7 @@ import { defaultScanLimits } from "../../src/snapshot/scan.ts"
 import { createTurnChanges } from "../../src/snapshot/turn-changes.ts"
 import { putBack, UndoRefusedError } from "../../src/snapshot/undo.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
-import type { ChangeCapability } from "../../src/tool/context.ts"
+import type { ChangeCapability } from "../../src/tool/changes.ts"
 
 const unnoted = () => () => {}
 

@@ -1,6 +1,6 @@
 import { type FileHandle, lstat, open, rename, rm } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
-import type { FileStamp } from "../../tool/context.ts"
+import type { FileStamp } from "../../tool/ledger.ts"
 import { stampBytes } from "../../tool/ledger.ts"
 import { type NoteTemporary, temporaryName } from "../../tool/temporary-book.ts"
 import { systemCode } from "../../util/errors.ts"

@@ -1,4 +1,5 @@
-import type { FileStamp, ToolContext } from "../../tool/context.ts"
+import type { ToolContext } from "../../tool/context.ts"
+import type { FileStamp } from "../../tool/ledger.ts"
 import type { NoteTemporary } from "../../tool/temporary-book.ts"
 import { throwIfAborted } from "../../util/abort.ts"
 import { displayPath, resolvePath } from "../../util/paths.ts"

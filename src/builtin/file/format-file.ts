@@ -1,4 +1,5 @@
-import type { FileStamp, ToolContext } from "../../tool/context.ts"
+import type { ToolContext } from "../../tool/context.ts"
+import type { FileStamp } from "../../tool/ledger.ts"
 import { errorMessage } from "../../util/errors.ts"
 import { writeAtomic } from "./atomic-write.ts"
 import { type FileBefore, readBefore } from "./freshness.ts"

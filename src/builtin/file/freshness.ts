@@ -1,6 +1,6 @@
 import { constants } from "node:fs"
 import { access, lstat, open } from "node:fs/promises"
-import type { FileLedger, FileStamp } from "../../tool/context.ts"
+import type { FileLedger, FileStamp } from "../../tool/ledger.ts"
 import { sameStamp, stampBytes, stampFile } from "../../tool/ledger.ts"
 import { errorMessage, systemCode, TackleError } from "../../util/errors.ts"
 import { realPath } from "../../util/paths.ts"

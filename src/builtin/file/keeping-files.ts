@@ -1,4 +1,5 @@
-import type { FileContent, ToolContext } from "../../tool/context.ts"
+import type { FileContent } from "../../tool/changes.ts"
+import type { ToolContext } from "../../tool/context.ts"
 
 /** Changes files in such a way that the turn can be undone, where there is a turn. Rejects as `work` does. */
 export function keepingFiles<T>(

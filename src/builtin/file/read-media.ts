@@ -1,4 +1,4 @@
-import type { FileStamp } from "../../tool/context.ts"
+import type { FileStamp } from "../../tool/ledger.ts"
 import { stampBytes } from "../../tool/ledger.ts"
 import { UnreadableContentError } from "./file-errors.ts"
 import { type FittingPicture, fitPicture } from "./fit-picture.ts"

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import type { FileStamp } from "../../tool/context.ts"
+import type { FileStamp } from "../../tool/ledger.ts"
 import { maxDigestBytes } from "../../tool/ledger.ts"
 import type { TextEncoding } from "./file-kind.ts"
 import { createLineSplitter } from "./line-splitter.ts"

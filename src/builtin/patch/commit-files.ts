@@ -1,6 +1,6 @@
 import { copyFile, link, rename, rm, rmdir } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
-import type { FileStamp } from "../../tool/context.ts"
+import type { FileStamp } from "../../tool/ledger.ts"
 import { type NoteTemporary, temporaryName } from "../../tool/temporary-book.ts"
 import { errorMessage, systemCode, TackleError } from "../../util/errors.ts"
 import { MovedPathError, openPinnedDirectory, type PinnedDirectory } from "../../util/pinned-path.ts"

@@ -1,5 +1,5 @@
 import { lstat } from "node:fs/promises"
-import type { FileLedger, FileStamp } from "../../tool/context.ts"
+import type { FileLedger, FileStamp } from "../../tool/ledger.ts"
 import { sameStamp } from "../../tool/ledger.ts"
 import { systemCode } from "../../util/errors.ts"
 import { assertSeen, type FileBefore, FileChangeError, ioError } from "../file/freshness.ts"

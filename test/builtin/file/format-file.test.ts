@@ -12,7 +12,7 @@ import { createContentStore, hashOf } from "../../../src/snapshot/content-store.
 import { defaultScanLimits } from "../../../src/snapshot/scan.ts"
 import { createTurnChanges, type TurnRecord } from "../../../src/snapshot/turn-changes.ts"
 import { type FakeContext, fakeContext } from "../../../src/testing/context.ts"
-import type { ChangeCapability } from "../../../src/tool/context.ts"
+import type { ChangeCapability } from "../../../src/tool/changes.ts"
 import { stampFile } from "../../../src/tool/ledger.ts"
 
 const modules = resolve(import.meta.dirname, "../../../node_modules")
