@@ -8,7 +8,7 @@ import { dialectNames } from "./synthetic/dialect.ts"
 export type LanguageModel = LanguageModelV4
 export type ModelPrompt = LanguageModelV4Prompt
 
-/** Whose wire format a provider speaks. Habits of a family are data in `convert.ts` and `schema.ts`. */
+/** Whose wire format a provider speaks. Habits of a family are data in `convert-message.ts` and `quirks.ts`. */
 export type ProviderFamily = "openai-compatible" | "openai" | "anthropic" | "google" | "other"
 
 /** What is known of a model without asking it. */

@@ -1,0 +1,72 @@
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4Prompt,
+  SharedV4ProviderOptions,
+} from "@ai-sdk/provider"
+import type { ModelInfo } from "./model.ts"
+import { quirksOf } from "./quirks.ts"
+import { type JsonSchema, transformSchema } from "./schema.ts"
+
+/** A tool as the model sees it. */
+export interface OfferedTool {
+  name: string
+  description: string
+  inputSchema: JsonSchema
+}
+
+/** What a model is asked, and with what. */
+export interface CallRequest {
+  language: LanguageModelV4
+  /** Gives errors the model's name, schemas its family's form, and patience what the config says of it. */
+  info?: ModelInfo
+  prompt: LanguageModelV4Prompt
+  /** Sent with every request, also where `toolChoice` forbids to use them. */
+  tools: readonly OfferedTool[]
+  toolChoice?: "auto" | "none" | "required"
+  /** The JSON Schema of the answer, where the server knows such a thing. */
+  answerSchema?: JsonSchema
+  maxOutputTokens?: number
+  temperature?: number
+  topP?: number
+  topK?: number
+  /** The same for all requests of a session, for servers that keep by it what they computed. */
+  cacheKey?: string
+  /** Options of the provider's own package, without the name of the provider. Plain data. */
+  providerOptions?: Readonly<Record<string, unknown>>
+  headers?: Record<string, string>
+}
+
+/** The request in the provider interface's words, with what the table of quirks adds for the model. */
+export function callOptions(request: CallRequest, abortSignal: AbortSignal): LanguageModelV4CallOptions {
+  const { prompt, info, tools, answerSchema, maxOutputTokens, temperature, headers } = request
+  const options: LanguageModelV4CallOptions = { prompt, abortSignal }
+  const quirks = quirksOf(info)
+  if (tools.length > 0) {
+    options.tools = tools.map(({ name, description, inputSchema }) => ({
+      type: "function",
+      name,
+      description,
+      inputSchema: transformSchema(inputSchema, quirks.schema ?? []),
+    }))
+    options.toolChoice = { type: request.toolChoice ?? "auto" }
+  }
+  if (answerSchema !== undefined)
+    options.responseFormat = { type: "json", schema: answerSchema, name: "answer" }
+  if (maxOutputTokens !== undefined) options.maxOutputTokens = maxOutputTokens
+  const warmth = temperature ?? quirks.temperature
+  if (warmth !== undefined) options.temperature = warmth
+  if (request.topP !== undefined) options.topP = request.topP
+  if (request.topK !== undefined) options.topK = request.topK
+  const keptBy = quirks.cacheKey !== undefined && request.cacheKey !== undefined
+  if (keptBy || request.providerOptions !== undefined) {
+    // As the packages name themselves: `openai` of `openai.responses`.
+    const key = request.language.provider.split(".", 1)[0] ?? request.language.provider
+    const own = request.providerOptions as SharedV4ProviderOptions[string] | undefined
+    options.providerOptions = {
+      [key]: { ...(keptBy && { [quirks.cacheKey ?? ""]: request.cacheKey }), ...own },
+    }
+  }
+  if (headers !== undefined) options.headers = headers
+  return options
+}
