@@ -29,6 +29,11 @@ export interface ConnectionOptions {
   warnings?: Warnings
   /** How often the files are looked at that a client subscribed to, in milliseconds. Default: every second. */
   lookEveryMs?: number
+  /**
+   * Over HTTP: how long a call keeps its stream open, in milliseconds. Then the client comes back for the rest, if it
+   * knows how to. Default: to its end.
+   */
+  streamMs?: number
   /** Faults that no answer tells of. */
   onFault(message: string, error: unknown): void
 }
@@ -59,7 +64,7 @@ export function openConnection(options: ConnectionOptions): Connection {
   const leaving = new AbortController()
   const forms = createForms(server)
   const log = createClientLog(server, onFault)
-  const calls = createClientCalls({ server, caller, forms, log, onFault })
+  const calls = createClientCalls({ server, caller, forms, log, streamMs: options.streamMs, onFault })
   const tools = offerTools(server, {
     caller,
     calls,
