@@ -64,6 +64,11 @@ export interface McpPool {
   resources(signal: AbortSignal): Promise<McpResources[]>
   /** Rejects as `prompt` does, and with `McpCallError` where the server has no such resource. */
   readResource(asked: { server: string; uri: string; signal: AbortSignal }): Promise<ReadResourceResult>
+  /**
+   * Calls the listener when the server says that the resource changed, and after the server was started anew. Returns the
+   * end. Rejects like `readResource`, also for a server that tells of no changes.
+   */
+  watchResource(asked: ResourceWatch & { signal: AbortSignal }): Promise<() => Promise<void>>
   /** Ends all servers and whatever they started. */
   close(): Promise<void>
 }
@@ -72,6 +77,13 @@ export interface McpPool {
 export interface McpResources extends ResourceList {
   /** Id of the server in the config. */
   server: string
+}
+
+/** A resource whose changes somebody wants to hear of. */
+export interface ResourceWatch {
+  server: string
+  uri: string
+  onChanged(): void
 }
 
 /** A prompt to be filled in. */
@@ -104,10 +116,14 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
   )
   const refresh = () => Promise.all(living.map((each) => each.refresh()))
 
-  async function connectionOf(id: string, signal: AbortSignal): Promise<McpConnection> {
+  function serverNamed(id: string): LivingServer {
     const found = living.find(({ server }) => server.id === id)
     if (!found) throw new McpServerError(id, "the configuration has no such server.")
-    return await orAbort(found.connection(), signal)
+    return found
+  }
+
+  async function connectionOf(id: string, signal: AbortSignal): Promise<McpConnection> {
+    return await orAbort(serverNamed(id).connection(), signal)
   }
 
   /** Of all servers that say they have some. */
@@ -162,6 +178,9 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
       ]),
     async readResource({ server, uri, signal }) {
       return (await connectionOf(server, signal)).readResource(uri, signal)
+    },
+    async watchResource({ server, uri, onChanged, signal }) {
+      return await serverNamed(server).watchResource(uri, onChanged, signal)
     },
     async prompt({ server, name, arguments: args, signal }) {
       const connection = await connectionOf(server, signal)

@@ -1,7 +1,7 @@
 import type { Agent } from "../agent/agent.ts"
 import type { CallOutcome, Turn } from "../call/call.ts"
 import type { EventOf, EventType, TackleEvent } from "../event/events.ts"
-import type { McpResources, McpServerStatus, PromptCall } from "../mcp/pool.ts"
+import type { McpResources, McpServerStatus, PromptCall, ResourceWatch } from "../mcp/pool.ts"
 import type { McpPrompt, McpPromptMessage } from "../mcp/prompts.ts"
 import type { McpContents } from "../mcp/resources.ts"
 import type { Credentials } from "../model/credentials.ts"
@@ -135,6 +135,11 @@ export interface Tackle {
   mcpResources(signal?: AbortSignal): Promise<McpResources[]>
   /** Reads one without asking for leave. Throws as `mcpPrompt` does. */
   readMcpResource(asked: { server: string; uri: string; signal?: AbortSignal }): Promise<McpContents>
+  /**
+   * Calls `onChanged` when the server says that the resource changed, or was started anew. The signal ends the asking;
+   * what is returned ends the rest. Asks for no leave; throws as `mcpPrompt` does.
+   */
+  watchMcpResource(asked: ResourceWatch & { signal?: AbortSignal }): Promise<() => Promise<void>>
   /** Calls the listener when an MCP server says that it has other tools: what `tools` tells may then differ. Returns the end. */
   onToolsChanged(listener: () => void): () => void
   /** What kept tools out. */
