@@ -15,6 +15,8 @@ export interface Models {
   get(ref: ModelRef): Promise<Model>
   /** The models of the config and the built-in one. Known providers have more: any id is taken for them. */
   list(): ModelInfo[]
+  /** Ids of the providers whose models can be named, the stand-in's left out. */
+  providers(): string[]
 }
 
 export interface ModelsDependencies extends OpeningDependencies {
@@ -32,8 +34,12 @@ export function createModels(dependencies: ModelsDependencies): Models {
   const made = new Map<string, Model>()
 
   function knownNames(): string[] {
-    const providers = [...providerTable.map(({ id }) => id), ...Object.keys(config), ...Object.keys(extra)]
-    return [...list().map(({ ref }) => modelName(ref)), ...new Set(providers.map((id) => `${id}/…`))]
+    return [...list().map(({ ref }) => modelName(ref)), ...providers().map((id) => `${id}/…`)]
+  }
+
+  function providers(): string[] {
+    const known = providerTable.map(({ id }) => id)
+    return [...new Set([...known, ...Object.keys(config), ...Object.keys(extra)])]
   }
 
   function list(): ModelInfo[] {
@@ -72,6 +78,7 @@ export function createModels(dependencies: ModelsDependencies): Models {
 
   return {
     list,
+    providers,
     async get(ref) {
       const name = modelName(ref)
       const model = made.get(name) ?? make(ref)

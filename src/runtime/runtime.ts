@@ -336,6 +336,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     revoke: grants.revoke,
     questions: { reply: questions.reply, reject: questions.reject, pending: questions.pending },
     models: () => models.list(),
+    providers: () => models.providers(),
     signIns: () => plugins?.host.signIns() ?? [],
     credentials,
     commands,

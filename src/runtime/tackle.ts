@@ -102,6 +102,8 @@ export interface Tackle {
   /** The questions of the `question` tool: what waits, and the ways to answer. */
   readonly questions: Pick<Questions, "reply" | "reject" | "pending">
   models(): ModelInfo[]
+  /** Ids of the providers whose models can be named: the known ones, and those of the config and plugins. */
+  providers(): string[]
   /** Every way to sign in to a provider that plugins have, in their order. */
   signIns(): AuthHook[]
   /** What is kept of signing in to providers, in `auth.json` of the data directory. */

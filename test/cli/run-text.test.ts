@@ -33,3 +33,15 @@ test("in text mode the answer goes to stdout and everything about the calls to s
   expect(run.stderr).not.toContain("\u001b")
   for (const line of run.stderr.split("\n")) expect([...line].length).toBeLessThanOrEqual(120)
 })
+
+test("a path with @ that names no file is told with what may have been meant, and the run goes on", async () => {
+  const machine = await createMachine({
+    files: { "src/cart.js": "1\n" },
+    script: [{ text: "Yes." }],
+  })
+  const { code, stderr } = await machine.run(["run", "does @src/crat.js use @scope/pkg? ask me@b.de"])
+  expect(code).toBe(0)
+  expect(stderr.split("\n").filter((line) => line.startsWith("tackle:"))).toEqual([
+    "tackle: @src/crat.js names no file here, so nothing is attached for it. Did you mean @src/cart.js?",
+  ])
+})
