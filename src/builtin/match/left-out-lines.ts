@@ -8,8 +8,9 @@ const minQuoted = 3
 /** So many lines may stand for one mark. */
 const maxMarked = 300
 
-/** A line that stands for others: `...`, `// ... existing code ...`, `<!-- … -->`. */
-const mark = /^\s*(?:\/\/|\/\*|#|--|<!--|;|%|\{\/\*)?\s*[[(]?(?:\.{3}|…)[^"'`=;{}]*(?:\*\/\}?|-->)?\s*$/
+/** A line that stands for others: `...`, `// ... existing code ...`, `<!-- … -->`. Not `...options,`, which is code. */
+const mark =
+  /^\s*(?:(?:\/\/|\/\*|#|--|<!--|;|%|\{\/\*)\s*[[(]?(?:\.{3}|…)|[[(]?(?:\.{3}|…)(?![\w$]))[^"'`=;{}]*(?:\*\/\}?|-->)?\s*$/
 
 /** Lines of a file with the old line that each is; undefined for one that the old text left out. */
 export interface GappedBlock {
