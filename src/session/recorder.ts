@@ -10,7 +10,7 @@ import type { SecretMask } from "../tool/secrets.ts"
 /**
  * The one way in which a session is written: committed first, announced then, and all of it in the order of the calls.
  * Each method resolves when the commit holds and rejects when the store refused; then nothing is announced. What is asked
- * for side by side is one transaction, unless the store refuses it: then each write is one, and fails by itself.
+ * for side by side is one transaction: all of it holds, or none.
  */
 export interface Recorder {
   session(session: Session): Promise<void>
@@ -42,10 +42,12 @@ interface Step {
   events: EventInput[]
 }
 
-/** A write that somebody waits for. */
+/** One that waits for its transaction. */
 interface AwaitedStep extends Step {
   durable: boolean
+  /** Called once it holds and was announced. */
   resolve(): void
+  /** Called where the store refused it: nothing of it was stored. */
   reject(error: unknown): void
 }
 
@@ -82,9 +84,13 @@ export function createRecorder({
     noted.events.push(...events)
   }
 
+  /** For what nobody waits for: the next write tells why it could not be stored. */
   function flush(): void {
-    commit([], []).catch((error: unknown) => {
-      lost ??= { error }
+    enqueue(false, {
+      resolve() {},
+      reject(error) {
+        lost ??= { error }
+      },
     })
   }
 
@@ -94,17 +100,20 @@ export function createRecorder({
     { durable = false }: CommitOptions = {},
   ): Promise<void> {
     note(changes, events)
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    enqueue(durable, { resolve, reject })
+    return promise
+  }
+
+  function enqueue(durable: boolean, ending: Pick<AwaitedStep, "resolve" | "reject">): void {
     clearImmediate(noting)
     noting = undefined
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    waiting.push({ ...noted, durable, resolve, reject })
+    waiting.push({ ...noted, durable, ...ending })
     noted = { changes: [], events: [] }
-    if (!committing) {
-      committing = true
-      // Once everything that can go on now has come to its next write, such as the calls of a step side by side.
-      queueMicrotask(() => process.nextTick(() => void commitAll()))
-    }
-    return promise
+    if (committing) return
+    committing = true
+    // Once everything that can go on now has come to its next write, such as the calls of a step side by side.
+    queueMicrotask(() => process.nextTick(() => void commitAll()))
   }
 
   /** Never rejects: whoever asked for a write hears of it. */
@@ -112,39 +121,25 @@ export function createRecorder({
     while (waiting.length > 0) {
       const steps = waiting
       waiting = []
-      if (lost) {
-        steps.shift()?.reject(lost.error)
-        lost = undefined
+      try {
+        await commitTogether(steps)
+      } catch (error) {
+        for (const step of steps) step.reject(error)
+        continue
       }
-      if (!(await commitTogether(steps))) for (const step of steps) await commitOne(step)
+      steps.forEach(announce)
     }
     committing = false
   }
 
-  /** In one transaction, which saves all but one of the waits for the disk. False, and nothing done, where it is refused. */
-  async function commitTogether(steps: readonly AwaitedStep[]): Promise<boolean> {
-    if (steps.length < 2) return false
-    try {
-      await store.commit(
-        steps.flatMap(({ changes }) => changes),
-        { durable: steps.some(({ durable }) => durable) },
-      )
-    } catch {
-      // Which of them the store refuses, and why, each is told for itself.
-      return false
-    }
-    steps.forEach(announce)
-    return true
-  }
-
-  async function commitOne(step: AwaitedStep): Promise<void> {
-    try {
-      if (step.changes.length > 0) await store.commit(step.changes, { durable: step.durable })
-    } catch (error) {
-      step.reject(error)
-      return
-    }
-    announce(step)
+  /** In one transaction, which saves all but one of the waits for the disk. */
+  async function commitTogether(steps: readonly AwaitedStep[]): Promise<void> {
+    const before = lost
+    lost = undefined
+    if (before) throw before.error
+    const changes = latest(steps.flatMap(({ changes }) => changes))
+    if (changes.length === 0) return
+    await store.commit(changes, { durable: steps.some(({ durable }) => durable) })
   }
 
   function announce({ events, resolve, reject }: AwaitedStep): void {
@@ -179,6 +174,20 @@ export function createRecorder({
     delta: deltas.add,
     publish: (event) => bus.publish(event),
   }
+}
+
+/** Without the states of a part that a later one in the same transaction overtakes. */
+function latest(changes: readonly Change[]): Change[] {
+  const seen = new Set<string>()
+  const kept: Change[] = []
+  for (const change of changes.toReversed()) {
+    if (change.kind === "part") {
+      if (seen.has(change.part.id)) continue
+      seen.add(change.part.id)
+    }
+    kept.push(change)
+  }
+  return kept.reverse()
 }
 
 function stepOf({ messages = [], created = false, parts = [] }: Written, sessionID: string): Step {

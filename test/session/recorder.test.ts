@@ -75,16 +75,35 @@ test("writes that are asked for side by side are one transaction, and each resol
   expect(transactions).toEqual([["a", "b", "c"]])
 })
 
-test("of writes side by side only the one that the store refuses is refused", async () => {
+test("of writes side by side all are refused where the store refuses one, and the next one is not", async () => {
   const { recorder, transactions, announced } = record((changes) =>
     changes.some((change) => change.kind === "part" && change.part.id === "b"),
   )
-  const [a, b, c] = await Promise.allSettled(
-    ["a", "b", "c"].map((id) => recorder.write({ parts: [part(id)] })),
-  )
-  expect([a?.status, b?.status, c?.status]).toEqual(["fulfilled", "rejected", "fulfilled"])
-  expect(transactions).toEqual([["a"], ["c"]])
-  expect(announced).toEqual(["a", "c"])
+  const writes = ["a", "b", "c"].map((id) => recorder.write({ parts: [part(id)] }))
+  for (const result of await Promise.allSettled(writes)) expect(result.status).toBe("rejected")
+  expect(announced).toEqual([])
+  await recorder.write({ parts: [part("d")] })
+  expect(transactions).toEqual([["d"]])
+})
+
+test("of a part's states in one transaction the last is stored, and each is announced", async () => {
+  const stored: string[] = []
+  const texts: string[] = []
+  const bus = createBus(() => {})
+  bus.on("part.updated", ({ part }) => texts.push(part.type === "text" ? part.text : ""))
+  const store = {
+    ...createMemoryStore(),
+    async commit(changes: readonly Change[]) {
+      for (const change of changes)
+        if (change.kind === "part" && change.part.type === "text") stored.push(change.part.text)
+    },
+  }
+  const recorder = createRecorder({ sessionID, store, bus })
+  recorder.note({ parts: [part("a", "first")] })
+  recorder.note({ parts: [part("b", "other")] })
+  await recorder.write({ parts: [part("a", "last")] })
+  expect(stored).toEqual(["other", "last"])
+  expect(texts).toEqual(["first", "other", "last"])
 })
 
 test("a transaction is on the disk before it holds if any write in it has to be", async () => {

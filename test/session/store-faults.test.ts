@@ -15,8 +15,7 @@ function failingStore(fails: (number: number, change: Change) => boolean): Store
       return numbers.size
     },
     async commit(changes: readonly Change[]) {
-      // What is refused together is tried again one by one, and keeps its number.
-      for (const change of changes) if (!numbers.has(change)) numbers.set(change, numbers.size)
+      for (const change of changes) numbers.set(change, numbers.size)
       if (changes.some((change) => fails(numbers.get(change) ?? 0, change)))
         throw new StoreError("The disk is full.")
       await store.commit(changes)
