@@ -1,6 +1,7 @@
 import type { Refusal } from "../event/events.ts"
 import type { FormatterService } from "../formatter/service.ts"
-import type { Permission, Scope } from "../permission/engine.ts"
+import type { Permission } from "../permission/engine.ts"
+import type { Scope } from "../permission/request.ts"
 import type { PluginHost } from "../plugin/host.ts"
 import type { OfferedTool } from "../registry/offered-tool.ts"
 import type { ModelRef } from "../schema/message.ts"

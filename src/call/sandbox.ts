@@ -1,19 +1,14 @@
-import { commandBounds } from "../permission/bounds.ts"
-import type { Scope } from "../permission/engine.ts"
+import { type BoundsRequest, commandBounds } from "../permission/bounds.ts"
+import type { Scope } from "../permission/request.ts"
 import { knownPrograms } from "../permission/shell/known-programs.ts"
 import { createTreeWatch, type TreeWatch } from "../permission/tree-watch.ts"
 import { type Sandbox, SandboxError } from "../sandbox/wrap.ts"
 import type { SandboxCapability } from "../tool/context.ts"
 
-/** What holds for the commands of all sessions. Paths absolute. */
-export interface SandboxSettings {
+/** What holds for the commands of all sessions. */
+export interface SandboxSettings
+  extends Pick<BoundsRequest, "home" | "temporary" | "guarded" | "configDirectories" | "secret" | "shown"> {
   sandbox: Sandbox
-  home: string
-  temporary: readonly string[]
-  guarded: readonly string[]
-  configDirectories: readonly string[]
-  secret: readonly string[]
-  shown: readonly string[]
 }
 
 /**

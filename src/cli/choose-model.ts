@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import type { LocalServer } from "../model/local.ts"
 import { isRecord, parseJson } from "../util/json.ts"
-import type { Place } from "./setup.ts"
+import type { Place } from "./place.ts"
 
 /** The stand-in that is always there. */
 const offline = "tackle/offline"

@@ -1,10 +1,11 @@
 import { basename, extname } from "node:path"
-import { configDirectories } from "../config/locate.ts"
+import { configDirectories } from "../config/config-directories.ts"
 import { nearNames } from "../model/near-name.ts"
 import { permissionType } from "../permission/rules.ts"
 import { findToolFiles } from "../registry/files.ts"
 import type { Rule } from "../schema/permission.ts"
-import { layersOf, type Place, type RuleFlags } from "./setup.ts"
+import type { Place } from "./place.ts"
+import { layersOf, type RuleFlags } from "./rule-layers.ts"
 import { agentRulesets, placeOfRule } from "./shadowed-rules.ts"
 
 /** What Tackle itself asks for: its tools, and what they ask for beside. */

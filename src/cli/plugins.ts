@@ -1,5 +1,5 @@
 import { dirname } from "node:path"
-import { configDirectories } from "../config/locate.ts"
+import { configDirectories } from "../config/config-directories.ts"
 import { packageDirectories } from "../config/plugin-packages.ts"
 import { wholeName } from "../config/shown-name.ts"
 import { type FoundItem, packageItem } from "../permission/trust-items.ts"
@@ -13,7 +13,7 @@ import {
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { isInside, realPath } from "../util/paths.ts"
 import { warn } from "./notice.ts"
-import type { Place } from "./setup.ts"
+import type { Place } from "./place.ts"
 
 type NamedPlugin = Place["config"]["plugins"][number]
 

@@ -23,8 +23,8 @@ import type { PromptFile } from "../session/handle.ts"
 import { fileReason, UsageError } from "../util/errors.ts"
 import { localDay } from "../util/local-time.ts"
 import { warn } from "./notice.ts"
+import type { Place } from "./place.ts"
 import type { RunTask } from "./run-task.ts"
-import type { Place } from "./setup.ts"
 
 /** A run that is written down, for `--record`. */
 export interface StartedRecording {

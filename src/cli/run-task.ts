@@ -6,7 +6,8 @@ import type { PromptFile, PromptOptions } from "../session/handle.ts"
 import { errorMessage, fileReason, UsageError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import { chooseModel } from "./choose-model.ts"
-import type { Place, RuleFlags } from "./setup.ts"
+import type { Place } from "./place.ts"
+import type { RuleFlags } from "./rule-layers.ts"
 
 /** What the flags of a run say about its work. */
 export interface TaskFlags extends RuleFlags {
@@ -36,7 +37,7 @@ export interface RunTask extends Required<RuleFlags> {
 
 /** The task of a command line. Throws `UsageError` for what is wrong with it. */
 export async function readTask(message: readonly string[], flags: TaskFlags, place: Place): Promise<RunTask> {
-  const { agent, outputSchema, maxSteps, maxTokens, maxCost, allow = [], deny = [] } = flags
+  const { agent, outputSchema, allow = [], deny = [] } = flags
   return {
     prompt: await readPrompt(message),
     ...(outputSchema === undefined ? {} : { outputSchema: await readSchema(outputSchema) }),
@@ -44,11 +45,7 @@ export async function readTask(message: readonly string[], flags: TaskFlags, pla
     named: flags.model !== undefined,
     allow,
     deny,
-    limits: {
-      ...(maxSteps === undefined ? {} : { maxSteps }),
-      ...(maxTokens === undefined ? {} : { maxTokens }),
-      ...(maxCost === undefined ? {} : { maxCost }),
-    },
+    limits: limitsOf(flags),
     ...(agent === undefined ? {} : { agent }),
   }
 }
@@ -56,22 +53,30 @@ export async function readTask(message: readonly string[], flags: TaskFlags, pla
 /** The task of a recording. */
 export function recordedTask({ limits, files, ...run }: RunLine): RunTask {
   const { prompt, model, named, agent, allow, deny, outputSchema, command } = run
-  const { maxSteps, maxTokens, maxCost } = limits
   return {
     prompt,
     model,
     named,
     allow,
     deny,
-    limits: {
-      ...(maxSteps === undefined ? {} : { maxSteps }),
-      ...(maxTokens === undefined ? {} : { maxTokens }),
-      ...(maxCost === undefined ? {} : { maxCost }),
-    },
+    limits: limitsOf(limits),
     files: files.map(fromRecorded),
     ...(agent === undefined ? {} : { agent }),
     ...(outputSchema === undefined ? {} : { outputSchema }),
     ...(command === undefined ? {} : { command }),
+  }
+}
+
+/** Of flags, or of a line of a recording: those that are there. */
+function limitsOf({
+  maxSteps,
+  maxTokens,
+  maxCost,
+}: { [name in keyof RunTask["limits"]]: number | undefined }): RunTask["limits"] {
+  return {
+    ...(maxSteps === undefined ? {} : { maxSteps }),
+    ...(maxTokens === undefined ? {} : { maxTokens }),
+    ...(maxCost === undefined ? {} : { maxCost }),
   }
 }
 
@@ -86,17 +91,6 @@ async function readPrompt(message: readonly string[]): Promise<string> {
   return prompt
 }
 
-/** Before there is a session for it. */
-async function usable(schema: Record<string, unknown>, file: string): Promise<Record<string, unknown>> {
-  const { readAnswerSchema } = await import("../model/answer-schema.ts")
-  try {
-    readAnswerSchema(schema)
-    return schema
-  } catch (error) {
-    throw new UsageError(`${file} (--output-schema): ${errorMessage(error)}`, error)
-  }
-}
-
 async function readSchema(file: string): Promise<Record<string, unknown>> {
   let text: string
   try {
@@ -108,4 +102,15 @@ async function readSchema(file: string): Promise<Record<string, unknown>> {
   if (parsed.ok && isRecord(parsed.value)) return usable(parsed.value, file)
   const problem = parsed.ok ? "it is no object" : parsed.error
   throw new UsageError(`${file} (--output-schema) is no JSON Schema: ${problem}.`)
+}
+
+/** Before there is a session for it. */
+async function usable(schema: Record<string, unknown>, file: string): Promise<Record<string, unknown>> {
+  const { readAnswerSchema } = await import("../model/answer-schema.ts")
+  try {
+    readAnswerSchema(schema)
+    return schema
+  } catch (error) {
+    throw new UsageError(`${file} (--output-schema): ${errorMessage(error)}`, error)
+  }
 }

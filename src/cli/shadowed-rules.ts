@@ -1,6 +1,7 @@
 import { type ShadowedRule, shadowedRules } from "../permission/shadowed.ts"
 import type { Rule } from "../schema/permission.ts"
-import { layersOf, type Place } from "./setup.ts"
+import type { Place } from "./place.ts"
+import { layersOf } from "./rule-layers.ts"
 
 /** The rules of the config that can never decide: for everyone, and of each agent's own. */
 export function shadowedConfigRules(place: Place): ShadowedRule[] {

@@ -1,6 +1,8 @@
-import { instructionFiles, trustKind } from "../config/locate.ts"
+import { instructionFiles } from "../config/instruction-files.ts"
+import { trustKind } from "../config/project-trust-items.ts"
 import { displayPath, isInside } from "../util/paths.ts"
-import { type Place, trustedSkillFiles } from "./setup.ts"
+import type { Place } from "./place.ts"
+import { trustedSkillFiles } from "./trusted-skills.ts"
 
 /** What counts although it was written for another program, by the program's directory and then by what it is. */
 export type TakenOver = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>

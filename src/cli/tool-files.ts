@@ -1,4 +1,5 @@
-import { configDirectories, possibleConfigDirectories, projectTrustItems } from "../config/locate.ts"
+import { configDirectories, possibleConfigDirectories } from "../config/config-directories.ts"
+import { projectTrustItems } from "../config/project-trust-items.ts"
 import { openTrust } from "../permission/trust.ts"
 import type { FoundItem, TrustItem } from "../permission/trust-items.ts"
 import { findToolFiles, isToolFile, toolPlaces } from "../registry/files.ts"
@@ -7,7 +8,7 @@ import type { ToolFile } from "../registry/load-tool-file.ts"
 import type { RegistryProblem } from "../registry/problems.ts"
 import { dataPlaces } from "../runtime/data-directory.ts"
 import { warn } from "./notice.ts"
-import type { Place } from "./setup.ts"
+import type { Place } from "./place.ts"
 import { trustedItems } from "./trusted-items.ts"
 
 /**

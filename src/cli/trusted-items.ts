@@ -1,5 +1,5 @@
 import type { FoundItem } from "../permission/trust-items.ts"
-import type { Place } from "./setup.ts"
+import type { Place } from "./place.ts"
 
 /** The items of a kind that the person trusted as they were found at the start. */
 export function trustedItems({ items, untrusted }: Place, wanted: FoundItem["kind"]): FoundItem[] {

@@ -2,7 +2,7 @@ import { join } from "node:path"
 import { errorMessage } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import { displayPath, isInside } from "../util/paths.ts"
-import type { Location } from "./locate.ts"
+import type { Location } from "./location.ts"
 import { readSmallFile } from "./read.ts"
 
 const names = ["settings.json", "settings.local.json"]

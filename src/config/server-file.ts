@@ -13,8 +13,9 @@ import {
 import { dirname, extname, join } from "node:path"
 import type { McpConfig } from "../mcp/config.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
+import { ownConfigFiles } from "./config-files.ts"
 import { parseJsonc } from "./jsonc.ts"
-import { type Location, ownConfigFiles } from "./locate.ts"
+import type { Location } from "./location.ts"
 
 /**
  * Writes the server into the config file of the project, or of the person, and returns its path: into the first that there

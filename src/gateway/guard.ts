@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http"
-import { isSameSecret } from "../util/same-secret.ts"
+import { holdsKey } from "../util/bearer-key.ts"
+import { loopbackHosts } from "../util/loopback.ts"
 import { GatewayError } from "./errors.ts"
 
 export interface GuardOptions {
@@ -9,22 +10,19 @@ export interface GuardOptions {
   maxBodyBytes: number
 }
 
-/** Addresses by which a program on this machine names it. */
-const ownNames = new Set(["127.0.0.1", "localhost", "[::1]"])
-
 /**
  * Throws `GatewayError` for a request that must not be served. Without a key only a client that names this machine is:
  * a page in a browser can have its own domain lead here, and then names that.
  */
 export function assertAllowed({ headers, method }: IncomingMessage, { key }: GuardOptions): void {
-  if (key !== undefined && !isSameSecret(headers.authorization ?? "", `Bearer ${key}`)) {
+  if (key !== undefined && !holdsKey(headers.authorization, key)) {
     throw new GatewayError("The key is missing or wrong. Send the gateway's own as the API key.", {
       status: 401,
       label: "invalid_api_key",
     })
   }
   const host = (headers.host ?? "").replace(/:\d+$/, "").toLowerCase()
-  if (key === undefined && !ownNames.has(host)) {
+  if (key === undefined && !loopbackHosts.includes(host)) {
     throw new GatewayError(`Requests for the host "${host}" are not served. Use 127.0.0.1 or localhost.`, {
       status: 403,
       label: "wrong_host",

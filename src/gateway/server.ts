@@ -1,10 +1,10 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { ToolCalling } from "../model/model.ts"
 import type { DialectName } from "../model/synthetic/dialect.ts"
 import { createToolMemory } from "../model/tool-memory.ts"
 import { AbortedError } from "../util/abort.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
-import { listen } from "../util/listen.ts"
+import { startLocalServer } from "../util/local-server.ts"
 import { answerChat, type ChatDependencies } from "./chat.ts"
 import { GatewayError, toGatewayError } from "./errors.ts"
 import { assertAllowed, type GuardOptions, readBody } from "./guard.ts"
@@ -44,9 +44,6 @@ export interface Gateway {
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { host = "127.0.0.1", key, policy, dialect, silenceMs = 600_000 } = options
   const guard: GuardOptions = { key, maxBodyBytes: options.maxBodyBytes ?? 64 * 1024 * 1024 }
-  if (key === undefined && !loopback.has(host)) {
-    throw new UsageError(`On ${host} others can reach the gateway, so it needs a key: --key.`)
-  }
   const baseURL = readBaseURL(options.upstream)
   const upstream = createUpstream({ baseURL, key: options.upstreamKey, silenceMs, fetch: options.fetch })
   const dependencies: ChatDependencies = { upstream, policy, dialect, memory: createToolMemory() }
@@ -88,24 +85,20 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     }
   }
 
-  const server = createServer((incoming, response) => {
-    // A client that goes away is an ordinary end of an exchange.
-    incoming.on("error", () => response.destroy())
-    response.on("error", () => response.destroy())
-    handle(incoming, response).catch((error: unknown) => {
-      options.onFailure?.(errorMessage(error))
-      response.destroy()
-    })
+  const { server, origin } = await startLocalServer({
+    name: "The gateway",
+    host,
+    port: options.port,
+    key,
+    answer: handle,
+    onFault: (error) => options.onFailure?.(errorMessage(error)),
   })
-  const port = await listen(server, { name: "The gateway", host, port: options.port })
   return {
-    url: `http://${host.includes(":") ? `[${host}]` : host}:${port}/v1`,
+    url: `${origin}/v1`,
     close: (graceMs = 0) =>
       close(server, graceMs, () => closing.abort(new AbortedError("The gateway ends."))),
   }
 }
-
-const loopback = new Set(["127.0.0.1", "::1", "localhost"])
 
 function readBaseURL(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined

@@ -1,5 +1,6 @@
 import { hostHeaderValidationResponse, originValidationResponse } from "@modelcontextprotocol/server"
-import { isSameSecret } from "../util/same-secret.ts"
+import { holdsKey } from "../util/bearer-key.ts"
+import { isLoopback, loopbackHosts } from "../util/loopback.ts"
 
 export interface GuardOptions {
   /** What a client has to send as `Authorization: Bearer`. Undefined: nothing. */
@@ -8,25 +9,17 @@ export interface GuardOptions {
   host: string
 }
 
-/** Names by which a program on this machine calls it. */
-const ownNames = ["127.0.0.1", "localhost", "[::1]"]
-
-/** True for an address that only this machine reaches. */
-export function isLoopback(host: string): boolean {
-  return host === "127.0.0.1" || host === "localhost" || host === "::1"
-}
-
 /**
  * The answer to a request that must not be served; undefined for one that may. A page in a browser can have its own
  * domain lead here, and then names that: as `Host` where this machine alone is served, and as `Origin` in any case.
  */
 export function refusalOf(request: Request, { key, host }: GuardOptions): Response | undefined {
-  const names = isLoopback(host) ? ownNames : undefined
+  const names = isLoopback(host) ? [...loopbackHosts] : undefined
   const foreign =
-    (names && hostHeaderValidationResponse(request, names)) ?? originValidationResponse(request, ownNames)
+    (names && hostHeaderValidationResponse(request, names)) ??
+    originValidationResponse(request, [...loopbackHosts])
   if (foreign) return foreign
-  if (key === undefined || isSameSecret(request.headers.get("authorization") ?? "", `Bearer ${key}`))
-    return undefined
+  if (key === undefined || holdsKey(request.headers.get("authorization"), key)) return undefined
   return jsonRefusal(401, "The key is missing or wrong. Send it as Authorization: Bearer.", {
     "www-authenticate": "Bearer",
   })

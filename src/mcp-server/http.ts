@@ -1,8 +1,7 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import { UsageError } from "../util/errors.ts"
-import { listen } from "../util/listen.ts"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { startLocalServer } from "../util/local-server.ts"
 import type { ConnectionOptions } from "./connection.ts"
-import { isLoopback, jsonRefusal, refusalOf } from "./guard.ts"
+import { jsonRefusal, refusalOf } from "./guard.ts"
 import { sendWebResponse, toWebRequest } from "./http-exchange.ts"
 import { createHttpSessions } from "./http-sessions.ts"
 
@@ -30,8 +29,6 @@ export interface HttpServer {
 /** Serves clients over streamable HTTP. Throws `UsageError` for an option that cannot be, or a port that is taken. */
 export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   const { connection, host = "127.0.0.1", key, idleMs = 30 * 60 * 1000, maxSessions = 64 } = options
-  if (key === undefined && !isLoopback(host))
-    throw new UsageError(`On ${host} others can reach the tools, so a key is needed: --key.`)
   const sessions = createHttpSessions({ connection, idleMs, maxSessions })
 
   async function answer(request: Request, gone: Promise<void>): Promise<Response> {
@@ -51,17 +48,16 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     await sendWebResponse(await answer(toWebRequest(incoming, leaving.signal), gone), response)
   }
 
-  const server = createServer((incoming, response) => {
-    incoming.on("error", () => response.destroy())
-    response.on("error", () => response.destroy())
-    exchange(incoming, response).catch((error: unknown) => {
-      connection.onFault("an HTTP request could not be answered", error)
-      response.destroy()
-    })
+  const { server, origin } = await startLocalServer({
+    name: "The MCP server",
+    host,
+    port: options.port,
+    key,
+    answer: exchange,
+    onFault: (error) => connection.onFault("an HTTP request could not be answered", error),
   })
-  const port = await listen(server, { name: "The MCP server", host, port: options.port })
   return {
-    url: `http://${host.includes(":") ? `[${host}]` : host}:${port}${path}`,
+    url: `${origin}${path}`,
     async close() {
       if (!server.listening) return
       const { promise, resolve } = Promise.withResolvers<void>()

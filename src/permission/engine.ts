@@ -1,49 +1,22 @@
-import type { EventInput } from "../event/events.ts"
-import {
-  type Action,
-  type CallReference,
-  type Grant,
-  PermissionReply,
-  type PermissionRequest,
-  type ReplySource,
-} from "../schema/permission.ts"
+import type { PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
 import { abortedError, orAbort, throwIfAborted } from "../util/abort.ts"
-import { UsageError } from "../util/errors.ts"
-import { newId } from "../util/id.ts"
-import { checkRequest, type DetailedVerdict } from "./check.ts"
-import { PermissionError } from "./errors.ts"
+import { checkRequest } from "./check.ts"
 import { type Explanation, explainRequest } from "./explain.ts"
-import { grantsOf } from "./grants.ts"
-import { invisibleCharacters } from "./invisible.ts"
 import { type Answer, createPendingTable } from "./pending.ts"
-import type { Check, PermissionAsk, Scope, Verdict } from "./request.ts"
+import { askPlugins, type Decide, type PluginWord } from "./plugin-word.ts"
+import { keyOf, openChecks, questionOf } from "./question.ts"
+import { refusal, refuseDenied } from "./refusals.ts"
+import { createReplies, type ReplyDependencies, type ReplyOutcome } from "./replies.ts"
+import type { Check, PermissionAsk, Scope, SessionAsk, Verdict } from "./request.ts"
 
-export type { PermissionAsk, Scope, Verdict } from "./request.ts"
-
-/** What became of an answer: taken, too late, or not about anything that waits here. */
-export type ReplyOutcome = "applied" | "already" | "unknown"
-
-/** A request with the call it belongs to. */
-export interface SessionAsk extends PermissionAsk {
-  sessionID: string
-  tool?: CallReference
-}
-
-export interface PermissionDependencies {
+/** What the engine needs of whoever opens it. */
+export interface PermissionDependencies extends ReplyDependencies {
   /** The home directory, for `~` and `$HOME`. Absolute. */
   home: string
   /** Directories of the person's own config, of every scope: see `Scope.guarded`. */
   guarded?: readonly string[]
-  publish(event: EventInput): void
-  /** Keeps grants. When it resolves, every policy read from then on has them. */
-  saveGrants(grants: Grant[]): Promise<void>
-  /** Takes grants back that were kept for a request which ended meanwhile. */
-  dropGrants(ids: string[]): Promise<void>
-  /**
-   * What plugins say to a request that the rules allow or ask about: they may answer a question in the person's place,
-   * or tighten. Absent where there is none.
-   */
-  decide?(request: SessionAsk, action: "allow" | "ask", signal: AbortSignal): Promise<Action>
+  /** Absent where there is no plugin. */
+  decide?: Decide
   /** Takes out of a value what nobody is to see. */
   hide?<T>(value: T): T
 }
@@ -75,6 +48,7 @@ export interface Permission {
   pending(sessionID?: string): PermissionRequest[]
 }
 
+/** One for all sessions: what is granted in one may answer what waits in another. */
 export function createPermission({
   home,
   guarded = [],
@@ -85,9 +59,9 @@ export function createPermission({
   hide = (value) => value,
 }: PermissionDependencies): Permission {
   const table = createPendingTable()
-  /** Requests whose grants are being kept: their answer is given. */
-  const saving = new Set<string>()
-
+  const { reply, abandon } = createReplies(table, { publish, saveGrants, dropGrants })
+  // Plugins are shown of a request what everybody is.
+  const plugins: Decide | undefined = decide && ((request, ...more) => decide(hide(request), ...more))
   const withGuarded = (scope: Scope): Scope => ({ ...scope, guarded })
 
   async function ask(
@@ -103,7 +77,8 @@ export function createPermission({
       throwIfAborted(signal)
       const verdict = await checkRequest(request, scope, home)
       refuseDenied(verdict)
-      word ??= await askPlugins(request, verdict, signal)
+      // Once for a request, however many questions it takes.
+      word ??= plugins ? await askPlugins(plugins, request, verdict, signal) : "none"
       if (word === "answered") return
       const tightened = word === "tightened"
       const open = openChecks(verdict, allowed, tightened)
@@ -116,26 +91,8 @@ export function createPermission({
     }
   }
 
-  /** Once for a request, however many questions it takes. */
-  async function askPlugins(
-    request: SessionAsk,
-    { action, details }: DetailedVerdict,
-    signal: AbortSignal,
-  ): Promise<PluginWord> {
-    if (!decide || action === "deny") return "none"
-    const word = await decide(hide(request), action, signal)
-    if (word === "deny") {
-      const { permission, patterns } = request
-      throw new PermissionError({ kind: "rejected", permission, patterns, by: "plugin" })
-    }
-    if (word === "ask") return action === "allow" ? "tightened" : "none"
-    // Whether a loop goes on is for a person to say: what repeats itself would be answered again and again.
-    const loop = details.some(({ check }) => check.permission === "doom_loop")
-    return action === "ask" && !loop ? "answered" : "none"
-  }
-
   async function askPerson({ request, scope, signal, group, tightened }: PersonalAsk): Promise<void> {
-    const question = hiding(describeGroup(request, group))
+    const question = hiding(questionOf(request, group))
     const stillAsks = new Set(group.map(keyOf))
     const entry = table.add(question, scope.worktree, async () => {
       // What the rules allow by themselves was not the reason to ask.
@@ -151,7 +108,7 @@ export function createPermission({
     try {
       answer = await orAbort(entry.answered, signal)
     } catch (error) {
-      if (table.take(question.id)) announce(question, { reply: { reply: "reject" }, source: "abort" })
+      abandon(question)
       throw error
     }
     // An answer and an abort at the same moment: the work is over either way.
@@ -164,55 +121,6 @@ export function createPermission({
     const hidden = hide(question)
     const remembered = hidden.always.every((pattern, index) => pattern === question.always[index])
     return remembered ? hidden : { ...hidden, always: [] }
-  }
-
-  async function reply(
-    requestID: string,
-    given: PermissionReply,
-    source: ReplySource,
-  ): Promise<ReplyOutcome> {
-    const entry = table.get(requestID)
-    if (!entry) return table.wasAnswered(requestID) ? "already" : "unknown"
-    if (saving.has(requestID)) return "already"
-    const parsed = PermissionReply.safeParse(given)
-    // Whatever is not understood must not count as a yes.
-    if (!parsed.success)
-      throw new UsageError('A reply is "once", "always" or "reject". This one is none of them.')
-    const answer: Answer = { reply: parsed.data, source }
-    if (parsed.data.reply !== "always") return settle(requestID, answer)
-
-    const grants = grantsOf(parsed.data, entry.request, entry.worktree)
-    saving.add(requestID)
-    try {
-      await saveGrants(grants)
-    } finally {
-      saving.delete(requestID)
-    }
-    const outcome = settle(requestID, answer)
-    if (outcome !== "applied") {
-      // The call ended while the grants were being kept: then nobody was answered, and nothing is granted.
-      await dropGrants(grants.map(({ id }) => id))
-      return outcome
-    }
-    // Also of other sessions: a grant may hold for subagents side by side, or for all of the project.
-    for (const other of table.ofSession()) {
-      if (await other.isAllowed()) settle(other.request.id, { reply: { reply: "once" }, source: "grant" })
-    }
-    return outcome
-  }
-
-  function settle(requestID: string, answer: Answer): ReplyOutcome {
-    const entry = table.get(requestID)
-    if (!entry || !table.take(requestID)) return "already"
-    announce(entry.request, answer)
-    entry.settle(answer)
-    return "applied"
-  }
-
-  function announce(request: PermissionRequest, { reply: given, source }: Answer): void {
-    const message = given.reply === "reject" && given.message !== undefined ? { message: given.message } : {}
-    const { id: requestID, sessionID } = request
-    publish({ type: "permission.replied", sessionID, requestID, reply: given.reply, source, ...message })
   }
 
   return {
@@ -234,79 +142,4 @@ interface PersonalAsk {
   group: readonly Check[]
   /** The rules allow it; a plugin wants it asked. */
   tightened: boolean
-}
-
-/** What plugins said: answered in the person's place, asked where the rules would not, or nothing that counts. */
-type PluginWord = "answered" | "tightened" | "none"
-
-function refuseDenied({ details }: DetailedVerdict): void {
-  const denied = details.filter(({ judgement }) => judgement.action === "deny")
-  const [first] = denied
-  if (!first) return
-  const { permission } = first.check
-  const patterns = denied
-    .filter(({ check }) => check.permission === permission)
-    .map(({ check }) => check.pattern)
-  const { rule } = first.judgement
-  throw new PermissionError({ kind: "denied", permission, patterns, by: "rule", ...(rule ? { rule } : {}) })
-}
-
-/** What still has to be asked: places outside first, since they say most about what the rest means. */
-function openChecks({ details }: DetailedVerdict, allowed: ReadonlySet<string>, tightened = false): Check[] {
-  const asked = details.filter(({ judgement }) => tightened || judgement.action === "ask")
-  const open = asked.map(({ check }) => check)
-  const isExternal = (check: Check) => (check.permission === "external_directory" ? 0 : 1)
-  return open.filter((check) => !allowed.has(keyOf(check))).sort((a, b) => isExternal(a) - isExternal(b))
-}
-
-/** One thing that is asked, whoever asks: so that an answer holds for it when the rules are read again. */
-function keyOf(check: Check): string {
-  return JSON.stringify([check.permission, check.forms, check.resolved])
-}
-
-function describeGroup(request: SessionAsk, group: readonly Check[]): PermissionRequest {
-  const patterns = [...new Set(group.map((check) => check.pattern))]
-  const metadata: Record<string, unknown> = { ...request.metadata }
-  const note = (name: string, values: readonly (string | undefined)[]) => {
-    const found = [...new Set(values.filter((value) => value !== undefined))]
-    if (found.length > 0) metadata[name] = found
-  }
-  note(
-    "resolved",
-    group.map((check) => check.resolved),
-  )
-  note(
-    "reasons",
-    group.map((check) => check.reason),
-  )
-  note(
-    "protected",
-    group.map((check) => check.protection),
-  )
-  const hidden = [...patterns, ...request.patterns].some(invisibleCharacters)
-  if (hidden) metadata.invisibleCharacters = true
-
-  // Remembering a part of what is asked would not spare the next question, so it is all or nothing.
-  const remembered = group.every((check) => check.remember !== undefined) && !hidden
-  const always = remembered ? [...new Set(group.flatMap((check) => check.remember ?? []))] : []
-  const permission = group[0]?.permission ?? request.permission
-  const question: PermissionRequest = {
-    id: newId("per"),
-    sessionID: request.sessionID,
-    permission,
-    patterns,
-    always,
-    metadata,
-  }
-  if (request.tool) question.tool = request.tool
-  return question
-}
-
-function refusal({ permission, patterns }: PermissionRequest, { reply, source }: Answer): PermissionError {
-  const about = { permission, patterns }
-  if (source === "no-terminal")
-    return new PermissionError({ ...about, kind: "unanswered", by: "no-terminal" })
-  if (source === "auto") return new PermissionError({ ...about, kind: "unanswered", by: "auto" })
-  const feedback = reply.reply === "reject" && reply.message !== undefined ? { feedback: reply.message } : {}
-  return new PermissionError({ ...about, kind: "rejected", by: "person", ...feedback })
 }

@@ -1,4 +1,4 @@
-import type { Action, Rule } from "../schema/permission.ts"
+import type { Action, CallReference, Rule } from "../schema/permission.ts"
 import type { JudgeOptions, Layer, Policy } from "./policy.ts"
 
 /** What a call asks leave for: the same shape as `AskRequest` of the tools. */
@@ -9,6 +9,12 @@ export interface PermissionAsk {
   /** Files and directories that are touched: what lies outside the worktree asks `external_directory`. */
   paths?: string[]
   metadata?: Record<string, unknown>
+}
+
+/** A request with the call it belongs to. */
+export interface SessionAsk extends PermissionAsk {
+  sessionID: string
+  tool?: CallReference
 }
 
 /** Where a request is judged. Directories are absolute. */

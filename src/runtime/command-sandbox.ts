@@ -1,7 +1,7 @@
 import { tmpdir } from "node:os"
 import type { Agent } from "../agent/agent.ts"
 import { createSandboxFor } from "../call/sandbox.ts"
-import type { Scope } from "../permission/engine.ts"
+import type { Scope } from "../permission/request.ts"
 import { openSandbox } from "../sandbox/wrap.ts"
 import type { SandboxCapability } from "../tool/context.ts"
 import { homeDirectory } from "../util/home.ts"

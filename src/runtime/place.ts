@@ -1,5 +1,5 @@
 import { resolve } from "node:path"
-import { findWorktree } from "../config/locate.ts"
+import { findWorktree } from "../config/location.ts"
 import { errorMessage } from "../util/errors.ts"
 import { defaultDataDirectory } from "./data-directory.ts"
 import type { TackleOptions } from "./options.ts"

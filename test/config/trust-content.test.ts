@@ -1,7 +1,7 @@
 import { symlinkSync } from "node:fs"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { projectTrustItems } from "../../src/config/locate.ts"
+import { projectTrustItems } from "../../src/config/project-trust-items.ts"
 import type { TrustItem } from "../../src/permission/trust-items.ts"
 import { createPlace, type TestPlace } from "./place.ts"
 

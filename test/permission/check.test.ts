@@ -1,7 +1,7 @@
 import { linkSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import type { PermissionAsk, Scope } from "../../src/permission/engine.ts"
+import type { PermissionAsk, Scope } from "../../src/permission/request.ts"
 import type { PermissionConfig } from "../../src/permission/rules.ts"
 import { harness, policyOf, scopeOf, temporaryDirectory, verdictOf } from "./support.ts"
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
-import type { PermissionAsk } from "../../src/permission/engine.ts"
 import type { Policy } from "../../src/permission/policy.ts"
+import type { PermissionAsk } from "../../src/permission/request.ts"
 import { rulesFromObject } from "../../src/permission/rules.ts"
 import type { Rule } from "../../src/schema/permission.ts"
 import { harness, policyOf, scopeOf } from "./support.ts"

@@ -4,16 +4,16 @@ import { text as readAll } from "node:stream/consumers"
 import type { Agent } from "../../agent/agent.ts"
 import { builtinAgents } from "../../agent/builtin.ts"
 import { readLayer } from "../../config/layer.ts"
-import { userDirectory } from "../../config/locate.ts"
+import { userDirectory } from "../../config/location.ts"
 import { isMarkdownName } from "../../config/markdown-place.ts"
 import { wholeName } from "../../config/shown-name.ts"
 import { errorMessage, systemCode, UsageError } from "../../util/errors.ts"
 import { writeFrontMatter } from "../../util/front-matter.ts"
 import { displayPath, isInside, realPath } from "../../util/paths.ts"
 import { atTerminal } from "../client.ts"
+import { type FormatFlags, openPlace, type Place } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
 import { question } from "../question.ts"
-import { type FormatFlags, openPlace, type Place } from "../setup.ts"
 
 export interface AgentCreateFlags extends FormatFlags {
   description?: string

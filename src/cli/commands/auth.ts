@@ -4,9 +4,10 @@ import { type AuthMethod, beginPage, keyBy, type StoredAuth } from "../../plugin
 import type { Tackle } from "../../runtime/tackle.ts"
 import { UsageError } from "../../util/errors.ts"
 import { atTerminal } from "../client.ts"
+import { openTackle } from "../open-tackle.ts"
+import { type FormatFlags, openPlace, type Place, type PlaceFlags } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
 import { question } from "../question.ts"
-import { type FormatFlags, openPlace, openTackle, type Place, type PlaceFlags } from "../setup.ts"
 import { visible } from "../view/visible.ts"
 
 export interface LoginFlags extends PlaceFlags {

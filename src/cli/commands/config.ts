@@ -1,14 +1,15 @@
 import { namesCredential } from "../../call/written-secrets.ts"
-import { instructionFiles } from "../../config/locate.ts"
+import { instructionFiles } from "../../config/instruction-files.ts"
 import { configJsonSchema } from "../../config/schema.ts"
 import { wholeName } from "../../config/shown-name.ts"
 import { defaultRules } from "../../permission/defaults.ts"
 import type { Rule } from "../../schema/permission.ts"
 import { loadSkills } from "../../skill/load-skills.ts"
 import { isRecord } from "../../util/json.ts"
+import { type FormatFlags, openPlace, type Place } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
-import { type FormatFlags, openPlace, type Place, trustedSkillFiles } from "../setup.ts"
 import { agentRulesets, placeOfRule, shadowedConfigRules } from "../shadowed-rules.ts"
+import { trustedSkillFiles } from "../trusted-skills.ts"
 
 /** `tackle config show`: what counts, and where it stands. Keys and headers of providers are masked. */
 export async function showConfig(flags: FormatFlags): Promise<void> {

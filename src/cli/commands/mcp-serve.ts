@@ -4,9 +4,12 @@ import { stripVTControlCharacters } from "node:util"
 import type { ConnectionOptions } from "../../mcp-server/connection.ts"
 import { errorMessage, UsageError } from "../../util/errors.ts"
 import { interruptible } from "../interrupt.ts"
+import { openTackle } from "../open-tackle.ts"
+import { openPlace, type PlaceFlags } from "../place.ts"
 import { printLine } from "../print.ts"
-import { openPlace, openTackle, type PlaceFlags, type RuleFlags, tellFault } from "../setup.ts"
+import type { RuleFlags } from "../rule-layers.ts"
 import { stdout } from "../stdout.ts"
+import { tellFault } from "../tell-fault.ts"
 import { describeRequest } from "../view/request.ts"
 
 export interface ServeFlags extends PlaceFlags, RuleFlags {

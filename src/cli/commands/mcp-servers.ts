@@ -5,8 +5,8 @@ import { dataPlaces } from "../../runtime/data-directory.ts"
 import { errorMessage, TackleError, UsageError } from "../../util/errors.ts"
 import { findProgram } from "../../util/find-program.ts"
 import { atTerminal } from "../client.ts"
+import { openPlace, type Place, type PlaceFlags } from "../place.ts"
 import { printLine } from "../print.ts"
-import { openPlace, type Place, type PlaceFlags } from "../setup.ts"
 import { visible } from "../view/visible.ts"
 
 export interface AddServerFlags extends PlaceFlags {

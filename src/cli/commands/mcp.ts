@@ -3,8 +3,9 @@ import type { TackleOptions } from "../../runtime/options.ts"
 import { errorMessage } from "../../util/errors.ts"
 import { interruptible } from "../interrupt.ts"
 import { warn } from "../notice.ts"
+import { openTackle } from "../open-tackle.ts"
+import { type FormatFlags, openPlace, type Place } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
-import { type FormatFlags, openPlace, openTackle, type Place } from "../setup.ts"
 import { oneLine } from "../view/visible.ts"
 
 /** `tackle mcp list`: starts every MCP server, and shows what it offers or why it does not. */

@@ -10,8 +10,8 @@ import { openToolMemory } from "../../model/tool-memory.ts"
 import { dataPlaces } from "../../runtime/data-directory.ts"
 import type { ModelRef } from "../../schema/message.ts"
 import { exitCode } from "../exit.ts"
+import { type FormatFlags, openPlace } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
-import { type FormatFlags, openPlace } from "../setup.ts"
 
 /** For all requests together: a local model may have to be loaded first. */
 const limitMs = 300_000

@@ -1,8 +1,9 @@
 import { findLocalServers } from "../../model/local.ts"
 import { modelName } from "../../model/model.ts"
 import { openToolMemory } from "../../model/tool-memory.ts"
+import { openTackle } from "../open-tackle.ts"
+import { type FormatFlags, openPlace, type Place } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
-import { type FormatFlags, openPlace, openTackle, type Place } from "../setup.ts"
 
 export interface ModelsFlags extends FormatFlags {
   /** A model's name, or `all`. */

@@ -11,15 +11,10 @@ import { localDay } from "../../util/local-time.ts"
 import { type AskSequence, askedBy } from "../asked-by.ts"
 import { exitCode, verdictCode } from "../exit.ts"
 import { warn } from "../notice.ts"
+import { openTackle } from "../open-tackle.ts"
+import { directoryOf, type FormatFlags, openPlace, type PlaceFlags } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
-import {
-  directoryOf,
-  type FormatFlags,
-  openPlace,
-  openTackle,
-  type PlaceFlags,
-  type RuleFlags,
-} from "../setup.ts"
+import type { RuleFlags } from "../rule-layers.ts"
 import { describeExplanation } from "../view/explanation.ts"
 import { oneLine, visible } from "../view/visible.ts"
 

@@ -1,6 +1,6 @@
 import { UsageError } from "../../util/errors.ts"
+import type { FormatFlags } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
-import type { FormatFlags } from "../setup.ts"
 import { noSession, withTackle } from "./session.ts"
 
 /** `tackle session compact [id]`. */

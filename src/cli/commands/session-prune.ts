@@ -1,7 +1,7 @@
 import type { PruneChoice } from "../../session/prune.ts"
 import { localMinute } from "../../util/local-time.ts"
+import type { FormatFlags } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
-import type { FormatFlags } from "../setup.ts"
 import { oneLine } from "../view/visible.ts"
 import { withTackle } from "./session.ts"
 

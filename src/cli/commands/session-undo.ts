@@ -1,7 +1,7 @@
 import { UsageError } from "../../util/errors.ts"
 import { displayPath } from "../../util/paths.ts"
+import type { FormatFlags } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
-import type { FormatFlags } from "../setup.ts"
 import { oneLine, visible } from "../view/visible.ts"
 import { noSession, withTackle } from "./session.ts"
 

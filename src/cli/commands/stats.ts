@@ -1,6 +1,6 @@
 import type { Usage } from "../../event/events.ts"
+import type { FormatFlags } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
-import type { FormatFlags } from "../setup.ts"
 import { usageWords } from "../view/usage.ts"
 import { visible } from "../view/visible.ts"
 import { withTackle } from "./session.ts"

@@ -8,8 +8,8 @@ import { type FoundItem, trustPath } from "../../permission/trust-items.ts"
 import { isToolFile } from "../../registry/files.ts"
 import { UsageError } from "../../util/errors.ts"
 import { atTerminal } from "../client.ts"
+import { type FormatFlags, openPlace, type Place } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
-import { type FormatFlags, openPlace, type Place } from "../setup.ts"
 import { describeItem, type ShownItem } from "../view/trust-item.ts"
 
 export interface TrustFlags extends FormatFlags {

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander"
 import type { AgentListFlags } from "../commands/agent.ts"
 import type { AgentCreateFlags } from "../commands/agent-create.ts"
-import type { FormatFlags } from "../setup.ts"
+import type { FormatFlags } from "../place.ts"
 import { format, place, positive } from "./flags.ts"
 
 /** The command line of `tackle agent …`. */

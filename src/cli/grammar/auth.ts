@@ -1,6 +1,6 @@
 import type { Command } from "commander"
 import type { LoginFlags } from "../commands/auth.ts"
-import type { FormatFlags, PlaceFlags } from "../setup.ts"
+import type { FormatFlags, PlaceFlags } from "../place.ts"
 import { format, place } from "./flags.ts"
 
 /** The command line of `tackle auth …`. */

@@ -1,5 +1,5 @@
 import type { Command } from "commander"
-import type { FormatFlags } from "../setup.ts"
+import type { FormatFlags } from "../place.ts"
 import { format, place } from "./flags.ts"
 
 /** The command line of `tackle doctor`. */

@@ -1,7 +1,7 @@
 import type { Command } from "commander"
 import type { ServeFlags } from "../commands/mcp-serve.ts"
 import type { AddServerFlags, AuthFlags } from "../commands/mcp-servers.ts"
-import type { FormatFlags, PlaceFlags } from "../setup.ts"
+import type { FormatFlags, PlaceFlags } from "../place.ts"
 import { collect, format, names, place, port, positive } from "./flags.ts"
 
 /** The command line of `tackle mcp …`. */

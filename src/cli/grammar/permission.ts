@@ -1,6 +1,6 @@
 import type { Command } from "commander"
 import type { CheckFlags } from "../commands/permission.ts"
-import type { FormatFlags, PlaceFlags } from "../setup.ts"
+import type { FormatFlags, PlaceFlags } from "../place.ts"
 import { collect, format, place } from "./flags.ts"
 
 /** The command line of `tackle permission …`. */

@@ -7,7 +7,7 @@ import type {
 } from "../commands/session.ts"
 import type { SessionPruneFlags } from "../commands/session-prune.ts"
 import type { SessionUndoFlags } from "../commands/session-undo.ts"
-import type { FormatFlags, PlaceFlags } from "../setup.ts"
+import type { FormatFlags, PlaceFlags } from "../place.ts"
 import { duration, format, place, positive } from "./flags.ts"
 
 /** The command line of `tackle session …`. */

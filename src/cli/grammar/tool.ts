@@ -1,6 +1,6 @@
 import type { Command } from "commander"
 import type { ToolCallFlags, ToolListFlags } from "../commands/tool.ts"
-import type { PlaceFlags } from "../setup.ts"
+import type { PlaceFlags } from "../place.ts"
 import { collect, format, place } from "./flags.ts"
 
 /** The command line of `tackle tool …`. */

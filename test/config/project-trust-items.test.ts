@@ -1,7 +1,8 @@
-import { mkdirSync, symlinkSync } from "node:fs"
+import { symlinkSync } from "node:fs"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { configDirectories, findWorktree, projectTrustItems } from "../../src/config/locate.ts"
+import { configDirectories } from "../../src/config/config-directories.ts"
+import { projectTrustItems } from "../../src/config/project-trust-items.ts"
 import { createPlace, type TestPlace } from "./place.ts"
 
 let place: TestPlace
@@ -10,39 +11,6 @@ beforeEach(() => {
   place = createPlace()
 })
 afterEach(() => place.remove())
-
-test("the work tree is the nearest directory upwards with .git, a directory or a file", () => {
-  const deep = join(place.project, "a/b")
-  mkdirSync(deep, { recursive: true })
-  expect(findWorktree(deep)).toBe(place.project)
-  place.write("project/a/.git", "gitdir: elsewhere")
-  expect(findWorktree(deep)).toBe(join(place.project, "a"))
-  expect(findWorktree(place.home)).toBe(place.home)
-})
-
-test("config directories: the user's, then the project's from its root down; only those that exist", () => {
-  for (const name of [
-    "home/.config/tackle/x",
-    "project/.tackle/x",
-    "project/sub/.opencode/x",
-    "project/sub/.tackle/x",
-  ]) {
-    place.write(name, "")
-  }
-  place.write("project/.opencode", "a file")
-  const location = {
-    directory: join(place.project, "sub"),
-    worktree: place.project,
-    home: place.home,
-    environment: {},
-  }
-  expect(configDirectories(location)).toEqual([
-    { path: join(place.home, ".config/tackle"), scope: "user" },
-    { path: join(place.project, "sub/.opencode"), scope: "project" },
-    { path: join(place.project, ".tackle"), scope: "project" },
-    { path: join(place.project, "sub/.tackle"), scope: "project" },
-  ])
-})
 
 test("tools of the user's that the work tree holds have to be trusted, also behind a link", async () => {
   place.write("project/dot/tackle/tool/mine.ts", "")

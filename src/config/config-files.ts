@@ -1,0 +1,90 @@
+import { join, resolve } from "node:path"
+import { type Location, projectLevels, userDirectory } from "./location.ts"
+import { markdownFiles } from "./markdown-place.ts"
+
+/** A file that may hold config. `required`: it was named by the person, so that it has to exist. */
+export interface ConfigFile {
+  path: string
+  kind: "tackle" | "opencode" | "claude"
+  scope: "user" | "project" | "env"
+  required?: true
+}
+
+/**
+ * Every file that may hold config, in rising precedence, whether it exists or not; of agents and commands in Markdown
+ * those that exist. Of one program's files in one scope these come last.
+ */
+export function configFiles(location: Location): ConfigFile[] {
+  const named = location.environment.TACKLE_CONFIG
+  const user = userDirectory(location)
+  const files: ConfigFile[] = [
+    ...markdownIn(join(location.home, ".claude"), "claude", "user"),
+    ...within(join(user, "opencode"), opencodeUserNames, "opencode", "user"),
+    ...markdownIn(join(user, "opencode"), "opencode", "user"),
+    ...within(join(user, "tackle"), tackleUserNames, "tackle", "user"),
+    ...markdownIn(join(user, "tackle"), "tackle", "user"),
+    ...(named ? [namedFile(named, location)] : []),
+    ...projectFiles(location),
+  ]
+  // A work tree that holds the user's own config directory does not make those files a project's.
+  const own = new Set(files.filter(({ scope }) => scope === "user").map(({ path }) => path))
+  return files.filter(({ path, scope }) => scope !== "project" || !own.has(path))
+}
+
+/** Files of Tackle's own that hold the config of the project's root, or of the person, whether they exist or not. */
+export function ownConfigFiles(location: Location, scope: "project" | "user"): string[] {
+  return scope === "user"
+    ? tackleUserNames.map((name) => join(userDirectory(location), "tackle", name))
+    : tackleProjectNames.map((name) => join(location.worktree, name))
+}
+
+const formats = ["json", "jsonc", "toml"]
+const tackleUserNames = formats.flatMap((format) => [`config.${format}`, `tackle.${format}`])
+const tackleProjectNames = formats
+  .map((format) => `tackle.${format}`)
+  .concat(formats.map((format) => `.tackle/config.${format}`))
+const opencodeUserNames = ["config.json", "opencode.json", "opencode.jsonc", "config.toml"]
+const opencodeProjectNames = [
+  "opencode.json",
+  "opencode.jsonc",
+  ".opencode/opencode.json",
+  ".opencode/opencode.jsonc",
+  ".opencode/config.toml",
+]
+
+/** The file in which a project names MCP servers for Claude Code. */
+export const claudeServersName = ".mcp.json"
+
+function namedFile(name: string, { directory, home }: Location): ConfigFile {
+  const path = name.startsWith("~/") ? join(home, name.slice(2)) : resolve(directory, name)
+  return { path, kind: "tackle", scope: "env", required: true }
+}
+
+function projectFiles(location: Location): ConfigFile[] {
+  const levels = projectLevels(location)
+  return [
+    ...levels.flatMap((level) => within(level, [claudeServersName], "claude", "project")),
+    ...levels.flatMap((level) => markdownIn(join(level, ".claude"), "claude", "project")),
+    ...levels.flatMap((level) => within(level, opencodeProjectNames, "opencode", "project")),
+    ...levels.flatMap((level) => markdownIn(join(level, ".opencode"), "opencode", "project")),
+    ...levels.flatMap((level) => within(level, tackleProjectNames, "tackle", "project")),
+    ...levels.flatMap((level) => markdownIn(join(level, ".tackle"), "tackle", "project")),
+  ]
+}
+
+function within(
+  directory: string,
+  names: readonly string[],
+  kind: ConfigFile["kind"],
+  scope: ConfigFile["scope"],
+): ConfigFile[] {
+  return names.map((name) => ({ path: join(directory, name), kind, scope }))
+}
+
+function markdownIn(
+  configDirectory: string,
+  kind: ConfigFile["kind"],
+  scope: ConfigFile["scope"],
+): ConfigFile[] {
+  return markdownFiles(configDirectory).map((path) => ({ path, kind, scope }))
+}

@@ -1,0 +1,39 @@
+import { join } from "node:path"
+import { findSkillFiles } from "../skill/find-skills.ts"
+import { type Location, projectLevels, userDirectory } from "./location.ts"
+
+/**
+ * Every `SKILL.md` there is, in rising precedence: of the person, then of the project from the work tree's root down; in
+ * each of both those of Claude, of `.agents`, of OpenCode, of Tackle.
+ */
+export function skillFiles(location: Location): string[] {
+  return findSkillFiles([...userPlaces(location), ...projectPlaces(location)])
+}
+
+/** Those of the project alone. */
+export function projectSkillFiles(location: Location): string[] {
+  return findSkillFiles(projectPlaces(location))
+}
+
+/** Where other agents keep them. */
+const foreignFolders = [".claude/skills", ".agents/skills"]
+
+/** Where they lie in a config directory. */
+const folders = ["skill", "skills"]
+
+function userPlaces(location: Location): string[] {
+  const user = userDirectory(location)
+  const own = ["opencode", "tackle"].flatMap((name) => folders.map((folder) => join(user, name, folder)))
+  return [...foreignFolders.map((folder) => join(location.home, folder)), ...own]
+}
+
+/** Without those that are the person's own, where their home is the work tree. */
+function projectPlaces(location: Location): string[] {
+  const names = [
+    ...foreignFolders,
+    ...[".opencode", ".tackle"].flatMap((name) => folders.map((folder) => join(name, folder))),
+  ]
+  const user = new Set(userPlaces(location))
+  const levels = projectLevels(location)
+  return names.flatMap((name) => levels.map((level) => join(level, name))).filter((place) => !user.has(place))
+}

@@ -1,0 +1,82 @@
+import { createPermission, type Permission } from "../permission/engine.ts"
+import { createLineage, type Lineage } from "../session/lineage.ts"
+import { defaultSubagentLimits, type SubagentLimits } from "../session/subagent.ts"
+import { createGrantBook, type GrantBook } from "../store/grant-book.ts"
+import { homeDirectory } from "../util/home.ts"
+import type { Equipment } from "./equipment.ts"
+import type { Foundation } from "./foundation.ts"
+import { createWorktreeGrants, type WorktreeGrants } from "./grants.ts"
+import { createLacking } from "./lacking.ts"
+import { createListening, type Listening } from "./listening.ts"
+import type { OpenSessions } from "./open-sessions.ts"
+import { createPlanFiles, type PlanFile } from "./plan-files.ts"
+import { configuredLayers, createPolicies, type Policies } from "./policies.ts"
+import { createReach, type Reach } from "./reach.ts"
+
+/** What holds in the sessions of an engine: who started whom, what was granted, what the rules say, and who is asked. */
+export interface Authority {
+  lineage: Lineage
+  grantBook: GrantBook
+  grants: WorktreeGrants
+  permission: Permission
+  listening: Listening
+  planFile: PlanFile
+  policies: Policies
+  reach: Reach
+  lacking: ReturnType<typeof createLacking>
+  subagentLimits: SubagentLimits
+}
+
+/** `opened` are the sessions under way. */
+export function createAuthority(
+  { options, place, places, mask, plugins, store }: Foundation,
+  { agents, bus, features, questions, sandbox, skills }: Equipment,
+  opened: Pick<OpenSessions, "find">,
+): Authority {
+  const { worktree } = place
+  const plans = features.experimental.has("plan_mode")
+  const lineage = createLineage(store, (id) => opened.find(id)?.info())
+  const grantBook = createGrantBook(store)
+  const grants = createWorktreeGrants(grantBook, lineage, worktree)
+  const permission = createPermission({
+    home: homeDirectory(),
+    guarded: options.configDirectories ?? [],
+    publish: (event) => bus.publish(event),
+    saveGrants: grants.save,
+    dropGrants: grantBook.remove,
+    ...(plugins === undefined ? {} : { decide: plugins.decide }),
+    hide: mask.value,
+  })
+  const listening = createListening(bus, permission, questions)
+  const planFile = createPlanFiles(plans ? places.plans : undefined)
+  const policies = createPolicies({
+    configured: configuredLayers(options),
+    agents,
+    lineage,
+    grants: grantBook,
+    planFile,
+    hasSandbox: sandbox.present,
+  })
+  const subagentLimits: SubagentLimits = { ...defaultSubagentLimits, ...options.limits?.subagent }
+  const reach = createReach(agents, skills, (agent) => policies.of({ id: "", worktree }, agent))
+  const lacking = createLacking({
+    agents,
+    reach,
+    lineage,
+    depth: subagentLimits.depth,
+    plans,
+    answered: () => options.questions ?? listening.hearsQuestions(),
+  })
+  return {
+    lineage,
+    grantBook,
+    grants,
+    permission,
+    listening,
+    planFile,
+    policies,
+    reach,
+    lacking,
+    subagentLimits,
+  }
+}
