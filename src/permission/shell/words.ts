@@ -137,6 +137,12 @@ function readString(node: ShellNode, text: string, draft: Draft): void {
 }
 
 function addUnquoted(draft: Draft, source: string): void {
+  // As most words are: nothing in them means anything to a shell but file names.
+  if (!/[\\`"'|&;()<>\s$]/.test(source)) {
+    draft.text += source
+    draft.mask += source
+    return
+  }
   if (/[`"'|&;()<>\s]|\$./s.test(source.replaceAll(/\\./gs, ""))) draft.fault ??= "a word is not understood"
   for (let index = 0; index < source.length; index++) {
     const character = source[index] ?? ""
@@ -178,17 +184,18 @@ function addExpansion(draft: Draft, node: ShellNode, source: string, inQuotes: b
 
 function finish(draft: Draft): Word {
   const { text, mask } = draft
-  const glob = /[*?]|\[.+\]/s.test(mask)
-  const brace = /\{[^}]*(?:,|\.\.).*\}/s.test(mask)
+  const expands = /[*?[{~]/.test(mask)
+  const glob = expands && /[*?]|\[.+\]/s.test(mask)
+  const brace = expands && /\{[^}]*(?:,|\.\.).*\}/s.test(mask)
   const word: Word = {
     text,
-    span: spanOf(text, mask),
-    dynamic: draft.dynamic || brace || /^~[^/]|[=:]~/.test(mask),
+    span: expands || draft.dynamic || text.includes("*") ? spanOf(text, mask) : text,
+    dynamic: draft.dynamic || brace || (expands && /^~[^/]|[=:]~/.test(mask)),
     splits: draft.splits || brace,
     glob,
     substitutions: draft.substitutions,
   }
-  if (/^~(?:\/|$)/.test(mask)) {
+  if (expands && /^~(?:\/|$)/.test(mask)) {
     word.base = "home"
     word.tail = text.slice(1)
   } else if (draft.base !== undefined) {
