@@ -8,7 +8,17 @@ import { placeFinder } from "./place.ts"
  * Throws {@link ConfigError} with the place of the first fault and what was expected there.
  */
 export async function parseJsonc(text: string, file: string): Promise<ObjectNode> {
-  const { parseTree, printParseErrorCode } = await import("jsonc-parser")
+  const parse = await loadJsonc()
+  return parse(text, file)
+}
+
+/** {@link parseJsonc} for many texts: the parser is loaded once. */
+export async function loadJsonc(): Promise<(text: string, file: string) => ObjectNode> {
+  const parser = await import("jsonc-parser")
+  return (text, file) => parseWith(parser, text, file)
+}
+
+function parseWith({ parseTree, printParseErrorCode }: Parser, text: string, file: string): ObjectNode {
   const place = placeFinder(text, file)
   const errors: ParseError[] = []
   const root = guardDepth(place(0), () =>
@@ -25,6 +35,8 @@ export async function parseJsonc(text: string, file: string): Promise<ObjectNode
   if (tree.kind === "object") return tree
   throw new ConfigError([{ place: tree.place, text: 'a config file holds an object: expected "{".' }])
 }
+
+type Parser = Pick<typeof import("jsonc-parser"), "parseTree" | "printParseErrorCode">
 
 function toNode(node: Node, place: (offset: number) => Place): ConfigNode {
   const children = node.children ?? []

@@ -1,7 +1,7 @@
-import { lstatSync, readdirSync, statSync } from "node:fs"
+import { existsSync, lstatSync, readdirSync, statSync } from "node:fs"
 import { dirname, join, normalize, relative, resolve } from "node:path"
 import { errorMessage, systemCode } from "../util/errors.ts"
-import { isInside, realPath } from "../util/paths.ts"
+import { type FollowedPath, followPath, isInside, realPath } from "../util/paths.ts"
 import { namesProtected, type Protection, protectionIn, protectionOf } from "./protected.ts"
 import type { Check, Scope } from "./request.ts"
 
@@ -20,16 +20,17 @@ export interface Place {
   follow(path: string): Followed
 }
 
-type Followed = { real: string } | { fault: string }
+type Followed = FollowedPath | { fault: string }
 
 /** Throws what the system throws where the worktree cannot be resolved. */
 export function openPlace(scope: Scope): Place {
+  const known = new Map<string, FollowedPath>()
   return {
     worktree: resolve(scope.worktree),
-    realWorktree: realPath(scope.worktree),
+    realWorktree: followPath(scope.worktree, known).real,
     realOwn: once(() => scope.own.map((directory) => realPath(directory))),
     realGuarded: once(() => (scope.guarded ?? []).map((directory) => realPath(directory))),
-    follow: remembered(follow),
+    follow: follower(known),
   }
 }
 
@@ -41,11 +42,11 @@ function once<T>(make: () => T): () => T {
   }
 }
 
-function remembered<T>(look: (path: string) => T): (path: string) => T {
-  const known = new Map<string, T>()
+function follower(known: Map<string, FollowedPath>): (path: string) => Followed {
+  const results = new Map<string, Followed>()
   return (path) => {
-    const found = known.get(path) ?? look(path)
-    known.set(path, found)
+    const found = results.get(path) ?? follow(path, known)
+    results.set(path, found)
     return found
   }
 }
@@ -113,8 +114,7 @@ export function externalChecks(path: string, place: Place): Check[] {
 
 /** Of links that were followed before: what a second look would find may be something else. */
 function leavingChecks(written: string, real: string, place: Place): Check[] {
-  if (isInside(real, place.realWorktree) || place.realOwn().some((directory) => isInside(real, directory)))
-    return []
+  if (liesWithin(real, place)) return []
   const outside = isInside(written, place.worktree) ? [real] : unique([real, written])
   return outside.map((location): Check => {
     const directory = isDirectory(location) ? location : dirname(location)
@@ -131,11 +131,21 @@ function leavingChecks(written: string, real: string, place: Place): Check[] {
   })
 }
 
+/** True if something is there, links followed. */
+export function isThere(path: string, place: Place): boolean {
+  const followed = place.follow(path)
+  return "fault" in followed ? false : followed.exists
+}
+
 /** True if the path, links followed, lies in the worktree or in a directory of the session. */
 export function isWithin(path: string, place: Place): boolean {
   const followed = place.follow(path)
   if ("fault" in followed) return false
-  return [place.realWorktree, ...place.realOwn()].some((directory) => isInside(followed.real, directory))
+  return liesWithin(followed.real, place)
+}
+
+function liesWithin(real: string, { realWorktree, realOwn }: Place): boolean {
+  return isInside(real, realWorktree) || realOwn().some((directory) => isInside(real, directory))
 }
 
 /** The path from the worktree's root, or absolute outside: what {@link protectionOf} takes. */
@@ -145,16 +155,16 @@ export function fromRoot(path: string, place: Place): string {
 }
 
 /** Follows links step by step, so that `..` leaves the directory that a link leads to, not the one the link lies in. */
-function follow(path: string): Followed {
+function follow(path: string, known: Map<string, FollowedPath>): Followed {
   try {
     const segments = path.split("/")
-    if (!segments.includes("..")) return { real: realPath(path) }
+    if (!segments.includes("..")) return followPath(path, known)
     let real = "/"
     for (const segment of segments) {
       if (segment === "" || segment === ".") continue
-      real = segment === ".." ? dirname(real) : realPath(join(real, segment))
+      real = segment === ".." ? dirname(real) : followPath(join(real, segment), known).real
     }
-    return { real }
+    return { real, exists: existsSync(path) }
   } catch (error) {
     return { fault: `it cannot be resolved: ${errorMessage(error)}` }
   }
