@@ -1,5 +1,5 @@
-import { areAlike } from "./block-match.ts"
 import { changesBetween, commonSequence } from "./common-sequence.ts"
+import { areAlike } from "./similarity.ts"
 import type { Line } from "./text-lines.ts"
 
 /** So many lines may be missing without a mark, and so few must be there. */
