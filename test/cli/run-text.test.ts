@@ -33,3 +33,28 @@ test("in text mode the answer goes to stdout and everything about the calls to s
   expect(run.stderr).not.toContain("\u001b")
   for (const line of run.stderr.split("\n")) expect([...line].length).toBeLessThanOrEqual(120)
 })
+
+test("below a call stands who formatted what it wrote, and who failed to", async () => {
+  const machine = await createMachine({
+    script: [
+      { calls: [{ name: "write", arguments: { filePath: "a.txt", content: "one  \n" } }] },
+      { text: "Written." },
+    ],
+    files: {
+      "tackle.json": JSON.stringify({
+        formatter: {
+          blanks: {
+            command: ["sed", "-i", "s/ *$//", "$FILE"],
+            extensions: [".txt"],
+            runsProjectCode: false,
+          },
+          second: { command: ["false"], extensions: [".txt"], runsProjectCode: false },
+        },
+      }),
+    },
+  })
+  const run = await machine.run(["run", "--auto", "--trust", "write"])
+  expect(run.stderr).toMatch(
+    /^✓ write a\.txt · \+1 −0.*\n {2}formatted by blanks · \+1 −1\n {2}not formatted: second: ended with exit code 1$/m,
+  )
+})
