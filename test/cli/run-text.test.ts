@@ -45,3 +45,28 @@ test("a path with @ that names no file is told with what may have been meant, an
     "tackle: @src/crat.js names no file here, so nothing is attached for it. Did you mean @src/cart.js?",
   ])
 })
+
+test("below a call stands who formatted what it wrote, and who failed to", async () => {
+  const machine = await createMachine({
+    script: [
+      { calls: [{ name: "write", arguments: { filePath: "a.txt", content: "one  \n" } }] },
+      { text: "Written." },
+    ],
+    files: {
+      "tackle.json": JSON.stringify({
+        formatter: {
+          blanks: {
+            command: ["sed", "-i", "s/ *$//", "$FILE"],
+            extensions: [".txt"],
+            runsProjectCode: false,
+          },
+          second: { command: ["false"], extensions: [".txt"], runsProjectCode: false },
+        },
+      }),
+    },
+  })
+  const run = await machine.run(["run", "--auto", "--trust", "write"])
+  expect(run.stderr).toMatch(
+    /^✓ write a\.txt · \+1 −0.*\n {2}formatted by blanks · \+1 −1\n {2}not formatted: second: ended with exit code 1$/m,
+  )
+})

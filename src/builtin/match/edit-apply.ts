@@ -1,6 +1,6 @@
 import type { EditMatch } from "./edit-match.ts"
+import { fillGaps } from "./fill-gaps.ts"
 import { indentUnit } from "./indent-unit.ts"
-import { fillGaps } from "./left-out-lines.ts"
 import { createFileForms } from "./look-alikes.ts"
 import { type Merged, mergeLines } from "./merge-lines.ts"
 import { mergeWords } from "./merge-words.ts"

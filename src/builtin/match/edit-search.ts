@@ -1,4 +1,4 @@
-import { findBlocks, findMisquoted } from "./block-match.ts"
+import { findBlocks } from "./block-match.ts"
 import { foldText } from "./fold-text.ts"
 import { findGappedBlocks } from "./left-out-lines.ts"
 import {
@@ -12,6 +12,7 @@ import {
   unspaced,
 } from "./line-match.ts"
 import { lookAlikes, plainForm, toPlain } from "./look-alikes.ts"
+import { findMisquoted } from "./misquoted-line.ts"
 import { type NearestText, nearestText } from "./nearest-text.ts"
 import type { Reading } from "./readings.ts"
 import { exactSpans, foldedSpans, lineSpan, placesOf, type Span } from "./spans.ts"
