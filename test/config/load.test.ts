@@ -319,7 +319,7 @@ read.9 = "allow"
     )
     expect(await failure()).toBe(
       `${file}:2:13: permission.bash.ls: expected "allow", "ask" or "deny". Did you mean "allow"?\n` +
-        `${file}:3:3: permission.edit: expected "allow", "ask" or "deny".`,
+        `${file}:3:3: permission.edit: expected "allow", "ask" or "deny", or an object with patterns and these, found a list.`,
     )
   })
 })
@@ -342,15 +342,27 @@ describe("what is wrong in Tackle's own files", () => {
       14,
       'unknown key "retry.zzzzzz". Known here: maxAttempts, maxDelaySeconds.',
     ],
-    ["a wrong type", '{ "model":\n 5 }', 1, 3, "model: expected string."],
-    ["a wrong item", '{ "override": ["a",\n  7] }', 2, 3, "override.1: expected string."],
+    [
+      "a wrong type",
+      '{ "model":\n 5 }',
+      1,
+      3,
+      "model: expected a string, found a number. Write it in quotes.",
+    ],
+    [
+      "a wrong item",
+      '{ "override": ["a",\n  7] }',
+      2,
+      3,
+      "override[1]: expected a string, found a number. Write it in quotes.",
+    ],
     ["a wrong choice", '{ "agent": { "a": { "mode": "main" } } }', 1, 21, "agent.a.mode: expected"],
     [
       "an MCP server whose command is a text",
       '{ "mcp": { "x": { "type": "local",\n "command": "node x" } } }',
       2,
       2,
-      "mcp.x.command: expected array.",
+      'mcp.x.command: expected a list ([…]), found a string. Write each word by itself: ["…", "…"].',
     ],
     [
       "an MCP server as other programs write it",
@@ -359,8 +371,20 @@ describe("what is wrong in Tackle's own files", () => {
       2,
       'unknown key "mcp.x.args".',
     ],
-    ["a wrong number", '{ "agent": { "a": { "steps": 0 } } }', 1, 21, "agent.a.steps: too small"],
-    ["an object where none is", '{ "agent": [] }', 1, 3, "agent: expected record"],
+    [
+      "a wrong number",
+      '{ "agent": { "a": { "steps": 0 } } }',
+      1,
+      21,
+      "agent.a.steps: expected a number above 0, found 0.",
+    ],
+    [
+      "an object where none is",
+      '{ "agent": [] }',
+      1,
+      3,
+      "agent: expected an object ({…}), found an empty list.",
+    ],
     [
       "a reserved name",
       '{ "provider": { "__proto__": {} } }',
@@ -427,8 +451,8 @@ describe("OpenCode's files", () => {
     })
     expect(warnings).toEqual([
       `${file}:4:29: permission.bash.*: expected "allow", "ask" or "deny". Did you mean "deny"? Taken as "ask".`,
-      `${file}:2:54: agent.build.temperature: expected number. Ignored.`,
-      `${file}:3:68: provider.p.models.m.limit.output: expected number. Ignored.`,
+      `${file}:2:54: agent.build.temperature: expected a number, found a string. Sampling temperature. Ignored.`,
+      `${file}:3:68: provider.p.models.m.limit.output: expected a number, found a string. Ignored.`,
       "opencode.json: Tackle does not use theme, agent.build.color, provider.p.models.m.reasoning.",
     ])
     expect(brief(permission.project)).toEqual(["bash * ask"])
