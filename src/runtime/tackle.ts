@@ -1,7 +1,7 @@
 import type { Agent } from "../agent/agent.ts"
 import type { CallOutcome, Turn } from "../call/call.ts"
 import type { EventOf, EventType, TackleEvent } from "../event/events.ts"
-import type { McpResources, McpServerStatus, PromptCall } from "../mcp/pool.ts"
+import type { McpLook, McpResources, McpServerStatus, PromptCall } from "../mcp/pool.ts"
 import type { McpPrompt, McpPromptMessage } from "../mcp/prompts.ts"
 import type { McpContents } from "../mcp/resources.ts"
 import type { Credentials } from "../model/credentials.ts"
@@ -124,7 +124,7 @@ export interface Tackle {
    */
   tools(scope?: { agent?: string; model?: string; signal?: AbortSignal }): Promise<ToolListing[]>
   /** Every MCP server in use, started where it was not yet. Rejects when the signal fires before they are. */
-  mcpServers(options?: { signal?: AbortSignal }): Promise<McpServerStatus[]>
+  mcpServers(options?: McpLook & { signal?: AbortSignal }): Promise<McpServerStatus[]>
   /** The prompts that MCP servers offer to people. Starts them like `mcpServers`. */
   mcpPrompts(signal?: AbortSignal): Promise<McpPrompt[]>
   /**
