@@ -92,7 +92,8 @@ function typosIn(tree: ObjectNode, ignored: readonly string[]): string[] {
     filterEntries(tree, (entry) => (ignored.includes(entry.key) ? entry : undefined)),
   )
   const values = withoutRepeats(rest)
-  const typos = checkTree(values).filter(({ path }) => {
+  const typos = checkTree(values).filter(({ path, unknown }) => {
+    if (unknown) return true
     const found = nodeAt(values, path)
     return found?.kind !== "scalar" || !/\{(?:env|file):/.test(String(found.value))
   })

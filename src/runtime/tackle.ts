@@ -41,7 +41,7 @@ export interface Sessions {
   }): Promise<SessionHandle>
   /** Undefined where there is none. */
   get(id: string): Promise<SessionHandle | undefined>
-  /** The session of this worktree that was used last. */
+  /** The session of this worktree that was used last; replays of recorded runs are passed over. */
   latest(): Promise<SessionHandle | undefined>
   /**
    * Of this worktree, newest first; `everywhere` lists those of all. Sessions of subagents are left out, unless
