@@ -57,8 +57,8 @@ export function createMcpAnswers(
   }
 
   return {
-    async mcpServers({ signal } = {}) {
-      const status = pool?.status() ?? Promise.resolve([])
+    async mcpServers({ signal, ...look } = {}) {
+      const status = pool?.status(look) ?? Promise.resolve([])
       return signal ? orAbort(status, signal) : status
     },
     async mcpPrompts(signal = engine) {

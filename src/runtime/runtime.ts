@@ -123,6 +123,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     defaultAgent,
     checkModel: async (agent, model) => modelChoice.check(agents.named(agent), model),
     opened,
+    replays: options.recorded !== undefined,
   })
   const calls = createLoneCalls({
     directory,

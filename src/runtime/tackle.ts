@@ -1,7 +1,7 @@
 import type { Agent } from "../agent/agent.ts"
 import type { CallOutcome, Turn } from "../call/call.ts"
 import type { EventOf, EventType, TackleEvent } from "../event/events.ts"
-import type { McpResources, McpServerStatus, PromptCall, ResourceWatch } from "../mcp/pool.ts"
+import type { McpLook, McpResources, McpServerStatus, PromptCall, ResourceWatch } from "../mcp/pool.ts"
 import type { McpPrompt, McpPromptMessage } from "../mcp/prompts.ts"
 import type { McpContents } from "../mcp/resources.ts"
 import type { Credentials } from "../model/credentials.ts"
@@ -43,7 +43,7 @@ export interface Sessions {
   }): Promise<SessionHandle>
   /** Undefined where there is none. */
   get(id: string): Promise<SessionHandle | undefined>
-  /** The session of this worktree that was used last. */
+  /** The session of this worktree that was used last; replays of recorded runs are passed over. */
   latest(): Promise<SessionHandle | undefined>
   /**
    * Of this worktree, newest first; `everywhere` lists those of all. Sessions of subagents are left out, unless
@@ -126,7 +126,7 @@ export interface Tackle {
    */
   tools(scope?: { agent?: string; model?: string; signal?: AbortSignal }): Promise<ToolListing[]>
   /** Every MCP server in use, started where it was not yet. Rejects when the signal fires before they are. */
-  mcpServers(options?: { signal?: AbortSignal }): Promise<McpServerStatus[]>
+  mcpServers(options?: McpLook & { signal?: AbortSignal }): Promise<McpServerStatus[]>
   /** The prompts that MCP servers offer to people. Starts them like `mcpServers`. */
   mcpPrompts(signal?: AbortSignal): Promise<McpPrompt[]>
   /**

@@ -319,7 +319,7 @@ read.9 = "allow"
     )
     expect(await failure()).toBe(
       `${file}:2:13: permission.bash.ls: expected "allow", "ask" or "deny". Did you mean "allow"?\n` +
-        `${file}:3:3: permission.edit: expected "allow", "ask" or "deny".`,
+        `${file}:3:3: permission.edit: expected "allow", "ask" or "deny", or an object with patterns and these, found a list.`,
     )
   })
 })
@@ -342,15 +342,27 @@ describe("what is wrong in Tackle's own files", () => {
       14,
       'unknown key "retry.zzzzzz". Known here: maxAttempts, maxDelaySeconds.',
     ],
-    ["a wrong type", '{ "model":\n 5 }', 1, 3, "model: expected string."],
-    ["a wrong item", '{ "override": ["a",\n  7] }', 2, 3, "override.1: expected string."],
+    [
+      "a wrong type",
+      '{ "model":\n 5 }',
+      1,
+      3,
+      "model: expected a string, found a number. Write it in quotes.",
+    ],
+    [
+      "a wrong item",
+      '{ "override": ["a",\n  7] }',
+      2,
+      3,
+      "override[1]: expected a string, found a number. Write it in quotes.",
+    ],
     ["a wrong choice", '{ "agent": { "a": { "mode": "main" } } }', 1, 21, "agent.a.mode: expected"],
     [
       "an MCP server whose command is a text",
       '{ "mcp": { "x": { "type": "local",\n "command": "node x" } } }',
       2,
       2,
-      "mcp.x.command: expected array.",
+      'mcp.x.command: expected a list ([…]), found a string. Write each word by itself: ["…", "…"].',
     ],
     [
       "an MCP server as other programs write it",
@@ -359,8 +371,20 @@ describe("what is wrong in Tackle's own files", () => {
       2,
       'unknown key "mcp.x.args".',
     ],
-    ["a wrong number", '{ "agent": { "a": { "steps": 0 } } }', 1, 21, "agent.a.steps: too small"],
-    ["an object where none is", '{ "agent": [] }', 1, 3, "agent: expected record"],
+    [
+      "a wrong number",
+      '{ "agent": { "a": { "steps": 0 } } }',
+      1,
+      21,
+      "agent.a.steps: expected a number above 0, found 0.",
+    ],
+    [
+      "an object where none is",
+      '{ "agent": [] }',
+      1,
+      3,
+      "agent: expected an object ({…}), found an empty list.",
+    ],
     [
       "a reserved name",
       '{ "provider": { "__proto__": {} } }',
@@ -427,8 +451,8 @@ describe("OpenCode's files", () => {
     })
     expect(warnings).toEqual([
       `${file}:4:29: permission.bash.*: expected "allow", "ask" or "deny". Did you mean "deny"? Taken as "ask".`,
-      `${file}:2:54: agent.build.temperature: expected number. Ignored.`,
-      `${file}:3:68: provider.p.models.m.limit.output: expected number. Ignored.`,
+      `${file}:2:54: agent.build.temperature: expected a number, found a string. Sampling temperature. Ignored.`,
+      `${file}:3:68: provider.p.models.m.limit.output: expected a number, found a string. Ignored.`,
       "opencode.json: Tackle does not use theme, agent.build.color, provider.p.models.m.reasoning.",
     ])
     expect(brief(permission.project)).toEqual(["bash * ask"])
@@ -480,9 +504,9 @@ describe("a project that is not trusted", () => {
     expect(loaded.projectTrusted).toBe(false)
     expect(loaded.ignored).toEqual([
       "opencode.json: theme, provider",
-      "tackle.json: model, modle, provider, agent, rules that allow",
+      "tackle.json: model, provider, agent, rules that allow",
     ])
-    expect(loaded.warnings).toEqual([])
+    expect(loaded.warnings).toEqual([expect.stringContaining('unknown key "modle"')])
   })
 
   test("cannot name files of the person, addresses or anything but text as instructions", async () => {
@@ -531,12 +555,32 @@ describe("a project that is not trusted", () => {
   test("cannot write into the line that names what does not count, nor make it endless", async () => {
     const keys = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`k${index}`, 1]))
     place.write("project/opencode.json", { "\ntackle: trusted\u001b[2J\u202e": 1, ...keys })
-    place.write("project/tackle.json", { ["x".repeat(5000)]: 1 })
-    const [first = "", second = ""] = (await place.load({ trusted: false })).ignored
+    const [first = ""] = (await place.load({ trusted: false })).ignored
     expect(first).toMatch(
       /^opencode\.json: <U\+000A>tackle: trusted<U\+001B>\[2J<U\+202E>, k0, .*, 981 more$/,
     )
-    expect(second.length).toBeLessThan(200)
+  })
+
+  test("has its typos told as such, some of them, and what a variable puts in is not held against it", async () => {
+    const file = place.write("project/tackle.json", {
+      modle: "{env:SECRET}",
+      model: "{env:MODEL}",
+      sandbox: "of",
+      mcp: { "a\nb": 5 },
+      ["x".repeat(5000)]: 1,
+    })
+    const { warnings, ignored } = await place.load({ trusted: false })
+    expect(warnings.map((line) => line.slice(0, 400))).toEqual([
+      `${file}:1:2: unknown key "modle". Did you mean "model"?`,
+      `${file}:1:47: sandbox: expected "auto", "require" or "off", found another string. Did you mean "off"?`,
+      expect.stringContaining("mcp.a<U+000A>b: expected an object"),
+      expect.stringContaining('unknown key "xxx'),
+    ])
+    expect(warnings.join("").length).toBeLessThan(2000)
+    expect(ignored).toContain("tackle.json: model, sandbox, mcp")
+    const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`k${index}`, 1]))
+    place.write("project/tackle.json", many)
+    expect((await place.load({ trusted: false })).warnings.at(-1)).toBe("95 more mistakes there.")
   })
 
   test("cannot make an action out of a variable", async () => {
