@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs"
 import { stat } from "node:fs/promises"
 import type { FileLedger, FileStamp } from "./context.ts"
 import { createPathLocks, type PathLocks } from "./path-locks.ts"
-import type { NoteTemporary } from "./temporary-book.ts"
+import { type NoteTemporary, noteNowhere } from "./temporary-book.ts"
 
 /** Files above this many bytes are told apart by size and time alone: hashing them would cost a read of the whole. */
 export const maxDigestBytes = 64 * 1024 * 1024
@@ -16,7 +16,7 @@ export interface FileCommits {
 
 /** What this session knows of the files, kept in memory. `session/` fills it again when a session is continued. */
 export function createFileLedger(
-  { locks, note }: FileCommits = { locks: createPathLocks(), note: () => () => {} },
+  { locks, note }: FileCommits = { locks: createPathLocks(), note: noteNowhere },
 ): FileLedger {
   const stamps = new Map<string, FileStamp>()
   const calls = createPathLocks()
