@@ -25,6 +25,7 @@ import { historyPages, type PageReader } from "./history.ts"
 import { withLease } from "./lease.ts"
 import { runLoop } from "./loop.ts"
 import { createNearInstructions } from "./near-instructions.ts"
+import { neededPages } from "./needed-history.ts"
 import { hookMessage } from "./plugin-hooks.ts"
 import { dropSummed } from "./prompt-history.ts"
 import { createRecorder } from "./recorder.ts"
@@ -61,7 +62,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
   async function load(): Promise<MessageWithParts[]> {
     if (history) return history
     const loaded: MessageWithParts[] = []
-    for await (const page of historyPages(readPage)) {
+    for await (const page of neededPages(readPage)) {
       await settlePage(page)
       restoreLedger(page, files)
       loaded.push(...page)
@@ -225,6 +226,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
         session,
         recorder,
         todos,
+        files,
         jobs: jobs.list().filter(isOpen),
         spill,
         limits,

@@ -14,14 +14,21 @@ export interface FileCommits {
   note: NoteTemporary
 }
 
+/** A ledger that can be looked through. */
+export interface KnownFiles extends FileLedger {
+  /** All files that were seen, by path, with what they were. */
+  entries(): readonly (readonly [path: string, stamp: FileStamp])[]
+}
+
 /** What this session knows of the files, kept in memory. `session/` fills it again when a session is continued. */
 export function createFileLedger(
   { locks, note }: FileCommits = { locks: createPathLocks(), note: noteNowhere },
-): FileLedger {
+): KnownFiles {
   const stamps = new Map<string, FileStamp>()
   const calls = createPathLocks()
   return {
     seen: (path) => stamps.get(path),
+    entries: () => [...stamps],
     record(path, stamp) {
       stamps.set(path, stamp)
     },
