@@ -18,29 +18,29 @@ export function markForCache(
 
 function withMark(
   message: LanguageModelV4Message,
-  { message: whole, part }: CacheMark,
+  { part, message: whole }: CacheMark,
 ): LanguageModelV4Message {
-  const { role, providerOptions } = message
-  if (role === "user")
-    return {
-      ...message,
-      content: markLast(message.content, part),
-      providerOptions: { ...providerOptions, ...whole },
-    }
-  if (role === "tool")
-    return {
-      ...message,
-      content: markLast(message.content, part),
-      providerOptions: { ...providerOptions, ...whole },
-    }
-  return { ...message, providerOptions: { ...providerOptions, ...whole, ...part } }
+  switch (message.role) {
+    case "user":
+      return withOptions({ ...message, content: markLast(message.content, part) }, whole)
+    case "tool":
+      return withOptions({ ...message, content: markLast(message.content, part) }, whole)
+    default:
+      return withOptions(message, { ...part, ...whole })
+  }
 }
 
-function markLast<P extends { providerOptions?: SharedV4ProviderOptions }>(
-  parts: readonly P[],
-  mark: SharedV4ProviderOptions,
-): P[] {
-  return parts.map((part, index) =>
-    index === parts.length - 1 ? { ...part, providerOptions: { ...part.providerOptions, ...mark } } : part,
-  )
+function markLast<P extends WithOptions>(parts: readonly P[], mark: SharedV4ProviderOptions): P[] {
+  return parts.map((part, index) => (index === parts.length - 1 ? withOptions(part, mark) : part))
+}
+
+interface WithOptions {
+  providerOptions?: SharedV4ProviderOptions
+}
+
+/** Beside those that it has. */
+function withOptions<T extends WithOptions>(carrier: T, options: SharedV4ProviderOptions | undefined): T {
+  return options === undefined
+    ? carrier
+    : { ...carrier, providerOptions: { ...carrier.providerOptions, ...options } }
 }

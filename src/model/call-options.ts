@@ -5,7 +5,7 @@ import type {
   SharedV4ProviderOptions,
 } from "@ai-sdk/provider"
 import type { ModelInfo } from "./model.ts"
-import { quirksOf } from "./quirks.ts"
+import { type CacheKey, quirksOf } from "./quirks.ts"
 import { type JsonSchema, transformSchema } from "./schema.ts"
 
 /** A tool as the model sees it. */
@@ -58,15 +58,24 @@ export function callOptions(request: CallRequest, abortSignal: AbortSignal): Lan
   if (warmth !== undefined) options.temperature = warmth
   if (request.topP !== undefined) options.topP = request.topP
   if (request.topK !== undefined) options.topK = request.topK
-  const keptBy = quirks.cacheKey !== undefined && request.cacheKey !== undefined
-  if (keptBy || request.providerOptions !== undefined) {
+  const kept = keepBy(quirks.cacheKey, request.cacheKey)
+  if (kept.options !== undefined || request.providerOptions !== undefined) {
     // As the packages name themselves: `openai` of `openai.responses`.
-    const key = request.language.provider.split(".", 1)[0] ?? request.language.provider
+    const key = info?.server?.optionsKey ?? request.language.provider.split(".", 1)[0] ?? ""
     const own = request.providerOptions as SharedV4ProviderOptions[string] | undefined
-    options.providerOptions = {
-      [key]: { ...(keptBy && { [quirks.cacheKey ?? ""]: request.cacheKey }), ...own },
-    }
+    options.providerOptions = { [key]: { ...kept.options, ...own } }
   }
-  if (headers !== undefined) options.headers = headers
+  if (kept.headers !== undefined || headers !== undefined) options.headers = { ...kept.headers, ...headers }
   return options
+}
+
+/** The session's name, where this server wants it. */
+function keepBy(
+  wanted: CacheKey | undefined,
+  value: string | undefined,
+): { options?: Record<string, string>; headers?: Record<string, string> } {
+  if (wanted === undefined || value === undefined) return {}
+  return "header" in wanted
+    ? { headers: { [wanted.header]: value } }
+    : { options: { [wanted.option]: value } }
 }

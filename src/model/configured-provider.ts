@@ -1,5 +1,5 @@
-import type { ModelConfig, ModelInfo, ProviderConfig } from "./model.ts"
-import { defaultPackage, familyOf, findProvider, type ProviderRow } from "./provider-table.ts"
+import type { ModelConfig, ModelInfo, ModelServer, ProviderConfig } from "./model.ts"
+import { defaultPackage, familyOf, findProvider, optionsKeyOf, type ProviderRow } from "./provider-table.ts"
 
 /** A provider as the table and the config together describe it. */
 export interface Provider {
@@ -42,6 +42,7 @@ export function describeModel(provider: Provider | undefined, modelID: string): 
     attachment: config?.attachment ?? (family !== "openai-compatible" && family !== "other"),
     structuredOutput: config?.structured_output ?? family === "openai",
     family,
+    server: describeServer(provider),
   }
   const cost = readCost(config)
   if (cost) info.cost = cost
@@ -53,6 +54,12 @@ export function describeModel(provider: Provider | undefined, modelID: string): 
     }
   }
   return info
+}
+
+function describeServer({ id, npm, row, config }: Provider): ModelServer {
+  const address = config.options?.baseURL || row?.baseURL || ""
+  const host = URL.canParse(address) ? new URL(address).hostname : ""
+  return { package: npm, host, optionsKey: optionsKeyOf(npm, id) }
 }
 
 /** The nearest of the config's words on tools: the model's own, then the provider's. */

@@ -6,7 +6,7 @@ import { own, type Provider } from "./configured-provider.ts"
 import type { Credentials } from "./credentials.ts"
 import type { ModelConfig } from "./model.ts"
 import { type ModelFactory, openPackage } from "./packages.ts"
-import { familyOf, keyRemedy } from "./provider-table.ts"
+import { keyRemedy, optionsKeyOf } from "./provider-table.ts"
 
 /** What opening a model takes from outside. */
 export interface OpeningDependencies {
@@ -70,7 +70,7 @@ export async function openModel(
   const model = own(config.models ?? {}, modelID)
   return asNamed(factory(model?.id ?? modelID), {
     ref: { providerID: id, modelID },
-    optionsKey: optionsKey(provider),
+    optionsKey: optionsKeyOf(npm, id),
     options: model?.options,
     timeoutMs: timeout === false ? undefined : timeout,
   })
@@ -83,12 +83,6 @@ function isFetch(value: unknown): value is typeof fetch {
 /** Loaded when it is needed: not every engine asks by it. */
 async function plainFetch({ fetch }: OpeningDependencies): Promise<typeof globalThis.fetch> {
   return fetch ?? (await import("./http-fetch.ts")).httpFetch
-}
-
-/** The key of `providerOptions` that the package listens to. */
-function optionsKey(provider: Provider): string {
-  const family = familyOf(provider.npm)
-  return family === "openai-compatible" || family === "other" ? (provider.id.split(".")[0] ?? "") : family
 }
 
 /** The model under our names, which errors then carry, with what the config wants in every request. */
@@ -106,8 +100,10 @@ function asNamed(
     const changed = { ...call }
     const format = call.responseFormat?.type === "json" ? call.responseFormat.schema : undefined
     const strict = format === undefined ? {} : { strictJsonSchema: isStrictSchema(format) }
-    if (options !== undefined || format !== undefined)
-      changed.providerOptions = { [key]: { ...strict, ...options }, ...call.providerOptions }
+    if (options !== undefined || format !== undefined) {
+      const asked = call.providerOptions
+      changed.providerOptions = { ...asked, [key]: { ...strict, ...options, ...asked?.[key] } }
+    }
     if (timeoutMs !== undefined) {
       const limit = AbortSignal.timeout(timeoutMs)
       changed.abortSignal = call.abortSignal ? AbortSignal.any([call.abortSignal, limit]) : limit

@@ -8,6 +8,7 @@ import type { CompactionPart, TextPart, ToolPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import type { JobInfo } from "../tool/job.ts"
+import type { KnownFiles } from "../tool/ledger.ts"
 import { throwIfAborted } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
 import { costOf, noTokens, type Spent } from "./cost.ts"
@@ -28,6 +29,8 @@ export interface CompactionInput {
   /** True: nobody asked for it, and outputs that can be pruned may be enough. */
   auto: boolean
   todos: readonly Todo[]
+  /** The files that the session has read or written. */
+  files: Pick<KnownFiles, "entries">
   /** Those of the session that still run. */
   jobs: readonly JobInfo[]
   /** Writes an output to a file and returns its path. */
@@ -73,6 +76,9 @@ const attempts = 2
 const requestCharacters = 8_000
 /** Characters of a token where text is dense, so that the request for a summary surely fits. */
 const denseToken = 3
+
+/** With more files the part would be too large to be told, at some 200 bytes each: they are then looked for in the calls. */
+const mostSeen = 1_000
 
 /**
  * Makes the history that the model is given smaller: old outputs become pointers to files, then what is old becomes a
@@ -203,6 +209,8 @@ function summaryMessage(
   if (first !== undefined) compaction.from = first
   const tools = namedTools(input.history)
   if (tools.length > 0) compaction.tools = tools
+  const seen = input.files.entries()
+  if (seen.length <= mostSeen) compaction.seen = seen.map(([path, stamp]) => ({ path, stamp }))
   const text: TextPart = { ...part(), type: "text", synthetic: true, text: contextText(summary, kept, input) }
   return { message, parts: [compaction, text] }
 }
