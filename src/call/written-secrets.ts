@@ -25,10 +25,12 @@ export function writtenSecrets(name: string, value: unknown): Secret[] {
   })
 }
 
-/** Whether a key, header or variable is named like something that gives access. */
+/** Whether a key, header or variable is named like something that gives access, and not like the place of such a thing. */
 export function namesCredential(name: string): boolean {
-  return credential.test(name)
+  return credential.test(name) && !place.test(name)
 }
+
+const place = /(?:file|path|dir|directory|env|url|uri)$/i
 
 const credential =
   /key|token|secret|passw|passphrase|pwd|credential|authorization|cookie|(?:^|[-_.])(?:auth|pass|pat|jwt|signature)$/i

@@ -37,6 +37,13 @@ test.each<[string, unknown]>([
     "a program and its arguments",
     { command: ["npx", "-y", "@tickets/server", "--format=json", "--key-file"] },
   ],
+  [
+    "places of credentials",
+    {
+      environment: { SSH_KEY_PATH: "/home/me/key", TOKEN_URL: "https://sign.test/in" },
+      command: ["--token-file", "/home/me/token"],
+    },
+  ],
   ["an address", { url: "https://tickets.test/mcp?page=2" }],
   ["numbers and switches", { timeout: 30_000, enabled: true, maxTokens: 4096 }],
 ])("%s are not", (_, part) => {

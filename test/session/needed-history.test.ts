@@ -90,6 +90,6 @@ test("the needed pages give the same history and the same known files as all of 
       const needed = await opened(neededPages((page) => store.messages(sessionID, page)))
       expect(needed).toEqual(await opened([all]))
     }),
-    { numRuns: 60 },
+    { numRuns: 60, endOnFailure: true },
   )
 })
