@@ -12,7 +12,7 @@ import { type InvalidCall, type PreparedCall, prepareCall } from "./prepare.ts"
 import { runOrRecall } from "./recorded.ts"
 
 /**
- * Runs the calls of one step and returns their outcomes in the order of the calls. Calls run side by side, with four
+ * Runs the calls of one step and returns their outcomes in the order of the calls. Calls run side by side, with three
  * exceptions: two on one file keep their order when either changes it; a call that executes programs waits for the
  * changes before it and holds those after it; a serial tool runs alone. Rejects only where the store refuses to write,
  * never for what a tool does.

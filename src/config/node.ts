@@ -3,6 +3,7 @@ import type { Place } from "./errors.ts"
 /** A parsed config file: its values in written order, each with its place. Never changed once made. */
 export type ConfigNode = ObjectNode | ArrayNode | ScalarNode
 
+/** `{…}`. Two entries may have one key: see {@link withoutRepeats}. */
 export interface ObjectNode {
   kind: "object"
   place: Place
@@ -16,18 +17,21 @@ export interface ConfigEntry {
   value: ConfigNode
 }
 
+/** `[…]`. */
 export interface ArrayNode {
   kind: "array"
   place: Place
   items: readonly ConfigNode[]
 }
 
+/** All else. */
 export interface ScalarNode {
   kind: "scalar"
   place: Place
   value: string | number | boolean | null
 }
 
+/** Keys and indexes that lead from the root to a value. */
 export type Path = readonly (string | number)[]
 
 /** The last entry of that key, as the last of two equal keys counts. */

@@ -7,6 +7,7 @@ import { readSmallFile, type SmallFile } from "./read.ts"
 /** Reads a file that is put in, by its absolute path. Throws where it cannot be read; undefined: there is none. */
 export type FileReader = (path: string) => SmallFile | undefined
 
+/** Where what is put in comes from. */
 export interface Surroundings {
   /** Where relative paths of a config without a file start. Absolute. */
   directory: string

@@ -1,5 +1,6 @@
 import type { EventInput, EventOf, EventType, TackleEvent } from "./events.ts"
 
+/** Tells all that listen of what happens, in this process alone. */
 export interface Bus {
   /**
    * Calls every subscriber at once, in the order they came, and returns what they got. Published by a subscriber, an

@@ -12,6 +12,7 @@ export interface ErrorTail {
 /** Enough for a stack trace. In bytes. */
 const keptBytes = 4 * 1024
 
+/** Begins empty, and holds a few KB whatever comes. */
 export function createErrorTail(): ErrorTail {
   let tail = Buffer.alloc(0)
   let cut = false

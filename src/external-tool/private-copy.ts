@@ -10,8 +10,8 @@ import {
   writeFileSync,
 } from "node:fs"
 import { dirname, isAbsolute, join, relative, sep } from "node:path"
-import type { PinnedFiles } from "../util/module-graph.ts"
 import { realPath } from "../util/paths.ts"
+import type { PinnedFiles } from "../util/pinned-file.ts"
 import { ExternalToolError } from "./errors.ts"
 
 /**

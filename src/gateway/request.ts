@@ -18,6 +18,7 @@ export function parseChatRequest(text: string): ChatRequest {
   return checked(ChatRequest, parsed.value)
 }
 
+/** A list with nothing in it offers none. */
 export function offersTools({ tools }: ChatRequest): boolean {
   return (tools ?? []).length > 0
 }

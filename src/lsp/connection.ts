@@ -9,7 +9,8 @@ import {
 } from "vscode-jsonrpc/node"
 import { abortedError, TimeoutError, within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
-import { type ProcessInput, type RecordTree, type RunningProcess, startProcess } from "../util/process.ts"
+import { type RecordTree, type RunningProcess, startProcess } from "../util/process.ts"
+import type { ProcessInput } from "../util/process-streams.ts"
 import { ServerAnswerError, ServerEndedError } from "./errors.ts"
 
 /** A server process, and the messages between it and us. */

@@ -35,6 +35,7 @@ export function toPrompt(server: string, { name, title, description, arguments: 
   }
 }
 
+/** A message of a prompt that was filled in, its content as the content of results. */
 export function toPromptMessage({ role, content }: PromptMessage): McpPromptMessage {
   const { texts, attachments } = contentOf([content])
   return { role, text: texts.join("\n\n"), attachments }

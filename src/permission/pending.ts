@@ -30,6 +30,7 @@ export interface PendingTable {
 /** So many ids of answered requests are remembered, to tell a late answer from a foreign one. */
 const maxRemembered = 1_000
 
+/** One for all sessions. */
 export function createPendingTable(): PendingTable {
   const waiting = new Map<string, PendingRequest>()
   const answered = new Set<string>()

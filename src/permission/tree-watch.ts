@@ -11,6 +11,7 @@ export interface Tree {
   entries(): string[]
 }
 
+/** Looks below a directory, anew at each call. */
 export interface TreeWatch {
   look(root: string): Tree
 }

@@ -47,6 +47,7 @@ export interface ChangedConfig {
   config: Readonly<Record<string, unknown>>
 }
 
+/** Which plugins, and what becomes of those that fail. */
 export interface PluginHostOptions {
   plugins: readonly Plugin[]
   /** How long one hook may take, in milliseconds. */
@@ -60,6 +61,7 @@ export interface PluginHostOptions {
 /** Milliseconds. Long enough for a program or a request to a server nearby. */
 export const defaultHookLimitMs = 10_000
 
+/** A plugin that throws, or takes longer than the limit, is set aside: none of its hooks is called again. */
 export function createPluginHost({ plugins, limitMs, contain, onFailure }: PluginHostOptions): PluginHost {
   const aside = new Set<string>()
   /** What each plugin still has to be told, in order. */

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url"
 import { systemCode, UsageError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import { isModuleFile } from "../util/load-module.ts"
-import type { PinnedFiles } from "../util/module-graph.ts"
+import type { PinnedFiles } from "../util/pinned-file.ts"
 
 /** The folders of a config directory that hold plugins. */
 export const pluginFolders = ["plugin", "plugins"] as const

@@ -1,7 +1,7 @@
 import { errorMessage } from "../util/errors.ts"
 import { type FileStamps, isCurrent, stampFiles } from "../util/file-stamp.ts"
 import { isModuleFile } from "../util/load-module.ts"
-import type { PinnedFiles } from "../util/module-graph.ts"
+import type { PinnedFiles } from "../util/pinned-file.ts"
 import { type LoadedToolFile, loadToolFile, type ToolFile, type ToolFileHost } from "./load-tool-file.ts"
 import type { RegistryProblem } from "./problems.ts"
 import type { RegisteredTool } from "./registered-tool.ts"

@@ -18,6 +18,7 @@ export interface CommandSandbox {
   close(): Promise<void>
 }
 
+/** As the options say. Starts nothing before the first command. */
 export function openCommandSandbox(
   { sandbox: mode = "auto", passEnvironment = [], configFiles = [], configDirectories = [] }: TackleOptions,
   { environment, worktree, dataDirectory }: Pick<EnginePlace, "environment" | "worktree" | "dataDirectory">,

@@ -16,6 +16,7 @@ export interface WorktreeGrants {
   lapse(tools: readonly string[]): Promise<McpToolChangedError | undefined>
 }
 
+/** Over the book, which knows of no work tree and no family of sessions. */
 export function createWorktreeGrants(
   book: GrantBook,
   lineage: Pick<Lineage, "rootOf">,

@@ -32,6 +32,7 @@ export interface LoneCalls {
   settled(): Promise<void>
 }
 
+/** What calls by themselves take from the engine. */
 export interface LoneCallsOptions {
   directory: string
   worktree: string
@@ -64,6 +65,7 @@ export interface LoneCallsOptions {
   >
 }
 
+/** Each call is a turn of its own: nothing of it is stored. */
 export function createLoneCalls(options: LoneCallsOptions): LoneCalls {
   const { directory, worktree, defaultAgent, policies, hide, services } = options
   const { registry, questions } = services

@@ -10,6 +10,7 @@ import type { EnginePlace } from "./place.ts"
 import type { Policies } from "./policies.ts"
 import type { Tackle } from "./tackle.ts"
 
+/** What answers to people follow from. */
 export interface LookupSources {
   place: Pick<EnginePlace, "directory" | "worktree">
   /** `PATH` of the commands that are asked about. */

@@ -6,6 +6,7 @@ import { newId } from "../util/id.ts"
 import { type Caller, type CallerOptions, createCaller, createTodoList, type Standing } from "./caller.ts"
 import type { LoneCalls } from "./lone-calls.ts"
 
+/** What callers take from the engine. */
 export interface CallerSources {
   calls: LoneCalls
   defaultAgent: string

@@ -27,6 +27,7 @@ export interface OpenSessions {
   abortAll(): Promise<void>
 }
 
+/** How sessions are opened and told of. */
 export interface OpenSessionsOptions {
   store: Pick<Store, "commit" | "session">
   bus: Pick<Bus, "publish">
@@ -35,6 +36,7 @@ export interface OpenSessionsOptions {
   open(session: Session): SessionHandle
 }
 
+/** None is open yet. */
 export function createOpenSessions({ store, bus, assertOpen, open }: OpenSessionsOptions): OpenSessions {
   const handles = createHandleBook()
 

@@ -18,8 +18,10 @@ export interface Policies {
   load(place: PolicyPlace): Promise<void>
 }
 
+/** A session, as far as its policy depends on it. */
 export type PolicyPlace = Pick<Session, "id" | "worktree" | "parentID">
 
+/** Where the rules of a policy come from. */
 export interface PolicySources {
   /** In rising order: see {@link configuredLayers}. Those of flags come over the agent's. */
   configured: readonly Layer[]
@@ -31,6 +33,7 @@ export interface PolicySources {
   hasSandbox: boolean
 }
 
+/** Reads nothing by itself: `load` does. */
 export function createPolicies({
   configured,
   agents,

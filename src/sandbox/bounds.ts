@@ -19,6 +19,7 @@ export interface Bounds {
 /** `closed`: nothing but the command's own loopback. A filter opens the hosts it says yes to, through a proxy. */
 export type Network = "closed" | "open" | HostFilter
 
+/** Says host by host what of the network is open. */
 export interface HostFilter {
   /** The same for filters that say the same to every host. */
   key: string

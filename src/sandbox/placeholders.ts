@@ -11,6 +11,7 @@ export interface Placeholders {
   hold(paths: readonly string[]): () => void
 }
 
+/** One for an engine: commands side by side may need the same. */
 export function createPlaceholders(): Placeholders {
   const holders = new Map<string, number>()
 

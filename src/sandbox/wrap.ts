@@ -17,6 +17,7 @@ import { seccompFilter } from "./seccomp.ts"
 /** `auto` uses a sandbox where one works, `require` refuses commands where none does, `off` uses none. */
 export type SandboxMode = "auto" | "require" | "off"
 
+/** Which program puts the bounds around a command: on Linux the first, on macOS the second. */
 export type SandboxKind = "bubblewrap" | "seatbelt"
 
 /** Whether there is a sandbox here; if not, why, and what would help. `lacks`: what it cannot do, and what would help. */
@@ -48,6 +49,7 @@ export class SandboxError extends TackleError {
   }
 }
 
+/** What decides whether there is one. */
 export interface SandboxOptions {
   mode: SandboxMode
   platform: NodeJS.Platform
@@ -65,6 +67,7 @@ const relayPort = 3128
 /** Longest wait for the trial, in milliseconds. */
 const trialMs = 5_000
 
+/** Looks for the means at once, and tries them with the first command. */
 export function openSandbox(options: SandboxOptions): Sandbox {
   const { mode } = options
   const placeholders = createPlaceholders()

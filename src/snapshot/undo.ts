@@ -33,6 +33,7 @@ export class UndoRefusedError extends TackleError {
   }
 }
 
+/** Back to before a turn, or forward to after it. */
 export type Direction = "undo" | "redo"
 
 const reasons: Record<RefusedFile["why"], string> = {

@@ -23,6 +23,7 @@ export interface GrantBook {
   list(worktree: string): Promise<Grant[]>
 }
 
+/** Knows nothing before the first `load`. */
 export function createGrantBook(store: Store): GrantBook {
   const known = new Map<string, Grant>()
   /** Ids of those that nobody but this process has: their sessions are not stored. */

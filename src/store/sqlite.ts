@@ -4,6 +4,7 @@ import { createLeaseTable } from "./sqlite-leases.ts"
 import { createReader } from "./sqlite-reader.ts"
 import type { Store } from "./store.ts"
 
+/** How the file is opened. */
 export interface SqliteStoreOptions {
   /** How long a write waits for another process to let go of the database, in milliseconds. Default 5000. */
   busyTimeoutMs?: number

@@ -15,6 +15,7 @@ export type Change =
   | { kind: "grant"; grant: Grant }
   | { kind: "grant.remove"; grantID: string }
 
+/** Which sessions. Without more: all. */
 export interface SessionFilter {
   /** Only sessions of this worktree. */
   worktree?: string
@@ -24,6 +25,7 @@ export interface SessionFilter {
   limit?: number
 }
 
+/** How much a commit has to survive. */
 export interface CommitOptions {
   /** On the disk when it resolves, which costs what the disk takes: 0.1 to 10 ms. Default: false. */
   durable?: boolean

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { errorMessage, systemCode, UsageError } from "./errors.ts"
 import { hostInUrl, isLoopback } from "./loopback.ts"
 
+/** Where it listens, and who answers. */
 export interface LocalServerOptions {
   /** Begins the errors: `The gateway`. */
   name: string

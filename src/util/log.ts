@@ -1,6 +1,7 @@
 import { mkdirSync, openSync, readdirSync, rmSync, writeSync } from "node:fs"
 import { join } from "node:path"
 
+/** In rising weight. */
 export type LogLevel = "debug" | "info" | "warn" | "error"
 
 /** Structured notes for whoever looks into a fault. Never on stdout, never with secrets. */

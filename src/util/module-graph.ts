@@ -1,12 +1,9 @@
-import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { createRequire, type LoadHookSync, type ResolveHookSync, registerHooks } from "node:module"
-import { dirname, extname, join } from "node:path"
+import { dirname, extname } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
-import { errorMessage, systemCode, TackleError } from "./errors.ts"
-
-/** sha256 in hex of the files that a module may consist of, by their real paths. */
-export type PinnedFiles = ReadonlyMap<string, string>
+import { type PinnedFiles, readPinned, UnpinnedFileError } from "./pinned-file.ts"
+import { isPath, resolveImport } from "./resolve-import.ts"
 
 /** A module of the user with all that it imports beside it, now or later. */
 export interface ModuleGraph {
@@ -25,13 +22,6 @@ export interface ModuleGraph {
    * `of`: the mark of the graph for which Node has read it already, with all that it requires.
    */
   onFile?: (path: string, of?: string) => void
-}
-
-/** A file is not what was pinned, or was not pinned at all. */
-export class UnpinnedFileError extends TackleError {
-  constructor(path: string, why: string) {
-    super(`${path} ${why}`, { code: "module.unpinned", recoverable: false })
-  }
 }
 
 const graphs = new Map<string, ModuleGraph>()
@@ -81,7 +71,11 @@ const resolve: ResolveHookSync = (specifier, context, next) => {
   if (mark === undefined || !graph) return next(specifier, context)
   const alias = graph.aliases[specifier]
   if (alias !== undefined) return { url: alias, shortCircuit: true }
-  const resolved = resolveNoting(specifier, parentURL, graph, (name) => next(name, context))
+  const resolved = resolveImport(
+    { specifier, importer: pathOf(parentURL) },
+    (name) => next(name, context),
+    graph.onFile,
+  )
   const path = pathOf(resolved.url)
   if (path === undefined) return resolved
   const isOwn = graph.pinned !== undefined && !isOfOtherPackage(path, pathOf(parentURL))
@@ -105,63 +99,6 @@ function noteRequest(mark: string, directory: string, specifier: string): void {
   const known = requests.get(mark) ?? new Map()
   requests.set(mark, known)
   known.set(`${directory} ${specifier}`, [directory, specifier])
-}
-
-/** Where an import of a graph found nothing. */
-interface MissingImport {
-  /** As it is written. */
-  specifier: string
-  /** Absolute path of the file that imports it. */
-  importer: string
-}
-
-const missingImports = new WeakMap<object, MissingImport>()
-
-/** What was imported where nothing was found, for an error that a graph was loaded with; undefined for any other. */
-export function missingImport(error: unknown): MissingImport | undefined {
-  return typeof error === "object" && error !== null ? missingImports.get(error) : undefined
-}
-
-function resolveNoting<T>(
-  specifier: string,
-  parentURL: string | undefined,
-  { onFile }: ModuleGraph,
-  next: (specifier: string) => T,
-): T {
-  try {
-    return resolveLoosely(specifier, next)
-  } catch (error) {
-    const importer = pathOf(parentURL)
-    const isMissing = ["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"].includes(systemCode(error) ?? "")
-    if (!isMissing || importer === undefined) throw error
-    if (error instanceof Error) missingImports.set(error, { specifier, importer })
-    if (specifier.startsWith(".")) {
-      const base = join(dirname(importer), specifier)
-      for (const ending of ["", ...endings]) onFile?.(`${base}${ending}`)
-    }
-    throw error
-  }
-}
-
-/** What bundlers take for a file that is named without its ending, or as what it is compiled to. */
-const endings = [".ts", ".mts", ".js", ".mjs", "/index.ts", "/index.js"]
-
-/** As Node does, and where that finds no file as bundlers do: people's modules are written for these too. */
-function resolveLoosely<T>(specifier: string, next: (specifier: string) => T): T {
-  try {
-    return next(specifier)
-  } catch (error) {
-    if (!isPath(specifier) || specifier.startsWith("#")) throw error
-    const base = specifier.replace(/\.m?js$/, "")
-    for (const ending of endings) {
-      try {
-        return next(`${base}${ending}`)
-      } catch {
-        // The next may be there; if none is, what Node said of the name as written is told.
-      }
-    }
-    throw error
-  }
 }
 
 const load: LoadHookSync = (url, context, next) => {
@@ -205,27 +142,6 @@ function asModule(text: string, path: string): string {
 }
 
 const formats: Readonly<Record<string, string>> = { ".mjs": "module", ".cjs": "commonjs", ".json": "json" }
-
-/** Compiled code would be read once more, by the system. */
-const readable = /\.(?:[mc]?js|m?ts|json)$/
-
-function readPinned(path: string, pinned: PinnedFiles): Buffer {
-  if (!readable.test(path)) throw new UnpinnedFileError(path, "is neither JavaScript, TypeScript nor JSON.")
-  let bytes: Buffer
-  try {
-    bytes = readFileSync(path)
-  } catch (error) {
-    throw new UnpinnedFileError(path, `cannot be read: ${errorMessage(error)}`)
-  }
-  const hash = createHash("sha256").update(bytes).digest("hex")
-  if (pinned.get(path) === hash) return bytes
-  throw new UnpinnedFileError(path, "is not what was trusted: it has changed since. It was not run.")
-}
-
-/** True for what names a file and not a package; `#name` is what a package.json makes of it. */
-function isPath(specifier: string): boolean {
-  return /^(?:\.{0,2}\/|\.{1,2}$|file:|#)/i.test(specifier)
-}
 
 /**
  * True for a file of an installed package that is not the importer's. A name may also lead to the importer's own package,

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { closeSync } from "node:fs"
-import { Socket } from "node:net"
 import { within } from "./abort.ts"
 import { errorMessage, systemCode, TackleError } from "./errors.ts"
-import { openInputPipe, openPipe, type Pipe } from "./pipe.ts"
+import { childEnds, openPipes, ownEnds, type Pipes } from "./process-pipes.ts"
+import { joinOutputs, type ProcessInput, readOutput, writeInput } from "./process-streams.ts"
 import {
   identifyTree,
   intendTree,
@@ -44,14 +44,6 @@ export interface ProcessOptions {
   record?: RecordTree | undefined
 }
 
-/** The standard input of a running program. */
-export interface ProcessInput {
-  /** Resolves when the program's pipe has taken it, which waits while it is full. Rejects where nobody reads any more. */
-  write(text: string): Promise<void>
-  /** The program reads the end of its input once it has read what was written. */
-  end(): void
-}
-
 /** A running program in a process group of its own, with everything it starts. */
 export interface RunningProcess {
   /** For a later start that has to end what this one left. Undefined where the system cannot tell (macOS). */
@@ -87,16 +79,16 @@ export class SpawnError extends TackleError {
   }
 }
 
-/** As much as a pipe holds on Linux: no read gives more. */
-const readBytes = 64 * 1024
-
 /** How long to wait for the last of the output once nothing is left that could write more. */
 const lastReadMs = 100
 
 /** Starts a program, with closed input unless told otherwise. Throws {@link SpawnError} or `PipeError`. */
 export async function startProcess(options: ProcessOptions): Promise<RunningProcess> {
   const mark = { name: markName, value: randomBytes(12).toString("hex") }
-  const pipes = await openPipes(options)
+  const pipes = await openPipes({
+    errors: options.onErrorOutput !== undefined,
+    input: options.input ?? false,
+  })
   const records = createRecords(options.record)
   let child: ChildProcess & { pid: number }
   const line = `${mark.name}=${mark.value}`
@@ -113,7 +105,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
   const tree = { group: child.pid, mark: line }
   const identity = identifyTree(tree)
   records.add(identity)
-  const output = readAll([
+  const output = joinOutputs([
     readOutput(pipes.output.read, options.onOutput),
     ...(pipes.errors && options.onErrorOutput ? [readOutput(pipes.errors.read, options.onErrorOutput)] : []),
   ])
@@ -156,34 +148,6 @@ function createRecords(record: RecordTree | undefined) {
   }
 }
 
-/** The pipes between us and a program. Without `errors` its standard error goes to the output. */
-interface Pipes {
-  output: Pipe
-  errors?: Pipe
-  input?: Pipe
-}
-
-/** All or none. Throws `PipeError`. */
-async function openPipes({ input, onErrorOutput }: ProcessOptions): Promise<Pipes> {
-  const pipes: Pipes = { output: await openPipe() }
-  try {
-    if (onErrorOutput) pipes.errors = await openPipe()
-    if (input) pipes.input = await openInputPipe()
-    return pipes
-  } catch (error) {
-    for (const end of [...ownEnds(pipes), ...childEnds(pipes)]) closeSync(end)
-    throw error
-  }
-}
-
-function ownEnds({ output, errors, input }: Pipes): number[] {
-  return [output.read, ...(errors ? [errors.read] : []), ...(input ? [input.write] : [])]
-}
-
-function childEnds({ output, errors, input }: Pipes): number[] {
-  return [output.write, ...(errors ? [errors.write] : []), ...(input ? [input.read] : [])]
-}
-
 /** Throws what the system throws. */
 async function spawnInto(
   { output, errors = output, input }: Pipes,
@@ -209,59 +173,4 @@ function exitOf(child: ChildProcess): Promise<Exit> {
   const { promise, resolve } = Promise.withResolvers<Exit>()
   child.once("exit", (code, signal) => resolve({ code, signal }))
   return promise
-}
-
-type OutputReader = ReturnType<typeof readOutput>
-
-/** Several outputs of one program as one. */
-function readAll(readers: readonly OutputReader[]) {
-  return {
-    closed: Promise.all(readers.map((reader) => reader.closed)).then(() => {}),
-    open: () => readers.some((reader) => reader.open()),
-    stop: () => readers.forEach((reader) => void reader.stop()),
-    unref: () => readers.forEach((reader) => void reader.unref()),
-  }
-}
-
-/** Reads into one buffer over and over: a new one for each piece would cost 80 MB of memory at high speed. */
-function readOutput(descriptor: number, onOutput: ProcessOptions["onOutput"]) {
-  const { promise: closed, resolve } = Promise.withResolvers<void>()
-  const socket = new Socket({
-    fd: descriptor,
-    readable: true,
-    writable: false,
-    onread: {
-      buffer: Buffer.allocUnsafeSlow(readBytes),
-      callback(length, buffer) {
-        onOutput(buffer.subarray(0, length))
-        return true
-      },
-    },
-  })
-  socket.once("end", () => socket.destroy())
-  // A pipe that cannot be read has nothing more to tell: "close" follows.
-  socket.on("error", () => {})
-  socket.once("close", () => resolve())
-  return {
-    closed,
-    open: () => !socket.destroyed,
-    stop: () => socket.destroy(),
-    unref: () => socket.unref(),
-  }
-}
-
-function writeInput(descriptor: number): ProcessInput & { stop(): void } {
-  const socket = new Socket({ fd: descriptor, readable: false, writable: true })
-  // Whoever writes hears of it; when nobody writes, nobody need know that the program reads no more.
-  socket.on("error", () => {})
-  socket.unref()
-  return {
-    write(text) {
-      const { promise, resolve, reject } = Promise.withResolvers<void>()
-      socket.write(text, (error) => (error ? reject(error) : resolve()))
-      return promise
-    },
-    end: () => void socket.end(),
-    stop: () => void socket.destroy(),
-  }
 }

@@ -35,6 +35,7 @@ export async function sweepDirectory(
   }
 }
 
+/** A day in milliseconds. */
 export const dayMs = 24 * 60 * 60 * 1000
 
 interface Extent {

@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
+import { ConfigError } from "../../src/config/errors.ts"
 import { type LoadConfigOptions, type LoadedConfig, loadConfig } from "../../src/config/load.ts"
 
 /** A home and a project in a temporary directory. */
@@ -10,6 +11,8 @@ export interface TestPlace {
   /** Writes a file below the place's root; texts as they are, other values as JSON. Returns its absolute path. */
   write(path: string, content: unknown): string
   load(options?: Partial<LoadConfigOptions>): Promise<LoadedConfig>
+  /** The text of the `ConfigError` that loading ends with. Anything else is an error. */
+  failure(options?: Partial<LoadConfigOptions>): Promise<string>
   remove(): void
 }
 
@@ -18,6 +21,8 @@ export function createPlace(): TestPlace {
   const [home, project] = [join(root, "home"), join(root, "project")]
   mkdirSync(join(project, ".git"), { recursive: true })
   mkdirSync(home)
+  const load: TestPlace["load"] = (options) =>
+    loadConfig({ directory: project, worktree: project, home, environment: {}, trusted: true, ...options })
   return {
     home,
     project,
@@ -27,8 +32,15 @@ export function createPlace(): TestPlace {
       writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content))
       return file
     },
-    load: (options) =>
-      loadConfig({ directory: project, worktree: project, home, environment: {}, trusted: true, ...options }),
+    load,
+    async failure(options) {
+      const error = await load(options).then(
+        () => undefined,
+        (reason: unknown) => reason,
+      )
+      if (!(error instanceof ConfigError)) throw new Error("expected a ConfigError", { cause: error })
+      return error.message
+    },
     remove: () => rmSync(root, { recursive: true, force: true }),
   }
 }

@@ -1,6 +1,4 @@
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { ConfigError } from "../../src/config/errors.ts"
-import type { LoadConfigOptions } from "../../src/config/load.ts"
 import { createPlace, type TestPlace } from "./place.ts"
 
 let place: TestPlace
@@ -20,15 +18,6 @@ function gitRule(examples: unknown, more = ""): string {
   } } }`
 }
 
-async function failure(options?: Partial<LoadConfigOptions>): Promise<string> {
-  const error = await place.load(options).then(
-    () => undefined,
-    (reason: unknown) => reason,
-  )
-  if (!(error instanceof ConfigError)) throw new Error("expected a ConfigError", { cause: error })
-  return error.message
-}
-
 test("a rule with examples that hold is a rule like any other", async () => {
   const file = place.write(user, gitRule({ allow: ["git commit -m x"], ask: ["git -c x=y status", "make"] }))
   const { permission } = await place.load()
@@ -39,7 +28,7 @@ test("a rule with examples that hold is a rule like any other", async () => {
 
 test("an example that does not hold is an error with its place and the rule that decided", async () => {
   const file = place.write(user, gitRule({ ask: ["make", "git push"] }))
-  const message = await failure()
+  const message = await place.failure()
   expect(message).toContain(`${file}:3:`)
   expect(message).toContain("permission.bash.git *.examples.ask[1]: this is allowed")
   expect(message).toContain(`by the rule "bash: git *" (${file}:2)`)
@@ -58,10 +47,12 @@ test("an agent's examples are held against its own rules and bounds", async () =
   expect((await place.load()).agentPermission.plan).toHaveLength(1)
   place.write("project/tackle.json", { agent: { plan: { permission: { edit: rule } } } })
   // A project's rules lift no bounds.
-  expect(await failure()).toContain("agent.plan.permission.edit.src/*.examples.allow[0]: this is denied")
+  expect(await place.failure()).toContain(
+    "agent.plan.permission.edit.src/*.examples.allow[0]: this is denied",
+  )
   place.write("project/tackle.json", {})
   place.write(user, { agent: { build: { permission: { edit: rule } } } })
-  expect(await failure()).toContain("agent.build.permission.edit.src/*.examples.deny[0]: this asks")
+  expect(await place.failure()).toContain("agent.build.permission.edit.src/*.examples.deny[0]: this asks")
 })
 
 test("TOML has the same shape", async () => {
@@ -69,7 +60,7 @@ test("TOML has the same shape", async () => {
     "home/.config/tackle/config.toml",
     '[permission.bash."git *"]\naction = "allow"\nexamples = { ask = ["git push"] }\n',
   )
-  expect(await failure()).toContain("examples.ask[0]: this is allowed")
+  expect(await place.failure()).toContain("examples.ask[0]: this is allowed")
 })
 
 test.each([
@@ -79,7 +70,7 @@ test.each([
   [["x"], 'expected "allow", "ask" or "deny" with a list each'],
 ])("examples of the form %j are refused", async (examples, text) => {
   place.write(user, gitRule(examples))
-  expect(await failure()).toContain(text)
+  expect(await place.failure()).toContain(text)
 })
 
 test("a pattern's object needs an action and has no other keys", async () => {
@@ -87,7 +78,7 @@ test("a pattern's object needs an action and has no other keys", async () => {
     user,
     '{ "permission": { "bash": { "x": { "examples": {} }, "y": { "action": "deny", "a": 1 } } } }',
   )
-  const message = await failure()
+  const message = await place.failure()
   expect(message).toContain('permission.bash.x: expected "allow", "ask" or "deny"')
   expect(message).toContain('unknown key "permission.bash.y.a"')
 })
@@ -95,7 +86,7 @@ test("a pattern's object needs an action and has no other keys", async () => {
 test("an untrusted project cannot stop the start by an example", async () => {
   place.write("project/tackle.json", gitRule({ deny: ["git push"] }))
   expect((await place.load({ trusted: false })).permission.untrusted).toHaveLength(1)
-  expect(await failure()).toContain("examples.deny[0]")
+  expect(await place.failure()).toContain("examples.deny[0]")
 })
 
 test("in another program's file it is a warning", async () => {

@@ -1,21 +1,17 @@
 import type { WriteStream } from "node:tty"
 import type { TackleEvent } from "../../event/events.ts"
 import { modelName } from "../../model/model.ts"
-import type { Part, RetryPart, ToolPart } from "../../schema/part.ts"
+import type { Part, ToolPart } from "../../schema/part.ts"
 import type { Session } from "../../schema/session.ts"
 import type { Output } from "../stdout.ts"
-import { allowHint } from "./allow-hint.ts"
 import { callLine, startLine } from "./call-line.ts"
 import { createChildren } from "./children.ts"
-import { type Activity, createStatusLine } from "./status-line.ts"
+import { createPage } from "./page.ts"
+import { fillingText, retryText, summary } from "./run-words.ts"
+import type { Activity } from "./status-line.ts"
 import { style } from "./style.ts"
-import { usageWords } from "./usage.ts"
 import type { View } from "./view.ts"
 import { columns, visible, wrapped } from "./visible.ts"
-import { createWordFold } from "./word-fold.ts"
-
-/** Columns of a line where nobody's terminal sets them, as in the log of a build. */
-const logWidth = 120
 
 const waiting: Activity = { kind: "model", text: "waiting for the model" }
 const thinking: Activity = { kind: "model", text: "thinking" }
@@ -25,45 +21,29 @@ const thinking: Activity = { kind: "model", text: "thinking" }
  * answer alone. At a terminal what is under way is one live line that vanishes; elsewhere each start is a line.
  */
 export function createTextView(options: { output: Output; notes: WriteStream; worktree: string }): View {
-  const { output, notes, worktree } = options
-  const live = notes.isTTY === true
-  const width = () => notes.columns || (live ? 80 : logWidth)
-  /** Sentences are broken for a terminal's eyes alone: in a log they stay whole, for those who search it. */
-  const proseWidth = () => (live ? width() : Number.POSITIVE_INFINITY)
-  const status = createStatusLine(notes, () => atLineStart || !output.isTTY)
+  const { output, worktree } = options
+  const page = createPage(options)
   const children = createChildren()
   const running = new Map<string, ToolPart>()
   /** Text that was shown so far, by part. */
   const shown = new Map<string, number>()
   const reasoning = new Set<string>()
-  let atLineStart = true
-  const fold = createWordFold(width)
+  /** The messages of the person. */
+  const own = new Set<string>()
   /** A new session, until it was told of. */
   let begun: Session | undefined
   /** What happens while a question is on the screen. */
   let held: TackleEvent[] | undefined
 
-  function note(line: string): void {
-    status.clear()
-    if (!atLineStart) {
-      output.write(`${fold.end()}\n`)
-      atLineStart = true
-    }
-    notes.write(`${line}\n`)
-  }
-
   function noteAll(lines: readonly string[], paint: (text: string) => string): void {
-    for (const line of lines) note(paint(line))
+    for (const line of lines) page.note(paint(line))
   }
 
   function say(text: string): void {
     if (text === "") return
     // The words themselves show that the model is at work; what else there may be under way are calls.
-    if (output.isTTY) status.set(runningCalls())
-    status.clear()
-    // A file or a program gets the words as they are; only a terminal would act on what is in them.
-    output.write(output.isTTY ? fold.push(visible(text)) : text)
-    atLineStart = text.endsWith("\n")
+    if (output.isTTY) page.setActivity(runningCalls())
+    page.say(text)
   }
 
   function showPart(part: Part): void {
@@ -73,17 +53,17 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
         return
       case "reasoning":
         reasoning.add(part.id)
-        status.set(part.time.end === undefined ? thinking : waiting)
+        page.setActivity(part.time.end === undefined ? thinking : waiting)
         return
       case "tool":
         showCall(part)
         return
       case "step-start":
       case "step-finish":
-        status.set(runningCalls() ?? waiting)
+        page.setActivity(runningCalls() ?? waiting)
         return
       case "retry":
-        noteAll(wrapped(retryText(part), proseWidth(), 3), style.yellow)
+        noteAll(wrapped(retryText(part), page.proseWidth(), 3), style.yellow)
         return
     }
   }
@@ -93,29 +73,29 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
     const from = shown.get(id) ?? 0
     shown.set(id, Math.max(from, text.length))
     say(text.slice(from))
-    if (ended && !atLineStart) say("\n")
+    if (ended) page.endLine()
   }
 
   function showCall(part: ToolPart): void {
     const { status: state } = part.state
     if (state === "pending") {
-      status.set({ kind: "model", text: `writing a call of ${part.tool}` })
+      page.setActivity({ kind: "model", text: `writing a call of ${part.tool}` })
       return
     }
     if (state === "running") {
       const started = running.has(part.id)
       running.set(part.id, part)
-      if (!live && !started) note(startLine(part, worktree, width()))
+      if (!page.live && !started) page.note(startLine(part, worktree, page.width()))
     } else {
       running.delete(part.id)
-      for (const line of callLine(part, worktree, width())) note(line)
+      for (const line of callLine(part, worktree, page.width())) page.note(line)
     }
-    status.set(runningCalls() ?? waiting)
+    page.setActivity(runningCalls() ?? waiting)
   }
 
   function runningCalls(): Activity | undefined {
     const titles = [...running.values()].map((part) =>
-      startLine(part, worktree, width() - 20).replace(/^· /, ""),
+      startLine(part, worktree, page.width() - 20).replace(/^· /, ""),
     )
     const text = titles.length > 1 ? `${titles.length} calls: ${titles.join(", ")}` : titles[0]
     return text === undefined ? undefined : { kind: "calls", text }
@@ -139,14 +119,14 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
     const { status: state } = event.part.state
     if (state !== "completed" && state !== "error") return
     const prefix = `  ${visible(agent)} › `
-    for (const line of callLine(event.part, worktree, width() - columns(prefix)))
-      note(style.dim(prefix) + line)
+    for (const line of callLine(event.part, worktree, page.width() - columns(prefix)))
+      page.note(style.dim(prefix) + line)
   }
 
   /** Once: a new session with who works on its first prompt, which for a command may be others than its own. */
   function introduce(...workers: string[]): void {
     if (!begun) return
-    note(style.dim([`session ${begun.id}`, ...workers.map(visible)].join(" · ")))
+    page.note(style.dim([`session ${begun.id}`, ...workers.map(visible)].join(" · ")))
     begun = undefined
   }
 
@@ -164,7 +144,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
           own.add(event.message.id)
           introduce(event.message.agent, modelName(event.message.model))
         }
-        status.set(runningCalls() ?? waiting)
+        page.setActivity(runningCalls() ?? waiting)
         return
       case "part.delta":
         if (event.field !== "text" || reasoning.has(event.partID)) return
@@ -173,29 +153,28 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
         return
       case "permission.replied":
         if (event.source === "auto" && event.reply === "reject")
-          note(style.yellow("⊘ --auto does not answer this; it was refused"))
+          page.note(style.yellow("⊘ --auto does not answer this; it was refused"))
         return
       case "context.filling":
-        noteAll(wrapped(fillingText(event), proseWidth()), style.yellow)
+        noteAll(wrapped(fillingText(event), page.proseWidth()), style.yellow)
         return
       case "session.error":
         if (begun) introduce(begun.agent)
-        noteAll(wrapped(`✗ ${event.error.message}`, proseWidth()), style.red)
+        noteAll(wrapped(`✗ ${event.error.message}`, page.proseWidth()), style.red)
         return
       case "run.completed":
-        status.set(undefined)
+        page.setActivity(undefined)
         if (begun) introduce(begun.agent)
         noteAll(summary(event), style.dim)
         return
     }
   }
 
-  const own = new Set<string>()
   return {
     show,
     pause() {
-      const resume = status.pause()
-      if (!atLineStart) say("\n")
+      const resume = page.pause()
+      page.endLine()
       held = []
       return () => {
         const events = held ?? []
@@ -204,34 +183,6 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
         for (const event of events) showNow(event)
       }
     },
-    end() {
-      status.clear()
-      if (output.isTTY) output.write(fold.end())
-    },
+    end: () => page.end(),
   }
-}
-
-function retryText({ attempt, delayMs, error }: RetryPart): string {
-  return `↻ attempt ${attempt} failed, trying again in ${Math.ceil(delayMs / 1000)} s: ${error}`
-}
-
-function fillingText({ used, room }: Extract<TackleEvent, { type: "context.filling" }>): string {
-  const share = `${Math.round((used / room) * 100)} % of the model's context is used (${used} of ${room} tokens)`
-  return `! ${share}: older parts will be replaced by a summary when it is full`
-}
-
-function summary(event: Extract<TackleEvent, { type: "run.completed" }>): string[] {
-  const { status, usage, refused, durationMs, sessionID } = event
-  const words = [
-    { completed: "done", failed: "failed", limit: "stopped by a limit", interrupted: "interrupted" }[status],
-    `${(durationMs / 1000).toFixed(1)} s`,
-    ...usageWords(usage),
-    ...(refused.length > 0 ? [`${refused.length} refused`] : []),
-  ]
-  const hint = allowHint(refused.filter(({ by }) => by === "no-terminal"))
-  return [
-    words.join(" · "),
-    ...(hint === undefined ? [] : [hint]),
-    `go on with: tackle run -s ${sessionID} "…"`,
-  ]
 }

@@ -76,8 +76,10 @@ export function createWalk(
   return walk
 }
 
+/** Nodes that lead the input or output of a command elsewhere. */
 export const redirectTypes = new Set(["file_redirect", "heredoc_redirect", "herestring_redirect"])
 
+/** Nodes that stand for what commands in them print. */
 export const substitutionTypes = new Set(["command_substitution", "process_substitution"])
 
 /** Nodes that are words of a command. */

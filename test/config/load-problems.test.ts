@@ -1,0 +1,168 @@
+import { mkdirSync, symlinkSync } from "node:fs"
+import { join } from "node:path"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import type { Rule } from "../../src/schema/permission.ts"
+import { createPlace, type TestPlace } from "./place.ts"
+
+let place: TestPlace
+
+beforeEach(() => {
+  place = createPlace()
+})
+afterEach(() => place.remove())
+
+const brief = (rules: readonly Rule[]) =>
+  rules.map(({ permission, pattern, action }) => `${permission} ${pattern} ${action}`)
+
+describe("what is wrong in Tackle's own files", () => {
+  test.each([
+    ["an unknown key", '{\n  "permision": {} }', 2, 3, 'unknown key "permision". Did you mean "permission"?'],
+    ["swapped letters", '{ "modle": "a/b" }', 1, 3, 'unknown key "modle". Did you mean "model"?'],
+    [
+      "an unknown key of an agent",
+      '{ "agent": { "build": {\n "temprature": 1 } } }',
+      2,
+      2,
+      'unknown key "agent.build.temprature". Did you mean "temperature"?',
+    ],
+    [
+      "an unknown key far from all",
+      '{ "retry": { "zzzzzz": 1 } }',
+      1,
+      14,
+      'unknown key "retry.zzzzzz". Known here: maxAttempts, maxDelaySeconds.',
+    ],
+    [
+      "a wrong type",
+      '{ "model":\n 5 }',
+      1,
+      3,
+      "model: expected a string, found a number. Write it in quotes.",
+    ],
+    [
+      "a wrong item",
+      '{ "override": ["a",\n  7] }',
+      2,
+      3,
+      "override[1]: expected a string, found a number. Write it in quotes.",
+    ],
+    ["a wrong choice", '{ "agent": { "a": { "mode": "main" } } }', 1, 21, "agent.a.mode: expected"],
+    [
+      "an MCP server whose command is a text",
+      '{ "mcp": { "x": { "type": "local",\n "command": "node x" } } }',
+      2,
+      2,
+      'mcp.x.command: expected a list ([…]), found a string. Write each word by itself: ["…", "…"].',
+    ],
+    [
+      "an MCP server as other programs write it",
+      '{ "mcp": { "x": { "command": "npx",\n "args": [] } } }',
+      2,
+      2,
+      'unknown key "mcp.x.args".',
+    ],
+    [
+      "a wrong number",
+      '{ "agent": { "a": { "steps": 0 } } }',
+      1,
+      21,
+      "agent.a.steps: expected a number above 0, found 0.",
+    ],
+    [
+      "an object where none is",
+      '{ "agent": [] }',
+      1,
+      3,
+      "agent: expected an object ({…}), found an empty list.",
+    ],
+    [
+      "a reserved name",
+      '{ "provider": { "__proto__": {} } }',
+      1,
+      17,
+      "provider.__proto__: this key is not allowed.",
+    ],
+    ["a reserved name at the top", '{ "__proto__": {} }', 1, 3, 'unknown key "__proto__".'],
+    ["no object", "[]", 1, 1, 'a config file holds an object: expected "{"'],
+  ])("%s", async (_, text, line, column, message) => {
+    const file = place.write("project/tackle.json", text)
+    expect(await place.failure()).toContain(`${file}:${line}:${column}: ${message}`)
+  })
+
+  test("is all told at once, and never a value", async () => {
+    place.write("project/tackle.json", {
+      provider: { a: { options: { apiKey: ["sk-SECRET"], headers: { x: { y: "sk-SECRET" } } } } },
+      model: ["sk-SECRET"],
+      permission: { bash: "sk-SECRET" },
+      agent: { a: { mode: "sk-SECRET", "sk-": "sk-SECRET" } },
+    })
+    const message = await place.failure()
+    expect(message.split("\n").length).toBeGreaterThanOrEqual(6)
+    expect(message).not.toContain("SECRET")
+  })
+
+  test("in TOML has its line too", async () => {
+    const file = place.write("project/tackle.toml", '# x\n[agent.build]\nmode = "primary"\nstep = 4\n')
+    expect(await place.failure()).toBe(`${file}:4:1: unknown key "agent.build.step". Did you mean "steps"?`)
+  })
+
+  test("in TACKLE_CONFIG_CONTENT is told by its name", async () => {
+    const environment = { TACKLE_CONFIG_CONTENT: '{ "modell": 1 }' }
+    expect(await place.failure({ environment })).toMatch(/^TACKLE_CONFIG_CONTENT:1:3: unknown key "modell"/)
+  })
+
+  test("a directory with a config's name, and one that is too large", async () => {
+    mkdirSync(join(place.project, "tackle.json"))
+    expect(await place.failure()).toMatch(/tackle\.json:1:1: .*no regular file/)
+    place.write("home/.config/tackle/config.json", " ".repeat(1024 * 1024 + 1))
+    expect(await place.failure()).toMatch(/config\.json:1:1: .*larger than 1 MB/)
+  })
+
+  test("a device behind a link does not hang the start", async () => {
+    symlinkSync("/dev/zero", join(place.project, "tackle.json"))
+    expect(await place.failure()).toMatch(/no regular file/)
+  })
+})
+
+describe("OpenCode's files", () => {
+  test("give what Tackle knows, and warnings for the rest", async () => {
+    const file = place.write(
+      "project/opencode.json",
+      `{ "$schema": "x", "theme": "dark", "model": "a/b",
+  "agent": { "build": { "color": "#fff", "steps": 5, "temperature": "hot" } },
+  "provider": { "p": { "models": { "m": { "limit": { "context": 9, "output": "much" }, "reasoning": true } } } },
+  "permission": { "bash": { "*": "deni" } } }`,
+    )
+    const { config, warnings, permission } = await place.load()
+    expect(config).toEqual({
+      model: "a/b",
+      agent: { build: { steps: 5 } },
+      provider: { p: { models: { m: { limit: { context: 9 } } } } },
+    })
+    expect(warnings).toEqual([
+      `${file}:4:29: permission.bash.*: expected "allow", "ask" or "deny". Did you mean "deny"? Taken as "ask".`,
+      `${file}:2:54: agent.build.temperature: expected a number, found a string. Sampling temperature. Ignored.`,
+      `${file}:3:68: provider.p.models.m.limit.output: expected a number, found a string. Ignored.`,
+      "opencode.json: Tackle does not use theme, agent.build.color, provider.p.models.m.reasoning.",
+    ])
+    expect(brief(permission.project)).toEqual(["bash * ask"])
+  })
+
+  test("what lacks a required key goes as a whole", async () => {
+    place.write("project/opencode.json", {
+      provider: { p: { name: "P", models: { m: { name: "M", cost: { input: 1, more: 2 } } } } },
+      override: ["a", 1, 2, "b"],
+    })
+    const { config, warnings } = await place.load()
+    expect(config).toEqual({
+      provider: { p: { name: "P", models: { m: { name: "M" } } } },
+      override: ["a", "b"],
+    })
+    expect(warnings).toHaveLength(4)
+  })
+
+  test("a syntax error is an error here too: rules could be lost", async () => {
+    place.write("project/opencode.json", "{ nonsense")
+    expect(await place.failure()).toMatch(/opencode\.json:1:3: expected a key or string/)
+  })
+})

@@ -1,0 +1,84 @@
+import { createServer } from "node:http"
+import { describe, expect, onTestFinished, test } from "vitest"
+import { startModelServer } from "../../src/testing/model-server.ts"
+import { called, collect, failure, gatewayFor, messages, setUp, tools } from "./set-up.ts"
+
+describe("an upstream that fails", () => {
+  test("with a status: the same, with its words", async () => {
+    const { client } = await setUp([{ status: 429, text: "Slow down.", headers: { "retry-after": "7" } }])
+    const error = await failure(client.chat.completions.create({ model: "m", messages, tools }))
+    expect(error).toMatchObject({ status: 429, type: "rate_limit_error" })
+    expect(error.message).toContain("Slow down.")
+    expect(error.headers?.get("retry-after")).toBe("7")
+  })
+
+  test.each([
+    ["html", false],
+    ["html", true],
+    ["garbage", false],
+    ["cut", false],
+    ["reset", true],
+    ["no-finish", true],
+    ["cut", true],
+  ] as const)("by %s, streamed %s: an error, and no answer that looks whole", async (fault, stream) => {
+    const { client } = await setUp([{ text: "Some words in many pieces.", pieceSize: 3, fault }])
+    const error = await failure(
+      stream ? collect(client, {}) : client.chat.completions.create({ model: "m", messages, tools }),
+    )
+    expect(error.type).toBe("server_error")
+  })
+
+  test.each([true, false])("by silence, streamed %s: an error after the time that it has", async (stream) => {
+    const { client } = await setUp([{ fault: "hang" }], { silenceMs: 50 })
+    const asked = stream
+      ? collect(client, {})
+      : client.chat.completions.create({ model: "m", messages, tools })
+    expect(await failure(asked)).toMatchObject({ status: 504, code: "upstream_timeout" })
+  })
+
+  test("by not being there", async () => {
+    const gone = await startModelServer({ script: [] })
+    await gone.close()
+    const { client } = await gatewayFor(gone.url)
+    const asked = client.chat.completions.create({ model: "m", messages, tools })
+    expect(await failure(asked)).toMatchObject({ status: 502, code: "upstream_unreachable" })
+    expect((await failure(client.models.list())).status).toBe(502)
+  })
+})
+
+test("a call of which part was sent and that cannot be read after all ends the stream with an error", async () => {
+  const broken = '<tool_call>\n{"name": "read", "arguments": {"path": "a", "b": [}'
+  const { client } = await setUp([{ text: broken, pieceSize: 5 }, { text: called("a") }])
+  expect(await failure(collect(client, {}))).toMatchObject({ code: "malformed_call" })
+})
+
+test("an answer that is passed on and breaks off breaks off for the client too", async () => {
+  const { client } = await setUp([{ text: "Some words.", pieceSize: 2, pieceDelayMs: 1, fault: "cut" }], {
+    policy: "native",
+  })
+  await expect(collect(client, {})).rejects.toThrow()
+})
+
+test("a client that goes away ends the request to the upstream", async () => {
+  const { promise: gone, resolve } = Promise.withResolvers<void>()
+  const upstream = createServer((_, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" })
+    response.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: "One." } }] })}\n\n`)
+    response.once("close", resolve)
+  })
+  await new Promise<void>((listening) => upstream.listen(0, "127.0.0.1", listening))
+  onTestFinished(() => void upstream.close())
+  const address = upstream.address()
+  const port = typeof address === "object" ? address?.port : 0
+  const { client } = await gatewayFor(`http://127.0.0.1:${port}/v1`)
+  const stream = await client.chat.completions.create({ model: "m", messages, tools, stream: true })
+  for await (const _chunk of stream) break
+  await gone
+})
+
+test("a wrong request is told which part of it is wrong", async () => {
+  const { client } = await setUp([])
+  const asked = client.chat.completions.create({ model: "m", messages: [{ role: "user" } as never], tools })
+  expect(await failure(asked)).toMatchObject({ status: 400, param: "messages.0.content" })
+  expect((await failure(client.embeddings.create({ model: "m", input: "x" }))).status).toBe(404)
+})

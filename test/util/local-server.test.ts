@@ -1,0 +1,52 @@
+import { expect, onTestFinished, test } from "vitest"
+import { type LocalServerOptions, startLocalServer } from "../../src/util/local-server.ts"
+
+async function start(options: Partial<LocalServerOptions> = {}) {
+  const faults: unknown[] = []
+  const started = await startLocalServer({
+    name: "The test",
+    host: "127.0.0.1",
+    port: 0,
+    key: undefined,
+    answer: async (_, response) => void response.end("here"),
+    onFault: (error) => faults.push(error),
+    ...options,
+  })
+  onTestFinished(() => void started.server.close())
+  return { ...started, faults }
+}
+
+test("it answers under its origin, that of an address with colons in brackets", async () => {
+  for (const host of ["127.0.0.1", "::1"]) {
+    const { origin } = await start({ host })
+    expect(origin).toMatch(host === "::1" ? /^http:\/\/\[::1\]:\d+$/ : /^http:\/\/127\.0\.0\.1:\d+$/)
+    expect(await (await fetch(origin)).text()).toBe("here")
+  }
+})
+
+test("others reach it only with a key", async () => {
+  await expect(start({ host: "0.0.0.0" })).rejects.toThrow("others on 0.0.0.0, so it needs a key: --key")
+  await start({ host: "0.0.0.0", key: "sesame" })
+})
+
+test("a port that is taken is told with the next move", async () => {
+  const { origin } = await start()
+  await expect(start({ port: Number(new URL(origin).port) })).rejects.toThrow(
+    /The test cannot listen on 127\.0\.0\.1:\d+: the port is taken\. Choose another with --port/,
+  )
+})
+
+test("an answer that fails ends its connection, and is told of", async () => {
+  const broken = new Error("broken")
+  const { origin, faults } = await start({ answer: () => Promise.reject(broken) })
+  await expect(fetch(origin)).rejects.toThrow()
+  expect(faults).toEqual([broken])
+})
+
+test("a fault of accepting a connection is told of and ends nothing", async () => {
+  const { server, origin, faults } = await start()
+  const fault = new Error("too many open files")
+  server.emit("error", fault)
+  expect(faults).toEqual([fault])
+  expect((await fetch(origin)).status).toBe(200)
+})
