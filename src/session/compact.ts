@@ -40,7 +40,10 @@ export interface CompactionInput {
   signal: AbortSignal
 }
 
-/** How much smaller the session is for the model, in characters, and what the summary took. */
+/**
+ * How much smaller the session is for the model, in characters, and what the summary took. Neither pruned nor summarized:
+ * there was nothing to compact yet.
+ */
 export interface CompactionResult {
   before: number
   after: number
@@ -70,6 +73,8 @@ const enough = 0.6
 const smallOutput = 1_000
 /** A summary that leaves more than this share has not done its work. */
 const mustShrinkTo = 0.9
+/** One turn of fewer characters is about as long as a summary, which begins with what was asked. */
+const shortTurn = 1_000
 /** The second attempt keeps nothing word for word. */
 const attempts = 2
 /** Of the person's request, in characters. */
@@ -94,8 +99,7 @@ export async function compact(input: CompactionInput): Promise<CompactionResult>
   const after = sizeOf(given)
   const result: CompactionResult = { before, after, pruned, summarized: false, spent: [] }
   if (input.auto && after <= before * enough) return result
-  if (given.length < 2 && pruned === 0 && !input.auto)
-    throw new CompactionError("there is nothing to sum up yet")
+  if (!input.auto && pruned === 0 && isShort(given, before)) return result
 
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
     const kept = attempt === 1 ? tail : []
@@ -113,6 +117,12 @@ export async function compact(input: CompactionInput): Promise<CompactionResult>
     return { ...result, after: size, summarized: true }
   }
   throw new CompactionError(`${attempts} summaries did not make it smaller`)
+}
+
+/** A summary of it would be no shorter. */
+function isShort(given: readonly MessageWithParts[], size: number): boolean {
+  const prompts = given.filter(({ message }) => message.role === "user").length
+  return given.length < 2 || (prompts < 2 && size < shortTurn)
 }
 
 /** The newest messages that fit. */
