@@ -106,6 +106,15 @@ describe("what is wrong in Tackle's own files", () => {
     expect(await place.failure()).toBe(`${file}:4:1: unknown key "agent.build.step". Did you mean "steps"?`)
   })
 
+  test("a formatter that nobody knows is told with its place, unless another file says what it runs", async () => {
+    place.write("home/.config/tackle/tackle.json", { formatter: { mine: { command: ["mine", "$FILE"] } } })
+    const text = '{\n  "formatter": {\n    "mine": { "extensions": [".x"] },\n    "pretier": {}\n  }\n}'
+    place.write("project/tackle.json", text)
+    expect(await place.failure()).toMatch(/tackle\.json:4:5: formatter\.pretier is not known: .* biome, prettier/)
+    place.write("project/tackle.json", text.replace('"pretier": {}', '"pretier": { "disabled": true }'))
+    expect((await place.load()).config.formatter).toMatchObject({ mine: { extensions: [".x"] } })
+  })
+
   test("in TACKLE_CONFIG_CONTENT is told by its name", async () => {
     const environment = { TACKLE_CONFIG_CONTENT: '{ "modell": 1 }' }
     expect(await place.failure({ environment })).toMatch(/^TACKLE_CONFIG_CONTENT:1:3: unknown key "modell"/)
