@@ -6,7 +6,10 @@ import { type ElicitRequestFormParams, McpServer, ResourceTemplate } from "@mode
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio"
 import * as z from "zod"
 
-const server = new McpServer({ name: "behind", version: "0" }, { capabilities: { tools: {}, resources: {} } })
+const server = new McpServer(
+  { name: "behind", version: "0" },
+  { capabilities: { tools: {}, resources: { subscribe: true } } },
+)
 const words = (text: string) => ({ content: [{ type: "text" as const, text }] })
 const choices = (...titles: string[]) => titles.map((title, index) => ({ const: `value${index + 1}`, title }))
 
@@ -60,6 +63,7 @@ const picture =
 const texts = {
   "static-text": "This is the content of the static text resource.",
   "example-resource": "Embedded resource content for testing.",
+  "watched-resource": "This never changes.",
 }
 for (const [name, text] of Object.entries(texts)) {
   server.registerResource(name, `test://${name}`, { mimeType: "text/plain" }, ({ href }) => ({
@@ -82,5 +86,8 @@ server.registerResource(
     ],
   }),
 )
+
+server.server.setRequestHandler("resources/subscribe", () => ({}))
+server.server.setRequestHandler("resources/unsubscribe", () => ({}))
 
 await server.connect(new StdioServerTransport())

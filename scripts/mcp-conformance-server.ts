@@ -29,6 +29,9 @@ const resource: Attachment = {
   filename: "test://embedded-resource",
 }
 
+/** All other tools are done before, in milliseconds. */
+const streamMs = 1000
+
 const tools: Info[] = [
   answering("test_simple_text", "This is a simple text response for testing."),
   answering("test_image_content", "A picture.", [attached("image/png", picture)]),
@@ -63,6 +66,14 @@ const tools: Info[] = [
     async execute(_args, ctx) {
       await ctx.metadata({ title: "processing data" })
       return { title: "logging", output: "Done." }
+    },
+  }),
+  Tool.define("test_reconnection", {
+    description: "Takes longer than its stream is kept open.",
+    parameters: nothing,
+    async execute() {
+      await new Promise((next) => setTimeout(next, 2 * streamMs))
+      return { title: "reconnection", output: "Done." }
     },
   }),
   Tool.define("json_schema_2020_12_tool", {
@@ -136,6 +147,7 @@ const server = await startHttp({
     tackle,
     version: "0",
     describe: ({ permission }) => permission,
+    streamMs,
     onFault: (message, error) => console.error(`${message}: ${error}`),
   },
   port: 0,

@@ -141,6 +141,12 @@ function contents(planned: readonly PlannedSection[]) {
 /** Formatters have so long for all files of a patch, in milliseconds: other sessions wait for the files meanwhile. */
 const maxFormattingMs = 30_000
 
+/** By file, what formatters made of it and why one did not do its work. */
+interface PatchFormatting {
+  formatted?: (Formatting & { path: string })[]
+  notFormatted?: { path: string; problem: string }[]
+}
+
 /** Formats what the patch wrote within a limit. `stamps` become those of the formatted files. */
 async function formatAll(
   planned: readonly PlannedSection[],
@@ -162,9 +168,10 @@ async function formatEach(
   planned: readonly PlannedSection[],
   stamps: Map<string, FileStamp>,
   ctx: ToolContext,
-): Promise<{ reports: string; metadata: { formatted?: (Formatting & { path: string })[] } }> {
+): Promise<{ reports: string; metadata: PatchFormatting }> {
   let reports = ""
-  const formatted: (Formatting & { path: string })[] = []
+  const formatted: NonNullable<PatchFormatting["formatted"]> = []
+  const notFormatted: NonNullable<PatchFormatting["notFormatted"]> = []
   const titles = new Map(
     planned.map(({ file, target }) => [(target ?? file).before.real, (target ?? file).title]),
   )
@@ -176,8 +183,15 @@ async function formatEach(
     stamps.set(path, written.stamp)
     reports += formatReport(title, written)
     if (written.formatted) formatted.push({ path, ...written.formatted })
+    if (written.problem !== undefined) notFormatted.push({ path, problem: written.problem })
   }
-  return { reports, metadata: formatted.length > 0 ? { formatted } : {} }
+  return {
+    reports,
+    metadata: {
+      ...(formatted.length > 0 ? { formatted } : {}),
+      ...(notFormatted.length > 0 ? { notFormatted } : {}),
+    },
+  }
 }
 
 /** The files of which the session now knows every byte. For the ledger, also of a session that is continued. */

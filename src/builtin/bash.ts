@@ -7,6 +7,7 @@ import { define, type Info, type OutputLimits } from "../tool/tool.ts"
 import { defaultLimits } from "../tool/truncate.ts"
 import { abortedError, throwIfAborted } from "../util/abort.ts"
 import { resolvePath } from "../util/paths.ts"
+import { preparePipes } from "../util/pipe.ts"
 import type { RecordTree } from "../util/process.ts"
 import { readText } from "../util/text-file.ts"
 import { createJob } from "./command/background-job.ts"
@@ -89,6 +90,8 @@ export function createBashTool(options: BashOptions): Info {
     async execute(args, ctx) {
       const { command, description = command } = args
       const workdir = resolvePath(args.workdir ?? ".", ctx.directory)
+      // While leave is asked for.
+      preparePipes()
       const outside = "outside" in args && args.outside === true && (await ctx.sandbox?.active()) === true
       await ctx.ask({
         permission: outside ? "sandbox_escape" : "bash",

@@ -9,9 +9,10 @@ import { decodeText, encodeText } from "./file/text-encoding.ts"
 import { unifiedDiff } from "./file/unified-diff.ts"
 import { errorsAfterEdit } from "./language/edit-errors.ts"
 import { applyEdit } from "./match/edit-apply.ts"
-import { findEdit, type Strategy } from "./match/edit-match.ts"
+import { findEdit } from "./match/edit-match.ts"
 import { EditError, editReport, matchError, strategyName, unclearError } from "./match/edit-report.ts"
 import type { Reading } from "./match/readings.ts"
+import type { Strategy } from "./match/strategy.ts"
 import { lineNumbers } from "./match/text-lines.ts"
 
 const parameters = z.object({

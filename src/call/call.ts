@@ -133,8 +133,10 @@ export interface CallHost {
   closed?: string
   /** Fires on the person's interrupt and the end of the run. */
   signal: AbortSignal
-  /** Gets every state of every call, in order. It has to be stored before this resolves. */
+  /** Gets every state of every call, in order. Where it says that the call may act, it is stored when this resolves. */
   onState(callID: string, state: ToolState): Promise<void>
+  /** Resolves when all states so far are stored and announced. Absent where `onState` waits for each. */
+  announced?(): Promise<void>
   /** An error that a tool's code let escape. */
   onEscape(tool: string, error: unknown): void
 }

@@ -41,7 +41,12 @@ export async function executeCall(
   callTools?: CallTools,
 ): Promise<CallOutcome> {
   const { call, tool } = prepared
-  const report = (state: ToolState) => host.onState(call.callID, state)
+  let unstored: { error: unknown } | undefined
+  const report = (state: ToolState) =>
+    host.onState(call.callID, state).catch((error: unknown) => {
+      unstored = { error }
+      throw error
+    })
   const hide = <T>(value: T): T => host.mask?.value(value) ?? value
   let state: PreparedCall["state"] | ToolStateRunning = prepared.state
   let last: CallOutcome["state"]
@@ -52,7 +57,7 @@ export async function executeCall(
   })
   const progressing = createThrottle<void>(progressIntervalMs, () => {
     // A report that cannot be stored will fail again, and be seen, when the result is stored.
-    report(state).catch((error: unknown) => host.onEscape(tool.id, error))
+    host.onState(call.callID, state).catch((error: unknown) => host.onEscape(tool.id, error))
   })
 
   const over = new AbortController()
@@ -97,6 +102,8 @@ export async function executeCall(
     const end = await endOf(prepared, host, { ...result, metadata }, "completed")
     last = complete(state, { ...result, ...recut(end, result, ctx, host) }, Date.now())
   } catch (error) {
+    // It is no failure of the tool, and a further state would not be stored either.
+    if (unstored) throw unstored.error
     const failure = hide(settleFailure(error, { callID: call.callID, tool: tool.id, turn: host.turn, state }))
     // A refused loop got no new result: it must not look like a change, which would let the next rounds run.
     if (failure.metadata.kind !== "loop") prepared.past.result = digest(failure.error)
@@ -219,7 +226,12 @@ function ask(
   signal: AbortSignal,
 ): Promise<void> {
   const tool = referenceTo(call, host)
-  return host.permission.ask({ ...request, sessionID: host.sessionID, tool }, host.scope, signal)
+  return host.permission.ask(
+    { ...request, sessionID: host.sessionID, tool },
+    host.scope,
+    signal,
+    host.announced,
+  )
 }
 
 function referenceTo({ callID }: Call, { messageID, parent }: CallHost): CallReference {

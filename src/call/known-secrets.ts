@@ -2,6 +2,7 @@ import { searchKeyVariables } from "../builtin/web/search-backend.ts"
 import type { ProviderConfig } from "../model/model.ts"
 import { providerTable } from "../model/provider-table.ts"
 import type { Secret } from "../tool/secrets.ts"
+import { writtenSecrets } from "./written-secrets.ts"
 
 /** Where secrets are named. */
 export interface SecretSources {
@@ -10,6 +11,8 @@ export interface SecretSources {
   /** Names of further variables. */
   secrets?: readonly string[] | undefined
   search?: { key?: string | undefined } | undefined
+  /** Further parts of the config by their name, such as `mcp`: any key, header, variable or argument in them. */
+  settings?: Readonly<Record<string, unknown>>
   /** Keys of the auth file by provider. */
   stored?: Readonly<Record<string, string>>
 }
@@ -20,38 +23,32 @@ export function keyVariables(providers: Readonly<Record<string, ProviderConfig>>
   return [...providerTable.flatMap((row) => row.keyVariables), ...searchKeyVariables, ...configured]
 }
 
-/** All values that must not be seen: keys wherever they stand, headers that look like one, and the variables that are named. */
+/** All values that must not be seen: the variables that are named, and keys wherever they are written or stored. */
 export function knownSecrets({
   environment,
   providers = {},
   secrets,
   search,
+  settings = {},
   stored = {},
 }: SecretSources): Secret[] {
   const variables = [...keyVariables(providers), ...(secrets ?? [])]
-  const written = Object.entries(providers).flatMap(([id, { options }]) => [
-    // Servers that want no key are often given their own name as one.
-    { name: `provider.${id}.options.apiKey`, value: options?.apiKey === id ? "" : (options?.apiKey ?? "") },
-    ...Object.entries(options?.headers ?? {})
-      .filter(([header]) => secretHeader.test(header))
-      .map(([header, value]) => ({ name: `provider.${id}.options.headers.${header}`, value: bare(value) })),
-  ])
   return [
     ...variables.map((name) => ({ name, value: environment[name] ?? "" })),
-    ...written,
+    ...Object.entries(providers).flatMap(([id, { options }]) => providerSecrets(id, options)),
     { name: "search.key", value: search?.key ?? "" },
+    ...Object.entries(settings).flatMap(([name, part]) => writtenSecrets(name, part)),
     ...storedSecrets(stored),
   ]
+}
+
+function providerSecrets(id: string, options: ProviderConfig["options"]): Secret[] {
+  const written = writtenSecrets(`provider.${id}.options`, options)
+  // Servers that want no key are often given their own name as one.
+  return written.filter(({ value }) => value !== id)
 }
 
 /** Keys and tokens of our own files, which are given by what they are. */
 export function storedSecrets(stored: Readonly<Record<string, string>>): Secret[] {
   return Object.entries(stored).map(([id, value]) => ({ name: `${id} key`, value }))
-}
-
-const secretHeader = /key|token|secret|password|authorization|cookie/i
-
-/** Without the scheme: it is the token alone that is a secret, and it may stand elsewhere without it. */
-function bare(header: string): string {
-  return header.replace(/^(?:bearer|basic|token)\s+/i, "")
 }

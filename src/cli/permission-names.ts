@@ -21,11 +21,7 @@ export const knownPermissions: readonly string[] = (
 export function misspeltPermissions(place: Place, flags: RuleFlags): string[] {
   const layers = layersOf(place, flags).map(({ rules }) => rules)
   const rules = [...layers, ...agentRulesets(place)].flat()
-  const tools = findToolFiles(configDirectories(place).map(({ path }) => path)).map(toolName)
-  const servers = Object.keys(place.config.config.mcp ?? {})
-  const isTool = (name: string) =>
-    tools.some((tool) => name === tool || name.startsWith(`${tool}_`)) ||
-    servers.some((server) => name.startsWith(`${server}_`))
+  const isTool = customTools(place)
   const seen = new Set<string>()
   return rules.flatMap((rule) => {
     const { permission } = rule
@@ -33,6 +29,15 @@ export function misspeltPermissions(place: Place, flags: RuleFlags): string[] {
     seen.add(permission)
     return describe(rule)
   })
+}
+
+/** Tells of a name whether it may be that of a custom tool, trusted or not, or of an MCP server's. Nothing is started. */
+export function customTools(place: Place): (name: string) => boolean {
+  const tools = findToolFiles(configDirectories(place).map(({ path }) => path)).map(toolName)
+  const servers = Object.keys(place.config.config.mcp ?? {})
+  return (name) =>
+    tools.some((tool) => name === tool || name.startsWith(`${tool}_`)) ||
+    servers.some((server) => name.startsWith(`${server}_`))
 }
 
 function describe(rule: Rule): string[] {

@@ -2,7 +2,7 @@ import { configDirectories, possibleConfigDirectories } from "../config/config-d
 import { projectTrustItems } from "../config/project-trust-items.ts"
 import { openTrust } from "../permission/trust.ts"
 import type { FoundItem, TrustItem } from "../permission/trust-items.ts"
-import { findToolFiles, isToolFile, toolPlaces } from "../registry/files.ts"
+import { findToolFiles, isToolFile, scriptsWithoutRight, toolPlaces } from "../registry/files.ts"
 import type { ToolFileSource } from "../registry/live-tool-files.ts"
 import type { ToolFile } from "../registry/load-tool-file.ts"
 import type { RegistryProblem } from "../registry/problems.ts"
@@ -10,6 +10,7 @@ import { dataPlaces } from "../runtime/data-directory.ts"
 import { warn } from "./notice.ts"
 import type { Place } from "./place.ts"
 import { trustedItems } from "./trusted-items.ts"
+import { quoted } from "./view/allow-hint.ts"
 
 /**
  * Custom tools of the person, and those of the project, which holds what lies in its work tree, that are trusted: of these
@@ -26,7 +27,7 @@ export function toolFilesOf(place: Place): ToolFileSource {
       // What the start has found, it has also told of.
       if (begun) return findAgain(place)
       begun = true
-      return { files: filesOf(place, trustedItems(place, "tool")), problems: [] }
+      return { files: filesOf(place, trustedItems(place, "tool")), problems: withoutRight(place) }
     },
   }
 }
@@ -46,11 +47,23 @@ async function findAgain(place: Place): ReturnType<ToolFileSource["find"]> {
   const news = untrusted.filter((item) => !toldAtStart.has(`${keyOf(item)} ${item.hash}`))
   return {
     files: filesOf(place, items.filter(isTrusted)),
-    problems: news.map((item) => {
-      const wasThere = atStart.has(keyOf(item)) || trust.state(place.worktree, item) === "changed"
-      return untrustedProblem(item, wasThere)
-    }),
+    problems: [
+      ...withoutRight(place),
+      ...news.map((item) => {
+        const wasThere = atStart.has(keyOf(item)) || trust.state(place.worktree, item) === "changed"
+        return untrustedProblem(item, wasThere)
+      }),
+    ],
   }
+}
+
+/** What a person wrote as a tool and forgot to let run. */
+function withoutRight(place: Place): RegistryProblem[] {
+  const directories = configDirectories(place).map(({ path }) => path)
+  return scriptsWithoutRight(directories).map((file) => ({
+    file,
+    message: `it is a script that may not be run, so it is no tool. To make it one: chmod +x ${/^[\w./-]+$/.test(file) ? file : quoted(file)}`,
+  }))
 }
 
 function untrustedProblem({ file }: FoundItem, wasThere: boolean): RegistryProblem {

@@ -1,9 +1,10 @@
 import type * as z from "zod"
 import { nearNames } from "../model/near-name.ts"
-import { isRecord } from "../util/json.ts"
 import type { Problem } from "./errors.ts"
-import { type ConfigNode, type ObjectNode, type Path, placeOf, toPlain, without } from "./node.ts"
-import { configJsonSchema, configSchema } from "./schema.ts"
+import { describeMistake } from "./mistake.ts"
+import { type ConfigNode, nodeAt, type ObjectNode, type Path, placeOf, toPlain, without } from "./node.ts"
+import { configSchema } from "./schema.ts"
+import { schemaAt } from "./schema-at.ts"
 
 /** A {@link Problem} with the path of what is wrong. `unknown`: a key that the schema does not have. */
 export interface TreeProblem extends Problem {
@@ -39,20 +40,8 @@ export function pruneTree(tree: ObjectNode): { tree: ObjectNode; dropped: TreePr
 /** A required key that is missing cannot be taken out: then what should hold it goes. */
 function existingPath(tree: ObjectNode, path: Path): Path {
   let end = path.length
-  while (end > 1 && !exists(tree, path.slice(0, end))) end -= 1
+  while (end > 1 && nodeAt(tree, path.slice(0, end)) === undefined) end -= 1
   return path.slice(0, end)
-}
-
-function exists(tree: ConfigNode, path: Path): boolean {
-  const [step, ...rest] = path
-  if (step === undefined) return true
-  const next =
-    tree.kind === "array"
-      ? tree.items[Number(step)]
-      : tree.kind === "object"
-        ? tree.entries.find((entry) => entry.key === step)?.value
-        : undefined
-  return next !== undefined && exists(next, rest)
 }
 
 /** The schema library passes over this one name in records; as a key it is only ever an attack. */
@@ -71,7 +60,7 @@ function toProblems(tree: ObjectNode, issue: z.core.$ZodIssue): TreeProblem[] {
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => {
       const here = [...path, key]
-      const text = `unknown key "${here.join(".")}".${suggestion(path, key)}`
+      const text = `unknown key "${nameOf(here)}".${suggestion(tree, path, key)}`
       return { place: placeOf(tree, here), path: here, unknown: true, text }
     })
   }
@@ -79,7 +68,9 @@ function toProblems(tree: ObjectNode, issue: z.core.$ZodIssue): TreeProblem[] {
   if (meant) {
     return meant.flatMap((inner) => toProblems(tree, { ...inner, path: [...issue.path, ...inner.path] }))
   }
-  const text = `${path.join(".")}: ${expectation(issue)}.`
+  const { description } = schemaAt(tree, path)
+  const about = { name: nameOf(path), found: nodeAt(tree, path), ...(description ? { description } : {}) }
+  const text = describeMistake(issue, about)
   return [{ place: placeOf(tree, path), path, unknown: false, text }]
 }
 
@@ -91,6 +82,7 @@ function branchMeant(
   branches: readonly (readonly z.core.$ZodIssue[])[],
 ): readonly z.core.$ZodIssue[] | undefined {
   const [first, second] = branches
+    .map((issues) => issues.map((issue) => withValues(issue, branches)))
     // A problem of the value as a whole: it is no object of this shape at all.
     .filter((issues) => issues.every(({ code, path }) => path.length > 0 || code === "unrecognized_keys"))
     .sort((a, b) => distance(a) - distance(b))
@@ -102,35 +94,32 @@ function distance(issues: readonly z.core.$ZodIssue[]): number {
   return unknown.length * 1000 + issues.length
 }
 
-/** What would have been right. Never what was there. */
-function expectation(issue: z.core.$ZodIssue): string {
-  if (issue.code === "invalid_type") return `expected ${issue.expected}`
-  if (issue.code === "invalid_value")
-    return `expected ${issue.values.map((v) => JSON.stringify(v)).join(" or ")}`
-  if (issue.code === "invalid_union") {
-    const branches = issue.errors.flatMap((errors) => errors.map((error) => expectation(error)))
-    return [...new Set(branches)].join(", or ")
-  }
-  const message = issue.message
-  return message.charAt(0).toLowerCase() + message.slice(1)
+/** A name that tells the shapes apart may be that of any of them. */
+function withValues(
+  issue: z.core.$ZodIssue,
+  branches: readonly (readonly z.core.$ZodIssue[])[],
+): z.core.$ZodIssue {
+  if (issue.code !== "invalid_value") return issue
+  const name = nameOf(issue.path)
+  const values = branches
+    .flat()
+    .flatMap((other) => (other.code === "invalid_value" && nameOf(other.path) === name ? other.values : []))
+  return { ...issue, values: [...new Set(values)] }
 }
 
-function suggestion(path: Path, key: string): string {
-  const known = knownKeys(path)
-  const [near] = nearNames(key, known, Math.ceil(key.length / 3))
+/** As a person writes it: `plugin[0]`, `mcp.a.command`. */
+function nameOf(path: readonly PropertyKey[]): string {
+  return path
+    .map((step, index) => (typeof step === "number" ? `[${step}]` : `${index > 0 ? "." : ""}${String(step)}`))
+    .join("")
+}
+
+function suggestion(tree: ObjectNode, path: Path, key: string): string {
+  const { keys, below } = schemaAt(tree, path)
+  const [near] = nearNames(key, keys, Math.ceil(key.length / 3))
   if (near) return ` Did you mean "${near}"?`
-  return known.length > 0 ? ` Known here: ${known.filter((name) => name !== "$schema").join(", ")}.` : ""
-}
-
-/** The keys that the schema has for the object at `path`. */
-function knownKeys(path: Path): string[] {
-  let schema: unknown = configJsonSchema()
-  for (const step of path) {
-    if (!isRecord(schema)) return []
-    const properties = isRecord(schema.properties) ? schema.properties : {}
-    schema = Object.hasOwn(properties, step)
-      ? properties[step]
-      : (schema.additionalProperties ?? schema.items)
-  }
-  return isRecord(schema) && isRecord(schema.properties) ? Object.keys(schema.properties) : []
+  const holder = [...below].find(([, names]) => names.includes(key))?.[0]
+  if (holder !== undefined) return ` It belongs into "${nameOf([...path, holder])}".`
+  const known = keys.filter((name) => name !== "$schema")
+  return known.length > 0 ? ` Known here: ${known.join(", ")}.` : ""
 }

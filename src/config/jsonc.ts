@@ -8,7 +8,17 @@ import { placeFinder } from "./place.ts"
  * Throws {@link ConfigError} with the place of the first fault and what was expected there.
  */
 export async function parseJsonc(text: string, file: string): Promise<ObjectNode> {
-  const { parseTree, printParseErrorCode } = await import("jsonc-parser")
+  const parse = await loadJsonc()
+  return parse(text, file)
+}
+
+/** {@link parseJsonc} for many texts: the parser is loaded once. */
+export async function loadJsonc(): Promise<(text: string, file: string) => ObjectNode> {
+  const parser = await import("jsonc-parser")
+  return (text, file) => parseWith(parser, text, file)
+}
+
+function parseWith({ parseTree, printParseErrorCode }: Parser, text: string, file: string): ObjectNode {
   const place = placeFinder(text, file)
   const errors: ParseError[] = []
   const root = guardDepth(place(0), () =>
@@ -17,7 +27,10 @@ export async function parseJsonc(text: string, file: string): Promise<ObjectNode
   const [first] = errors
   if (first) {
     throw new ConfigError([
-      { place: place(first.offset), text: syntaxText(printParseErrorCode(first.error)) },
+      {
+        place: place(first.offset),
+        text: syntaxText(printParseErrorCode(first.error), text.slice(first.offset)),
+      },
     ])
   }
   if (root === undefined) return { kind: "object", place: place(0), entries: [] }
@@ -25,6 +38,8 @@ export async function parseJsonc(text: string, file: string): Promise<ObjectNode
   if (tree.kind === "object") return tree
   throw new ConfigError([{ place: tree.place, text: 'a config file holds an object: expected "{".' }])
 }
+
+type Parser = Pick<typeof import("jsonc-parser"), "parseTree" | "printParseErrorCode">
 
 function toNode(node: Node, place: (offset: number) => Place): ConfigNode {
   const children = node.children ?? []
@@ -54,17 +69,21 @@ function guardDepth<T>(place: Place, parse: () => T): T {
   }
 }
 
-/** By the parser's names of its errors. */
-const syntaxTexts: Partial<Record<keyof typeof ParseErrorCode | "<unknown ParseErrorCode>", string>> = {
-  InvalidSymbol: "expected a key or string in double quotes, a number, true, false or null.",
-  InvalidNumberFormat: "expected a number.",
-  PropertyNameExpected: "expected a key in double quotes.",
-  ValueExpected: "expected a value.",
-  ColonExpected: 'expected ":".',
-  CommaExpected: 'expected "," or a closing bracket.',
-  CloseBraceExpected: 'expected "}".',
-  CloseBracketExpected: 'expected "]".',
-  EndOfFileExpected: "expected the end of the file.",
+/** What was expected, by the parser's names of its errors. */
+const expectedTexts: Partial<Record<keyof typeof ParseErrorCode | "<unknown ParseErrorCode>", string>> = {
+  InvalidSymbol: "a key or string in double quotes, a number, true, false or null",
+  InvalidNumberFormat: "a number",
+  PropertyNameExpected: "a key in double quotes",
+  ValueExpected: "a value",
+  ColonExpected: '":"',
+  CommaExpected: '"," or a closing bracket',
+  CloseBraceExpected: '"}"',
+  CloseBracketExpected: '"]"',
+  EndOfFileExpected: "the end of the file",
+}
+
+/** Where what was found says nothing. */
+const syntaxTexts: typeof expectedTexts = {
   UnexpectedEndOfComment: 'expected "*/".',
   UnexpectedEndOfString: "expected a closing double quote.",
   UnexpectedEndOfNumber: "expected the rest of a number.",
@@ -73,6 +92,18 @@ const syntaxTexts: Partial<Record<keyof typeof ParseErrorCode | "<unknown ParseE
   InvalidCharacter: "control characters in a string have to be escaped.",
 }
 
-function syntaxText(name: keyof typeof syntaxTexts): string {
+function syntaxText(name: keyof typeof expectedTexts, rest: string): string {
+  const expected = expectedTexts[name]
+  if (expected !== undefined) return `expected ${expected}, found ${foundText(rest)}.`
   return syntaxTexts[name] ?? "this is no JSON."
+}
+
+/** The kind of what stands there: the words of the file could be secrets. */
+function foundText(rest: string): string {
+  const [sign = ""] = rest.trimStart()
+  if (sign === "") return "the end of the file: a bracket is not closed"
+  if (sign === '"') return "a string in double quotes"
+  if (sign === "'") return "a single quote"
+  if (/[\w$]/.test(sign)) return /\d/.test(sign) ? "a number" : "a word without quotes"
+  return /[{}[\],:/#=;]/.test(sign) ? `"${sign}"` : "another sign"
 }

@@ -6,10 +6,12 @@ import { ConfigError, describeProblem, type Problem } from "./errors.ts"
 import { instructionsDirectory, keepOwnInstructions, resolveInstructions } from "./instructions.ts"
 import type { Location } from "./location.ts"
 import { markdownPlace } from "./markdown-place.ts"
-import { filterEntries, type ObjectNode, withoutRepeats } from "./node.ts"
+import { filterEntries, nodeAt, type ObjectNode, withoutRepeats } from "./node.ts"
 import { parseConfig } from "./parse.ts"
 import { brokenExamples } from "./rule-examples.ts"
 import { type FileRules, takeRules } from "./rules.ts"
+import { sectionNames } from "./schema.ts"
+import { wholeName } from "./shown-name.ts"
 import { type FileReader, substitute } from "./substitute.ts"
 
 /** A config text that was found, before anyone looked into it. */
@@ -52,9 +54,13 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
         ignored: [],
       }
     : restrict(written, { worktree: location.worktree, directory })
+  if (!trusted && kind === "tackle") for (const typo of typosIn(written, counted.ignored)) warn(typo)
   const { rest, rules, problems } = takeRules(counted.tree)
-  const ignored =
-    !trusted && allowsAnything(rules) ? [...counted.ignored, "rules that allow"] : counted.ignored
+  // What nobody knows would not count with trust either.
+  const known = counted.ignored.filter(
+    (name) => kind !== "tackle" || name.includes(" ") || sectionNames.includes(name),
+  )
+  const ignored = !trusted && allowsAnything(rules) ? [...known, "rules that allow"] : known
   // An untrusted file's rules only tighten: what its author expects of them cannot be held against them.
   const broken = trusted
     ? await brokenExamples(rules, { home: location.home, ofProject: source.scope === "project" })
@@ -72,6 +78,32 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
     warnings,
     ignored,
   }
+}
+
+/** More mistakes of a file that nobody vouches for, and longer words, are not told: they must not bury what else there is to read. */
+const maxTypos = 5
+const maxTypoLength = 400
+
+/**
+ * What would be an error if the file were trusted, of the keys that do not count before: a person looks for their typo,
+ * not for trust. What is put in by `{env:…}` and `{file:…}` is not known yet.
+ */
+function typosIn(tree: ObjectNode, ignored: readonly string[]): string[] {
+  const { rest } = takeRules(
+    filterEntries(tree, (entry) => (ignored.includes(entry.key) ? entry : undefined)),
+  )
+  const values = withoutRepeats(rest)
+  const typos = checkTree(values).filter(({ path, unknown }) => {
+    if (unknown) return true
+    const found = nodeAt(values, path)
+    return found?.kind !== "scalar" || !/\{(?:env|file):/.test(String(found.value))
+  })
+  const more = typos.length > maxTypos ? [`${typos.length - maxTypos} more mistakes there.`] : []
+  const told = typos.slice(0, maxTypos).map(({ place, text }) => {
+    const short = text.length > maxTypoLength ? `${text.slice(0, maxTypoLength)}…` : text
+    return wholeName(describeProblem({ place, text: short }))
+  })
+  return [...told, ...more]
 }
 
 /** All that counts of a project's file before the person trusts it: instructions of its own, and rules. */

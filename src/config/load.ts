@@ -4,6 +4,7 @@ import type { Rule } from "../schema/permission.ts"
 import { errorMessage } from "../util/errors.ts"
 import { displayPath } from "../util/paths.ts"
 import { withoutToolsGivenBack } from "./agent-tools.ts"
+import { checkFormatters } from "./check-formatters.ts"
 import { type ConfigFile, configFiles } from "./config-files.ts"
 import { ConfigError } from "./errors.ts"
 import type { ConfigLayer, ConfigSource } from "./layer.ts"
@@ -60,8 +61,8 @@ const contentName = "TACKLE_CONFIG_CONTENT"
 /**
  * Reads and merges every config there is. Objects merge by key, lists replace each other except `instructions` and
  * `secrets`, rules line up in written order. Missing files are normal, and with none at all no parser or schema is loaded.
- * Throws `ConfigError` for a file that cannot be read or understood, and for unknown keys and wrong types in Tackle's own
- * files; in OpenCode's these are warnings.
+ * Throws `ConfigError` for a file that cannot be read or understood, for formatters that nobody knows, and for unknown keys
+ * and wrong types in Tackle's own files; in OpenCode's these are warnings.
  */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
   const sources = await withTrust(readSources(options), options)
@@ -153,6 +154,7 @@ function merge(layers: readonly ConfigLayer[], worktree: string): LoadedConfig {
   const tree = layers
     .map((layer) => (isOwn(layer) ? layer.tree : withoutToolsGivenBack(layer.tree, own)))
     .reduce(mergeNodes, nowhere)
+  checkFormatters(tree)
   const rulesOf = (wanted: (source: ConfigSource) => boolean) =>
     layers.filter(({ source }) => wanted(source)).flatMap(({ rules }) => rules.permission)
   const agentRulesOf = (wanted: (source: ConfigSource) => boolean) =>

@@ -39,6 +39,14 @@ export function entryOf(node: ConfigNode | undefined, key: string): ConfigEntry 
   return node?.kind === "object" ? node.entries.findLast((entry) => entry.key === key) : undefined
 }
 
+/** What stands at the path, if anything does. */
+export function nodeAt(tree: ConfigNode | undefined, path: Path): ConfigNode | undefined {
+  let node = tree
+  for (const step of path)
+    node = node?.kind === "array" ? node.items[Number(step)] : entryOf(node, String(step))?.value
+  return node
+}
+
 /** The place of the deepest part of `path` that exists: a key's, or an item's. */
 export function placeOf(tree: ConfigNode, path: Path): Place {
   let node = tree

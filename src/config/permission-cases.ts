@@ -5,7 +5,7 @@ import { type Explanation, explainRequest } from "../permission/explain.ts"
 import type { PermissionAsk, Scope } from "../permission/request.ts"
 import type { Action, Ruleset } from "../schema/permission.ts"
 import { ConfigError, type Problem } from "./errors.ts"
-import { parseJsonc } from "./jsonc.ts"
+import { loadJsonc } from "./jsonc.ts"
 import { entryOf, type ObjectNode, toPlain } from "./node.ts"
 import { readRules } from "./rules.ts"
 
@@ -31,6 +31,7 @@ export type CaseResult = { passed: true } | { passed: false; explanation: Explan
  * `file` names it in rules and errors. Throws {@link ConfigError} with everything that is wrong, by line.
  */
 export async function readPermissionCases(text: string, file: string): Promise<PermissionCase[]> {
+  const parse = await loadJsonc()
   const problems: Problem[] = []
   const cases: PermissionCase[] = []
   for (const [index, source] of text
@@ -39,7 +40,7 @@ export async function readPermissionCases(text: string, file: string): Promise<P
     .entries()) {
     if (source.trim() === "") continue
     try {
-      cases.push(await readCase(source, { file, line: index + 1 }))
+      cases.push(readCase(source, { file, line: index + 1 }, parse))
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
       problems.push(...error.problems)
@@ -68,10 +69,12 @@ export async function runPermissionCase(
   return { passed: false, explanation: await explainRequest(request, scope, home) }
 }
 
-async function readCase(source: string, at: { file: string; line: number }): Promise<PermissionCase> {
+type ParseLine = (source: string, file: string) => ObjectNode
+
+function readCase(source: string, at: { file: string; line: number }, parse: ParseLine): PermissionCase {
   const problems: Problem[] = []
   const fail = (text: string, column = 1) => problems.push({ place: { ...at, column }, text })
-  const tree = await readLine(source, at)
+  const tree = readLine(source, at, parse)
 
   const section = entryOf(tree, "rules")
   const found = section ? readRules(section.value, "rules") : { rules: [], problems: [] }
@@ -103,9 +106,13 @@ async function readCase(source: string, at: { file: string; line: number }): Pro
 const expectations = ["allow", "ask", "deny", "!allow"] as const
 
 /** Faults of the syntax come with the line of the whole file. */
-async function readLine(source: string, { file, line }: { file: string; line: number }): Promise<ObjectNode> {
+function readLine(
+  source: string,
+  { file, line }: { file: string; line: number },
+  parse: ParseLine,
+): ObjectNode {
   try {
-    return await parseJsonc(source, file)
+    return parse(source, file)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const problems = error.problems.map(({ place, text }) => ({

@@ -1,6 +1,7 @@
 import { nearNames } from "../model/near-name.ts"
 import { Action, type Rule } from "../schema/permission.ts"
 import type { Place, Problem } from "./errors.ts"
+import { foundWords } from "./mistake.ts"
 import { type ConfigNode, filterEntries, type ObjectNode } from "./node.ts"
 
 /** The rules of one config file: its own, and by agent. */
@@ -65,20 +66,28 @@ export function readRules(
   const examples: RuleExample[] = []
   const problems: Problem[] = []
 
-  function add(permission: string, pattern: string, value: ConfigNode, place: Place, where: string): void {
-    const action = readAction(value, place, where, problems)
+  function add(
+    { permission, pattern, ...written }: { permission: string; pattern: string } & Written,
+    orElse = "",
+  ): void {
+    const { place } = written
+    const action = readAction(written, orElse, problems)
     rules.push({ permission, pattern, action, source: { file: place.file, line: place.line }, place })
   }
 
-  if (node.kind !== "object") add("*", "*", node, node.place, path)
-  else {
+  if (node.kind !== "object") {
+    const all = { permission: "*", pattern: "*", value: node, place: node.place, path }
+    add(all, ", or an object with permissions and these")
+  } else {
     for (const { key, place, value } of node.entries) {
       const where = `${path}.${key}`
-      if (value.kind !== "object") add(key, "*", value, place, where)
-      else
+      if (value.kind !== "object") {
+        const all = { permission: key, pattern: "*", value, place, path: where }
+        add(all, ", or an object with patterns and these")
+      } else
         for (const { key: pattern, place: at, value: given } of value.entries) {
           const detailed = readPattern(given, at, `${where}.${pattern}`, problems)
-          add(key, pattern, detailed.action, at, `${where}.${pattern}`)
+          add({ permission: key, pattern, value: detailed.action, place: at, path: `${where}.${pattern}` })
           examples.push(...detailed.examples.map((example) => ({ ...example, permission: key })))
         }
     }
@@ -101,7 +110,12 @@ function readPattern(
   for (const { key, place: at, value } of node.entries) {
     if (key === "action") action = value
     else if (key === "examples") examples.push(...readExamples(value, `${path}.examples`, problems))
-    else problems.push({ place: at, text: `unknown key "${path}.${key}". Known here: action, examples.` })
+    else {
+      const [near] = nearNames(key, ["action", "examples"], 2)
+      const hint = near ? `Did you mean "${near}"?` : "Known here: action, examples."
+      problems.push({ place: at, text: `unknown key "${path}.${key}". ${hint}` })
+      if (near === "action") action = value
+    }
   }
   return { action, examples }
 }
@@ -139,12 +153,19 @@ function readExamples(
   })
 }
 
-function readAction(node: ConfigNode, place: Place, path: string, problems: Problem[]): Action {
+/** A value that should be an action. `path` is how errors name it; `place` is that of its key. */
+interface Written {
+  value: ConfigNode
+  place: Place
+  path: string
+}
+
+function readAction({ value: node, place, path }: Written, orElse: string, problems: Problem[]): Action {
   const value = node.kind === "scalar" ? node.value : undefined
   const parsed = Action.safeParse(value)
   if (parsed.success) return parsed.data
   const [near] = typeof value === "string" ? nearNames(value, Action.options, 2) : []
-  const hint = near ? ` Did you mean "${near}"?` : ""
-  problems.push({ place, text: `${path}: expected "allow", "ask" or "deny".${hint}` })
+  const found = near ? `. Did you mean "${near}"?` : `${orElse}, found ${foundWords(node, { named: true })}.`
+  problems.push({ place, text: `${path}: expected "allow", "ask" or "deny"${found}` })
   return "ask"
 }

@@ -136,8 +136,8 @@ const PluginEntry = z.lazy(() =>
  */
 const sections = {
   $schema: () => z.string().describe("Address of this schema, for editors"),
-  model: () => z.string().describe("The model to use, as provider/model"),
-  small_model: () => z.string().describe("A cheaper model for titles and summaries, as provider/model"),
+  model: () => ModelName.describe("The model to use, as provider/model"),
+  small_model: () => ModelName.describe("A cheaper model for titles and summaries, as provider/model"),
   default_agent: () => z.string().describe("The agent of a run that names none (default build)"),
   provider: () => z.record(z.string(), ProviderConfig).describe("Model providers by their id"),
   permission: () => PermissionSection,

@@ -14,8 +14,11 @@ import { dirname, extname, join } from "node:path"
 import type { McpConfig } from "../mcp/config.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { ownConfigFiles } from "./config-files.ts"
+import { ConfigError } from "./errors.ts"
+import { insertProperty } from "./insert-property.ts"
 import { parseJsonc } from "./jsonc.ts"
 import type { Location } from "./location.ts"
+import { entryOf } from "./node.ts"
 
 /**
  * Writes the server into the config file of the project, or of the person, and returns its path: into the first that there
@@ -30,10 +33,11 @@ export async function addServer(
   const candidates = ownConfigFiles(location, scope)
   const [first = ""] = candidates
   const path = candidates.find((candidate) => existsSync(candidate)) ?? first
-  if (extname(path) === ".toml")
-    throw new UsageError(
-      `${path} is TOML, which is not edited for you. Add to it: [mcp.${JSON.stringify(id)}]`,
-    )
+  if (extname(path) === ".toml") {
+    const { stringify } = await import("smol-toml")
+    const table = stringify({ mcp: { [id]: server } })
+    throw new UsageError(`${path} is TOML, which is not edited for you. Add to it:\n${table.trimEnd()}`)
+  }
   const text = existsSync(path) ? readFileSync(path, "utf8") : ""
   const changed = await withServer(text, path, [id, server])
   try {
@@ -58,14 +62,14 @@ async function withServer(
   [id, server]: [string, McpConfig[string]],
 ): Promise<string> {
   const tree = await parseJsonc(text, path)
-  const servers = tree.entries.find(({ key }) => key === "mcp")?.value
-  if (servers?.kind === "object" && servers.entries.some(({ key }) => key === id))
+  const servers = entryOf(tree, "mcp")
+  if (entryOf(servers?.value, id))
     throw new UsageError(`${path} has an MCP server "${id}" already. Change it there, or take another name.`)
-  const { applyEdits, modify } = await import("jsonc-parser")
-  const formattingOptions = { insertSpaces: true, tabSize: 2, eol: "\n" }
-  const base = text.trim() === "" ? "{}" : text
-  const changed = applyEdits(base, modify(base, ["mcp", id], server, { formattingOptions }))
-  return changed.endsWith("\n") ? changed : `${changed}\n`
+  if (servers && servers.value.kind !== "object")
+    throw new ConfigError([{ place: servers.place, text: "mcp: expected an object ({…}). Mend it first." }])
+  return servers
+    ? await insertProperty(text, ["mcp"], { key: id, value: server })
+    : await insertProperty(text, [], { key: "mcp", value: { [id]: server } })
 }
 
 /** Nobody ever reads half of it, and its rights stay. */

@@ -22,6 +22,9 @@ const FormatterEntry = z.lazy(() =>
   }),
 )
 
+/** What is said of one formatter, by its name. */
+export type FormatterEntry = z.infer<typeof FormatterEntry>
+
 /**
  * `formatter` of the config: true for the known ones that a project is set up for, false for none, else those that are
  * named, known or own.

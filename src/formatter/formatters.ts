@@ -1,5 +1,5 @@
 import { UsageError } from "../util/errors.ts"
-import type { FormatterConfig } from "./config.ts"
+import type { FormatterConfig, FormatterEntry } from "./config.ts"
 import { type Formatter, knownFormatters } from "./known-formatters.ts"
 
 /**
@@ -10,15 +10,12 @@ import { type Formatter, knownFormatters } from "./known-formatters.ts"
 export function configuredFormatters(config: FormatterConfig | undefined): readonly Formatter[] {
   if (config === undefined || config === false) return []
   if (config === true) return knownFormatters
-  const known = new Map(knownFormatters.map((formatter) => [formatter.name, formatter]))
   return Object.entries(config).flatMap(([name, given]) => {
     if (given.disabled) return []
     const base = known.get(name)
     const [program, ...args] = given.command ?? base?.command ?? []
     const extensions = given.extensions ?? base?.extensions
-    if (program === undefined || !extensions) {
-      throw new UsageError(`formatter.${name} is not known: it needs "command" and "extensions".`)
-    }
+    if (program === undefined || !extensions) throw new UsageError(unknownFormatter(name))
     return {
       name,
       command: [program, ...args],
@@ -28,4 +25,21 @@ export function configuredFormatters(config: FormatterConfig | undefined): reado
       runsProjectCode: given.runsProjectCode ?? (given.command ? true : (base?.runsProjectCode ?? true)),
     }
   })
+}
+
+/** What is wrong with an entry of the configuration; undefined where it says enough. */
+export function formatterProblem(name: string, given: FormatterEntry): string | undefined {
+  const isWhole = known.has(name) || (given.command && given.extensions)
+  return given.disabled || isWhole ? undefined : unknownFormatter(name)
+}
+
+const known: ReadonlyMap<string, Formatter> = new Map(
+  knownFormatters.map((formatter) => [formatter.name, formatter]),
+)
+
+function unknownFormatter(name: string): string {
+  return (
+    `formatter.${name} is not known: give it "command" and "extensions", or take one of ` +
+    `${[...known.keys()].join(", ")}.`
+  )
 }

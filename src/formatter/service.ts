@@ -23,11 +23,11 @@ export interface FormatterService {
   /** True if a formatter is there for the file. Looks at the disk, and runs nothing. */
   handles(path: string): boolean
   /**
-   * Runs every formatter for the file, one after the other, each within the deadline; the first that fails ends it, and
-   * so does the signal, whose reason is told where it is a `TimeoutError`. They
-   * change the file where it lies: whoever calls this holds its lock. Never rejects.
+   * Runs every formatter for the file, one after the other as the runs are asked for, each within the deadline; the first
+   * that fails ends it, and so does the signal, whose reason is told where it is a `TimeoutError`. They change the file
+   * where it lies: whoever calls this holds its lock, and can look at the file between two runs. Never rejects.
    */
-  format(path: string, signal: AbortSignal): Promise<FormatterRun[]>
+  format(path: string, signal: AbortSignal): AsyncIterable<FormatterRun>
 }
 
 export interface FormatterServiceOptions {
@@ -69,14 +69,12 @@ export function createFormatterService(options: FormatterServiceOptions): Format
 
   return {
     handles: (path) => runnable(path).next().done !== true,
-    async format(path, signal) {
-      const runs: FormatterRun[] = []
+    async *format(path, signal) {
       for (const { formatter, program } of runnable(path)) {
         const run = await runOne(formatter, program, path, signal)
-        runs.push({ name: formatter.name, ...run })
-        if (run.problem !== undefined) break
+        yield { name: formatter.name, ...run }
+        if (run.problem !== undefined) return
       }
-      return runs
     },
   }
 

@@ -122,7 +122,10 @@ export async function startClient(options: {
       documents.show(path)
       if (capabilities.diagnosticProvider) return pull(path, limit)
       if (canAskTypescript(capabilities)) {
-        return askTypescript(path, (params) => connection.request("workspace/executeCommand", params, limit))
+        const answer = await askTypescript(path, (params) =>
+          connection.request("workspace/executeCommand", params, limit),
+        )
+        if (answer) return answer
       }
       const since = outdated.get(path) ?? 0
       const signal = AbortSignal.any([limit.signal, connection.gone])

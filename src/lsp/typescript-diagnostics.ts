@@ -1,8 +1,7 @@
-import { pathToFileURL } from "node:url"
 import type { Diagnostic, ServerCapabilities } from "vscode-languageserver-protocol"
 import { isRecord } from "../util/json.ts"
 
-/** The command of `typescript-language-server` that hands a request on to TypeScript itself. */
+/** The command of `typescript-language-server` and `vtsls` that hands a request on to TypeScript itself. */
 const command = "typescript.tsserverRequest"
 
 /**
@@ -13,22 +12,25 @@ export function canAskTypescript({ executeCommandProvider }: ServerCapabilities)
   return executeCommandProvider?.commands.includes(command) ?? false
 }
 
-/** Asks for what keeps the file from being right TypeScript: wrong syntax and wrong types. Rejects as `execute` does. */
+/**
+ * Asks for what keeps the file from being right TypeScript: wrong syntax and wrong types. Undefined where TypeScript gave
+ * no answer, which is not to say that nothing is wrong. Rejects as `execute` does.
+ */
 export async function askTypescript(
   path: string,
   execute: (params: { command: string; arguments: unknown[] }) => Promise<unknown>,
-): Promise<Diagnostic[]> {
-  const file = pathToFileURL(path).href
+): Promise<Diagnostic[] | undefined> {
   const answers = await Promise.all(
     ["syntacticDiagnosticsSync", "semanticDiagnosticsSync"].map((request) =>
-      execute({ command, arguments: [request, { file, includeLinePosition: true }] }),
+      // Both servers take a plain path; of a URI `vtsls` makes no file that TypeScript knows.
+      execute({ command, arguments: [request, { file: path, includeLinePosition: true }] }),
     ),
   )
-  return answers.flatMap(diagnosticsOf)
+  const bodies = answers.map((answer) => (isRecord(answer) ? answer.body : undefined))
+  return bodies.every((body) => Array.isArray(body)) ? bodies.flatMap(diagnosticsOf) : undefined
 }
 
-function diagnosticsOf(answer: unknown): Diagnostic[] {
-  const body = isRecord(answer) && Array.isArray(answer.body) ? answer.body : []
+function diagnosticsOf(body: readonly unknown[]): Diagnostic[] {
   return body.flatMap((found: unknown) => {
     if (!isRecord(found) || typeof found.message !== "string") return []
     const diagnostic: Diagnostic = {

@@ -37,19 +37,22 @@ export function createClientCalls({
   caller,
   forms,
   log,
+  streamMs,
   onFault,
 }: {
   server: Server
   caller(): Caller
   forms: Forms
   log: ClientLog
+  /** See `ConnectionOptions`. */
+  streamMs: number | undefined
   onFault(message: string, error: unknown): void
 }): ClientCalls {
   const underWay = new Map<string, { context: ServerContext; unasked: boolean }>()
 
   return {
     async run(context, { tool, input, by }) {
-      const { mcpReq } = context
+      const { mcpReq, http } = context
       const messageID = newId("msg")
       const progress = createProgress(context, onFault)
       const entry = { context, unasked: false }
@@ -60,6 +63,7 @@ export function createClientCalls({
         const line = progressLine(state)
         if (line !== undefined) told.push(log.tell("debug", `${tool}: ${line}`, mcpReq))
       }
+      const closing = streamMs === undefined ? undefined : setTimeout(() => http?.closeSSE?.(), streamMs)
       const capabilities = server.getClientCapabilities()
       try {
         const { state } = await caller().call({
@@ -75,6 +79,7 @@ export function createClientCalls({
         told.push(log.tell("info", `${tool}: ${state.status}`, mcpReq))
         return { state, unasked: entry.unasked }
       } finally {
+        clearTimeout(closing)
         underWay.delete(messageID)
         await progress.end()
         await Promise.all(told)

@@ -12,6 +12,7 @@ import { canAskByForm, createForms } from "./forms.ts"
 import { offerPrompts } from "./offered-prompts.ts"
 import { offerResources } from "./offered-resources.ts"
 import { offerTools } from "./offered-tools.ts"
+import { offerSubscriptions } from "./subscriptions.ts"
 import type { Warnings } from "./warnings.ts"
 
 export interface ConnectionOptions {
@@ -26,6 +27,13 @@ export interface ConnectionOptions {
   describe(request: PermissionRequest): string
   /** What clients are told of the engine's faults. Default: nothing. */
   warnings?: Warnings
+  /** How often the files are looked at that a client subscribed to, in milliseconds. Default: every second. */
+  lookEveryMs?: number
+  /**
+   * Over HTTP: how long a call keeps its stream open, in milliseconds. Then the client comes back for the rest, if it
+   * knows how to. Default: to its end.
+   */
+  streamMs?: number
   /** Faults that no answer tells of. */
   onFault(message: string, error: unknown): void
 }
@@ -46,7 +54,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     {
       capabilities: {
         tools: { listChanged: true },
-        resources: { listChanged: true },
+        resources: { listChanged: true, subscribe: true },
         prompts: {},
         completions: {},
         logging: {},
@@ -56,7 +64,7 @@ export function openConnection(options: ConnectionOptions): Connection {
   const leaving = new AbortController()
   const forms = createForms(server)
   const log = createClientLog(server, onFault)
-  const calls = createClientCalls({ server, caller, forms, log, onFault })
+  const calls = createClientCalls({ server, caller, forms, log, streamMs: options.streamMs, onFault })
   const tools = offerTools(server, {
     caller,
     calls,
@@ -64,6 +72,13 @@ export function openConnection(options: ConnectionOptions): Connection {
     onFault,
   })
   const resources = offerResources(server, { tackle, calls, tools })
+  const subscriptions = offerSubscriptions(server, {
+    tackle,
+    calls,
+    find: resources.find,
+    onFault,
+    everyMs: options.lookEveryMs,
+  })
   offerPrompts(server, { tackle, calls, tools, resources })
   offerCompletion(server, { tackle, agent, tools })
   let opened: Caller | undefined
@@ -121,6 +136,8 @@ export function openConnection(options: ConnectionOptions): Connection {
       try {
         await opened?.close()
       } finally {
+        // Now that no call is under way none is about to begin.
+        await subscriptions.close()
         await server.close()
       }
     },

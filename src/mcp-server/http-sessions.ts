@@ -1,7 +1,11 @@
 import { randomUUID } from "node:crypto"
-import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server"
+import {
+  SUPPORTED_PROTOCOL_VERSIONS,
+  WebStandardStreamableHTTPServerTransport,
+} from "@modelcontextprotocol/server"
 import { type ConnectionOptions, openConnection } from "./connection.ts"
 import { jsonRefusal } from "./guard.ts"
+import { createSentMessages } from "./sent-messages.ts"
 
 export interface HttpSessionOptions {
   connection: ConnectionOptions
@@ -21,11 +25,16 @@ export interface HttpSessions {
 
 interface HttpSession {
   transport: WebStandardStreamableHTTPServerTransport
+  /** What was agreed on when it was opened. */
+  version(): string | undefined
   /** Requests that are being answered, streams among them. */
   open: number
   timer?: NodeJS.Timeout
   end(): Promise<void>
 }
+
+/** How soon a client comes back for the rest of a stream that ended, in milliseconds. */
+const comeBackMs = 1000
 
 /** Sessions as the protocol has them over HTTP: opened by `initialize`, named by a header, ended by `DELETE` or idleness. */
 export function createHttpSessions({ connection, idleMs, maxSessions }: HttpSessionOptions): HttpSessions {
@@ -39,10 +48,13 @@ export function createHttpSessions({ connection, idleMs, maxSessions }: HttpSess
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => id,
       onsessioninitialized: () => void sessions.set(id, session),
+      eventStore: createSentMessages(),
+      retryInterval: comeBackMs,
     })
     let ended: Promise<void> | undefined
     const session: HttpSession = {
       transport,
+      version: () => client.server.getNegotiatedProtocolVersion(),
       open: 0,
       end() {
         ended ??= finish(id, session, client.close())
@@ -89,7 +101,7 @@ export function createHttpSessions({ connection, idleMs, maxSessions }: HttpSess
         return jsonRefusal(503, `No more than ${maxSessions} clients are served at once.`)
       const session = known ?? (await open())
       hold(session, gone)
-      return await session.transport.handleRequest(request)
+      return await session.transport.handleRequest(withVersion(request, session.version()))
     },
     async close() {
       await Promise.all([...sessions.values()].map((session) => session.end()))
@@ -97,3 +109,18 @@ export function createHttpSessions({ connection, idleMs, maxSessions }: HttpSess
     },
   }
 }
+
+/**
+ * What the client understands was agreed on when the session was opened. A header that says otherwise counts where the
+ * protocol refuses it, and for nothing else.
+ */
+function withVersion(request: Request, version: string | undefined): Request {
+  const named = request.headers.get(versionHeader)
+  if (version === undefined || (named !== null && !SUPPORTED_PROTOCOL_VERSIONS.includes(named)))
+    return request
+  const headers = new Headers(request.headers)
+  headers.set(versionHeader, version)
+  return new Request(request, { headers })
+}
+
+const versionHeader = "mcp-protocol-version"

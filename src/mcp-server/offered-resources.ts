@@ -1,27 +1,19 @@
 import { basename } from "node:path"
 import {
   isSpecType,
-  ProtocolError,
-  ProtocolErrorCode,
   type ReadResourceResult,
-  ResourceNotFoundError,
   type Server,
   type ServerContext,
-  UriTemplate,
 } from "@modelcontextprotocol/server"
 import type { McpResources } from "../mcp/pool.ts"
 import { readResourceID } from "../mcp/resources.ts"
 import type { Tackle } from "../runtime/tackle.ts"
 import type { ToolStateCompleted } from "../schema/tool-state.ts"
-import type { ClientCalls } from "./client-calls.ts"
-import { nobodyToAsk, type OfferedTools } from "./offered-tools.ts"
-import { pathOfUri, readFileWhole, readServerResource, uriOfFile } from "./resource-tools.ts"
-
-/** A resource by its address, and the server behind the engine that has it. */
-export interface NamedResource {
-  uri: string
-  server?: string
-}
+import type { ClientCall, ClientCalls } from "./client-calls.ts"
+import { completedOf } from "./completed-call.ts"
+import type { OfferedTools } from "./offered-tools.ts"
+import { findSource, type NamedResource, type ResourceSource } from "./resource-source.ts"
+import { readFileWhole, readServerResource, uriOfFile } from "./resource-tools.ts"
 
 /** What one client can read beside calling tools. */
 export interface OfferedResources {
@@ -30,6 +22,8 @@ export interface OfferedResources {
    * with the reason where there is nothing.
    */
   read(named: NamedResource, context: ServerContext): Promise<ReadResourceResult>
+  /** Where it is, if the client may read such things. Throws like `read`. */
+  find(named: NamedResource, signal: AbortSignal): Promise<ResourceSource>
   /** Offers the file with the whole output of a call, where it was too long for the result. */
   noteOutput(tool: string, state: ToolStateCompleted): Promise<void>
 }
@@ -71,31 +65,28 @@ export function offerResources(
 
   async function read(named: NamedResource, context: ServerContext): Promise<ReadResourceResult> {
     const { uri } = named
-    const call = await callFor(named, context.mcpReq.signal)
-    const { state, unasked } = await calls.run(context, call)
-    if (state.status === "error") {
-      const why = unasked ? `${state.error} ${nobodyToAsk}` : state.error
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, why)
-    }
+    const source = await find(named, context.mcpReq.signal)
+    const state = completedOf(await calls.run(context, readingOf(source)))
     const result = { contents: state.metadata.contents }
     if (!isSpecType.ReadResourceResult(result)) throw new TypeError(`${uri} came as no resource.`)
     return result
   }
 
-  async function callFor({ uri, server: named }: NamedResource, signal: AbortSignal) {
-    if (named === undefined && uri.startsWith("file:")) {
-      const input = { filePath: pathOfUri(uri) }
-      if (await tools.has("read", signal)) return { tool: "read", input, by: readFileWhole }
-      throw new ResourceNotFoundError(uri, "Files are not offered: the tool read is not.")
-    }
-    const servers = await throughTool(signal)
-    const owner = servers.find(({ server: id }) => id === named)?.server ?? ownerOf(uri, servers)
-    if (owner === undefined) throw new ResourceNotFoundError(uri, `There is no resource ${uri}.`)
-    return { tool: readResourceID, input: { server: owner, uri }, by: throughServers }
+  function find(named: NamedResource, signal: AbortSignal): Promise<ResourceSource> {
+    return findSource(named, {
+      files: () => tools.has("read", signal),
+      servers: () => throughTool(signal),
+    })
+  }
+
+  function readingOf(source: ResourceSource): ClientCall {
+    if (source.kind === "file") return { tool: "read", input: { filePath: source.path }, by: readFileWhole }
+    return { tool: readResourceID, input: { server: source.server, uri: source.uri }, by: throughServers }
   }
 
   return {
     read,
+    find,
     async noteOutput(tool, { metadata: { outputPath } }) {
       if (typeof outputPath !== "string" || outputs.has(outputPath)) return
       outputs.set(outputPath, tool)
@@ -109,20 +100,4 @@ const fileTemplate = {
   name: "file",
   title: "File",
   description: "A file by its absolute path, as it is. The rules of the tool read hold.",
-}
-
-/** The first server that names the address, else the first whose pattern fits it. */
-function ownerOf(uri: string, servers: readonly McpResources[]): string | undefined {
-  const naming = servers.find(({ resources }) => resources.some((resource) => resource.uri === uri))
-  return (naming ?? servers.find(({ templates }) => templates.some((each) => fits(uri, each.uriTemplate))))
-    ?.server
-}
-
-function fits(uri: string, template: string): boolean {
-  try {
-    return new UriTemplate(template).match(uri) !== null
-  } catch {
-    // A pattern that is none fits nothing.
-    return false
-  }
 }

@@ -9,6 +9,7 @@ import type { Caller } from "../runtime/caller.ts"
 import type { ToolStateCompleted } from "../schema/tool-state.ts"
 import { canonicalJson } from "../util/json.ts"
 import type { ClientCalls } from "./client-calls.ts"
+import { nobodyToAsk } from "./completed-call.ts"
 import { contentOf } from "./content.ts"
 
 /** The tools as one client sees them. */
@@ -89,7 +90,3 @@ function assertOffered(name: string, listed: readonly ToolListing[]): void {
   const why = tool ? `The tool "${name}" is not offered: ${tool.reason}` : `There is no tool "${name}"`
   throw new ProtocolError(ProtocolErrorCode.InvalidParams, `${why}. There are: ${names.join(", ")}.`)
 }
-
-/** What a refusal says beside its own words where the client has no forms. */
-export const nobodyToAsk =
-  "This MCP client cannot show forms (elicitation), so nobody could be asked. A rule in Tackle's configuration, or --allow where the server is started, decides without asking."

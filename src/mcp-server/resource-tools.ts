@@ -7,6 +7,7 @@ import { type OpenFile, openFile, readChunks, readStart } from "../builtin/file/
 import { pinnedPatterns } from "../builtin/file/pinned-patterns.ts"
 import { readResourceID } from "../mcp/resources.ts"
 import type { Tackle } from "../runtime/tackle.ts"
+import type { ToolContext } from "../tool/context.ts"
 import { define } from "../tool/tool.ts"
 import { UsageError } from "../util/errors.ts"
 import { realPath, resolvePath } from "../util/paths.ts"
@@ -50,15 +51,23 @@ export function readServerResource(tackle: Pick<Tackle, "readMcpResource">) {
     parameters: z.object({ server: z.string(), uri: z.string() }),
     access: "network",
     async execute({ server, uri }, ctx) {
-      await ctx.ask({
-        permission: readResourceID,
-        patterns: [`${server}:${uri}`],
-        always: [`${server}:*`],
-        metadata: { server, uri },
-      })
+      await askForResource(ctx, { server, uri })
       const contents = await tackle.readMcpResource({ server, uri, signal: ctx.abort })
       return { title: `${server}: ${uri}`, output: "", metadata: { contents } }
     },
+  })
+}
+
+/** Asks as the tool does by which models read what servers have. */
+export async function askForResource(
+  ctx: Pick<ToolContext, "ask">,
+  { server, uri }: { server: string; uri: string },
+): Promise<void> {
+  await ctx.ask({
+    permission: readResourceID,
+    patterns: [`${server}:${uri}`],
+    always: [`${server}:*`],
+    metadata: { server, uri },
   })
 }
 
@@ -80,7 +89,7 @@ export function pathOfUri(uri: string): string {
 }
 
 /** What cannot be resolved is asked for by its own name, and what opens it then says what is wrong. */
-function whereItLeads(path: string): string {
+export function whereItLeads(path: string): string {
   try {
     return realPath(path)
   } catch {

@@ -17,6 +17,8 @@ export interface GreetOptions {
   timeout: number
   /** The server says that its tools are others now. */
   onToolsChanged(): void
+  /** The server says that a resource changed that it was asked to watch. */
+  onResourceChanged(uri: string): void
   /** Sets what answers the server. */
   prepare(client: Client): void
   /** Fires to give up. */
@@ -32,7 +34,7 @@ const clientVersion = "0"
  */
 export async function greetFirst(
   ways: readonly ServerTransport[],
-  { server, timeout, onToolsChanged, prepare, signal }: GreetOptions,
+  { server, timeout, onToolsChanged, onResourceChanged, prepare, signal }: GreetOptions,
 ): Promise<Greeted> {
   let problem: McpServerError | undefined
   for (const transport of ways) {
@@ -43,6 +45,9 @@ export async function greetFirst(
     // Every request hears of its own fault; what is left are lines that are no messages.
     client.onerror = () => {}
     client.setNotificationHandler("notifications/tools/list_changed", () => onToolsChanged())
+    client.setNotificationHandler("notifications/resources/updated", ({ params }) =>
+      onResourceChanged(params.uri),
+    )
     prepare(client)
     try {
       await client.connect(transport, { timeout, signal })

@@ -3,6 +3,7 @@ import { sleep, throwIfAborted } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
 import type { McpServer } from "./config.ts"
 import { McpServerError, McpSignInError } from "./errors.ts"
+import { createResourceWatches, type ResourceWatches } from "./resource-watches.ts"
 import type { ConnectOptions, McpConnection } from "./server.ts"
 
 /** A server is started again at most `max` times `withinMs`, after `delayMs`, twice that, four times that. */
@@ -15,7 +16,7 @@ export interface Restarts {
 /** One that ends more often is broken, and each start may take half a minute of the person's time. */
 export const defaultRestarts: Restarts = { max: 3, withinMs: 10 * 60_000, delayMs: 500 }
 
-export interface LivingServerOptions extends ConnectOptions {
+export interface LivingServerOptions extends Omit<ConnectOptions, "onResourceChanged"> {
   restarts: Restarts
   /** Why it is never started. */
   refusal?: string
@@ -36,6 +37,8 @@ export interface LivingServer {
   tools(): readonly Tool[]
   /** True where it said that it has them. False as long as it never was up. */
   has(kind: "resources" | "prompts"): boolean
+  /** Starts it like `connection`. */
+  watchResource: ResourceWatches["add"]
   /** Why it was not there at the last look. */
   problem(): string | undefined
   /** Ends it and whatever it started. The signal has to be aborted before. */
@@ -57,6 +60,10 @@ export function createLivingServer(options: LivingServerOptions): LivingServer {
   let problem: string | undefined
   /** When it was started, in milliseconds since the epoch, oldest first. */
   let starts: number[] = []
+  const watches = createResourceWatches({
+    connection,
+    running: () => (running?.alive() ? running : undefined),
+  })
 
   function connection(): Promise<McpConnection> {
     if (connecting && (!running || running.alive())) return connecting
@@ -70,6 +77,9 @@ export function createLivingServer(options: LivingServerOptions): LivingServer {
         if (connecting !== begun) return
         running = connected
         has = connected.has
+        watches.renew(connected, signal).catch((error: unknown) => {
+          if (!signal.aborted) options.onProblem(error)
+        })
       },
       () => {
         if (connecting === begun) connecting = undefined
@@ -105,6 +115,7 @@ export function createLivingServer(options: LivingServerOptions): LivingServer {
     try {
       return await connectServer({
         ...options,
+        onResourceChanged: watches.tell,
         onToolsChanged() {
           listed = undefined
           options.onToolsChanged()
@@ -138,6 +149,7 @@ export function createLivingServer(options: LivingServerOptions): LivingServer {
     },
     tools: () => known,
     has: (kind) => has[kind],
+    watchResource: watches.add,
     problem: () => problem,
     async end() {
       const [result] = await Promise.allSettled([connecting])

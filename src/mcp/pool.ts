@@ -1,6 +1,6 @@
 import type { ReadResourceResult } from "@modelcontextprotocol/client"
 import type { Info } from "../tool/tool.ts"
-import { orAbort } from "../util/abort.ts"
+import { orAbort, within } from "../util/abort.ts"
 import type { McpServer } from "./config.ts"
 import { McpServerError } from "./errors.ts"
 import { createLivingServer, defaultRestarts, type LivingServer, type Restarts } from "./living-server.ts"
@@ -35,6 +35,17 @@ export interface McpServerStatus {
   problem?: string
 }
 
+/** How a person looks at the servers. */
+export interface McpLook {
+  /**
+   * Milliseconds after which a server that is not up, and whose `timeout` the config does not name, counts as one that
+   * does not answer. Default: as long as it may take to start.
+   */
+  patienceMs?: number
+  /** Hears of each as soon as it is known, in no particular order. */
+  onStatus?(status: McpServerStatus): void
+}
+
 /** A tool with the server it is from, or with the servers that it reads from. */
 export interface PooledTool {
   server: string
@@ -49,7 +60,7 @@ export interface McpPool {
    */
   tools(): Promise<PooledTool[]>
   /** Starts them like `tools`. */
-  status(): Promise<McpServerStatus[]>
+  status(look?: McpLook): Promise<McpServerStatus[]>
   /**
    * What the servers offer to people, in the order of the config. Starts them like `tools`; one that does not answer is
    * told to `onProblem` and has none. Throws the signal's reason.
@@ -64,6 +75,11 @@ export interface McpPool {
   resources(signal: AbortSignal): Promise<McpResources[]>
   /** Rejects as `prompt` does, and with `McpCallError` where the server has no such resource. */
   readResource(asked: { server: string; uri: string; signal: AbortSignal }): Promise<ReadResourceResult>
+  /**
+   * Calls the listener when the server says that the resource changed, and after the server was started anew. Returns the
+   * end. Rejects like `readResource`, also for a server that tells of no changes.
+   */
+  watchResource(asked: ResourceWatch & { signal: AbortSignal }): Promise<() => Promise<void>>
   /** Ends all servers and whatever they started. */
   close(): Promise<void>
 }
@@ -72,6 +88,13 @@ export interface McpPool {
 export interface McpResources extends ResourceList {
   /** Id of the server in the config. */
   server: string
+}
+
+/** A resource whose changes somebody wants to hear of. */
+export interface ResourceWatch {
+  server: string
+  uri: string
+  onChanged(): void
 }
 
 /** A prompt to be filled in. */
@@ -104,10 +127,14 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
   )
   const refresh = () => Promise.all(living.map((each) => each.refresh()))
 
-  async function connectionOf(id: string, signal: AbortSignal): Promise<McpConnection> {
+  function serverNamed(id: string): LivingServer {
     const found = living.find(({ server }) => server.id === id)
     if (!found) throw new McpServerError(id, "the configuration has no such server.")
-    return await orAbort(found.connection(), signal)
+    return found
+  }
+
+  async function connectionOf(id: string, signal: AbortSignal): Promise<McpConnection> {
+    return await orAbort(serverNamed(id).connection(), signal)
   }
 
   /** Of all servers that say they have some. */
@@ -148,10 +175,15 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
       // First, so that no server can stand in for them.
       return [...toolsForResources(), ...living.flatMap(toolsOf)]
     },
-    async status() {
-      await refresh()
-      return living.map(statusOf)
-    },
+    status: ({ patienceMs, onStatus } = {}) =>
+      Promise.all(
+        living.map(async (each) => {
+          const limitMs = each.server.settings.timeout === undefined ? patienceMs : undefined
+          const status = (await upWithin(each, limitMs)) ? statusOf(each) : lateStatus(each, limitMs)
+          onStatus?.(status)
+          return status
+        }),
+      ),
     prompts: (signal) =>
       ofEach("prompts", signal, async (id, connection) =>
         (await connection.prompts(signal)).map((prompt) => toPrompt(id, prompt)),
@@ -162,6 +194,9 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
       ]),
     async readResource({ server, uri, signal }) {
       return (await connectionOf(server, signal)).readResource(uri, signal)
+    },
+    async watchResource({ server, uri, onChanged, signal }) {
+      return await serverNamed(server).watchResource(uri, onChanged, signal)
     },
     async prompt({ server, name, arguments: args, signal }) {
       const connection = await connectionOf(server, signal)
@@ -183,6 +218,17 @@ function toolsOf({ server: { id }, ...living }: LivingServer): PooledTool[] {
       return connection.call(asked)
     }),
   }))
+}
+
+/** False where it takes longer; it goes on starting then. */
+async function upWithin(living: LivingServer, limitMs: number | undefined): Promise<boolean> {
+  const up = living.refresh().then(() => true)
+  return limitMs === undefined ? up : ((await within(up, limitMs)) ?? false)
+}
+
+function lateStatus({ server: { id } }: LivingServer, limitMs = 0): McpServerStatus {
+  const problem = `It does not answer within ${limitMs / 1000} s. Where it only needs longer, give it a "timeout" in the config (milliseconds).`
+  return { id, status: "failed", tools: [], problem }
 }
 
 function statusOf(living: LivingServer): McpServerStatus {

@@ -40,6 +40,8 @@ export interface ConnectOptions {
   book: TokenBook
   /** The server says that its tools are others now. */
   onToolsChanged(): void
+  /** The server says that a resource changed that it was asked to watch. */
+  onResourceChanged(uri: string): void
   /** Fires to give up the start. */
   signal: AbortSignal
 }
@@ -63,6 +65,9 @@ export interface McpConnection {
   call(call: McpCall): Promise<CallToolResult>
   resources(signal: AbortSignal): Promise<ResourceList>
   readResource(uri: string, signal: AbortSignal): Promise<ReadResourceResult>
+  /** Asks it to tell when the resource changes. */
+  watchResource(uri: string, signal: AbortSignal): Promise<void>
+  unwatchResource(uri: string, signal: AbortSignal): Promise<void>
   prompts(signal: AbortSignal): Promise<Prompt[]>
   prompt(name: string, args: Record<string, string>, signal: AbortSignal): Promise<GetPromptResult>
   /** False once it ended. */
@@ -81,7 +86,7 @@ const longestTimer = 2 ** 31 - 1
 
 /** Starts or reaches the server and greets it. Throws `McpServerError`, and the signal's reason. */
 export async function connectServer(options: ConnectOptions): Promise<McpConnection> {
-  const { server, onToolsChanged, signal } = options
+  const { server, onToolsChanged, onResourceChanged, signal } = options
   const { id, settings } = server
   const timeout = settings.timeout ?? defaultStartMs
   const calls = createCallsUnderWay(id)
@@ -89,6 +94,7 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
     server,
     timeout,
     onToolsChanged,
+    onResourceChanged,
     prepare: (made) => answerRequests(made, { worktree: options.worktree, answering: calls.answering }),
     signal,
   })
@@ -137,6 +143,15 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
       asking(`read ${uri}`, stopped, () =>
         client.readResource({ uri }, { timeout: silenceMs, signal: stopped }),
       ),
+    watchResource: (uri, stopped) =>
+      asking(`watch ${uri}`, stopped, async () => {
+        if (!resources?.subscribe) throw new Error("it does not tell of changes of its resources.")
+        await client.subscribeResource({ uri }, { timeout, signal: stopped })
+      }),
+    unwatchResource: (uri, stopped) =>
+      asking(`end watching ${uri}`, stopped, async () => {
+        await client.unsubscribeResource({ uri }, { timeout, signal: stopped })
+      }),
     prompts: (stopped) =>
       asking("list its prompts", stopped, async () =>
         prompts ? (await client.listPrompts(undefined, { timeout, signal: stopped })).prompts : [],

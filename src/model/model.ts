@@ -8,7 +8,7 @@ import { dialectNames } from "./synthetic/dialect.ts"
 export type LanguageModel = LanguageModelV4
 export type ModelPrompt = LanguageModelV4Prompt
 
-/** Whose wire format a provider speaks. Habits of a family are data in `convert.ts` and `schema.ts`. */
+/** Whose wire format a provider speaks. Habits of a family are data in `convert-message.ts` and `quirks.ts`. */
 export type ProviderFamily = "openai-compatible" | "openai" | "anthropic" | "google" | "other"
 
 /** What is known of a model without asking it. */
@@ -28,8 +28,20 @@ export interface ModelInfo {
   structuredOutput?: boolean
   /** Default: `openai-compatible`. */
   family?: ProviderFamily
+  /** Who is asked, where that is known. */
+  server?: ModelServer
   /** What the config says about patience, in milliseconds: see `StreamLimits`. */
   timeouts?: { firstByteMs?: number; idleMs?: number }
+}
+
+/** A server as the config describes it. */
+export interface ModelServer {
+  /** The AI SDK package that speaks with it. */
+  package: string
+  /** Without the port. Empty: the package's own. */
+  host: string
+  /** The key of `providerOptions` that the package listens to. */
+  optionsKey: string
 }
 
 /** A model that can be asked. `language` loads the provider's package on first use and is the same object after. */

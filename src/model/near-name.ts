@@ -1,6 +1,14 @@
-/** The names within `limit` edits of `name` (letters added, dropped or replaced; case ignored), nearest first. */
+/** A longer name is no slip of another one, and comparing takes the product of the lengths. In characters. */
+const maxLength = 200
+
+/**
+ * The names within `limit` edits of `name` (letters added, dropped or replaced; case ignored), nearest first. None for
+ * names of more than 200 characters, whoever made them up.
+ */
 export function nearNames(name: string, names: readonly string[], limit: number): string[] {
+  if (name.length > maxLength) return []
   return names
+    .filter((candidate) => Math.abs(candidate.length - name.length) <= limit)
     .map((candidate) => ({ candidate, edits: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
     .filter(({ edits }) => edits <= limit)
     .sort((a, b) => a.edits - b.edits)

@@ -1,6 +1,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider"
 import { errorMessage, systemCode, UsageError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
+import { marksIntoTexts } from "./cache-text.ts"
 import { createChatBodyWriter } from "./chat-body.ts"
 import { defaultPackage } from "./provider-table.ts"
 import { alwaysStreamed } from "./whole-answer.ts"
@@ -38,7 +39,7 @@ export async function openPackage(
         // Without this most servers count no tokens in a stream.
         includeUsage: true,
         ...known(settings),
-        transformRequestBody: writer.transformRequestBody,
+        transformRequestBody: (body) => writer.transformRequestBody(marksIntoTexts(body)),
         fetch: writer.fetch(alwaysStreamed(settings.fetch ?? fetch)),
         baseURL,
       })

@@ -74,6 +74,19 @@ export function familyOf(npm: string): ProviderFamily {
   return families[npm] ?? "other"
 }
 
+/**
+ * The key of `providerOptions` that a package listens to. The one for compatible servers takes the provider's id; the
+ * AI SDK's own take their name, but for Azure, which is OpenAI's in another place.
+ */
+export function optionsKeyOf(npm: string, providerID: string): string {
+  if (npm === "@ai-sdk/azure") return "openai"
+  const [, scope = "", name = ""] = /^@([^/]+)\/(.+)$/.exec(npm) ?? []
+  if (npm !== defaultPackage && scope === "ai-sdk")
+    return name.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase())
+  if (name === "ai-sdk-provider") return scope
+  return providerID.split(".")[0] ?? providerID
+}
+
 function local(id: string, name: string, port: number): ProviderRow {
   return { id, name, npm: defaultPackage, baseURL: `http://127.0.0.1:${port}/v1`, keyVariables: [], port }
 }

@@ -1,4 +1,5 @@
 import type { SharedV4ProviderOptions } from "@ai-sdk/provider"
+import { markInText } from "./cache-text.ts"
 import type { ModelInfo, ProviderFamily } from "./model.ts"
 import {
   asObject,
@@ -13,13 +14,16 @@ import {
   withoutTopUnion,
 } from "./schema-transforms.ts"
 
-/** Options that mark a message, in two halves. */
+/** Options that mark a message. System prompts and what the model said get both halves, since their parts have none. */
 export interface CacheMark {
-  /** For packages that look at the message. */
-  message: SharedV4ProviderOptions
-  /** For packages that look at the last part of what a person or a tool said. */
+  /** On the last part of what a person or tools said: most packages put a mark on every result that is beside another. */
   part: SharedV4ProviderOptions
+  /** On the message, for packages that look there. */
+  message?: SharedV4ProviderOptions
 }
+
+/** How a server is told which session a request belongs to. An option is one of the provider's package. */
+export type CacheKey = { option: string } | { header: string }
 
 /** What a model or its server wants otherwise than others. */
 export interface Quirks {
@@ -31,8 +35,8 @@ export interface Quirks {
   afterResults?: string
   /** Goes with the first system prompts and the last messages, so that the server keeps what it computed up to there. */
   cacheMark?: CacheMark
-  /** The package's option for a name by which requests of one session find what the server kept of the last. */
-  cacheKey?: string
+  /** Where the name goes by which requests of one session find what the server kept of the last. */
+  cacheKey?: CacheKey
   /** Goes with what the model said, where its thoughts are not known: the server refuses calls without any. */
   withoutThoughts?: SharedV4ProviderOptions
   /** What the model's makers recommend, for an agent that says nothing of it. */
@@ -43,14 +47,33 @@ interface Row extends Quirks {
   family?: ProviderFamily
   /** Of the model's id, on whatever server: many are reached through compatible ones. */
   id?: RegExp
+  /** Of the name of the package or of the host. */
+  server?: RegExp
 }
+
+const qwen = /qwen|qwq|qvq/i
 
 const ephemeral = { type: "ephemeral" }
 
-/** Each package reads its own, the one for compatible servers also what OpenRouter and LiteLLM hand on. */
+const openRouterMark = { openrouter: { cacheControl: ephemeral } }
+
+/** Each package reads its own. For compatible servers it stands beside the text, as LiteLLM hands it on. */
 const claudeMark: CacheMark = {
-  message: { anthropic: { cacheControl: ephemeral }, bedrock: { cachePoint: { type: "default" } } },
-  part: { openrouter: { cacheControl: ephemeral }, openaiCompatible: { cache_control: ephemeral } },
+  part: {
+    anthropic: { cacheControl: ephemeral },
+    bedrock: { cachePoint: { type: "default" } },
+    ...openRouterMark,
+    openaiCompatible: { cache_control: ephemeral },
+  },
+}
+
+/** For compatible servers that look for it in the text. */
+const textMark: CacheMark = { part: { openaiCompatible: { [markInText]: ephemeral } } }
+
+/** This package looks at the part where a message has several, else at the message. */
+const alibabaMark: CacheMark = {
+  part: { alibaba: { cacheControl: ephemeral } },
+  message: { alibaba: { cacheControl: ephemeral } },
 }
 
 /** A later row that fits goes before an earlier one, key by key. The temperatures are those of the models' cards. */
@@ -58,8 +81,16 @@ const table: readonly Row[] = [
   {
     family: "openai",
     schema: [withoutTopUnion, constAsEnum, typedItems, asObject],
-    cacheKey: "promptCacheKey",
+    cacheKey: { option: "promptCacheKey" },
   },
+  { server: /^@ai-sdk\/(?:azure|mistral)$/, cacheKey: { option: "promptCacheKey" } },
+  // What the package does not know goes into the body as it is.
+  {
+    family: "openai-compatible",
+    server: /^api\.mistral\.ai$|(?:^|\.)openai\.azure\.com$/,
+    cacheKey: { option: "prompt_cache_key" },
+  },
+  { server: /^@ai-sdk\/xai$|^api\.x\.ai$/, cacheKey: { header: "x-grok-conv-id" } },
   { id: /\bgpt-|\bo[134]\b/i, schema: [withoutTopUnion, constAsEnum, typedItems, asObject] },
   ...[{ family: "anthropic" } as const, { id: /claude/i }].map((model) => ({
     ...model,
@@ -67,6 +98,12 @@ const table: readonly Row[] = [
     callID: plainID,
     cacheMark: claudeMark,
   })),
+  { id: qwen, server: /^@openrouter\//, cacheMark: { part: openRouterMark } },
+  { id: qwen, server: /^@ai-sdk\/alibaba$/, cacheMark: alibabaMark },
+  ...[
+    { id: /claude/i, server: /(?:^|\.)openrouter\.ai$/ },
+    { id: qwen, server: /(?:^|\.)(?:openrouter\.ai|aliyuncs\.com)$/ },
+  ].map((model) => ({ ...model, family: "openai-compatible" as const, cacheMark: textMark })),
   { id: /deepseek/i, withoutThoughts: { openaiCompatible: { reasoning_content: "" } } },
   {
     id: /gemini/i,
@@ -101,12 +138,17 @@ export function quirksOf(info: ModelInfo | undefined): Quirks {
 }
 
 function merged(rows: readonly Row[]): Quirks {
-  const { family: _, id: _id, ...quirks }: Row = Object.assign({}, usual, ...rows)
+  const { family: _, id: _id, server: _server, ...quirks }: Row = Object.assign({}, usual, ...rows)
   return quirks
 }
 
-function fits({ family, id }: Row, info: ModelInfo): boolean {
-  return (family === undefined || family === info.family) && (id === undefined || id.test(info.ref.modelID))
+function fits({ family, id, server }: Row, info: ModelInfo): boolean {
+  if (family !== undefined && family !== info.family) return false
+  if (id !== undefined && !id.test(info.ref.modelID)) return false
+  return (
+    server === undefined ||
+    [info.server?.package, info.server?.host].some((name) => name && server.test(name))
+  )
 }
 
 function plainID(id: string): string {

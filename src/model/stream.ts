@@ -1,30 +1,19 @@
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
-  LanguageModelV4FinishReason,
-  LanguageModelV4Prompt,
   LanguageModelV4StreamPart,
   LanguageModelV4StreamResult,
-  LanguageModelV4Usage,
   SharedV4ProviderMetadata,
-  SharedV4ProviderOptions,
 } from "@ai-sdk/provider"
 import type { FinishReason, Tokens } from "../schema/part.ts"
 import { orAbort, throwIfAborted } from "../util/abort.ts"
 import { UsageError } from "../util/errors.ts"
-import { ProviderError } from "./errors.ts"
-import { type ModelInfo, modelName } from "./model.ts"
+import { type CallRequest, callOptions } from "./call-options.ts"
+import { modelName } from "./model.ts"
 import { toProviderError } from "./provider-error.ts"
-import { quirksOf } from "./quirks.ts"
-import { type JsonSchema, transformSchema } from "./schema.ts"
+import { readReason, readTokens } from "./read-finish.ts"
+import { noEnd, silence, wrongFormat } from "./stream-faults.ts"
 import { type StreamWatch, watchStream } from "./stream-watch.ts"
-
-/** A tool as the model sees it. */
-export interface OfferedTool {
-  name: string
-  description: string
-  inputSchema: JsonSchema
-}
 
 /** Patience in milliseconds. */
 export interface StreamLimits {
@@ -40,25 +29,7 @@ export const defaultStreamLimits: StreamLimits = { firstByteMs: 300_000, idleMs:
 /** Of an end that the provider announced: how long it may then take to close the stream. */
 const closingMs = 1_000
 
-export interface StepRequest {
-  language: LanguageModelV4
-  /** Gives errors the model's name, schemas its family's form, and patience what the config says of it. */
-  info?: ModelInfo
-  prompt: LanguageModelV4Prompt
-  /** Sent with every request, also where `toolChoice` forbids to use them. */
-  tools: readonly OfferedTool[]
-  toolChoice?: "auto" | "none" | "required"
-  /** The JSON Schema of the answer, where the server knows such a thing. */
-  answerSchema?: JsonSchema
-  maxOutputTokens?: number
-  temperature?: number
-  topP?: number
-  topK?: number
-  /** The same for all requests of a session, for servers that keep by it what they computed. */
-  cacheKey?: string
-  /** Options of the provider's own package, without the name of the provider. Plain data. */
-  providerOptions?: Readonly<Record<string, unknown>>
-  headers?: Record<string, string>
+export interface StepRequest extends CallRequest {
   signal: AbortSignal
   limits?: Partial<StreamLimits>
 }
@@ -178,39 +149,6 @@ async function open(
   }
 }
 
-function callOptions(request: StepRequest, abortSignal: AbortSignal): LanguageModelV4CallOptions {
-  const { prompt, info, tools, answerSchema, maxOutputTokens, temperature, headers } = request
-  const options: LanguageModelV4CallOptions = { prompt, abortSignal }
-  const quirks = quirksOf(info)
-  if (tools.length > 0) {
-    options.tools = tools.map(({ name, description, inputSchema }) => ({
-      type: "function",
-      name,
-      description,
-      inputSchema: transformSchema(inputSchema, quirks.schema ?? []),
-    }))
-    options.toolChoice = { type: request.toolChoice ?? "auto" }
-  }
-  if (answerSchema !== undefined)
-    options.responseFormat = { type: "json", schema: answerSchema, name: "answer" }
-  if (maxOutputTokens !== undefined) options.maxOutputTokens = maxOutputTokens
-  const warmth = temperature ?? quirks.temperature
-  if (warmth !== undefined) options.temperature = warmth
-  if (request.topP !== undefined) options.topP = request.topP
-  if (request.topK !== undefined) options.topK = request.topK
-  const keptBy = quirks.cacheKey !== undefined && request.cacheKey !== undefined
-  if (keptBy || request.providerOptions !== undefined) {
-    // As the packages name themselves: `openai` of `openai.responses`.
-    const key = request.language.provider.split(".", 1)[0] ?? request.language.provider
-    const own = request.providerOptions as SharedV4ProviderOptions[string] | undefined
-    options.providerOptions = {
-      [key]: { ...(keptBy && { [quirks.cacheKey ?? ""]: request.cacheKey }), ...own },
-    }
-  }
-  if (headers !== undefined) options.headers = headers
-  return options
-}
-
 function toolCall(part: Extract<LanguageModelV4StreamPart, { type: "tool-call" }>): StepEvent {
   const { toolCallId: callID, toolName: tool, input, providerMetadata: metadata } = part
   return { type: "tool-call", callID, tool, input, ...(metadata && { metadata }) }
@@ -235,46 +173,6 @@ function remember(
     known[provider] = { ...(known[provider] as object | undefined), ...values }
   }
   blocks.set(id, known)
-}
-
-function readReason({ unified }: LanguageModelV4FinishReason): FinishReason {
-  return unified === "interrupted" ? "error" : unified
-}
-
-function readTokens({ inputTokens, outputTokens }: LanguageModelV4Usage): Tokens {
-  const read = inputTokens.cacheRead ?? 0
-  const write = inputTokens.cacheWrite ?? 0
-  const reasoning = outputTokens.reasoning ?? 0
-  return {
-    input: inputTokens.noCache ?? Math.max(0, (inputTokens.total ?? 0) - read - write),
-    output: outputTokens.text ?? Math.max(0, (outputTokens.total ?? 0) - reasoning),
-    reasoning,
-    cache: { read, write },
-  }
-}
-
-function silence(model: string, ms: number): ProviderError {
-  return new ProviderError(`${model}: the server sent nothing for ${ms / 1000} s.`, {
-    kind: "timeout",
-    retryable: true,
-  })
-}
-
-function noEnd(model: string): ProviderError {
-  return new ProviderError(`${model}: the answer broke off before its end.`, {
-    kind: "bad-response",
-    retryable: true,
-  })
-}
-
-/** A page of some other program at this address: asking again will not help. */
-function wrongFormat(model: string, { response }: LanguageModelV4StreamResult): ProviderError | undefined {
-  const type = response?.headers?.["content-type"]
-  if (type === undefined || !/^text\/html/.test(type)) return undefined
-  return new ProviderError(
-    `${model}: the server answered with a web page (${type}) instead of a model's answer. Check the provider's baseURL in the config (it usually ends in /v1).`,
-    { kind: "bad-response", retryable: false },
-  )
 }
 
 /** What a stream that was given up still reports is of no interest: why it was given up is already known. */

@@ -131,7 +131,8 @@ function describe(check: Check, { action, rule, layer }: Judgement): JudgedCheck
   return judged
 }
 
-function distinct(checks: readonly Check[]): Check[] {
+function distinct(checks: readonly Check[]): readonly Check[] {
+  if (checks.length < 2) return checks
   const known = new Map<string, Check>()
   for (const check of checks) {
     const key = JSON.stringify([

@@ -26,8 +26,14 @@ export interface Permission {
   /**
    * Resolves when everything asked for is allowed. All of it is judged before anyone is asked. Throws
    * `PermissionError` when a rule, a person or the lack of one refuses, and the signal's reason when it fires first.
+   * `beforeQuestion` is waited for before a person is asked: what the question is about is announced by then.
    */
-  ask(request: SessionAsk, scope: Scope, signal: AbortSignal): Promise<void>
+  ask(
+    request: SessionAsk,
+    scope: Scope,
+    signal: AbortSignal,
+    beforeQuestion?: () => Promise<void>,
+  ): Promise<void>
   /** The verdict alone. Nobody is asked. */
   check(request: PermissionAsk, scope: Scope): Promise<Verdict>
   /** The verdict with everything it rests on, for people. Nobody is asked. */
@@ -58,7 +64,12 @@ export function createPermission({
   const plugins: Decide | undefined = decide && ((request, ...more) => decide(hide(request), ...more))
   const withGuarded = (scope: Scope): Scope => ({ ...scope, guarded })
 
-  async function ask(request: SessionAsk, given: Scope, signal: AbortSignal): Promise<void> {
+  async function ask(
+    request: SessionAsk,
+    given: Scope,
+    signal: AbortSignal,
+    beforeQuestion?: () => Promise<void>,
+  ): Promise<void> {
     const scope = withGuarded(given)
     const allowed = new Set<string>()
     let word: PluginWord | undefined
@@ -74,6 +85,7 @@ export function createPermission({
       const [first] = open
       if (!first) return
       const group = open.filter((check) => check.permission === first.permission)
+      await beforeQuestion?.()
       await askPerson({ request, scope, signal, group, tightened })
       for (const check of group) allowed.add(keyOf(check))
     }

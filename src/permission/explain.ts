@@ -74,6 +74,20 @@ export async function explainRequest(
   }
 }
 
+const strictness: Readonly<Record<Action, number>> = { allow: 0, ask: 1, deny: 2 }
+
+/** Of requests that one call makes one after the other: the strictest verdict, by the first that has it. None: allowed. */
+export function joinExplanations(explanations: readonly Explanation[]): Explanation {
+  const decisive = [...explanations].sort((a, b) => strictness[b.verdict] - strictness[a.verdict])[0]
+  return {
+    verdict: decisive?.verdict ?? "allow",
+    ...(decisive?.rule ? { rule: decisive.rule } : {}),
+    commands: explanations.flatMap(({ commands }) => commands),
+    checks: explanations.flatMap(({ checks }) => checks),
+    shadowed: distinct(explanations.flatMap(({ shadowed }) => shadowed)),
+  }
+}
+
 type RuleWriter = (match: { rule: Rule; layer?: Match["layer"] | undefined }) => ExplainedRule
 
 /** Shows rules as they were written, before `~` and `$HOME` were replaced in them. */

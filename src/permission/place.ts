@@ -1,35 +1,53 @@
-import { lstatSync, readdirSync, statSync } from "node:fs"
+import { existsSync, lstatSync, readdirSync, statSync } from "node:fs"
 import { dirname, join, normalize, relative, resolve } from "node:path"
 import { errorMessage, systemCode } from "../util/errors.ts"
-import { isInside, realPath } from "../util/paths.ts"
+import { type FollowedPath, followPath, isInside, realPath } from "../util/paths.ts"
 import { namesProtected, type Protection, protectionIn, protectionOf } from "./protected.ts"
 import type { Check, Scope } from "./request.ts"
 
-/** A scope with its links followed. */
+/** A scope with its links followed, for one request. */
 export interface Place {
   worktree: string
   realWorktree: string
   /** Looked up when it is first needed: most paths lie in the worktree. */
-  readonly realOwn: readonly string[]
+  realOwn(): readonly string[]
   /** Looked up when something is to be changed. */
-  readonly realGuarded: readonly string[]
+  realGuarded(): readonly string[]
+  /**
+   * Where a path leads, or why that cannot be told. Each path is looked up once, so that all checks of a request are
+   * about the same file.
+   */
+  follow(path: string): Followed
 }
+
+type Followed = FollowedPath | { fault: string }
 
 /** Throws what the system throws where the worktree cannot be resolved. */
 export function openPlace(scope: Scope): Place {
-  let realOwn: readonly string[] | undefined
-  let realGuarded: readonly string[] | undefined
+  const known = new Map<string, FollowedPath>()
   return {
     worktree: resolve(scope.worktree),
-    realWorktree: realPath(scope.worktree),
-    get realOwn() {
-      realOwn ??= scope.own.map((directory) => realPath(directory))
-      return realOwn
-    },
-    get realGuarded() {
-      realGuarded ??= (scope.guarded ?? []).map((directory) => realPath(directory))
-      return realGuarded
-    },
+    realWorktree: followPath(scope.worktree, known).real,
+    realOwn: once(() => scope.own.map((directory) => realPath(directory))),
+    realGuarded: once(() => (scope.guarded ?? []).map((directory) => realPath(directory))),
+    follow: follower(known),
+  }
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
+}
+
+function follower(known: Map<string, FollowedPath>): (path: string) => Followed {
+  const results = new Map<string, Followed>()
+  return (path) => {
+    const found = results.get(path) ?? follow(path, known)
+    results.set(path, found)
+    return found
   }
 }
 
@@ -40,7 +58,7 @@ export function openPlace(scope: Scope): Place {
  */
 export function fileChecks(access: "read" | "edit", path: string, place: Place): Check[] {
   const written = normalize(path)
-  const followed = follow(path)
+  const followed = place.follow(path)
   if ("fault" in followed)
     return [
       unresolved(access, written, followed.fault),
@@ -49,7 +67,7 @@ export function fileChecks(access: "read" | "edit", path: string, place: Place):
 
   const { real } = followed
   const inside = isInside(real, place.realWorktree)
-  const own = !inside && place.realOwn.some((directory) => isInside(real, directory))
+  const own = !inside && place.realOwn().some((directory) => isInside(real, directory))
   const locations = sameLocation(written, real, place)
     ? [
         {
@@ -81,15 +99,14 @@ export function fileChecks(access: "read" | "edit", path: string, place: Place):
     }
   })
   // To be read without a question is no leave to be changed.
-  const { worktree, realWorktree } = place
-  const bounds = access === "read" ? place : { worktree, realWorktree, realOwn: [], realGuarded: [] }
+  const bounds: Place = access === "read" ? place : { ...place, realOwn: () => [] }
   return [...checks, ...leavingChecks(written, real, bounds)]
 }
 
 /** `external_directory` for a path that lies outside the worktree, as written or after its links; else nothing. */
 export function externalChecks(path: string, place: Place): Check[] {
   const written = normalize(path)
-  const followed = follow(path)
+  const followed = place.follow(path)
   return "fault" in followed
     ? [unresolved("external_directory", written, followed.fault)]
     : leavingChecks(written, followed.real, place)
@@ -97,8 +114,7 @@ export function externalChecks(path: string, place: Place): Check[] {
 
 /** Of links that were followed before: what a second look would find may be something else. */
 function leavingChecks(written: string, real: string, place: Place): Check[] {
-  if (isInside(real, place.realWorktree) || place.realOwn.some((directory) => isInside(real, directory)))
-    return []
+  if (liesWithin(real, place)) return []
   const outside = isInside(written, place.worktree) ? [real] : unique([real, written])
   return outside.map((location): Check => {
     const directory = isDirectory(location) ? location : dirname(location)
@@ -115,11 +131,21 @@ function leavingChecks(written: string, real: string, place: Place): Check[] {
   })
 }
 
+/** True if something is there, links followed. */
+export function isThere(path: string, place: Place): boolean {
+  const followed = place.follow(path)
+  return "fault" in followed ? false : followed.exists
+}
+
 /** True if the path, links followed, lies in the worktree or in a directory of the session. */
 export function isWithin(path: string, place: Place): boolean {
-  const followed = follow(path)
+  const followed = place.follow(path)
   if ("fault" in followed) return false
-  return [place.realWorktree, ...place.realOwn].some((directory) => isInside(followed.real, directory))
+  return liesWithin(followed.real, place)
+}
+
+function liesWithin(real: string, { realWorktree, realOwn }: Place): boolean {
+  return isInside(real, realWorktree) || realOwn().some((directory) => isInside(real, directory))
 }
 
 /** The path from the worktree's root, or absolute outside: what {@link protectionOf} takes. */
@@ -129,16 +155,16 @@ export function fromRoot(path: string, place: Place): string {
 }
 
 /** Follows links step by step, so that `..` leaves the directory that a link leads to, not the one the link lies in. */
-function follow(path: string): { real: string } | { fault: string } {
+function follow(path: string, known: Map<string, FollowedPath>): Followed {
   try {
     const segments = path.split("/")
-    if (!segments.includes("..")) return { real: realPath(path) }
+    if (!segments.includes("..")) return followPath(path, known)
     let real = "/"
     for (const segment of segments) {
       if (segment === "" || segment === ".") continue
-      real = segment === ".." ? dirname(real) : realPath(join(real, segment))
+      real = segment === ".." ? dirname(real) : followPath(join(real, segment), known).real
     }
-    return { real }
+    return { real, exists: existsSync(path) }
   } catch (error) {
     return { fault: `it cannot be resolved: ${errorMessage(error)}` }
   }
@@ -174,7 +200,7 @@ function protectionAt(
   return (
     protectionOf(fromRoot(real, place), access) ??
     protectionOf(fromRoot(written, place), access) ??
-    (access === "edit" ? protectionIn(place.realGuarded, real) : undefined) ??
+    (access === "edit" ? protectionIn(place.realGuarded(), real) : undefined) ??
     linkedProtection(access, real, place)
   )
 }
@@ -211,10 +237,10 @@ export function isDirectory(path: string): boolean {
 
 function statIfThere(path: string) {
   try {
-    return statSync(path)
+    return statSync(path, { throwIfNoEntry: false })
   } catch (error) {
     const code = systemCode(error)
-    if (code === "ENOENT" || code === "ENOTDIR" || code === "EACCES") return undefined
+    if (code === "ENOTDIR" || code === "EACCES") return undefined
     throw error
   }
 }

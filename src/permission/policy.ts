@@ -67,6 +67,7 @@ function judgeAlone(
   const judgement = judgeForms(policy, permission, forms, options)
   if (judgement.action === "deny") return judgement
   for (const form of options.denyForms ?? []) {
+    if (forms.includes(form)) continue
     const denied = judgeForms(policy, permission, [form], {})
     // A deny that means the thing itself too was weighed above, with what comes after it.
     const isWeighed = denied.rule !== undefined && matches(denied.rule, permission, forms)

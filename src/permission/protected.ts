@@ -23,7 +23,7 @@ export function protectionOf(path: string, access: "read" | "edit"): Protection 
   if (key !== undefined) return { reason: "it usually holds a key", marker: key.replace(/^\*/, "") }
   if (segments[0] === "proc" && name === "environ")
     return { reason: "it holds the environment of a process", marker: "environ" }
-  if (access === "read") return undefined
+  if (access === "read" || !mayBeProtected(segments, name)) return undefined
 
   const joined = `/${segments.join("/")}/`
   for (const { reason, directories = [], files = [] } of protectedNames) {
@@ -197,6 +197,24 @@ const protectedNames: readonly {
   },
 ]
 
+const firstSegments: ReadonlySet<string> = new Set(
+  protectedNames.flatMap(({ directories = [] }) =>
+    directories.map((entry) => entry.split("/", 1)[0] ?? entry),
+  ),
+)
+const allFiles = protectedNames.flatMap(({ files = [] }) => files)
+const wholeNames: ReadonlySet<string> = new Set(allFiles.filter((entry) => !entry.includes("*")))
+const namePatterns = allFiles.filter((entry) => entry.includes("*"))
+
+/** False for nearly all files, and then at less cost than going through the table. */
+function mayBeProtected(segments: readonly string[], name: string): boolean {
+  return (
+    wholeNames.has(name) ||
+    segments.some((segment) => firstSegments.has(segment)) ||
+    namePatterns.some((pattern) => wildcardMatch(name, pattern))
+  )
+}
+
 /** Private keys and stored passwords by their usual names, in lower case. */
 const keyFiles: readonly string[] = [
   "id_rsa",
@@ -224,6 +242,8 @@ function isSecret(name: string): boolean {
  * alternate stream, or dots and blanks at the end.
  */
 function foldSegment(segment: string): string {
+  // As most names are written already.
+  if (segment === "" || /^[a-z0-9_.-]*[a-z0-9_-]$/.test(segment)) return segment
   const folded = segment
     .normalize("NFKC")
     .toLowerCase()

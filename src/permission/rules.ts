@@ -34,6 +34,7 @@ export function evaluate(permission: string, pattern: string, ruleset: Ruleset):
 
 /** True if the rule is about this type of permission, whichever of its names either uses. */
 export function concerns(rule: Rule, permission: string): boolean {
+  if (rule.permission === permission || rule.permission === "*") return true
   return wildcardMatch(permissionType(permission), permissionType(rule.permission))
 }
 

@@ -1,4 +1,4 @@
-import { readTool } from "../tool/plain-tool.ts"
+import { faultOfTool, readTool } from "../tool/plain-tool.ts"
 import type { Info } from "../tool/tool.ts"
 import { errorMessage } from "../util/errors.ts"
 import type { Plugin, PluginProblem } from "./load.ts"
@@ -14,7 +14,10 @@ export function pluginTools(plugins: readonly Plugin[]): {
     for (const [id, value] of Object.entries(hooks.tool ?? {})) {
       try {
         const tool = readTool(id, value)
-        if (!tool) throw new TypeError("it has no description, args and execute")
+        if (!tool)
+          throw new TypeError(
+            faultOfTool(value, { alone: true }) ?? "it has no description, args and execute",
+          )
         tools.push({ tool, plugin: name })
       } catch (error) {
         problems.push({ file: name, message: `its tool "${id}" is left out: ${errorMessage(error)}.` })

@@ -1,5 +1,15 @@
-import { accessSync, constants, existsSync, readdirSync, statSync } from "node:fs"
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  readdirSync,
+  readSync,
+  statSync,
+} from "node:fs"
 import { basename, join } from "node:path"
+import { isFile } from "../util/directory-entries.ts"
 import { systemCode } from "../util/errors.ts"
 import { isModuleFile } from "../util/load-module.ts"
 
@@ -9,6 +19,13 @@ export const toolFolders = ["tool", "tools"] as const
 /** Paths of the tool files, modules and executables, below the config directories, in order; a directory that is not there has none. */
 export function findToolFiles(configDirectories: readonly string[]): string[] {
   return foldersOf(configDirectories).flatMap((folder) => pathsIn(folder).filter(isToolFile))
+}
+
+/** Scripts in the same folders that lack the right to be run: each would be a tool. */
+export function scriptsWithoutRight(configDirectories: readonly string[]): string[] {
+  return foldersOf(configDirectories).flatMap((folder) =>
+    pathsIn(folder).filter((path) => !isToolFile(path) && isNamedAsTool(path) && isScript(path)),
+  )
 }
 
 /**
@@ -42,12 +59,32 @@ function pathsIn(directory: string): string[] {
 
 /** An executable that is a tool: see `docs/tools-in-any-language.md`. Hidden files and declarations are none. */
 function isProgram(path: string): boolean {
-  if (/(?:^\.|\.d\.m?ts$)/.test(basename(path))) return false
+  if (!isNamedAsTool(path)) return false
   try {
     accessSync(path, constants.X_OK)
     return statSync(path).isFile()
   } catch {
     // Not executable for us, or gone: no tool.
     return false
+  }
+}
+
+function isNamedAsTool(path: string): boolean {
+  return !/(?:^\.|\.d\.m?ts$)/.test(basename(path))
+}
+
+/** It names the program that runs it. */
+function isScript(path: string): boolean {
+  if (!isFile(path)) return false
+  let file: number | undefined
+  try {
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    const start = Buffer.alloc(2)
+    return readSync(file, start) === 2 && start.toString("latin1") === "#!"
+  } catch {
+    // It cannot be read either, or is gone: nothing tells that it was meant as a tool.
+    return false
+  } finally {
+    if (file !== undefined) closeSync(file)
   }
 }

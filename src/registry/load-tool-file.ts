@@ -1,6 +1,6 @@
 import { basename, dirname, extname } from "node:path"
 import type { ProgramHost } from "../external-tool/program.ts"
-import { readTool } from "../tool/plain-tool.ts"
+import { faultOfTool, readTool } from "../tool/plain-tool.ts"
 import { isTool } from "../tool/tool.ts"
 import { within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
@@ -31,7 +31,7 @@ export interface ToolFileHost {
 /** What became of a file. */
 export interface LoadedToolFile {
   tools: RegisteredTool[]
-  /** Why there are none. */
+  /** Why there are none, or one of them is not there. */
   problem?: RegistryProblem
   /** All that it was made of, as it was then. Grows with what a module imports later. */
   files: FileStamps
@@ -60,7 +60,9 @@ async function loadModuleTools(
     const module = await within(loading, limitMs)
     if (!module) return failed(`it was not loaded within ${limitMs} ms.`)
     const tools = toolsOf(module, path)
-    return tools.length === 0 ? failed(noToolMessage) : { tools, files }
+    const fault = faultOf(module, { alone: tools.length === 0 })
+    if (tools.length === 0) return failed(fault ?? noToolMessage)
+    return { tools, files, ...(fault === undefined ? {} : { problem: { file: path, message: fault } }) }
   } catch (error) {
     return failed(await loadFailure(error, path, files))
   }
@@ -84,6 +86,16 @@ async function describeProgramFile(
   } catch (error) {
     return { tools: [], problem: { file: path, message: errorMessage(error) }, files }
   }
+}
+
+/** Of the first export that is meant as a tool and is none. */
+function faultOf(module: Record<string, unknown>, options: { alone: boolean }): string | undefined {
+  for (const [key, value] of Object.entries(module)) {
+    const fault = key === "module.exports" ? undefined : faultOfTool(value, options)
+    if (fault !== undefined)
+      return `${key === "default" ? "its default export" : `its export ${key}`} is no tool: ${fault}.`
+  }
+  return undefined
 }
 
 function toolsOf(module: Record<string, unknown>, path: string): RegisteredTool[] {

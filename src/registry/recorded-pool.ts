@@ -43,6 +43,9 @@ export function recordedPool(tools: () => readonly DescribedTool[]): McpPool {
     async readResource({ server }) {
       throw absent(server)
     },
+    async watchResource({ server }) {
+      throw absent(server)
+    },
     async close() {},
   }
 }

@@ -47,15 +47,18 @@ async function openPool(
 export function createMcpAnswers(
   pool: McpPool | undefined,
   { signal: engine, hide }: { signal: AbortSignal; hide<T>(value: T): T },
-): Pick<Tackle, "mcpServers" | "mcpPrompts" | "mcpPrompt" | "mcpResources" | "readMcpResource"> {
+): Pick<
+  Tackle,
+  "mcpServers" | "mcpPrompts" | "mcpPrompt" | "mcpResources" | "readMcpResource" | "watchMcpResource"
+> {
   function poolThere(): McpPool {
     if (!pool) throw new UsageError("There are no MCP servers: the configuration names none.")
     return pool
   }
 
   return {
-    async mcpServers({ signal } = {}) {
-      const status = pool?.status() ?? Promise.resolve([])
+    async mcpServers({ signal, ...look } = {}) {
+      const status = pool?.status(look) ?? Promise.resolve([])
       return signal ? orAbort(status, signal) : status
     },
     async mcpPrompts(signal = engine) {
@@ -70,5 +73,7 @@ export function createMcpAnswers(
     async readMcpResource({ signal = engine, ...asked }) {
       return hide((await poolThere().readResource({ ...asked, signal })).contents)
     },
+    watchMcpResource: async ({ signal = engine, ...asked }) =>
+      await poolThere().watchResource({ ...asked, signal }),
   }
 }

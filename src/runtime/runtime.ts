@@ -123,6 +123,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     defaultAgent,
     checkModel: async (agent, model) => modelChoice.check(agents.named(agent), model),
     opened,
+    replays: options.recorded !== undefined,
   })
   const calls = createLoneCalls({
     directory,
@@ -170,6 +171,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     revoke: grants.revoke,
     questions: { reply: questions.reply, reject: questions.reject, pending: questions.pending },
     models: () => models.list(),
+    providers: () => models.providers(),
     signIns: () => plugins?.host.signIns() ?? [],
     credentials,
     commands,

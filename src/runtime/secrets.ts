@@ -8,7 +8,7 @@ import type { TackleOptions } from "./options.ts"
  * file with the tokens of MCP servers, read only where there may be such servers.
  */
 export async function readSecrets(
-  { providers, secrets, search, mcp }: Pick<TackleOptions, "providers" | "secrets" | "search" | "mcp">,
+  { providers, secrets, search, mcp, lsp, formatter, plugins = [] }: SecretOptions,
   {
     environment,
     credentials,
@@ -23,5 +23,13 @@ export async function readSecrets(
     ? (await import("../mcp/oauth/token-book.ts")).openTokenBook(mcpTokens).secrets()
     : undefined
   const stored = { ...(await credentials.stored()), ...signedIn }
-  return knownSecrets({ environment, providers, secrets, search, stored })
+  const plugin = Object.fromEntries(plugins.map(({ name, options }) => [name, options]))
+  const settings = { mcp, lsp, formatter, plugin }
+  return knownSecrets({ environment, providers, secrets, search, settings, stored })
 }
+
+/** The options in which something secret may be written. */
+type SecretOptions = Pick<
+  TackleOptions,
+  "providers" | "secrets" | "search" | "mcp" | "lsp" | "formatter" | "plugins"
+>

@@ -25,6 +25,8 @@ export interface SessionsOptions {
   /** Throws where the agent, or the model that it would ask, cannot be used. */
   checkModel(agent: string, model: string | undefined): Promise<void>
   opened: OpenSessions
+  /** What is done here was recorded elsewhere: its sessions are marked. */
+  replays: boolean
   onFault(message: string, error: unknown): void
 }
 
@@ -85,11 +87,16 @@ export function createSessions(options: SessionsOptions): Sessions {
         agent,
         ...(model === undefined ? {} : { model: parseModelName(model) }),
         ...(parentID === undefined ? {} : { parentID }),
+        ...(options.replays ? { replayed: true as const } : {}),
       })
     },
     get: opened.get,
     async latest() {
-      const [session] = await store.sessions({ worktree, parentID: null, limit: 1 })
+      const scope = { worktree, parentID: null }
+      const [newest] = await store.sessions({ ...scope, limit: 1 })
+      const session = newest?.replayed
+        ? (await store.sessions({ ...scope, limit: Number.MAX_SAFE_INTEGER })).find((each) => !each.replayed)
+        : newest
       return session && opened.handleOf(session)
     },
     list: ({ everywhere = false, limit, parentID = null } = {}) =>

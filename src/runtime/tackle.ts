@@ -1,7 +1,7 @@
 import type { Agent } from "../agent/agent.ts"
 import type { CallOutcome, Turn } from "../call/call.ts"
 import type { EventOf, EventType, TackleEvent } from "../event/events.ts"
-import type { McpResources, McpServerStatus, PromptCall } from "../mcp/pool.ts"
+import type { McpLook, McpResources, McpServerStatus, PromptCall, ResourceWatch } from "../mcp/pool.ts"
 import type { McpPrompt, McpPromptMessage } from "../mcp/prompts.ts"
 import type { McpContents } from "../mcp/resources.ts"
 import type { Credentials } from "../model/credentials.ts"
@@ -43,7 +43,7 @@ export interface Sessions {
   }): Promise<SessionHandle>
   /** Undefined where there is none. */
   get(id: string): Promise<SessionHandle | undefined>
-  /** The session of this worktree that was used last. */
+  /** The session of this worktree that was used last; replays of recorded runs are passed over. */
   latest(): Promise<SessionHandle | undefined>
   /**
    * Of this worktree, newest first; `everywhere` lists those of all. Sessions of subagents are left out, unless
@@ -103,6 +103,8 @@ export interface Tackle {
   /** The questions of the `question` tool: what waits, and the ways to answer. */
   readonly questions: Pick<Questions, "reply" | "reject" | "pending">
   models(): ModelInfo[]
+  /** Ids of the providers whose models can be named: the known ones, and those of the config and plugins. */
+  providers(): string[]
   /** Every way to sign in to a provider that plugins have, in their order. */
   signIns(): AuthHook[]
   /** What is kept of signing in to providers, in `auth.json` of the data directory. */
@@ -124,7 +126,7 @@ export interface Tackle {
    */
   tools(scope?: { agent?: string; model?: string; signal?: AbortSignal }): Promise<ToolListing[]>
   /** Every MCP server in use, started where it was not yet. Rejects when the signal fires before they are. */
-  mcpServers(options?: { signal?: AbortSignal }): Promise<McpServerStatus[]>
+  mcpServers(options?: McpLook & { signal?: AbortSignal }): Promise<McpServerStatus[]>
   /** The prompts that MCP servers offer to people. Starts them like `mcpServers`. */
   mcpPrompts(signal?: AbortSignal): Promise<McpPrompt[]>
   /**
@@ -136,6 +138,11 @@ export interface Tackle {
   mcpResources(signal?: AbortSignal): Promise<McpResources[]>
   /** Reads one without asking for leave. Throws as `mcpPrompt` does. */
   readMcpResource(asked: { server: string; uri: string; signal?: AbortSignal }): Promise<McpContents>
+  /**
+   * Calls `onChanged` when the server says that the resource changed, or was started anew. The signal ends the asking;
+   * what is returned ends the rest. Asks for no leave; throws as `mcpPrompt` does.
+   */
+  watchMcpResource(asked: ResourceWatch & { signal?: AbortSignal }): Promise<() => Promise<void>>
   /** Calls the listener when an MCP server says that it has other tools: what `tools` tells may then differ. Returns the end. */
   onToolsChanged(listener: () => void): () => void
   /** What kept tools out. */

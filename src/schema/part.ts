@@ -117,6 +117,13 @@ export type PatchPart = z.infer<typeof PatchPart>
 export const SnapshotPart = z.object({ ...base, type: z.literal("snapshot"), snapshot: z.string() })
 export type SnapshotPart = z.infer<typeof SnapshotPart>
 
+/** What a file's bytes were when the session last saw them: see `FileStamp` of `tool/context.ts`. */
+export const SeenFile = z.object({
+  path: z.string(),
+  stamp: z.object({ size: z.number(), mtimeMs: z.number(), digest: z.string().optional() }),
+})
+export type SeenFile = z.infer<typeof SeenFile>
+
 /**
  * From here on the model is given this message in place of all before it, but for the messages from `from` on. `auto`:
  * nobody asked for it. `tokens` and `cost` are those of the summary.
@@ -128,6 +135,8 @@ export const CompactionPart = z.object({
   from: z.string().optional(),
   /** Names of tools that were found or called in what the summary stands for: see `session/deferred-tools.ts`. */
   tools: z.array(z.string()).optional(),
+  /** The files that were read or written until then. Absent: they stand in the results of the calls alone. */
+  seen: z.array(SeenFile).optional(),
   tokens: Tokens.optional(),
   cost: z.number().optional(),
 })

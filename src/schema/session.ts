@@ -13,6 +13,8 @@ export const Session = z.object({
   model: ModelRef.optional(),
   /** The session whose `task` call started this one. */
   parentID: z.string().optional(),
+  /** It is a recorded run that was run again: nobody talks there, and it is not what the person did last. */
+  replayed: z.literal(true).optional(),
   /** Messages whose turns were undone since the last prompt, the last one undone at the end. */
   undone: z.array(z.string()).optional(),
   /** Set while the prompt of a command is under way that has an agent or model of its own: what is again after it. */

@@ -84,7 +84,11 @@ export async function importSession(
 export async function forkSession(store: Store, id: string, at?: string): Promise<Session | undefined> {
   const archive = await exportSession(store, id)
   if (!archive) return undefined
-  const { session, messages } = archive
+  // Whoever forks a replay goes on with it.
+  const {
+    session: { replayed: _, ...session },
+    messages,
+  } = archive
   const now = Date.now()
   const own = {
     ...session,

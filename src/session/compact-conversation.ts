@@ -11,7 +11,7 @@ export async function compactConversation(
   services: SessionServices,
   choice: Pick<CompactionInput, "agent" | "model" | "auto" | "signal">,
 ): Promise<CompactionResult> {
-  const { session, recorder } = conversation
+  const { session, recorder, files } = conversation
   const { store, jobs, plugins, streamLimits: limits } = services
   const isOpen = (job: JobInfo) => job.sessionID === session.id && job.status === "running"
   const history = await conversation.history()
@@ -22,6 +22,7 @@ export async function compactConversation(
       history,
       recorder,
       todos,
+      files,
       jobs: jobs.list().filter(isOpen),
       spill: (part, output) => spill(session.id, services, part, output),
       limits,

@@ -7,6 +7,7 @@ import type { ToolPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import type { JobInfo } from "../tool/job.ts"
+import type { KnownFiles } from "../tool/ledger.ts"
 import { TackleError } from "../util/errors.ts"
 import type { Spent } from "./cost.ts"
 import { promptHistory, sizeOf } from "./prompt-history.ts"
@@ -27,6 +28,8 @@ export interface CompactionInput {
   /** True: nobody asked for it, and outputs that can be pruned may be enough. */
   auto: boolean
   todos: readonly Todo[]
+  /** The files that the session has read or written. */
+  files: Pick<KnownFiles, "entries">
   /** Those of the session that still run. */
   jobs: readonly JobInfo[]
   /** Writes an output to a file and returns its path. */
@@ -36,7 +39,10 @@ export interface CompactionInput {
   signal: AbortSignal
 }
 
-/** How much smaller the session is for the model, in characters, and what the summary took. */
+/**
+ * How much smaller the session is for the model, in characters, and what the summary took. Neither pruned nor summarized:
+ * there was nothing to compact yet.
+ */
 export interface CompactionResult {
   before: number
   after: number
@@ -64,6 +70,8 @@ const tailShare = 0.25
 const enough = 0.6
 /** A summary that leaves more than this share has not done its work. */
 const mustShrinkTo = 0.9
+/** One turn of fewer characters is about as long as a summary, which begins with what was asked. */
+const shortTurn = 1_000
 /** The second attempt keeps nothing word for word. */
 const attempts = 2
 /** Characters of a token where text is dense, so that the request for a summary surely fits. */
@@ -83,8 +91,7 @@ export async function compact(input: CompactionInput): Promise<CompactionResult>
   const after = sizeOf(given)
   const result: CompactionResult = { before, after, pruned, summarized: false, spent: [] }
   if (input.auto && after <= before * enough) return result
-  if (given.length < 2 && pruned === 0 && !input.auto)
-    throw new CompactionError("there is nothing to sum up yet")
+  if (!input.auto && pruned === 0 && isShort(given, before)) return result
 
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
     const kept = attempt === 1 ? tail : []
@@ -102,6 +109,12 @@ export async function compact(input: CompactionInput): Promise<CompactionResult>
     return { ...result, after: size, summarized: true }
   }
   throw new CompactionError(`${attempts} summaries did not make it smaller`)
+}
+
+/** A summary of it would be no shorter. */
+function isShort(given: readonly MessageWithParts[], size: number): boolean {
+  const prompts = given.filter(({ message }) => message.role === "user").length
+  return given.length < 2 || (prompts < 2 && size < shortTurn)
 }
 
 /** The newest messages that fit. */

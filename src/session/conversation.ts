@@ -2,10 +2,10 @@ import { createPromptBuilder } from "../model/convert.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
 import type { InstructionCapability } from "../tool/instructions.ts"
-import type { FileLedger } from "../tool/ledger.ts"
-import { createFileLedger } from "../tool/ledger.ts"
+import { createFileLedger, type KnownFiles } from "../tool/ledger.ts"
 import { historyPages, type PageReader } from "./history.ts"
 import { createNearInstructions } from "./near-instructions.ts"
+import { neededPages } from "./needed-history.ts"
 import { dropSummed } from "./prompt-history.ts"
 import { createRecorder, type Recorder } from "./recorder.ts"
 import { restoreLedger, settleInterrupted } from "./restore.ts"
@@ -18,7 +18,7 @@ export interface Conversation {
   session: Session
   readonly recorder: Recorder
   /** What its calls read and wrote. */
-  readonly files: FileLedger
+  readonly files: KnownFiles
   readonly readPage: PageReader
   /** Absent where there are no instructions to be found beside files. */
   readonly instructions?: InstructionCapability
@@ -51,7 +51,7 @@ export function openConversation(initial: Session, services: SessionServices): C
 
   async function read(): Promise<MessageWithParts[]> {
     const loaded: MessageWithParts[] = []
-    for await (const page of historyPages(readPage)) {
+    for await (const page of neededPages(readPage)) {
       await settlePage(page)
       restoreLedger(page, files)
       loaded.push(...page)

@@ -5,15 +5,19 @@ import type { MessagePage } from "../store/store.ts"
 export type PageReader = (page: MessagePage) => Promise<MessageWithParts[]>
 
 /** Messages that are read at once: few enough to hold, though each may have several outputs of 50 KB. */
-const pageSize = 100
+export const pageSize = 100
 
-/** All messages of a session, oldest first, a page at a time: the whole of a long one is never in memory. */
-export async function* historyPages(read: PageReader): AsyncGenerator<MessageWithParts[]> {
-  let page = await read({ limit: pageSize, from: "oldest" })
+/**
+ * All messages of a session, or those before one of them, oldest first, a page at a time: the whole of a long one is
+ * never in memory.
+ */
+export async function* historyPages(read: PageReader, before?: string): AsyncGenerator<MessageWithParts[]> {
+  const kind = { limit: pageSize, from: "oldest", ...(before === undefined ? {} : { before }) } as const
+  let page = await read(kind)
   for (let last = page.at(-1); last; last = page.at(-1)) {
     yield page
     if (page.length < pageSize) return
-    page = await read({ after: last.message.id, limit: pageSize, from: "oldest" })
+    page = await read({ ...kind, after: last.message.id })
   }
 }
 

@@ -109,6 +109,7 @@ export async function runLoop(input: LoopInput): Promise<LoopResult> {
     const host: CallHost = {
       ...worker.host({ messageID: processor.message.id, turn, offered }),
       onState: (callID, state) => processor.setState(callID, state),
+      announced: () => processor.stored(),
       onNested: (parentCallID, nested) => processor.nest(parentCallID, nested),
     }
     if (last)

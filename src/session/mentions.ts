@@ -16,16 +16,10 @@ const maxMentions = 20
  * agent of the same name. Punctuation behind a word, and a line number (`:12`), are no part of it. Every other word
  * with an `@`, such as an address, means nothing.
  */
-export function findMentions(
-  text: string,
-  place: { directory: string; worktree: string; agents: readonly string[]; servers: readonly string[] },
-): Mention[] {
+export function findMentions(text: string, place: MentionPlace): Mention[] {
   const found = new Map<string, Mention>()
-  for (const [, quoted, word = ""] of text.matchAll(mention)) {
-    const names = quoted === undefined ? readings(word) : [quoted]
-    const known =
-      firstOf(names, (name) => findPath(name, place) ?? findAgent(name, place.agents)) ??
-      findResource(names, place.servers)
+  for (const { names } of mentionWords(text)) {
+    const known = knownOf(names, place)
     if (!known) continue
     found.set("path" in known ? known.path : `@${known.name}`, known)
     if (found.size === maxMentions) break
@@ -33,8 +27,36 @@ export function findMentions(
   return [...found.values()]
 }
 
+/** What a word of a prompt can name. */
+export interface MentionPlace {
+  directory: string
+  worktree: string
+  agents: readonly string[]
+  servers: readonly string[]
+}
+
+/** The words of a prompt that begin with `@` and name nothing here, as they are written, without what stands around them. */
+export function unknownMentions(text: string, place: MentionPlace): string[] {
+  const unknown = mentionWords(text).filter(({ names }) => knownOf(names, place) === undefined)
+  return [...new Set(unknown.map(({ names }) => names.at(-1) ?? ""))]
+}
+
+/** All that begins with `@`, each with its readings, the longest first. */
+function mentionWords(text: string): { names: string[] }[] {
+  return [...text.matchAll(mention)].map(([, quoted, word = ""]) => ({
+    names: quoted === undefined ? readings(word) : [quoted],
+  }))
+}
+
 /** At the beginning, after white space, or after an opening bracket or quote. */
 const mention = /(?<=^|[\s([{"'`,;:])@(?:"([^"\n]+)"|([^\s"`<>|]+))/g
+
+function knownOf(names: readonly string[], place: MentionPlace): Mention | undefined {
+  return (
+    firstOf(names, (name) => findPath(name, place) ?? findAgent(name, place.agents)) ??
+    findResource(names, place.servers)
+  )
+}
 
 /** The word as it stands, without a line number, and with less and less of the punctuation behind it. */
 function readings(word: string): string[] {

@@ -26,14 +26,19 @@ export interface Processor {
   /** The message and its parts as they stand: the caller's history, not a copy. */
   readonly message: AssistantMessage
   readonly parts: Part[]
-  /** Takes an event of the stream. Returns a promise where the next has to wait: at the last one, that all are stored. */
+  /** Takes an event of the stream. Returns a promise where the next has to wait. */
   apply(event: StepEvent): Promise<void> | undefined
   /** The calls that the model made, in order, once the stream has ended. */
   calls(): Call[]
   /** Adds the calls that a call makes. The model did not write them, and reads of them in that call's result. */
   nest(parentCallID: string, calls: readonly Call[]): Promise<void>
-  /** A new state of a call. Refuses moves that its life does not have. */
+  /**
+   * A new state of a call. Refuses moves that its life does not have. It is stored when this resolves, with all that came
+   * before, unless the call has done nothing yet.
+   */
   setState(callID: string, state: ToolState): Promise<void>
+  /** Resolves when everything so far is stored and announced. */
+  stored(): Promise<void>
   /** Takes back what a failed attempt left. */
   reset(): Promise<void>
   /** The provider failed and the step will be tried again. */
@@ -67,7 +72,7 @@ export function startStep(
   /** Ids of text blocks that began and have no text so far: an empty block leaves no part. */
   const begun = new Map<string, { kind: "text" | "reasoning"; metadata?: Record<string, unknown> }>()
   let reason: FinishReason | undefined
-  let stored = false
+  let isStored = false
 
   const base = () => ({ id: newId("prt"), sessionID: message.sessionID, messageID: message.id })
 
@@ -84,14 +89,14 @@ export function startStep(
     return recorder.write({ ...withMessage(parts, ended), ...options })
   }
 
-  /** For what comes in the stream: its end is waited for, not each piece. */
-  function note(part: Part): void {
-    recorder.note(withMessage([part]))
+  /** For what the model says: nothing is lost that has been done, and what acts on it is stored after it. */
+  function note(part: Part, ended = false): void {
+    recorder.note(withMessage([part], ended))
   }
 
   function withMessage(parts: readonly Part[], ended = false) {
-    const created = !stored
-    stored = true
+    const created = !isStored
+    isStored = true
     return {
       messages: created || ended ? [{ ...message }] : [],
       created,
@@ -160,10 +165,12 @@ export function startStep(
     assertMove(part.state, state)
     const durable = hasActed(part.state) !== hasActed(state)
     part.state = state
-    await write([{ ...part }], { durable })
+    // What has done nothing yet has nothing to lose: it need not wait until that is stored.
+    if (state.status === "running" && !hasActed(state)) note({ ...part })
+    else await write([{ ...part }], { durable })
   }
 
-  async function finish(why: FinishReason, tokens: Tokens): Promise<void> {
+  function finish(why: FinishReason, tokens: Tokens): void {
     reason = why
     message.finish = why
     message.tokens = tokens
@@ -176,7 +183,7 @@ export function startStep(
       tokens,
       cost: message.cost,
     })
-    await write([part], { ended: true })
+    note(part, true)
   }
 
   const startPart = add<StepStartPart>({ ...base(), type: "step-start" })
@@ -185,6 +192,7 @@ export function startStep(
     message,
     parts,
     setState,
+    stored: () => write([]),
     apply(event) {
       switch (event.type) {
         case "text-start":
@@ -229,7 +237,8 @@ export function startStep(
           return undefined
         }
         case "finish":
-          return finish(event.reason, event.tokens)
+          finish(event.reason, event.tokens)
+          return undefined
       }
     },
     calls() {
@@ -280,7 +289,7 @@ export function startStep(
         await setState(callID, fail(state, { error: text, metadata: { kind: "aborted" } }, Date.now()))
       }
       if (message.time.completed !== undefined && !error) {
-        if (open.length > 0) await write([])
+        await write([])
         return
       }
       message.time = { ...message.time, completed: Date.now() }

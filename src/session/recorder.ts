@@ -9,7 +9,8 @@ import type { SecretMask } from "../tool/secrets.ts"
 
 /**
  * The one way in which a session is written: committed first, announced then, and all of it in the order of the calls.
- * Each method resolves when the commit holds and rejects when the store refused; then nothing is announced.
+ * Each method resolves when the commit holds and rejects when the store refused; then nothing is announced. What is asked
+ * for side by side is one transaction: all of it holds, or none.
  */
 export interface Recorder {
   session(session: Session): Promise<void>
@@ -35,10 +36,19 @@ interface Written {
   parts?: readonly Part[]
 }
 
-/** What is stored in one transaction, and told of afterwards. */
+/** What is stored, and told of afterwards. */
 interface Step {
   changes: Change[]
   events: EventInput[]
+}
+
+/** One that waits for its transaction. */
+interface AwaitedStep extends Step {
+  durable: boolean
+  /** Called once it holds and was announced. */
+  resolve(): void
+  /** Called where the store refused it: nothing of it was stored. */
+  reject(error: unknown): void
 }
 
 /** Deltas of one part are joined and announced at most this often: thirty times a second is as smooth as eyes need. */
@@ -56,7 +66,8 @@ export function createRecorder({
   /** For text that streams in: the store and the bus hide what comes whole. */
   mask?: SecretMask | undefined
 }): Recorder {
-  let tail: Promise<unknown> = Promise.resolve()
+  let waiting: AwaitedStep[] = []
+  let committing = false
   let noted: Step = { changes: [], events: [] }
   let noting: NodeJS.Immediate | undefined
   /** Why what was noted could not be stored, until somebody was told. */
@@ -73,32 +84,71 @@ export function createRecorder({
     noted.events.push(...events)
   }
 
+  /** For what nobody waits for: the next write tells why it could not be stored. */
   function flush(): void {
-    commit([], []).catch((error: unknown) => {
-      lost ??= { error }
+    enqueue(false, {
+      resolve() {},
+      reject(error) {
+        lost ??= { error }
+      },
     })
   }
 
   function commit(
     changes: readonly Change[],
     events: readonly EventInput[],
-    options?: CommitOptions,
+    { durable = false }: CommitOptions = {},
   ): Promise<void> {
     note(changes, events)
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    enqueue(durable, { resolve, reject })
+    return promise
+  }
+
+  function enqueue(durable: boolean, ending: Pick<AwaitedStep, "resolve" | "reject">): void {
     clearImmediate(noting)
     noting = undefined
-    const step = noted
+    waiting.push({ ...noted, durable, ...ending })
     noted = { changes: [], events: [] }
-    const done = tail.then(async () => {
-      const before = lost
-      lost = undefined
-      if (before) throw before.error
-      if (step.changes.length > 0) await store.commit(step.changes, options)
-      for (const event of step.events) bus.publish(event)
-    })
-    // The next write does not fail because this one did; whoever asked for this one hears of it.
-    tail = done.catch(() => {})
-    return done
+    if (committing) return
+    committing = true
+    // Once everything that can go on now has come to its next write, such as the calls of a step side by side.
+    queueMicrotask(() => process.nextTick(() => void commitAll()))
+  }
+
+  /** Never rejects: whoever asked for a write hears of it. */
+  async function commitAll(): Promise<void> {
+    while (waiting.length > 0) {
+      const steps = waiting
+      waiting = []
+      try {
+        await commitTogether(steps)
+      } catch (error) {
+        for (const step of steps) step.reject(error)
+        continue
+      }
+      steps.forEach(announce)
+    }
+    committing = false
+  }
+
+  /** In one transaction, which saves all but one of the waits for the disk. */
+  async function commitTogether(steps: readonly AwaitedStep[]): Promise<void> {
+    const before = lost
+    lost = undefined
+    if (before) throw before.error
+    const changes = latest(steps.flatMap(({ changes }) => changes))
+    if (changes.length === 0) return
+    await store.commit(changes, { durable: steps.some(({ durable }) => durable) })
+  }
+
+  function announce({ events, resolve, reject }: AwaitedStep): void {
+    try {
+      for (const event of events) bus.publish(event)
+      resolve()
+    } catch (error) {
+      reject(error)
+    }
   }
 
   return {
@@ -124,6 +174,20 @@ export function createRecorder({
     delta: deltas.add,
     publish: (event) => bus.publish(event),
   }
+}
+
+/** Without the states of a part that a later one in the same transaction overtakes. */
+function latest(changes: readonly Change[]): Change[] {
+  const seen = new Set<string>()
+  const kept: Change[] = []
+  for (const change of changes.toReversed()) {
+    if (change.kind === "part") {
+      if (seen.has(change.part.id)) continue
+      seen.add(change.part.id)
+    }
+    kept.push(change)
+  }
+  return kept.reverse()
 }
 
 function stepOf({ messages = [], created = false, parts = [] }: Written, sessionID: string): Step {

@@ -33,10 +33,15 @@ export async function settleKilled(store: Store): Promise<void> {
   })
 }
 
-/** Fills the ledger with what the calls of the history read and wrote, so that a continued session need not read again. */
+/**
+ * Fills the ledger with what the calls of the history read and wrote, so that a continued session need not read again.
+ * A summary knows of those that it stands for.
+ */
 export function restoreLedger(history: readonly MessageWithParts[], ledger: FileLedger): void {
   for (const { parts } of history) {
     for (const part of parts) {
+      if (part.type === "compaction")
+        for (const { path, stamp } of part.seen ?? []) ledger.record(path, stamp)
       if (part.type !== "tool" || part.state.status !== "completed") continue
       const { file, files } = part.state.metadata
       for (const entry of [file, ...(Array.isArray(files) ? files : [])])

@@ -19,6 +19,9 @@ const structural: ReadonlyMap<string, RegExp> = new Map([
 /** Keys below which everything was chosen by a model, a tool or a provider: names and numbers too. */
 const free: ReadonlySet<string> = new Set(["input", "metadata"])
 
+/** Lists of what was seen on a machine, which serve nobody on another. */
+const left: ReadonlySet<string> = new Set(["seen"])
+
 /**
  * The archive without what was said, read, written or run, and without places and names of files: the shape of what
  * happened, with the lengths of the texts, for a report that anyone may read. It can be imported.
@@ -32,7 +35,7 @@ export function sanitize(value: unknown, key = ""): unknown {
   if (typeof value === "string") return structural.get(key)?.test(value) ? value : lengthOf(value)
   if (Array.isArray(value)) return value.map((entry) => sanitize(entry, key))
   if (!isRecord(value)) return value
-  const entries = Object.entries(value)
+  const entries = Object.entries(value).filter(([name]) => !left.has(name))
   return Object.fromEntries(
     // Counts of tokens are below a key of that name too.
     entries.map(([name, inner]) => [

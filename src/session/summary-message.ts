@@ -20,9 +20,14 @@ export function summaryMessage(
   if (first !== undefined) compaction.from = first
   const tools = namedTools(input.history)
   if (tools.length > 0) compaction.tools = tools
+  const seen = input.files.entries()
+  if (seen.length <= mostSeen) compaction.seen = seen.map(([path, stamp]) => ({ path, stamp }))
   const text: TextPart = { ...part(), type: "text", synthetic: true, text: contextText(summary, kept, input) }
   return { message, parts: [compaction, text] }
 }
+
+/** With more files the part would be too large to be told, at some 200 bytes each: they are then looked for in the calls. */
+const mostSeen = 1_000
 
 /** The summary with what must not get lost in it. */
 function contextText(

@@ -62,6 +62,8 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
       base: scan(latest),
       running: 0,
       byTools: new Set(),
+      ended: [],
+      looked: Promise.resolve(),
     }
     const entered = window
     entered.running += 1
@@ -69,7 +71,25 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     return entered
   }
 
+  /** One look at the tree after the other; each serves every command that ended before it began. */
   async function leave(left: Window, text: string): Promise<void> {
+    left.ended.push(text)
+    left.next ??= left.looked.then(() => {
+      delete left.next
+      return look(left)
+    })
+    // Whoever waits for a look hears how it failed, the one after it does not.
+    left.looked = left.next.catch(() => {})
+    try {
+      await left.next
+    } finally {
+      left.running -= 1
+      if (left.running === 0 && window === left) window = undefined
+    }
+  }
+
+  async function look(left: Window): Promise<void> {
+    const texts = left.ended.splice(0)
     const since = left.since
     const before = await left.base
     const now = Date.now()
@@ -78,20 +98,22 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
     left.base = Promise.resolve(after)
     left.since = now
     latest = after
-    left.running -= 1
-    if (left.running === 0) window = undefined
     const told = unseen.size
     let changed = false
-    if (before && after) changed = await note(before, after, { since, text, byTools: left.byTools })
-    else if (unseen.size < maxUnseen) unseen.add(`${shortened(text)}: the worktree could not be read`)
+    if (before && after) changed = await note(before, after, { since, texts, byTools: left.byTools })
+    else tell(texts, "the worktree could not be read")
     if (changed || unseen.size > told) await store()
+  }
+
+  function tell(texts: readonly string[], what: string): void {
+    for (const text of texts) if (unseen.size < maxUnseen) unseen.add(`${shortened(text)}: ${what}`)
   }
 
   /** True where it changed any file. */
   async function note(
     before: Scan,
     after: Scan,
-    { since, text, byTools }: { since: number; text: string; byTools: ReadonlySet<string> },
+    { since, texts, byTools }: { since: number; texts: readonly string[]; byTools: ReadonlySet<string> },
   ): Promise<boolean> {
     const { changes, appeared } = compareScans(before, after, since)
     for (const { change, bytes } of changes) {
@@ -100,15 +122,10 @@ export function createTurnChanges(options: TurnChangesOptions): ChangeCapability
       if (bytes && (await contents.put(bytes)) === undefined) change.fixed = "too-large"
       add(change)
     }
-    if (unseen.size >= maxUnseen) return changes.length > 0
     if (!before.complete || !after.complete)
-      unseen.add(
-        `${shortened(text)}: only ${options.limits.entries} files and directories of the worktree were looked at`,
-      )
+      tell(texts, `only ${options.limits.entries} files and directories of the worktree were looked at`)
     if (before.complete && appeared.length > 0)
-      unseen.add(
-        `${shortened(text)}: ${appeared.slice(0, 3).join(", ")} came into sight, but not as new files`,
-      )
+      tell(texts, `${appeared.slice(0, 3).join(", ")} came into sight, but not as new files`)
     return changes.length > 0
   }
 
@@ -168,6 +185,12 @@ interface Window {
   running: number
   /** Files that tools changed meanwhile, such as those of a subagent. */
   byTools: Set<string>
+  /** Commands that have ended and after which nobody has looked yet. */
+  ended: string[]
+  /** The last look. Never rejects. */
+  looked: Promise<void>
+  /** The look that has not begun. */
+  next?: Promise<void>
 }
 
 /** So many notes on commands are kept of a turn. */

@@ -5,7 +5,7 @@ import type { SpillFile, SpillOpener } from "./spill.ts"
 export interface FullText {
   /** Undefined until something is on disk. */
   readonly path: string | undefined
-  /** Bytes on disk. */
+  /** Bytes on disk, once settled. */
   readonly bytes: number
   /** True once the file reached its limit and ends before the output does. */
   readonly capped: boolean
@@ -13,6 +13,9 @@ export interface FullText {
   readonly problem: string | undefined
   /** Appends. Never throws: an output is worth giving also when the disk is full. */
   write(chunk: Uint8Array | string): void
+  /** Returns when what was written is on disk, or `problem` says why it is not. */
+  settle(): void
+  /** Settles, then takes no more. */
   close(): void
 }
 
@@ -48,6 +51,9 @@ export function createFullText(open: SpillOpener): FullText {
         file ??= open()
         file.write(chunk)
       })
+    },
+    settle() {
+      attempt(() => file?.settle())
     },
     close() {
       attempt(() => file?.close())

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { stat } from "node:fs/promises"
 import { createPathLocks, type PathLocks } from "./path-locks.ts"
-import type { NoteTemporary } from "./temporary-book.ts"
+import { type NoteTemporary, noteNowhere } from "./temporary-book.ts"
 
 /** Which files this session has read or written, by resolved absolute path, and with what bytes. */
 export interface FileLedger {
@@ -39,14 +39,21 @@ export interface FileCommits {
   note: NoteTemporary
 }
 
+/** A ledger that can be looked through. */
+export interface KnownFiles extends FileLedger {
+  /** All files that were seen, by path, with what they were. */
+  entries(): readonly (readonly [path: string, stamp: FileStamp])[]
+}
+
 /** What this session knows of the files, kept in memory. `session/` fills it again when a session is continued. */
 export function createFileLedger(
-  { locks, note }: FileCommits = { locks: createPathLocks(), note: () => () => {} },
-): FileLedger {
+  { locks, note }: FileCommits = { locks: createPathLocks(), note: noteNowhere },
+): KnownFiles {
   const stamps = new Map<string, FileStamp>()
   const calls = createPathLocks()
   return {
     seen: (path) => stamps.get(path),
+    entries: () => [...stamps],
     record(path, stamp) {
       stamps.set(path, stamp)
     },

@@ -10,7 +10,7 @@ import { type Definition, define, type Info, isTool } from "./tool.ts"
  */
 export function readTool(id: string, value: unknown): Info | undefined {
   if (isTool(value)) return define(id, (ctx) => value.init(ctx))
-  if (!isPlainTool(value)) return undefined
+  if (!isPlainTool(value) || faultOfTool(value) !== undefined) return undefined
   const definition: Definition = {
     description: value.description,
     ...parametersOf(value.args),
@@ -18,6 +18,33 @@ export function readTool(id: string, value: unknown): Info | undefined {
   }
   return define(id, definition)
 }
+
+/**
+ * What is to be written where a value is meant as a plain tool and is none: it has one of a tool's fields, or `alone` it is
+ * all that a file exports. Undefined for a tool, and for what is meant as something else. No full stop.
+ */
+export function faultOfTool(value: unknown, { alone = false } = {}): string | undefined {
+  if (!isRecord(value) || isTool(value)) return undefined
+  const { description, args, execute, parameters } = value
+  const signs = [
+    typeof description === "string",
+    isRecord(args) || isRecord(parameters),
+    typeof execute === "function",
+  ]
+  if (signs.filter(Boolean).length < (alone ? 1 : 2)) return undefined
+  if (typeof description !== "string")
+    return "it has no `description`: write what the tool does, as a string, for the model"
+  if (typeof execute !== "function")
+    return "it has no `execute`: write `async execute(args, ctx) { … }`, which gives a string"
+  if (args === undefined && parameters !== undefined)
+    return `it has \`parameters\` in place of \`args\`: write ${example}, or export \`Tool.define("name", { … })\` of "tackle/tool"`
+  if (!isRecord(args)) return `it has no \`args\`: write ${example}, or \`args: {}\` where it takes none`
+  if ("_zod" in args || "_def" in args)
+    return `its \`args\` is a schema, where the fields alone are expected: write ${example}, without z.object(…) around them`
+  return undefined
+}
+
+const example = "`args: { city: z.string() }`"
 
 interface PlainTool {
   description: string

@@ -1,20 +1,24 @@
-import { closeSync, mkdirSync, openSync, writeSync } from "node:fs"
+import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import type { MaskedStream, SecretMask } from "./secrets.ts"
+import { openWriteBehind } from "./write-behind.ts"
 
 /** 1 GB: past this a spill file takes no more, so that a runaway command cannot fill the disk. */
 export const maxSpillBytes = 1_000_000_000
 
-/** Full output on its way to disk. Writes are in order; nothing is buffered beyond what the system takes. */
+/** Full output on its way to disk. At most one piece of it is not there yet, see {@link openWriteBehind}. */
 export interface SpillFile {
   /** Absolute path: `<data>/truncate/<sessionID>/tool_<id>_<n>.txt`. */
   readonly path: string
-  /** Bytes on disk. */
+  /** Bytes taken. */
   readonly bytes: number
   /** True once the file reached its limit: its last line says so. */
   readonly capped: boolean
   /** Appends. Past the limit nothing more is written. Throws when the disk refuses (full, read-only). */
   write(chunk: Uint8Array | string): void
+  /** Returns when what was written is on disk, but for an end that may become a secret. Throws like `write`. */
+  settle(): void
+  /** Settles the whole, then takes no more. Throws like `write`. */
   close(): void
 }
 
@@ -53,6 +57,7 @@ function masked(file: SpillFile, stream: MaskedStream): SpillFile {
     write(chunk) {
       if (open) file.write(stream.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk))
     },
+    settle: () => file.settle(),
     close() {
       if (!open) return
       open = false
@@ -66,23 +71,14 @@ function masked(file: SpillFile, stream: MaskedStream): SpillFile {
 }
 
 function openSpillFile(path: string, maxBytes: number): SpillFile {
-  const descriptor = openSync(path, "w", 0o600)
-  let bytes = 0
+  const file = openWriteBehind(path)
   let capped = false
   let closed = false
-
-  function put(chunk: Uint8Array): void {
-    for (let offset = 0; offset < chunk.length; ) {
-      const written = writeSync(descriptor, chunk, offset)
-      offset += written
-      bytes += written
-    }
-  }
 
   return {
     path,
     get bytes() {
-      return bytes
+      return file.bytes
     },
     get capped() {
       return capped
@@ -90,16 +86,19 @@ function openSpillFile(path: string, maxBytes: number): SpillFile {
     write(chunk) {
       if (capped || closed) return
       const data = typeof chunk === "string" ? Buffer.from(chunk) : chunk
-      const room = maxBytes - bytes
-      put(data.length > room ? data.subarray(0, room) : data)
+      const room = maxBytes - file.bytes
+      file.append(data.length > room ? data.subarray(0, room) : data)
       if (data.length <= room) return
       capped = true
-      put(Buffer.from(`\n[This file ends here: it reached its limit of ${maxBytes} bytes.]\n`))
+      file.append(Buffer.from(`\n[This file ends here: it reached its limit of ${maxBytes} bytes.]\n`))
+    },
+    settle() {
+      if (!closed) file.settle()
     },
     close() {
       if (closed) return
       closed = true
-      closeSync(descriptor)
+      file.close()
     },
   }
 }

@@ -3,7 +3,7 @@ import { type BigIntStats, lstatSync } from "node:fs"
 import { rm } from "node:fs/promises"
 import { basename, dirname } from "node:path"
 import * as z from "zod"
-import { systemCode, TackleError } from "../util/errors.ts"
+import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { MovedPathError, openPinnedDirectory } from "../util/pinned-path.ts"
 import { createRecordBook } from "../util/record-book.ts"
 
@@ -15,8 +15,16 @@ export interface TemporaryFile {
   backupOf?: string | undefined
 }
 
-/** Writes the file down before it is made. The returned function strikes it out once it is gone or has its place. */
-export type NoteTemporary = (file: TemporaryFile) => () => void
+/** Writes the file down before it is made. What is returned is told what became of it. */
+export type NoteTemporary = (file: TemporaryFile) => NotedTemporary
+
+/** A file that is written down. */
+export interface NotedTemporary {
+  /** It is gone, has its place, or is the person's from now on. */
+  strikeOut(): void
+  /** It cannot be removed. The person hears of it at once; it stays written down, for a later start to try again. */
+  stays(error: unknown): void
+}
 
 /** The temporary files of every process on a data directory, so that a later start removes what a killed one left. */
 export interface TemporaryBook {
@@ -31,6 +39,19 @@ export interface TemporaryBook {
 /** A file name that nothing has. */
 export function temporaryName(): string {
   return `.tackle-${randomBytes(6).toString("hex")}.tmp`
+}
+
+/** For changes that no process will look after. */
+export const noteNowhere: NoteTemporary = () => ({ strikeOut() {}, stays() {} })
+
+/** Removes the file, which is at `path` by now, and tells its record how that went. Throws nothing. */
+export async function removeNoted(path: string, record: NotedTemporary): Promise<void> {
+  try {
+    await rm(path, { force: true })
+    record.strikeOut()
+  } catch (error) {
+    record.stays(error)
+  }
 }
 
 const nameShape = /^\.tackle-[0-9a-f]{12}\.tmp$/
@@ -58,6 +79,18 @@ class OldBytesLeftError extends TackleError {
   }
 }
 
+/** A file of ours that stays beside the person's. */
+class TemporaryLeftError extends TackleError {
+  constructor({ path, backupOf }: TemporaryFile, cause: unknown) {
+    const holds =
+      backupOf === undefined ? "" : ` It holds what ${backupOf} was before the change, which was made.`
+    super(
+      `${path} is left and cannot be removed: ${errorMessage(cause)}.${holds} Remove it; else a later start tries again.`,
+      { code: "file.temporary-left", recoverable: false, cause },
+    )
+  }
+}
+
 /** A book in the directory, which is made with the first file. What goes wrong with it stops no change. */
 export function createTemporaryBook(
   directory: string,
@@ -69,7 +102,14 @@ export function createTemporaryBook(
     onFault: (what, error) => onFault(faults[what], error),
   })
   return {
-    note: (file) => book.add(basename(file.path, ".tmp").slice(".tackle-".length), file),
+    note(file) {
+      const strikeOut = book.add(basename(file.path, ".tmp").slice(".tackle-".length), file)
+      return {
+        strikeOut,
+        stays: (error) =>
+          onFault("a file was left beside the changed ones", new TemporaryLeftError(file, error)),
+      }
+    },
     endOrphans: (isKept) =>
       book.endOrphans(async (file) => {
         try {

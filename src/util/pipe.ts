@@ -40,11 +40,13 @@ export async function openPipe(): Promise<Pipe> {
   for (;;) {
     const pipe = ready.pop()
     if (pipe) return pipe
-    making ??= makePipes().finally(() => {
-      making = undefined
-    })
-    await making
+    await makePipesOnce()
   }
+}
+
+/** Says that a program will be started soon, so that it need not wait for its pipe. Why none can be made is told by then. */
+export function preparePipes(): void {
+  if (ready.length === 0) makePipesOnce().catch(() => {})
 }
 
 /**
@@ -77,6 +79,13 @@ function openForChild(path: string): Pipe {
   } finally {
     closeSync(holder)
   }
+}
+
+function makePipesOnce(): Promise<void> {
+  making ??= makePipes().finally(() => {
+    making = undefined
+  })
+  return making
 }
 
 async function makePipes(): Promise<void> {

@@ -29,38 +29,48 @@ const standIns = ["", "\u0000".repeat(7)]
 /** Above this many steps {@link wildcardOverlap} says true: about a tenth of a second. */
 const maxOverlapSteps = 20_000_000
 
-/** Each piece between stars is found as far left as possible; the first and the last are held to the ends. */
+/**
+ * Each piece between stars is found as far left as possible; the first and the last are held to the ends. Most patterns
+ * fail at their first letters, so nothing is cut out of one before that is known.
+ */
 function matchPieces(text: string, pattern: string): boolean {
-  const pieces = pattern.split("*")
-  const first = pieces.shift() ?? ""
-  const last = pieces.pop()
-  if (last === undefined) return text.length === first.length && matchesAt(text, first, 0)
-  if (text.length < first.length + last.length) return false
-  const end = text.length - last.length
-  if (!matchesAt(text, first, 0) || !matchesAt(text, last, end)) return false
+  const firstStar = pattern.indexOf("*")
+  if (firstStar === -1)
+    return text.length === pattern.length && matchesAt(text, 0, pattern, 0, pattern.length)
+  const lastStar = pattern.lastIndexOf("*")
+  const end = text.length - (pattern.length - lastStar - 1)
+  if (end < firstStar || !matchesAt(text, 0, pattern, 0, firstStar)) return false
+  if (!matchesAt(text, end, pattern, lastStar + 1, pattern.length)) return false
 
-  let position = first.length
-  for (const piece of pieces) {
+  let position = firstStar
+  for (let star = firstStar; star < lastStar; ) {
+    const next = pattern.indexOf("*", star + 1)
+    const piece = pattern.slice(star + 1, next)
     const found = findPiece(text, piece, position)
     if (found === -1 || found + piece.length > end) return false
     position = found + piece.length
+    star = next
   }
   return true
 }
 
 function findPiece(text: string, piece: string, from: number): number {
   if (!piece.includes("?")) return text.indexOf(piece, from)
-  for (let at = from; at + piece.length <= text.length; at++) if (matchesAt(text, piece, at)) return at
+  for (let at = from; at + piece.length <= text.length; at++)
+    if (matchesAt(text, at, piece, 0, piece.length)) return at
   return -1
 }
 
-function matchesAt(text: string, piece: string, at: number): boolean {
-  if (!piece.includes("?")) return text.startsWith(piece, at)
-  for (let index = 0; index < piece.length; index++) {
-    if (piece[index] !== "?" && piece[index] !== text[at + index]) return false
+/** True if the part of the pattern, which has no stars, matches what stands in the text from `at` on. */
+function matchesAt(text: string, at: number, pattern: string, start: number, end: number): boolean {
+  for (let index = start; index < end; index++) {
+    const expected = pattern.charCodeAt(index)
+    if (expected !== questionMark && expected !== text.charCodeAt(at + index - start)) return false
   }
   return true
 }
+
+const questionMark = "?".charCodeAt(0)
 
 /** Walks both patterns from their ends; `row[j]` tells whether the rests from here and from `b[j]` meet. */
 function overlapPieces(a: string, b: string): boolean {

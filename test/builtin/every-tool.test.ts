@@ -9,6 +9,7 @@ import type { PermissionConfig } from "../../src/permission/rules.ts"
 import type { ToolState } from "../../src/schema/tool-state.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 import { validateArguments } from "../../src/tool/validate.ts"
+import { scriptedServer } from "../lsp/servers.ts"
 import { startEngine } from "../session/engine.ts"
 import { run, tool, toolParts } from "../session/run.ts"
 
@@ -49,6 +50,7 @@ const pathSamples: Record<string, (path: string) => Record<string, unknown>> = {
   write: (path) => ({ filePath: `${path}.new`, content: "x" }),
   apply_patch: (path) => ({ patchText: `*** Begin Patch\n*** Add File: ${path}.new\n+x\n*** End Patch` }),
   bash: (path) => ({ command: "true", workdir: dirname(path) }),
+  lsp: (path) => ({ operation: "diagnostics", filePath: path }),
 }
 const unicodeName = "größe 文件 👍 'q' $x;y/ñ.txt"
 
@@ -248,6 +250,7 @@ function start(id: string, permission: PermissionConfig, given?: Record<string, 
       files: projectFiles,
       tools: further,
       toolSearch: { maxBytes: 0 },
+      lsp: scriptedServer("tsserver"),
     },
   )
 }

@@ -160,6 +160,20 @@ describe("after an edit", patience, () => {
     expect(await edit(broken, mended)).not.toContain("language server")
   })
 
+  test.each([
+    ["tsserver", "it was asked for"],
+    ["no-tsserver", "it was published"],
+  ])(
+    "a server that can hand requests on to TypeScript is asked, and no answer is not taken for a clean file: %s",
+    async (manner, message) => {
+      const { ask } = await setup(
+        { "größe 1.txt": "old\n" },
+        { lsp: scriptedServer(manner), permission: "allow" },
+      )
+      expect(await ask("diagnostics", "größe 1.txt")).toBe(`größe 1.txt:1:1 error: ${message}`)
+    },
+  )
+
   test("write and apply_patch tell them too, of every file they changed", async () => {
     const { ask, call } = await setup(typescript, { lsp: realServers.native, permission: "allow" })
     await ask("diagnostics", "main.ts")

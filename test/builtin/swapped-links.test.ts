@@ -21,9 +21,8 @@ import { commitFiles, type FileStep } from "../../src/builtin/patch/commit-files
 import { readTool } from "../../src/builtin/read.ts"
 import { writeTool } from "../../src/builtin/write.ts"
 import { fakeContext } from "../../src/testing/context.ts"
+import { noteNowhere } from "../../src/tool/temporary-book.ts"
 import { isInside, realPath } from "../../src/util/paths.ts"
-
-const unnoted = () => () => {}
 
 /** Tries of each kind. Without the pin dozens of them went astray. */
 const rounds = 1_000
@@ -103,7 +102,7 @@ test("bytes for a path that was judged land there or nowhere", async () => {
   let written = 0
   for (let round = 0; round < rounds; round += 1) {
     const name = round % 2 ? `new-${round}.txt` : `deep-${round}/new.txt`
-    const done = writeAtomic(join(project, "place", name), Buffer.from("x"), unnoted)
+    const done = writeAtomic(join(project, "place", name), Buffer.from("x"), noteNowhere)
     written += await done.then(
       () => 1,
       () => 0,
@@ -131,7 +130,7 @@ test("a patch changes, makes and takes away nothing behind a link that was swapp
   let written = 0
   // A whole patch seldom finds the place quiet: on until one did.
   for (let round = 0; round < rounds || (written === 0 && round < 50 * rounds); round += 1) {
-    const done = commitFiles(steps(round), unnoted)
+    const done = commitFiles(steps(round), noteNowhere)
     written += await done.then(
       () => 1,
       () => 0,

@@ -1,4 +1,10 @@
+import { readdir, readFile } from "node:fs/promises"
 import { expect, test } from "vitest"
+import { openSqliteStore } from "../../src/store/sqlite.ts"
+import { startModelServer } from "../../src/testing/model-server.ts"
+import { temporaryProject } from "../../src/testing/project.ts"
+import { errorMessage } from "../../src/util/errors.ts"
+import { scriptedServer } from "../mcp/servers.ts"
 import { startEngine } from "../session/engine.ts"
 import { resultsOf, run, tool, toolParts } from "../session/run.ts"
 
@@ -45,7 +51,6 @@ test("the value of a secret is nowhere in what a call shows or stores", async ()
   )
   expect(failed?.state).toMatchObject({ status: "error", error: "cannot log in with [secret DEPLOY_TOKEN]" })
   const path = bash?.state.status === "completed" ? String(bash.state.metadata.outputPath) : ""
-  const { readFile } = await import("node:fs/promises")
   const full = await readFile(path, "utf8")
   expect(full).not.toContain(value)
   expect(full).toMatch(/^before \[secret DEPLOY_TOKEN\]\n1\n[\s\S]*\n3000\n\[secret DEPLOY_TOKEN\]\n$/)
@@ -66,4 +71,61 @@ test.each([
   )
   const { session } = await run(engine)
   expect((await resultsOf(session))[0]).toContain(`${seen}\n`)
+})
+
+test("what the config gives to servers and providers is in no file of the store and in no event", async () => {
+  const secrets = {
+    header: "hdr-0123456789",
+    variable: "var-0123456789",
+    client: "cli-0123456789",
+    provider: "prv-0123456789",
+  }
+  const faults: unknown[] = []
+  const project = await temporaryProject({})
+  const { settings } = scriptedServer(project.path("log"), {
+    environment: { TICKETS_TOKEN: secrets.variable },
+  })
+  const remote = {
+    type: "remote" as const,
+    url: "http://127.0.0.1:1/mcp",
+    headers: { "X-Api-Key": secrets.header },
+    oauth: { clientId: "me", clientSecret: secrets.client },
+  }
+  const store = await openSqliteStore(project.path("sessions.db"))
+  const said = `echo ${secrets.header} ${secrets.client} ${secrets.provider}`
+  const server = await startModelServer({
+    script: [
+      { text: `I say ${secrets.client}`, calls: [{ name: "bash", arguments: { command: said } }] },
+      { calls: [{ name: "scripted_env", arguments: {} }] },
+      { text: "Done." },
+    ],
+  })
+  const options = { baseURL: server.url, apiKey: "k", headers: { "X-Team-Auth": secrets.provider } }
+  {
+    await using engine = await startEngine([], {
+      permission: { "*": "allow" },
+      mcp: { scripted: settings, remote },
+      providers: { test: { options, models: { m: {} } } },
+      store,
+      onFault: (message, error) => faults.push(message, errorMessage(error)),
+    })
+    const { session, events } = await run(engine, { text: `What is ${secrets.variable}?` })
+    const [echoed, environment] = await resultsOf(session)
+    expect(echoed).toContain(
+      "[secret mcp.remote.headers.X-Api-Key] [secret mcp.remote.oauth.clientSecret] [secret provider.test.options.headers.X-Team-Auth]",
+    )
+    expect(environment).toContain('"TICKETS_TOKEN":"[secret mcp.scripted.environment.TICKETS_TOKEN]"')
+    const told = JSON.stringify([events, faults])
+    for (const value of Object.values(secrets)) expect(told).not.toContain(value)
+  }
+  // The server got what it was to get: only what leaves is changed.
+  expect(server.requests[0]?.headers["x-team-auth"]).toBe(secrets.provider)
+  await server.close()
+  for (const name of await readdir(project.directory)) {
+    if (!name.startsWith("sessions.db")) continue
+    const bytes = await readFile(project.path(name), "latin1")
+    for (const value of Object.values(secrets)) expect(bytes).not.toContain(value)
+  }
+  await store.close()
+  await project.remove()
 })

@@ -98,11 +98,27 @@ test("create tells what is missing or wrong, and writes nothing", async () => {
   expect(await told("build", "--description", "x")).toContain("built in")
   expect(await told("a", "--description", "x", "--model", "sonnet")).toContain("expected provider/model")
   expect(await told("a", "--description", "x", "--temperature", "9")).toContain("temperature")
+  expect(await told("a", "--description", "x", "--tools", "read, gerp")).toContain(
+    'There is no tool "gerp" (--tools). Did you mean grep?',
+  )
+  expect(await told("a", "--description", "x", "--tools", "NotebookEdit")).toMatch(/There are: read, glob, /)
   expect(existsSync(machine.project.path(".tackle"))).toBe(false)
 
   symlinkSync(machine.home, machine.project.path(".tackle"))
   expect(await told("a", "--description", "x")).toContain("leads out of this project")
   expect(existsSync(join(machine.home, "agent"))).toBe(false)
+})
+
+test("create takes tools of files, of servers and by pattern", async () => {
+  const machine = await createMachine({
+    files: { ".tackle/tool/greet.js": "export default {}" },
+    config: { mcp: { tickets: { type: "local", command: ["./none"] } } },
+    git: true,
+  })
+  const tools = "write,greet,tickets_open,web*,todoread"
+  const made = await machine.run(["agent", "create", "a", "--description", "x", "--tools", tools])
+  expect(made.code).toBe(0)
+  expect(await machine.project.read(".tackle/agent/a.md")).toContain("tickets_open: true")
 })
 
 test("create --user writes one of the person's, which counts at once", async () => {

@@ -34,6 +34,25 @@ test("a key from stdin is kept for its provider and shown nowhere; logout forget
   expect((await machine.run(["auth", "list"])).stdout).not.toContain("openai")
 })
 
+test("a provider that nothing knows is refused with near names; one of the config and of a plugin are known", async () => {
+  const files = { ".tackle/plugin/own.mjs": plugin, "tackle.json": '{"provider": {"mine": {}}}' }
+  const machine = await createMachine({ files })
+  const logIn = (provider: string, ...flags: string[]) =>
+    machine.run(["auth", "login", provider, ...flags], { stdin: "sk-key\n" })
+  expect(await logIn("anthropc")).toMatchObject({
+    code: 2,
+    stdout: "",
+    stderr: expect.stringContaining('There is no provider "anthropc". Did you mean anthropic?'),
+  })
+  const unknown = await logIn("mine")
+  expect(unknown.code).toBe(2)
+  expect(unknown.stderr).toContain("openai, anthropic, google, ollama")
+  expect(unknown.stderr).toContain("(--trust)")
+  expect((await machine.run(["auth", "list"])).stdout).toContain("Nothing is kept")
+  expect(await logIn("mine", "--trust")).toMatchObject({ code: 0 })
+  expect(await logIn("own", "--trust", "--method", "By key")).toMatchObject({ code: 0 })
+})
+
 test("a plugin's page is shown and its tokens are kept; which way has to be said where nobody can be asked", async () => {
   const machine = await createMachine({ files: { ".tackle/plugin/own.mjs": plugin } })
   const unclear = await machine.run(["auth", "login", "own", "--trust"])

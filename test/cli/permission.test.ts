@@ -45,6 +45,54 @@ describe("permission check", () => {
     )
   })
 
+  test("webfetch is asked for as a call asks: the plain address, and the private network it leads to", async () => {
+    const machine = await createMachine({ config: null })
+    const check = (url: string, ...flags: string[]) =>
+      machine.run(["permission", "check", "webfetch", url, ...flags])
+    const open = ["--allow", "webfetch"]
+    expect(await check("http://127.0.0.1:8080", ...open)).toMatchObject({
+      code: 11,
+      stderr: "",
+      stdout: [
+        "deny",
+        "  allow  webfetch: http://127.0.0.1:8080/",
+        "         by allow webfetch: * (--allow)",
+        "  deny   private_network: 127.0.0.1",
+        "         by deny private_network: * (defaults)",
+        "  overruled:",
+        "         ask *: * (defaults)",
+        "",
+      ].join("\n"),
+    })
+    expect((await check("http://127.0.0.1", ...open, "--allow", "private_network:127.0.0.1")).code).toBe(0)
+    const json = await check("http://[::1]/", ...open, "--format", "json")
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      verdict: "deny",
+      rule: { permission: "private_network" },
+      commands: [{ pattern: "http://[::1]/" }, { pattern: "::1" }],
+    })
+    // Nothing is looked up behind a refusal, and a pattern of rules has no host.
+    expect((await check("http://127.0.0.1/", "--deny", "webfetch")).stdout).not.toContain("private_network")
+    expect((await check("http://localhost/*", ...open)).code).toBe(0)
+    expect((await check("http://8.8.8.8/", ...open)).code).toBe(0)
+  })
+
+  test("a host that cannot be looked up is told, and the address has its verdict", async () => {
+    const machine = await createMachine({ config: null })
+    const flags = ["--allow", "webfetch"]
+    const { code, stderr } = await machine.run([
+      "permission",
+      "check",
+      "webfetch",
+      "http://a.invalid/",
+      ...flags,
+    ])
+    expect({ code, stderr }).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("whether a.invalid is of a private network cannot be told here"),
+    })
+  })
+
   test("JSON has the commands, their rules and what was overruled", async () => {
     const machine = await createMachine({ config: null, files: { "tackle.json": rules } })
     await machine.run(["trust", "--yes"])

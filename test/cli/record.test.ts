@@ -57,6 +57,22 @@ test("a recorded run can be run again elsewhere: no server, no work, the same ca
   await expect(stat(other.project.path("b.txt"))).rejects.toThrow("ENOENT")
 })
 
+test("the session of a replay is marked, and not the one to go on with; a fork of it is", async () => {
+  const machine = await machineWith([{ text: "One." }, { text: "Two." }])
+  const { file, run } = await recorded(machine)
+  const own = eventsOf(run)[0]?.sessionID
+  await machine.run(["run", "--replay", file])
+  const { stdout } = await machine.run(["session", "list"])
+  expect(stdout.split("\n")[0]).toContain("(replay) ")
+  expect(stdout.split("\n")[1]).not.toContain("(replay)")
+  const goesOn = await machine.run(["run", "--continue", "--format", "json", "and now?"])
+  expect(eventsOf(goesOn)[0]?.sessionID).toBe(own)
+  const replay = /\bses_\w+/.exec(stdout)?.[0] ?? ""
+  const fork = await machine.run(["session", "fork", replay])
+  expect(fork.code).toBe(0)
+  expect((await machine.run(["session", "list"])).stdout.match(/\(replay\)/g)).toHaveLength(1)
+})
+
 test("a recording has no keys, headers or secrets, and only this person reads it", async () => {
   const machine = await machineWith(script)
   machine.env.TACKLE_CONFIG_CONTENT =

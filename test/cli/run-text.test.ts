@@ -33,3 +33,40 @@ test("in text mode the answer goes to stdout and everything about the calls to s
   expect(run.stderr).not.toContain("\u001b")
   for (const line of run.stderr.split("\n")) expect([...line].length).toBeLessThanOrEqual(120)
 })
+
+test("a path with @ that names no file is told with what may have been meant, and the run goes on", async () => {
+  const machine = await createMachine({
+    files: { "src/cart.js": "1\n" },
+    script: [{ text: "Yes." }],
+  })
+  const { code, stderr } = await machine.run(["run", "does @src/crat.js use @scope/pkg? ask me@b.de"])
+  expect(code).toBe(0)
+  expect(stderr.split("\n").filter((line) => line.startsWith("tackle:"))).toEqual([
+    "tackle: @src/crat.js names no file here, so nothing is attached for it. Did you mean @src/cart.js?",
+  ])
+})
+
+test("below a call stands who formatted what it wrote, and who failed to", async () => {
+  const machine = await createMachine({
+    script: [
+      { calls: [{ name: "write", arguments: { filePath: "a.txt", content: "one  \n" } }] },
+      { text: "Written." },
+    ],
+    files: {
+      "tackle.json": JSON.stringify({
+        formatter: {
+          blanks: {
+            command: ["sed", "-i", "s/ *$//", "$FILE"],
+            extensions: [".txt"],
+            runsProjectCode: false,
+          },
+          second: { command: ["false"], extensions: [".txt"], runsProjectCode: false },
+        },
+      }),
+    },
+  })
+  const run = await machine.run(["run", "--auto", "--trust", "write"])
+  expect(run.stderr).toMatch(
+    /^✓ write a\.txt · \+1 −0.*\n {2}formatted by blanks · \+1 −1\n {2}not formatted: second: ended with exit code 1$/m,
+  )
+})

@@ -20,3 +20,17 @@ test("a session of an earlier process is compacted, and says by how much", async
   const told = JSON.stringify(machine.server.requests.at(-1)?.body.messages)
   expect([told.includes("SUMMARY"), told.includes("x x x")]).toEqual([true, false])
 })
+
+test("where there is nothing to compact yet, it says so and asks no model", async () => {
+  const machine = await createMachine({ script: [{ text: "Hello." }] })
+  await machine.run(["run", "hi"])
+  const asked = machine.server.requests.length
+  const { code, stdout, stderr } = await machine.run(["session", "compact"])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
+  expect(stdout).toMatch(
+    /^There is nothing to compact in ses_\w+ yet: a summary would be no shorter than its \d+ characters\.\n$/,
+  )
+  expect(machine.server.requests).toHaveLength(asked)
+  const json = await machine.run(["session", "compact", "--format", "json"])
+  expect(JSON.parse(json.stdout)).toMatchObject({ pruned: 0, summarized: false })
+})

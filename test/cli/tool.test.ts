@@ -102,3 +102,19 @@ test("tool call writes and edits without a session, since a person vouches for t
   expect(run.code).toBe(0)
   expect(await machine.project.read("a.txt")).toBe("eight\n")
 })
+
+test("a script without the right to run is told with the command that gives it, data is not", async () => {
+  const machine = await createMachine({
+    files: {
+      ".tackle/tool/it's": "#!/bin/sh\necho\n",
+      ".tackle/tool/data.json": "{}",
+      ".tackle/tool/.hidden": "#!/bin/sh\n",
+    },
+  })
+  const file = machine.project.path(".tackle/tool/it's")
+  const told = `${file}: it is a script that may not be run, so it is no tool. To make it one: chmod +x '${file.replace("'", "'\\''")}'`
+  const list = await machine.run(["tool", "list", "--trust"])
+  expect(list).toMatchObject({ code: 0, stderr: `tackle: ${told}\n` })
+  const doctor = await machine.run(["doctor", "--format", "json"])
+  expect(doctor.stdout).toContain("chmod +x")
+})

@@ -32,15 +32,27 @@ describe("what is wrong in Tackle's own files", () => {
       14,
       'unknown key "retry.zzzzzz". Known here: maxAttempts, maxDelaySeconds.',
     ],
-    ["a wrong type", '{ "model":\n 5 }', 1, 3, "model: expected string."],
-    ["a wrong item", '{ "override": ["a",\n  7] }', 2, 3, "override.1: expected string."],
+    [
+      "a wrong type",
+      '{ "model":\n 5 }',
+      1,
+      3,
+      "model: expected a string, found a number. Write it in quotes.",
+    ],
+    [
+      "a wrong item",
+      '{ "override": ["a",\n  7] }',
+      2,
+      3,
+      "override[1]: expected a string, found a number. Write it in quotes.",
+    ],
     ["a wrong choice", '{ "agent": { "a": { "mode": "main" } } }', 1, 21, "agent.a.mode: expected"],
     [
       "an MCP server whose command is a text",
       '{ "mcp": { "x": { "type": "local",\n "command": "node x" } } }',
       2,
       2,
-      "mcp.x.command: expected array.",
+      'mcp.x.command: expected a list ([…]), found a string. Write each word by itself: ["…", "…"].',
     ],
     [
       "an MCP server as other programs write it",
@@ -49,8 +61,20 @@ describe("what is wrong in Tackle's own files", () => {
       2,
       'unknown key "mcp.x.args".',
     ],
-    ["a wrong number", '{ "agent": { "a": { "steps": 0 } } }', 1, 21, "agent.a.steps: too small"],
-    ["an object where none is", '{ "agent": [] }', 1, 3, "agent: expected record"],
+    [
+      "a wrong number",
+      '{ "agent": { "a": { "steps": 0 } } }',
+      1,
+      21,
+      "agent.a.steps: expected a number above 0, found 0.",
+    ],
+    [
+      "an object where none is",
+      '{ "agent": [] }',
+      1,
+      3,
+      "agent: expected an object ({…}), found an empty list.",
+    ],
     [
       "a reserved name",
       '{ "provider": { "__proto__": {} } }',
@@ -80,6 +104,15 @@ describe("what is wrong in Tackle's own files", () => {
   test("in TOML has its line too", async () => {
     const file = place.write("project/tackle.toml", '# x\n[agent.build]\nmode = "primary"\nstep = 4\n')
     expect(await place.failure()).toBe(`${file}:4:1: unknown key "agent.build.step". Did you mean "steps"?`)
+  })
+
+  test("a formatter that nobody knows is told with its place, unless another file says what it runs", async () => {
+    place.write("home/.config/tackle/tackle.json", { formatter: { mine: { command: ["mine", "$FILE"] } } })
+    const text = '{\n  "formatter": {\n    "mine": { "extensions": [".x"] },\n    "pretier": {}\n  }\n}'
+    place.write("project/tackle.json", text)
+    expect(await place.failure()).toMatch(/tackle\.json:4:5: formatter\.pretier is not known: .* biome, prettier/)
+    place.write("project/tackle.json", text.replace('"pretier": {}', '"pretier": { "disabled": true }'))
+    expect((await place.load()).config.formatter).toMatchObject({ mine: { extensions: [".x"] } })
   })
 
   test("in TACKLE_CONFIG_CONTENT is told by its name", async () => {
@@ -117,8 +150,8 @@ describe("OpenCode's files", () => {
     })
     expect(warnings).toEqual([
       `${file}:4:29: permission.bash.*: expected "allow", "ask" or "deny". Did you mean "deny"? Taken as "ask".`,
-      `${file}:2:54: agent.build.temperature: expected number. Ignored.`,
-      `${file}:3:68: provider.p.models.m.limit.output: expected number. Ignored.`,
+      `${file}:2:54: agent.build.temperature: expected a number, found a string. Sampling temperature. Ignored.`,
+      `${file}:3:68: provider.p.models.m.limit.output: expected a number, found a string. Ignored.`,
       "opencode.json: Tackle does not use theme, agent.build.color, provider.p.models.m.reasoning.",
     ])
     expect(brief(permission.project)).toEqual(["bash * ask"])

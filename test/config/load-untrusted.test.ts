@@ -43,9 +43,9 @@ describe("a project that is not trusted", () => {
     expect(loaded.projectTrusted).toBe(false)
     expect(loaded.ignored).toEqual([
       "opencode.json: theme, provider",
-      "tackle.json: model, modle, provider, agent, rules that allow",
+      "tackle.json: model, provider, agent, rules that allow",
     ])
-    expect(loaded.warnings).toEqual([])
+    expect(loaded.warnings).toEqual([expect.stringContaining('unknown key "modle"')])
   })
 
   test("cannot name files of the person, addresses or anything but text as instructions", async () => {
@@ -94,12 +94,32 @@ describe("a project that is not trusted", () => {
   test("cannot write into the line that names what does not count, nor make it endless", async () => {
     const keys = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`k${index}`, 1]))
     place.write("project/opencode.json", { "\ntackle: trusted\u001b[2J\u202e": 1, ...keys })
-    place.write("project/tackle.json", { ["x".repeat(5000)]: 1 })
-    const [first = "", second = ""] = (await place.load({ trusted: false })).ignored
+    const [first = ""] = (await place.load({ trusted: false })).ignored
     expect(first).toMatch(
       /^opencode\.json: <U\+000A>tackle: trusted<U\+001B>\[2J<U\+202E>, k0, .*, 981 more$/,
     )
-    expect(second.length).toBeLessThan(200)
+  })
+
+  test("has its typos told as such, some of them, and what a variable puts in is not held against it", async () => {
+    const file = place.write("project/tackle.json", {
+      modle: "{env:SECRET}",
+      model: "{env:MODEL}",
+      sandbox: "of",
+      mcp: { "a\nb": 5 },
+      ["x".repeat(5000)]: 1,
+    })
+    const { warnings, ignored } = await place.load({ trusted: false })
+    expect(warnings.map((line) => line.slice(0, 400))).toEqual([
+      `${file}:1:2: unknown key "modle". Did you mean "model"?`,
+      `${file}:1:47: sandbox: expected "auto", "require" or "off", found another string. Did you mean "off"?`,
+      expect.stringContaining("mcp.a<U+000A>b: expected an object"),
+      expect.stringContaining('unknown key "xxx'),
+    ])
+    expect(warnings.join("").length).toBeLessThan(2000)
+    expect(ignored).toContain("tackle.json: model, sandbox, mcp")
+    const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`k${index}`, 1]))
+    place.write("project/tackle.json", many)
+    expect((await place.load({ trusted: false })).warnings.at(-1)).toBe("95 more mistakes there.")
   })
 
   test("cannot make an action out of a variable", async () => {

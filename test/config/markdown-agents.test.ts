@@ -99,7 +99,11 @@ describe("our own files are strict", () => {
       agent("description: a\ntoolz: {}"),
       /a\.md:3:1: unknown key "agent\.a\.toolz".*"tools"/,
     ],
-    ["a wrong type", agent("temperature: warm"), /a\.md:2:1: agent\.a\.temperature: expected number/],
+    [
+      "a wrong type",
+      agent("temperature: warm"),
+      /a\.md:2:1: agent\.a\.temperature: expected a number, found a string/,
+    ],
     ["no model name", agent("model: sonnet"), /a\.md:2:1: agent\.a\.model: expected provider\/model/],
     ["no action", agent("permission:\n  bash: alow"), /a\.md:3:3: agent\.a\.permission\.bash: .*"allow"\?/],
     ["bad YAML", agent("description: a: b"), /a\.md:2:14: this is no YAML/],
@@ -125,7 +129,7 @@ describe("other programs' files", () => {
     const { config, notes, warnings } = await place.load()
     expect(config.agent?.a).toEqual({ description: "Use it: like this", steps: 3, prompt: "Do." })
     expect(notes.map(({ text }) => text)).toEqual([
-      `${file}:4:1: agent.a.model: expected provider/model. Ignored.`,
+      `${file}:4:1: agent.a.model: expected provider/model, found a string. The agent's model, as provider/model. Ignored.`,
       ".opencode/agent/a.md: Tackle does not use agent.a.color.",
     ])
     expect(new Set(notes.map((note) => note.file))).toEqual(new Set([file]))

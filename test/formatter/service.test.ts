@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
 import { FormatterConfig } from "../../src/formatter/config.ts"
-import { createFormatterService } from "../../src/formatter/service.ts"
+import { createFormatterService, type FormatterRun } from "../../src/formatter/service.ts"
 
 let directory: string
 
@@ -65,6 +65,8 @@ test("one that fails is told by the line that names the error, not by where it c
     { mode: 0o755 },
   )
   const crash = { command: ["crash", "$FILE"], extensions: [".txt"], runsProjectCode: false }
-  const runs = await service({ crash })?.format(at("a.txt"), new AbortController().signal)
+  const runs: FormatterRun[] = []
+  for await (const run of service({ crash })?.format(at("a.txt"), new AbortController().signal) ?? [])
+    runs.push(run)
   expect(runs).toMatchObject([{ problem: "ended with exit code 1: Error: there is no module" }])
 })

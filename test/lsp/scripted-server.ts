@@ -2,7 +2,8 @@
  * A language server that misbehaves on purpose, which no real one does on demand. The first argument says how:
  * `mute` never answers; `hang` answers nothing after its start; `exit` ends at once, with a word on standard error;
  * `garbage` writes what is no message; `die-once FILE` ends at the first question, unless FILE is there;
- * `stubborn` answers, and ignores every wish that it ends.
+ * `stubborn` answers, and ignores every wish that it ends; `tsserver` hands requests on to TypeScript, which knows plain
+ * paths alone and finds the first word of every file wrong; `no-tsserver` would, but has none, and publishes that.
  */
 import { existsSync, writeFileSync } from "node:fs"
 import { createMessageConnection, StreamMessageReader, StreamMessageWriter } from "vscode-jsonrpc/node"
@@ -23,9 +24,26 @@ const connection = createMessageConnection(
 const never = new Promise<never>(() => {})
 const keepAlive = setInterval(() => {}, 60_000)
 
+const asksTypescript = manner.endsWith("tsserver")
+const executeCommandProvider = { commands: ["typescript.tsserverRequest"] }
+
 connection.onRequest("initialize", (): unknown =>
-  manner === "mute" || manner === "garbage" ? never : { capabilities: { hoverProvider: true } },
+  manner === "mute" || manner === "garbage"
+    ? never
+    : { capabilities: { hoverProvider: true, ...(asksTypescript ? { executeCommandProvider } : {}) } },
 )
+connection.onRequest("workspace/executeCommand", ({ arguments: [request, { file }] }): unknown => {
+  if (manner === "no-tsserver" || !file.startsWith("/")) return null
+  const [start, end] = [1, 4].map((offset) => ({ line: 1, offset }))
+  const fault = { message: "it was asked for", category: "error", startLocation: start, endLocation: end }
+  return { body: request === "semanticDiagnosticsSync" ? [fault] : [] }
+})
+connection.onNotification("textDocument/didOpen", ({ textDocument: { uri } }) => {
+  if (manner !== "no-tsserver") return
+  const range = { start: { line: 0, character: 0 }, end: { line: 0, character: 3 } }
+  const diagnostics = [{ range, severity: 1, message: "it was published" }]
+  void connection.sendNotification("textDocument/publishDiagnostics", { uri, diagnostics })
+})
 connection.onRequest("textDocument/hover", (): unknown => {
   if (manner === "hang") return never
   if (manner === "die-once" && !existsSync(file)) {

@@ -1,27 +1,8 @@
 import { request } from "node:http"
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
-import { expect, onTestFinished, test } from "vitest"
-import { type HttpOptions, startHttp } from "../../src/mcp-server/http.ts"
-import { openEngine } from "./connect.ts"
+import { expect, test } from "vitest"
+import { startHttp } from "../../src/mcp-server/http.ts"
+import { connect, serve } from "./serve.ts"
 import { slowTool } from "./slow-tool.ts"
-
-async function serve(
-  options: Partial<HttpOptions> = {},
-  engineOptions: Parameters<typeof openEngine>[0] = { permission: { "*": "allow" } },
-) {
-  const engine = await openEngine(engineOptions, { "a.txt": "one\n" })
-  const server = await startHttp({ connection: engine.connection, port: 0, ...options })
-  onTestFinished(() => server.close())
-  return { ...engine, server, url: new URL(server.url) }
-}
-
-async function connect(url: URL, headers: Record<string, string> = {}) {
-  const transport = new StreamableHTTPClientTransport(url, { requestInit: { headers } })
-  const client = new Client({ name: "test", version: "1" }, { capabilities: { elicitation: { form: {} } } })
-  onTestFinished(() => client.close())
-  await client.connect(transport)
-  return { client, transport }
-}
 
 const initialize = {
   jsonrpc: "2.0",

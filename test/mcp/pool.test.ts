@@ -215,6 +215,24 @@ describe("the program", () => {
   })
 })
 
+test("each is told as soon as it is known, and one that does not answer in time counts as not there", async () => {
+  const silent = (id: string, timeout?: number): McpServer => {
+    const command = [process.execPath, "-e", "setInterval(() => {}, 1000)"]
+    return { id, settings: { type: "local", command, ...(timeout === undefined ? {} : { timeout }) } }
+  }
+  const { pool } = openPool(silent("silent"), silent("impatient", 50), scriptedServer(log))
+  const told: string[] = []
+  const onStatus = ({ id }: { id: string }) => void told.push(id)
+  const all = await pool.status({ patienceMs: 3000, onStatus })
+  expect(all).toMatchObject([
+    { id: "silent", status: "failed", problem: expect.stringContaining("does not answer within 3 s") },
+    // The config says how long it may take.
+    { id: "impatient", status: "failed", problem: expect.not.stringContaining("within 3 s") },
+    { id: "scripted", status: "connected" },
+  ])
+  expect(told.sort()).toEqual(["impatient", "scripted", "silent"])
+})
+
 test("no more than 32 programs are started", async () => {
   const gone = (id: string): McpServer => ({ id, settings: { type: "local", command: ["./gone"] } })
   const many = Array.from({ length: 32 }, (_, index) => gone(`s${index}`))

@@ -1,3 +1,4 @@
+import type { LanguageModelV4Prompt } from "@ai-sdk/provider"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { createPromptBuilder, toPrompt } from "../../src/model/convert.ts"
@@ -225,17 +226,22 @@ describe("anthropic", () => {
   test("the first system prompts and the last messages are marked for the cache, each time anew", () => {
     const build = createPromptBuilder()
     const first = user("one")
-    const mark = expect.objectContaining({ anthropic: { cacheControl: { type: "ephemeral" } } })
+    const marksOf = (prompt: LanguageModelV4Prompt) =>
+      prompt.map(({ role, content, providerOptions }) => {
+        const last = role === "user" || role === "tool" ? content.at(-1)?.providerOptions : providerOptions
+        return last?.anthropic
+      })
+    const mark = { cacheControl: { type: "ephemeral" } }
     const before = build({ system: ["a", "b"], messages: [first], model: anthropic })
-    expect(before.map(({ providerOptions }) => providerOptions)).toEqual([mark, mark, mark])
+    expect(marksOf(before)).toEqual([mark, mark, mark])
     const after = build({
       system: ["a", "b"],
       messages: [first, assistant("x"), user("y")],
       model: anthropic,
     })
-    expect(after.map(({ providerOptions }) => providerOptions)).toEqual([mark, mark, undefined, mark, mark])
+    expect(marksOf(after)).toEqual([mark, mark, undefined, mark, mark])
     const many = build({ system: ["a", "b", "c"], messages: [first], model: anthropic })
-    expect(many.map(({ providerOptions }) => providerOptions)).toEqual([mark, mark, undefined, mark])
+    expect(marksOf(many)).toEqual([mark, mark, undefined, mark])
   })
 })
 

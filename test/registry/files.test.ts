@@ -85,6 +85,35 @@ test("a broken file is reported with its place and takes nobody with it", async 
   expect(outputs).toEqual({ fine: "fine" })
 })
 
+test("what is meant as a tool and is none is told with what to write", async () => {
+  const { problems, outputs } = await load(
+    {
+      ".tackle/tool/a.js": `export default { description: "A.", execute: async () => "a" }`,
+      ".tackle/tool/b.ts": defined(
+        `export default { description: "B.", args: z.object({ a: z.string() }), execute: async () => "b" }`,
+      ),
+      ".tackle/tool/c.js": `export default { description: "C.", parameters: {}, execute: async () => "c" }`,
+      ".tackle/tool/d.js": `export default { args: {}, execute: async () => "d" }`,
+      ".tackle/tool/e.js": `export default { description: "E.", args: {}, run: async () => "e" }`,
+      ".tackle/tool/f.js": `
+        export default { description: "F.", args: {}, execute: async () => "f" }
+        export const half = { description: "Half.", execute: async () => "h" }
+        export const limits = { description: "no tool at all", most: 3 }`,
+    },
+    { calls: { f: {} } },
+  )
+  const fields = "`args: { city: z.string() }`"
+  expect(problems.map(({ message }) => message)).toEqual([
+    `its default export is no tool: it has no \`args\`: write ${fields}, or \`args: {}\` where it takes none.`,
+    `its default export is no tool: its \`args\` is a schema, where the fields alone are expected: write ${fields}, without z.object(…) around them.`,
+    `its default export is no tool: it has \`parameters\` in place of \`args\`: write ${fields}, or export \`Tool.define("name", { … })\` of "tackle/tool".`,
+    "its default export is no tool: it has no `description`: write what the tool does, as a string, for the model.",
+    "its default export is no tool: it has no `execute`: write `async execute(args, ctx) { … }`, which gives a string.",
+    `its export half is no tool: it has no \`args\`: write ${fields}, or \`args: {}\` where it takes none.`,
+  ])
+  expect(outputs).toEqual({ f: "f" })
+})
+
 test("two tools of one name: the first stays and both are named, unless the config lets the second in", async () => {
   const files = {
     ".tackle/tool/read.js": `export default { description: "Mine.", args: {}, execute: async () => "mine" }`,

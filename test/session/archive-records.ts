@@ -61,6 +61,14 @@ const state: fc.Arbitrary<ToolState> = fc.oneof(
   ),
 )
 
+const seen = fc.record({
+  path: text,
+  stamp: fc.record(
+    { size: fc.nat(), mtimeMs: fc.nat(), digest: fc.constant("d".repeat(64)) },
+    { requiredKeys: ["size", "mtimeMs"] },
+  ),
+})
+
 const body: fc.Arbitrary<PartBody> = fc.oneof(
   fc.record(
     { type: fc.constant("text" as const), text, synthetic: fc.boolean(), time: span, metadata: record },
@@ -106,7 +114,12 @@ const body: fc.Arbitrary<PartBody> = fc.oneof(
   fc.record(
     {
       ...{ type: fc.constant("compaction" as const), auto: fc.boolean(), from: text },
-      ...{ tools: fc.array(text, { maxLength: 2 }), tokens, cost: fc.nat() },
+      ...{
+        tools: fc.array(text, { maxLength: 2 }),
+        seen: fc.array(seen, { maxLength: 2 }),
+        tokens,
+        cost: fc.nat(),
+      },
     },
     { requiredKeys: ["type", "auto"] },
   ),

@@ -133,3 +133,21 @@ test("a session is compacted on demand, and another engine goes on from the summ
   expect(told).toContain("SUMMARY")
   expect(told).not.toContain("x x x")
 })
+
+test("the summary knows the files that were read and written until then", async () => {
+  const read = (filePath: string) => ({ calls: [{ name: "read", arguments: { filePath } }] })
+  const write = { calls: [{ name: "write", arguments: { filePath: "b.txt", content: "new" } }] }
+  const script = narrow(1_000_000, [read("a.txt"), write, { text: "x ".repeat(4_000) }, { text: "done" }])
+  await using engine = await startEngine(script, { ...allowed, files: { "a.txt": "one\n" } })
+  const { session } = await run(engine)
+  const seenOf = async () => {
+    const parts = (await session.messages()).flatMap((message) => message.parts)
+    return parts.findLast((part) => part.type === "compaction")?.seen
+  }
+  await session.compact()
+  const digest = expect.stringMatching(/^[0-9a-f]{64}$/)
+  expect(await seenOf()).toEqual([
+    { path: engine.project.path("a.txt"), stamp: { size: 4, mtimeMs: expect.any(Number), digest } },
+    { path: engine.project.path("b.txt"), stamp: { size: 3, mtimeMs: expect.any(Number), digest } },
+  ])
+})

@@ -125,6 +125,19 @@ test("a turn reads nothing and writes no more in a long session than in a short 
   expect(Math.abs(long - short)).toBeLessThan(100)
 })
 
+test("a session whose summary knows the files is opened from where that leads on", async () => {
+  for (const openStore of Object.values(stores)) {
+    const store = await openStore()
+    const { engine, traffic } = await openLong(longSession([{ ...summary, seen: [] }]), store)
+    await using _engine = engine
+    const session = (await engine.tackle.sessions.get(id)) ?? expect.fail()
+    await run(engine, { session })
+    expect(traffic.read).toBe(100)
+    expect(fromUser(engine.server.requests[0])).toHaveLength(4)
+    await store.close()
+  }
+})
+
 test("a compacted session holds no more than what the model is given", async () => {
   const store = await stores.sqlite()
   const { engine, traffic } = await openLong(longSession([summary]), store)

@@ -2,6 +2,7 @@ import { symlink } from "node:fs/promises"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { findMentions } from "../../src/session/mentions.ts"
+import { missingMentions } from "../../src/session/missing-mentions.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 import { startEngine } from "./engine.ts"
 import { run } from "./run.ts"
@@ -50,6 +51,33 @@ describe("findMentions", () => {
     ["@none:demo://a @docs:plain @docs:", []],
   ])("%s", (text, expected) => {
     expect(find(text)).toEqual(expected)
+  })
+
+  test.each<[string, string[]]>([
+    [
+      "look at @src/aa.ts, @scr/a.ts and @a.ts.",
+      ["src/aa.ts: src/a.ts", "scr/a.ts: src/a.ts", "a.ts: src/a.ts"],
+    ],
+    ["@src/none and @./none:12", ["src/none: ", "./none: "]],
+    ["see @plan.md", ["plan.md: "]],
+    ['(@"notes v3.txt")', ["notes v3.txt: notes v2.txt"]],
+    ["@../ and @/etc/passwd", ["/etc/passwd: outside"]],
+    ["@src/a.ts me@b.mdx a@src.ts @decorator @app.route @john.doe @explore, @general", []],
+    [
+      "@scope/pkg @angular/core @hapi/joi.ts @types/node@22 @app.get('/x') @docs:demo://a.md @none @... @@b.ts",
+      [],
+    ],
+  ])("is missing: %s", async (text, expected) => {
+    const place = {
+      directory: project.directory,
+      worktree: project.directory,
+      agents: ["explore", "general"],
+      servers: [],
+    }
+    const found = await missingMentions(text, place, new AbortController().signal)
+    expect(
+      found.map(({ name, outside, near }) => `${name}: ${outside ? "outside" : near.join(" ")}`),
+    ).toEqual(expected)
   })
 
   test("no more than twenty", async () => {

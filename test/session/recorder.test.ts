@@ -4,7 +4,7 @@ import type { TextPart } from "../../src/schema/part.ts"
 import { createRecorder } from "../../src/session/recorder.ts"
 import { StoreError } from "../../src/store/errors.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
-import type { Change } from "../../src/store/store.ts"
+import type { Change, CommitOptions } from "../../src/store/store.ts"
 
 const sessionID = "ses_1"
 const part = (id: string, text = ""): TextPart => ({ id, sessionID, messageID: "msg_1", type: "text", text })
@@ -61,4 +61,64 @@ test("where it could not be stored nothing is announced, the next write is refus
   await recorder.write({ parts: [part("c")] })
   expect(transactions).toEqual([["c"]])
   expect(announced).toEqual(["c"])
+})
+
+test("writes that are asked for side by side are one transaction, and each resolves once it holds", async () => {
+  const { recorder, transactions, announced } = record()
+  const call = async (id: string) => {
+    await Promise.resolve()
+    await recorder.write({ parts: [part(id)] })
+    expect(transactions.flat()).toContain(id)
+    expect(announced).toContain(id)
+  }
+  await Promise.all([call("a"), call("b"), call("c")])
+  expect(transactions).toEqual([["a", "b", "c"]])
+})
+
+test("of writes side by side all are refused where the store refuses one, and the next one is not", async () => {
+  const { recorder, transactions, announced } = record((changes) =>
+    changes.some((change) => change.kind === "part" && change.part.id === "b"),
+  )
+  const writes = ["a", "b", "c"].map((id) => recorder.write({ parts: [part(id)] }))
+  for (const result of await Promise.allSettled(writes)) expect(result.status).toBe("rejected")
+  expect(announced).toEqual([])
+  await recorder.write({ parts: [part("d")] })
+  expect(transactions).toEqual([["d"]])
+})
+
+test("of a part's states in one transaction the last is stored, and each is announced", async () => {
+  const stored: string[] = []
+  const texts: string[] = []
+  const bus = createBus(() => {})
+  bus.on("part.updated", ({ part }) => texts.push(part.type === "text" ? part.text : ""))
+  const store = {
+    ...createMemoryStore(),
+    async commit(changes: readonly Change[]) {
+      for (const change of changes)
+        if (change.kind === "part" && change.part.type === "text") stored.push(change.part.text)
+    },
+  }
+  const recorder = createRecorder({ sessionID, store, bus })
+  recorder.note({ parts: [part("a", "first")] })
+  recorder.note({ parts: [part("b", "other")] })
+  await recorder.write({ parts: [part("a", "last")] })
+  expect(stored).toEqual(["other", "last"])
+  expect(texts).toEqual(["first", "other", "last"])
+})
+
+test("a transaction is on the disk before it holds if any write in it has to be", async () => {
+  const durable: (boolean | undefined)[] = []
+  const store = {
+    ...createMemoryStore(),
+    async commit(_: readonly Change[], options: CommitOptions = {}) {
+      durable.push(options.durable)
+    },
+  }
+  const recorder = createRecorder({ sessionID, store, bus: createBus(() => {}) })
+  await Promise.all([
+    recorder.write({ parts: [part("a")] }),
+    recorder.write({ parts: [part("b")], durable: true }),
+  ])
+  await recorder.write({ parts: [part("c")] })
+  expect(durable).toEqual([true, false])
 })

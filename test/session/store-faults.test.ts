@@ -5,20 +5,22 @@ import type { Change, Store } from "../../src/store/store.ts"
 import { startEngine } from "./engine.ts"
 import { run, tool, toolParts } from "./run.ts"
 
-/** A memory store whose commits fail where `fails` says so, by the number of the commit from 0. */
-function failingStore(
-  fails: (commit: number, changes: readonly Change[]) => boolean,
-): Store & { commits: number } {
+/** A memory store that refuses each transaction with a change for which `fails` says so, by its number from 0. */
+function failingStore(fails: (number: number, change: Change) => boolean): Store & { changes: number } {
   const store = createMemoryStore()
-  const failing = {
+  const numbers = new Map<Change, number>()
+  return {
     ...store,
-    commits: 0,
+    get changes() {
+      return numbers.size
+    },
     async commit(changes: readonly Change[]) {
-      if (fails(failing.commits++, changes)) throw new StoreError("The disk is full.")
+      for (const change of changes) numbers.set(change, numbers.size)
+      if (changes.some((change) => fails(numbers.get(change) ?? 0, change)))
+        throw new StoreError("The disk is full.")
       await store.commit(changes)
     },
   }
-  return failing
 }
 
 let running = 0
@@ -47,7 +49,7 @@ const script = (request: { body: { messages: { role: string; content?: unknown }
 test("a store that refuses any one write ends the run with its reason, and the next prompt works", async () => {
   let failing = 1
   for (; ; failing += 1) {
-    const store = failingStore((commit) => commit === failing)
+    const store = failingStore((number) => number === failing)
     const faults: string[] = []
     await using engine = await startEngine(script, {
       store,
@@ -57,7 +59,7 @@ test("a store that refuses any one write ends the run with its reason, and the n
       onFault: (message, error) => faults.push(`${message} ${String(error)}`),
     })
     const { session, events, end } = await run(engine)
-    if (store.commits <= failing) break
+    if (store.changes <= failing) break
     // A lost report of progress is made up for by the next state; all else stops the run.
     if (end.status !== "completed") {
       expect(end).toMatchObject({ status: "failed", exitCode: 1 })
@@ -80,11 +82,9 @@ test("a store that refuses any one write ends the run with its reason, and the n
 test("a tool does not start where its intent could not be stored", async () => {
   let runs = 0
   const touch = tool("touch", async () => ({ title: "", output: String(++runs) }))
-  const store = failingStore((_, changes) =>
-    changes.some(
-      (change) =>
-        change.kind === "part" && change.part.type === "tool" && change.part.state.status === "running",
-    ),
+  const store = failingStore(
+    (_, change) =>
+      change.kind === "part" && change.part.type === "tool" && change.part.state.status === "running",
   )
   await using engine = await startEngine([{ calls: [{ name: "touch", arguments: {} }] }, { text: "Done." }], {
     store,

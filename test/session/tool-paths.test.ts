@@ -159,6 +159,32 @@ describe.each(Object.entries(sessions))(
   },
 )
 
+describe("a call of a tool that is not offered fails in the same words natively and", () => {
+  const steps: Step[] = [
+    {
+      text: "I look.",
+      calls: [
+        { name: "read_pages", arguments: { filePath: "a.txt" } },
+        { name: "read", arguments: { filePath: "a.txt" } },
+      ],
+    },
+    end,
+  ]
+
+  // JSON alone and a list in brackets may as well be an answer.
+  test.each(["hermes", "json-fence", "mistral", "xml"] as const)("in the dialect %s", async (toolDialect) => {
+    const [one, other] = await Promise.all([
+      native(steps),
+      callsMade(asText(steps, dialectNamed(toolDialect)), { toolCalling: "synthetic", toolDialect }),
+    ])
+    expect(one.calls[0]).toMatchObject({
+      status: "error",
+      said: expect.stringContaining("there is no such tool"),
+    })
+    expect(other).toEqual(one)
+  })
+})
+
 /** The arguments as a record: here none is broken on purpose. */
 function argumentsOf({ arguments: given }: ScriptedCall): Record<string, unknown> {
   return typeof given === "string" ? {} : given

@@ -5,8 +5,7 @@ import { defaultScanLimits, type ScanLimits } from "../../src/snapshot/scan.ts"
 import { createTurnChanges, type TurnRecord } from "../../src/snapshot/turn-changes.ts"
 import { putBack } from "../../src/snapshot/undo.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
-
-const unnoted = () => () => {}
+import { noteNowhere } from "../../src/tool/temporary-book.ts"
 
 const signal = new AbortController().signal
 
@@ -55,8 +54,29 @@ test("commands side by side: each change is told once, and undone to what was be
     [project.path("a"), undefined],
     [project.path("b"), undefined],
   ])
-  await putBack(files, { direction: "undo", contents, note: unnoted })
+  await putBack(files, { direction: "undo", contents, note: noteNowhere })
   expect([await project.read("a"), await project.read("b")]).toEqual(["0", "0"])
+  await project.remove()
+})
+
+test("commands that end at the same moment: what each changed is told once", async () => {
+  const names = ["a", "b", "c", "d", "e"]
+  const { project, records, contents, changes } = await startTurn(names)
+  const { promise: end, resolve } = Promise.withResolvers<void>()
+  const commands = names.map((name) =>
+    changes.command(`make ${name}`, signal, async () => {
+      await end
+      writeFileSync(project.path(name), `from ${name}`)
+    }),
+  )
+  resolve()
+  await Promise.all(commands)
+  const { files } = records.at(-1) ?? { files: [] }
+  expect(files.map(({ path, fixed }) => [path, fixed])).toEqual(
+    names.map((name) => [project.path(name), undefined]),
+  )
+  await putBack(files, { direction: "undo", contents, note: noteNowhere })
+  for (const name of names) expect(await project.read(name)).toBe("0")
   await project.remove()
 })
 
@@ -87,7 +107,7 @@ test("beyond the limits it is said what was not seen, and a file that was not he
   await large.changes.command("make", signal, async () => writeFileSync(large.project.path("a"), "11"))
   const { files } = large.records.at(-1) ?? { files: [] }
   await expect(
-    putBack(files, { direction: "undo", contents: large.contents, note: unnoted }),
+    putBack(files, { direction: "undo", contents: large.contents, note: noteNowhere }),
   ).rejects.toThrow("too large")
   await large.project.remove()
 })
@@ -105,7 +125,7 @@ test("a tool's change is on record before it is made", async () => {
     const { files } = await putBack(records.at(-1)?.files ?? [], {
       direction: "undo",
       contents,
-      note: unnoted,
+      note: noteNowhere,
     })
     expect(files).toEqual([])
   })
@@ -130,7 +150,7 @@ test("a change that could not be noted is not made, and those around it are undo
   await change("1", "3")
   const { files } = records.at(-1) ?? { files: [] }
   expect(files.map(({ fixed }) => fixed)).toEqual([undefined])
-  await putBack(files, { direction: "undo", contents, note: unnoted })
+  await putBack(files, { direction: "undo", contents, note: noteNowhere })
   expect(await project.read("a")).toBe("0")
   await project.remove()
 })

@@ -8,8 +8,7 @@ import { createTurnChanges } from "../../src/snapshot/turn-changes.ts"
 import { putBack, UndoRefusedError } from "../../src/snapshot/undo.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 import type { ChangeCapability } from "../../src/tool/changes.ts"
-
-const unnoted = () => () => {}
+import { noteNowhere } from "../../src/tool/temporary-book.ts"
 
 const names = ["a", "b", "d/c"]
 
@@ -77,7 +76,7 @@ test("random changes by tools, commands and the person, undone and redone: every
         const refusable = changed.filter(
           (name) => mixed.has(name) || (before[name] !== own[name] && before[name] !== target[name]),
         )
-        const outcome = await putBack(files, { direction, contents, note: unnoted }).catch(
+        const outcome = await putBack(files, { direction, contents, note: noteNowhere }).catch(
           (error: unknown) => error,
         )
         if (outcome instanceof UndoRefusedError) {

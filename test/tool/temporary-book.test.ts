@@ -5,7 +5,12 @@ import { mkdir, readdir, readFile, rename, symlink, writeFile } from "node:fs/pr
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
 import { temporaryProject } from "../../src/testing/project.ts"
-import { createTemporaryBook, type TemporaryFile, temporaryName } from "../../src/tool/temporary-book.ts"
+import {
+  createTemporaryBook,
+  removeNoted,
+  type TemporaryFile,
+  temporaryName,
+} from "../../src/tool/temporary-book.ts"
 
 async function setup() {
   const project = await temporaryProject()
@@ -37,11 +42,11 @@ test("what a killed process wrote down goes, and nothing that only looks like it
   )
   for (const path of [named, likeIt, ours]) await writeFile(path ?? "", "new")
   await left({ path: named ?? "" })
-  const strikeOut = book.note({ path: ours ?? "" })
+  const record = book.note({ path: ours ?? "" })
   await book.endOrphans(keepsNothing)
   expect([named, likeIt, ours].map((path) => existsSync(path ?? ""))).toEqual([false, true, true])
   expect(await readdir(directory)).toHaveLength(1)
-  strikeOut()
+  record.strikeOut()
   expect(await readdir(directory)).toEqual([])
   expect(faults).toEqual([])
 })
@@ -89,4 +94,17 @@ test("old bytes that are nowhere else stay, and are told of once", async () => {
   for (let time = 0; time < 2; time += 1) await book.endOrphans(keepsNothing)
   expect(await readFile(backup, "utf8")).toBe("old")
   expect(faults).toEqual([expect.stringContaining(`${backup} holds what ${join(place, "a")} was before`)])
+})
+
+test("a file that stays is told with its path and what it holds, and stays written down", async () => {
+  const { directory, book, faults, place } = await setup()
+  const path = join(place, temporaryName())
+  const record = book.note({ path, backupOf: join(place, "a.txt") })
+  // No file can be removed as a directory with something in it.
+  await mkdir(path)
+  await removeNoted(path, record)
+  expect(faults).toHaveLength(1)
+  expect(faults[0]).toContain(`${path} is left and cannot be removed`)
+  expect(faults[0]).toContain(`what ${join(place, "a.txt")} was before`)
+  expect(await readdir(directory)).toHaveLength(1)
 })

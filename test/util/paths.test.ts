@@ -1,8 +1,9 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { isAbsolute, join, relative } from "node:path"
+import fc from "fast-check"
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { realPath } from "../../src/util/paths.ts"
+import { type FollowedPath, followPath, isInside, realPath } from "../../src/util/paths.ts"
 
 let root: string
 
@@ -56,4 +57,41 @@ test("links that lead to nothing one after the other are followed, and circles a
 test("links that double at every step end soon", () => {
   for (let n = 0; n < 40; n++) symlinkSync(`l${n + 1}/../l${n + 1}`, join(root, `w/l${n}`))
   expect(() => real("w/l0")).toThrow()
+})
+
+test("what was found is the same for many paths at one moment, in whatever order they are followed", () => {
+  link("../other")
+  symlinkSync("none/at/all", join(root, "w/dangling"))
+  const paths = [
+    "w",
+    "w/sub",
+    "w/file",
+    "w/file/x",
+    "w/link/deep",
+    "w/link/no",
+    "w/no/no",
+    "w/dangling/x",
+    "w/dangling",
+  ]
+  const there = ["w", "w/sub", "w/file", "w/link/deep"]
+  for (const order of [paths, paths.toReversed()]) {
+    const known = new Map<string, FollowedPath>()
+    for (const path of [...order, ...order]) {
+      const found = followPath(join(root, path), known)
+      expect(found, path).toEqual({ real: realPath(join(root, path)), exists: there.includes(path) })
+    }
+  }
+})
+
+test("a path lies in a directory where the way from there does not climb, however either is written", () => {
+  const part = fc.constantFrom("", ".", "..", "a", "ab", ".a", "..a", "a.", "...")
+  const path = fc.array(part, { maxLength: 5 }).map((parts) => `/${parts.join("/")}`)
+  fc.assert(
+    fc.property(path, path, (inner, outer) => {
+      const way = relative(outer, inner)
+      const climbs = way === ".." || way.startsWith("../") || isAbsolute(way)
+      expect(isInside(inner, outer)).toBe(!climbs)
+    }),
+    { numRuns: 3_000 },
+  )
 })

@@ -2,7 +2,7 @@ import { type FileHandle, lstat, open, rename, rm } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import type { FileStamp } from "../../tool/ledger.ts"
 import { stampBytes } from "../../tool/ledger.ts"
-import { type NoteTemporary, temporaryName } from "../../tool/temporary-book.ts"
+import { type NoteTemporary, removeNoted, temporaryName } from "../../tool/temporary-book.ts"
 import { systemCode } from "../../util/errors.ts"
 import { openPinnedDirectory } from "../../util/pinned-path.ts"
 
@@ -20,16 +20,15 @@ export async function writeAtomic(path: string, bytes: Uint8Array, note: NoteTem
   const temporary = directory.entry(name)
   const place = directory.entry(basename(path))
   try {
-    const strikeOut = note({ path: join(dirname(path), name) })
+    const record = note({ path: join(dirname(path), name) })
     try {
       const stamp = await stageFile(temporary, bytes, place)
       await rename(temporary, place)
+      record.strikeOut()
       return stamp
     } catch (error) {
-      await rm(temporary, { force: true })
+      await removeNoted(temporary, record)
       throw error
-    } finally {
-      strikeOut()
     }
   } finally {
     directory.close()

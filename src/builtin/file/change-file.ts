@@ -40,6 +40,8 @@ export interface ChangedFile<C extends FileChange> {
     diff: string
     /** What a formatter made of it then. */
     formatted?: Formatting
+    /** Why a formatter did not do its work. */
+    notFormatted?: string
     /** For the ledger of a session that is continued. */
     file: { path: string; stamp: FileStamp }
   }
@@ -76,13 +78,18 @@ export async function changeFile<C extends FileChange>(
       const stamp = await keepingFiles(ctx, known, () => write(path, { real, bytes, note: ctx.files.note }))
       return formatFile(ctx, { path, real, title, bytes, stamp })
     })
-    const { stamp, formatted } = written
+    const { stamp, formatted, problem } = written
     ctx.files.record(real, stamp)
     return {
       change,
       title,
       formatting: formatReport(title, written),
-      metadata: { ...about, ...(formatted ? { formatted } : {}), file: { path: real, stamp } },
+      metadata: {
+        ...about,
+        ...(formatted ? { formatted } : {}),
+        ...(problem === undefined ? {} : { notFormatted: problem }),
+        file: { path: real, stamp },
+      },
     }
   })
 }

@@ -28,8 +28,9 @@ export interface Formatting {
 export interface FormattedFile {
   stamp: FileStamp
   bytes: Uint8Array
+  /** What those made that succeeded, also where one after them failed. */
   formatted?: Formatting
-  /** Why it was not formatted: one line. */
+  /** Why it was not formatted, or not to the end: one line. */
   problem?: string
   /** True where it could not be put back as it was written: what is there now is for the session to read. */
   unsure?: true
@@ -39,27 +40,49 @@ type FormatContext = Pick<ToolContext, "formatter" | "changes" | "files" | "abor
 
 /**
  * Lets the configured formatters at a file that was written. What they make of it is kept for the turn's undo, and its
- * stamp is what the next edit is held to. Where one fails, or what it made cannot be kept, the file is put back as it was
- * written; where none ran it is not touched, whoever has saved it meanwhile. Never rejects: the change that was asked for
- * is made.
+ * stamp is what the next edit is held to. Where one fails, or what it made cannot be kept, the file is put back as the
+ * last that succeeded left it, or as it was written; where none ran it is not touched, whoever has saved it meanwhile.
+ * Never rejects: the change that was asked for is made.
  */
 export async function formatFile(ctx: FormatContext, file: WrittenFile): Promise<FormattedFile> {
   const { stamp, bytes } = file
   if (!ctx.formatter?.handles(file.real)) return { stamp, bytes }
-  const runs = await ctx.formatter.format(file.real, ctx.abort)
-  const failed = runs.find((run) => run.problem !== undefined)
-  const problem = failed && `${failed.name}: ${failed.problem}`
-  if (problem !== undefined && !runs.some(({ ran }) => ran)) return { stamp, bytes, problem }
+  const made: Made = { by: [], bytes, ran: false }
   try {
-    const now = await readBefore(file.path, file.real)
-    if (problem !== undefined) return await putBack(ctx, { file, now, problem })
-    if (!now.exists) return await putBack(ctx, { file, now, problem: "the file was gone after formatting" })
-    if (isSame(now.bytes, bytes)) return { stamp: now.stamp, bytes }
-    return await keepFormatted(ctx, { file, now, by: runs.map(({ name }) => name) })
+    for await (const { name, ran, problem } of ctx.formatter.format(file.real, ctx.abort)) {
+      made.ran ||= ran
+      if (problem !== undefined) made.problem = `${name}: ${problem}`
+      else await noteMade(file, made, name)
+      if (made.problem !== undefined) break
+    }
+    const { problem } = made
+    if (!made.ran) return { stamp, bytes, ...(problem === undefined ? {} : { problem }) }
+    return await keepMade(ctx, file, made)
   } catch (error) {
-    const found = [problem, errorMessage(error)].filter((text) => text !== undefined).join("; ")
+    const found = [made.problem, errorMessage(error)].filter((text) => text !== undefined).join("; ")
     return { stamp, bytes, problem: found, unsure: true }
   }
+}
+
+/** What formatters made so far. */
+interface Made {
+  /** Those that succeeded. */
+  by: string[]
+  /** The file as the last of them left it. */
+  bytes: Uint8Array
+  /** True once a process of any was there. */
+  ran: boolean
+  problem?: string
+}
+
+async function noteMade(file: WrittenFile, made: Made, name: string): Promise<void> {
+  const now = await readBefore(file.path, file.real)
+  if (!now.exists) {
+    made.problem = "the file was gone after formatting"
+    return
+  }
+  made.by.push(name)
+  made.bytes = now.bytes
 }
 
 /** The model sees of a formatter's changes at most so many characters. */
@@ -69,44 +92,54 @@ const maxShown = 2_000
 export function formatReport(title: string, { formatted, problem, unsure }: FormattedFile): string {
   if (unsure)
     return `\n${title} may be neither as it was written nor formatted (${problem?.split("\n")[0]}). Read it before you change it again.`
-  if (problem !== undefined)
-    return `\n${title} was not formatted (${problem.split("\n")[0]}); the change itself is made.`
-  if (!formatted) return ""
+  const failure = problem?.split("\n")[0]
+  if (!formatted)
+    return failure === undefined
+      ? ""
+      : `\n${title} was not formatted (${failure}); the change itself is made.`
   const { by, diff } = formatted
   const shown =
     diff.length <= maxShown ? diff : `${diff.slice(0, diff.lastIndexOf("\n", maxShown) + 1)}[cut here]\n`
-  return `\n${by.join(" and ")} then formatted ${title}, which now has:\n${shown.trimEnd()}`
+  const last =
+    failure === undefined
+      ? ""
+      : `\nA formatter after that did not do its work, and nothing of it is left (${failure}).`
+  return `\n${by.join(" and ")} then formatted ${title}, which now has:\n${shown.trimEnd()}${last}`
 }
 
-type FileNow = FileBefore & { exists: true }
-
-async function keepFormatted(
-  ctx: FormatContext,
-  { file, now, by }: { file: WrittenFile; now: FileNow; by: string[] },
-): Promise<FormattedFile> {
+/** The file as the last that succeeded left it: it is made so where one after it left it otherwise. */
+async function keepMade(ctx: FormatContext, file: WrittenFile, made: Made): Promise<FormattedFile> {
+  const { real, bytes } = file
+  const now = await readBefore(file.path, real)
+  const problem = made.problem === undefined ? {} : { problem: made.problem }
   try {
-    const diff = await diffOf(file.title, file.bytes, now.bytes)
-    await keepingFiles(ctx, step(file.real, file.bytes, now.bytes), async () => {})
-    return { stamp: now.stamp, bytes: now.bytes, formatted: { by, diff } }
+    const stamp = await putBack(ctx, { file, now, wanted: made.bytes })
+    if (isSame(made.bytes, bytes)) return { stamp, bytes, ...problem }
+    const diff = await diffOf(file.title, bytes, made.bytes)
+    return { stamp, bytes: made.bytes, formatted: { by: made.by, diff }, ...problem }
   } catch (error) {
+    if (made.problem !== undefined || !now.exists) throw error
     // Nothing more can be kept, and what is there is what programs made that say they succeeded.
-    const stamp = await writeAtomic(file.real, file.bytes, ctx.files.note)
-    return { stamp, bytes: file.bytes, problem: errorMessage(error) }
+    const stamp = await writeAtomic(real, bytes, ctx.files.note)
+    return { stamp, bytes, problem: errorMessage(error) }
   }
 }
 
-/** What is there may also be what a person saved while the formatter ran: it is kept before it goes. */
+/**
+ * Makes the file what is wanted, if it is not. What is there may also be what a person saved while a formatter ran: it is
+ * kept before it goes.
+ */
 async function putBack(
   ctx: FormatContext,
-  { file, now, problem }: { file: WrittenFile; now: FileBefore; problem: string },
-): Promise<FormattedFile> {
+  { file, now, wanted }: { file: WrittenFile; now: FileBefore; wanted: Uint8Array },
+): Promise<FileStamp> {
   const { real, bytes } = file
-  if (now.exists && isSame(now.bytes, bytes)) return { stamp: now.stamp, bytes, problem }
-  const write = () => writeAtomic(real, bytes, ctx.files.note)
-  if (!now.exists) return { stamp: await write(), bytes, problem }
-  // In two steps, each of which begins with what the last one left: else the turn could not be undone.
-  await keepingFiles(ctx, step(real, bytes, now.bytes), async () => {})
-  return { stamp: await keepingFiles(ctx, step(real, now.bytes, bytes), write), bytes, problem }
+  // In steps each of which begins with what the last one left: else the turn could not be undone.
+  const there = now.exists ? now.bytes : bytes
+  if (!isSame(bytes, there)) await keepingFiles(ctx, step(real, bytes, there), async () => {})
+  if (now.exists && isSame(there, wanted)) return now.stamp
+  const write = () => writeAtomic(real, wanted, ctx.files.note)
+  return isSame(there, wanted) ? write() : keepingFiles(ctx, step(real, there, wanted), write)
 }
 
 function step(path: string, before: Uint8Array, after: Uint8Array) {

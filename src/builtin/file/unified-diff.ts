@@ -24,7 +24,7 @@ export async function unifiedDiff(input: DiffInput): Promise<string> {
   if (Math.max(before.length, after.length) > maxTextLength) {
     return `[${path} is too large to compare: ${before.length} characters become ${after.length}]\n`
   }
-  const { createTwoFilesPatch } = await import("diff")
+  const { createTwoFilesPatch, FILE_HEADERS_ONLY } = await import("diff")
   const from = input.before === undefined ? "/dev/null" : path
   const to = input.after === undefined ? "/dev/null" : path
   // All lines added or all removed is quick to find out, however many they are.
@@ -32,6 +32,8 @@ export async function unifiedDiff(input: DiffInput): Promise<string> {
   const patch = createTwoFilesPatch(from, to, before, after, undefined, undefined, {
     context: 3,
     maxEditLength: limit,
+    // An index line and one of equals signs say nothing that the two names do not.
+    headerOptions: FILE_HEADERS_ONLY,
   })
   return cut(patch ?? newTextAlone(path, after))
 }

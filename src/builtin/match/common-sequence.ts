@@ -45,10 +45,16 @@ export function commonSequence(compared: Compared): CommonPiece[] {
   return kept
 }
 
-/** Pieces that took the place of others: `end` not included, either side may be empty. */
+/** Pieces `start` to `end`, not included. */
+export interface Range {
+  start: number
+  end: number
+}
+
+/** Pieces that took the place of others; either side may be empty. */
 export interface Change {
-  old: { start: number; end: number }
-  fresh: { start: number; end: number }
+  old: Range
+  fresh: Range
 }
 
 /** What lies between the pieces of the longest common sequence. */

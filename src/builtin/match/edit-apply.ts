@@ -1,9 +1,11 @@
-import type { EditMatch, Span, Strategy } from "./edit-match.ts"
+import type { EditMatch } from "./edit-match.ts"
+import { fillGaps } from "./fill-gaps.ts"
 import { indentUnit } from "./indent-unit.ts"
-import { fillGaps } from "./left-out-lines.ts"
 import { createFileForms } from "./look-alikes.ts"
 import { type Merged, mergeLines } from "./merge-lines.ts"
 import { mergeWords } from "./merge-words.ts"
+import type { Span } from "./spans.ts"
+import type { Strategy } from "./strategy.ts"
 import { coversLines, eolFinder, type Line, splitLines, toLf } from "./text-lines.ts"
 
 /** A text and what is to be changed in it. */

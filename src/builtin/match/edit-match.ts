@@ -1,41 +1,10 @@
-import { findBlocks, findMisquoted } from "./block-match.ts"
-import { type FoldedText, foldText } from "./fold-text.ts"
-import { findGappedBlocks } from "./left-out-lines.ts"
-import {
-  collapsed,
-  createLineSearch,
-  differAtEnds,
-  differByIndent,
-  type LineKey,
-  plain,
-  trimmed,
-  unspaced,
-} from "./line-match.ts"
-import { lookAlikes, plainForm, toPlain } from "./look-alikes.ts"
-import { type NearestText, nearestText } from "./nearest-text.ts"
-import { candidates, occurrences } from "./occurrences.ts"
+import { createEditSearch, type Find } from "./edit-search.ts"
+import type { NearestText } from "./nearest-text.ts"
 import { hasLostEscapes, isDisputed, isEscapedBeyond, type Reading, readingsOf } from "./readings.ts"
 import { resemblance } from "./similarity.ts"
-import { coversLines, type Line, lineNumbers, splitLines, toLf } from "./text-lines.ts"
-
-/** How old text was found, strictest first: the order in which the ways are tried. */
-export type Strategy =
-  | "exact"
-  | "line-endings"
-  | "trailing-whitespace"
-  | "indentation"
-  | "line-trimmed"
-  | "whitespace"
-  | "look-alikes"
-  | "look-alike-lines"
-  | "block-anchors"
-  | "left-out-lines"
-
-/** A piece of the text, in UTF-16 units from 0, `end` not included. */
-export interface Span {
-  start: number
-  end: number
-}
+import type { Span } from "./spans.ts"
+import { isLiteral, type Strategy } from "./strategy.ts"
+import { lineNumbers, toLf } from "./text-lines.ts"
 
 /**
  * `strategy`: the strictest that found anything. `reading`: the texts that it was found with. `lines`: where, from 1, the
@@ -74,7 +43,10 @@ export interface EditTexts {
 export function findEdit(text: string, edit: EditTexts): EditMatch {
   const exactOnly = text.length > maxFuzzyLength
   const readings = exactOnly ? readingsOf(edit).slice(0, 1) : readingsOf(edit)
-  const search = createSearch(text, edit.replaceAll)
+  const search = createEditSearch(text, {
+    limit: edit.replaceAll ? maxReplacements + 1 : maxCounted,
+    apart: edit.replaceAll,
+  })
   for (const reading of readings) {
     for (const [strategy, find] of exactOnly ? search.exact : [...search.exact, ...search.strict]) {
       const spans = find(reading)
@@ -142,157 +114,4 @@ function toMatch(found: {
   if (isDisputed(reading, found.readings) || spans.some(isDoubtful))
     return { kind: "disputed", reading, line: lines[0] ?? 1 }
   return { kind: "found", strategy, reading, spans }
-}
-
-/** True if every character but line endings is as it was given. */
-function isLiteral(strategy: Strategy): boolean {
-  return strategy === "exact" || strategy === "line-endings"
-}
-
-/** At most so many spans as the search may find. */
-type Find = (reading: Reading) => Span[]
-
-/** Where a text begins in another. */
-type Places = (text: string, needle: string) => number[]
-
-function createSearch(text: string, replaceAll: boolean) {
-  const limit = replaceAll ? maxReplacements + 1 : maxCounted
-  const unique: Places = (within, needle) => candidates(within, needle, limit)
-  const places: Places = replaceAll ? (within, needle) => occurrences(within, needle, limit) : unique
-  const lines = once(() => splitLines(text))
-  const unified = once(() => foldText(text, lineEndings, toLf))
-  const plainText = once(() => foldText(text, lookAlikes, plainForm))
-  // For a reading that is whole lines, a place within a line is none.
-  const literal =
-    (find: (oldString: string) => Span[]): Find =>
-    ({ oldString, wholeLines }) =>
-      wholeLines ? find(oldString).filter((span) => coversLines(text, span)) : find(oldString)
-  const byKey = (
-    key: LineKey,
-    keep: (file: readonly Line[], old: readonly Line[]) => boolean = () => true,
-  ): Find => {
-    const find = createLineSearch(lines, key, limit)
-    return ({ oldString }) => {
-      const old = splitLines(oldString)
-      const starts = find(old).filter((start) => keep(lines().slice(start, start + old.length), old))
-      return starts.flatMap((start) => lineSpan(lines(), old, { start, count: old.length }))
-    }
-  }
-  const exact: [Strategy, Find][] = [
-    ["exact", literal((oldString) => exactSpans(text, oldString, places))],
-    ["line-endings", literal((oldString) => foldedSpans(unified(), toLf(oldString), places))],
-  ]
-  const strict: [Strategy, Find][] = [
-    ["trailing-whitespace", byKey(trimmed, differAtEnds)],
-    ["indentation", byKey(trimmed, differByIndent)],
-    ["line-trimmed", byKey(trimmed)],
-    ["whitespace", byKey(collapsed)],
-    ["whitespace", byKey(unspaced)],
-    ["look-alikes", literal((oldString) => foldedSpans(plainText(), toPlain(oldString), unique))],
-    ["look-alike-lines", byKey(plain)],
-  ]
-  const loose: [Strategy, Find][] = [
-    [
-      "block-anchors",
-      ({ oldString, decorations }) => {
-        // Its ends are all that a block is known by: none may be taken off.
-        if (decorations.includes("blank-edges")) return []
-        const old = splitLines(oldString)
-        const starts = findBlocks(lines(), old)
-        return starts.flatMap((start) => lineSpan(lines(), old, { start, count: old.length }))
-      },
-    ],
-    [
-      "left-out-lines",
-      ({ oldString }) => {
-        const old = splitLines(oldString)
-        const blocks = findGappedBlocks(lines(), old)
-        return blocks.flatMap(({ start, quoted }) => lineSpan(lines(), old, { start, count: quoted.length }))
-      },
-    ],
-  ]
-  return {
-    exact,
-    strict,
-    loose,
-    nearest: (oldString: string) => nearestText(lines(), splitLines(oldString)),
-    /**
-     * A place that is not exact, with others at which the same text is bent more, or where one line is another but the
-     * rest exact: which of them was copied wrong cannot be told.
-     */
-    withRivals(reading: Reading, strategy: Strategy, spans: Span[]): Span[] {
-      const [only] = spans
-      if (!only) return spans
-      const old = splitLines(reading.oldString)
-      const misquoted = keepsIndentation.has(strategy) ? [] : findMisquoted(lines(), old)
-      const others = [
-        ...strict.flatMap(([, find]) => find(reading)),
-        ...misquoted.flatMap((start) => lineSpan(lines(), old, { start, count: old.length })),
-      ]
-      const rivals = others.filter(({ start, end }) => end <= only.start || start >= only.end)
-      const places = new Map([only, ...rivals].map((span) => [span.start, span]))
-      return [...places.values()].sort((a, b) => a.start - b.start)
-    },
-    /** Where three lines or more stand as they are, apart from white space around them; from 1. */
-    lineOfWhole(newString: string): number | undefined {
-      const fresh = splitLines(newString)
-      if (fresh.filter((line) => line.text.trim() !== "").length < minWhole) return undefined
-      const [start] = createLineSearch(lines, trimmed, 1)(fresh)
-      return start === undefined ? undefined : start + 1
-    },
-  }
-}
-
-/** Fewer lines stand in many files by chance. */
-const minWhole = 3
-
-/** By these the first character of every line is the file's. */
-const keepsIndentation: ReadonlySet<Strategy> = new Set<Strategy>([
-  "exact",
-  "line-endings",
-  "trailing-whitespace",
-  "look-alikes",
-])
-
-const lineEndings = /\r\n?/g
-
-/** Made when it is asked for first. */
-function once<T>(make: () => T): () => T {
-  let made: { value: T } | undefined
-  return () => {
-    made ??= { value: make() }
-    return made.value
-  }
-}
-
-/** Half of a line ending is none: what would be left of it is another. */
-function exactSpans(text: string, oldString: string, places: Places): Span[] {
-  return places(text, oldString)
-    .map((start) => ({ start, end: start + oldString.length }))
-    .filter(({ start, end }) => !splitsBreak(text, start) && !splitsBreak(text, end))
-}
-
-function splitsBreak(text: string, at: number): boolean {
-  return text.charAt(at - 1) === "\r" && text.charAt(at) === "\n"
-}
-
-/** A match that begins or ends within a replacement is none. */
-function foldedSpans(folded: FoldedText, needle: string, places: Places): Span[] {
-  const spans: Span[] = []
-  for (const at of places(folded.text, needle)) {
-    const [start, end] = [folded.original(at), folded.original(at + needle.length)]
-    if (start !== undefined && end !== undefined) spans.push({ start, end })
-  }
-  return spans
-}
-
-function lineSpan(
-  lines: readonly Line[],
-  old: readonly Line[],
-  { start, count }: { start: number; count: number },
-): Span[] {
-  const [first, last] = [lines[start], lines[start + count - 1]]
-  if (!first || !last) return []
-  const eol = old.at(-1)?.eol !== ""
-  return [{ start: first.start, end: last.start + last.text.length + (eol ? last.eol.length : 0) }]
 }

@@ -1,7 +1,8 @@
 import { TackleError } from "../../util/errors.ts"
-import { type EditMatch, maxFuzzyLength, maxReplacements, type Strategy } from "./edit-match.ts"
+import { type EditMatch, maxFuzzyLength, maxReplacements } from "./edit-match.ts"
 import type { Unclear } from "./merge-lines.ts"
 import type { Decoration, Reading } from "./readings.ts"
+import { isLiteral, type Strategy } from "./strategy.ts"
 
 /** The model sees of a loose match's diff at most so many characters. */
 const maxDiffLength = 4_000
@@ -36,8 +37,7 @@ const decorations: Record<Decoration, string> = {
 
 /** How an edit was found, for the result: `indentation`, or `line-numbers + indentation`, or `escapes` alone. */
 export function strategyName(strategy: Strategy, { decorations }: Reading): string {
-  const isLiteral = strategy === "exact" || strategy === "line-endings"
-  return [...decorations, ...(isLiteral && decorations.length > 0 ? [] : [strategy])].join(" + ")
+  return [...decorations, ...(isLiteral(strategy) && decorations.length > 0 ? [] : [strategy])].join(" + ")
 }
 
 /** An edit that was not made. The text says why and what to do. Codes: `edit.missing`, `edit.ambiguous`… */
@@ -145,7 +145,7 @@ function ambiguousText(
   replaceAll: boolean,
 ): string {
   const { strategy, reading, count: number, lines } = match
-  if ((strategy === "exact" || strategy === "line-endings") && reading.decorations.length === 0) {
+  if (isLiteral(strategy) && reading.decorations.length === 0) {
     const where = `oldString occurs ${number} times in ${title}, at ${places(lines, number)}; nothing was changed.`
     if (replaceAll) return `${where} One call replaces at most ${maxReplacements}: use bash.`
     return `${where} Add lines around it until one place alone fits, or set replaceAll to change every one.`

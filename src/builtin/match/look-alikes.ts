@@ -43,10 +43,22 @@ export function createFileForms(
   return differ ? (text) => inFileForms(text, units, isUsed) : (text) => text
 }
 
-/** A shortest piece of the old text with the piece of the file that it stands for. */
+/** A shortest piece of the old text with the piece of the file that it stands for, and where it stands. */
 interface Unit {
   old: string
   file: string
+  use: EllipsisUse
+}
+
+/**
+ * What an ellipsis is there for: three dots before a value spread it, those after a word or between signs leave something
+ * out. Who writes one kind otherwise need not write the others so.
+ */
+type EllipsisUse = "spread" | "after a word" | "alone"
+
+function ellipsisUse(text: string, start: number, end: number): EllipsisUse {
+  if (/[\w$([{]/.test(text.charAt(end))) return "spread"
+  return /\w/.test(text.charAt(start - 1)) ? "after a word" : "alone"
 }
 
 /** Walks along two texts of one plain form. */
@@ -56,15 +68,15 @@ function align(old: string, file: string): Unit[] {
   while (oldAt < old.length || fileAt < file.length) {
     const unit = unitAt(old, oldAt, file, fileAt)
     // "…" beside ".…": pieces that overlap. Too odd to take apart: the texts are one unit.
-    if (!unit) return [{ old, file }]
-    units.push(unit)
+    if (!unit) return [{ old, file, use: "alone" }]
+    units.push({ ...unit, use: ellipsisUse(old, oldAt, oldAt + unit.old.length) })
     oldAt += unit.old.length
     fileAt += unit.file.length
   }
   return units
 }
 
-function unitAt(old: string, oldAt: number, file: string, fileAt: number): Unit | undefined {
+function unitAt(old: string, oldAt: number, file: string, fileAt: number): Omit<Unit, "use"> | undefined {
   const [oldPiece, filePiece] = [pieceAt(old, oldAt), pieceAt(file, fileAt)]
   const [oldPlain, filePlain] = [plainForm(oldPiece), plainForm(filePiece)]
   if (oldPlain === filePlain) return { old: oldPiece, file: filePiece }
@@ -88,11 +100,15 @@ function inFileForms(
     seen.set(unit.old, found.add(unit.file))
   }
   const misused = new Set(units.filter((unit) => unit.old !== unit.file).map((unit) => kindOf(unit.old)))
+  const uses = new Set(units.filter((unit) => unit.old === "…").map((unit) => unit.use))
   let isKnown = true
-  const written = text.replace(lookAlikes, (character) => {
+  const written = text.replace(lookAlikes, (character, at: number) => {
     const [form, ...more] = seen.get(character) ?? []
-    if (form !== undefined && more.length === 0) return form
-    if (form === undefined && isUsed(character)) return character
+    const use = character === "…" ? ellipsisUse(text, at, at + 1) : undefined
+    const isOther = use !== undefined && form !== character && !uses.has(use)
+    if (form !== undefined && more.length === 0 && !isOther) return form
+    // What the file's words have says nothing of a spread, which is written with three dots alone.
+    if (form === undefined && use !== "spread" && isUsed(character)) return character
     if (form !== undefined || !misused.has(kindOf(character))) isKnown = false
     return plainForm(character)
   })

@@ -1,10 +1,11 @@
-import { areAlike } from "./block-match.ts"
-import { type Compared, changesBetween, commonSequence } from "./common-sequence.ts"
+import { type Change, type Compared, changesBetween, commonSequence, type Range } from "./common-sequence.ts"
 import { indentFrame } from "./indent-frame.ts"
 import { leastStep } from "./indent-unit.ts"
 import { createFileForms } from "./look-alikes.ts"
-import { differInWords, mergeWords } from "./merge-words.ts"
+import { mergeWords } from "./merge-words.ts"
+import { isMeantForFile } from "./misquoted-change.ts"
 import { createReindent, type IndentPair } from "./reindent.ts"
+import { areAlike } from "./similarity.ts"
 import { indentOf, type Line } from "./text-lines.ts"
 
 /** The old lines are matched one to one by `file`: its lines from the first to the last of the span. */
@@ -56,14 +57,18 @@ function mergeAligned(edit: AlignedEdit): Merged {
   const old = corrected(file, frame === "file" ? inFrameOf(file, edit.old) : edit.old, fresh)
   const compared = comparedLines(old, fresh, fromEnd)
   const partners = partnersOf(compared)
-  if (misquotesChange({ file, old, compared })) return { unclear: "misquoted" }
+  const changes = changesBetween(compared)
+  const misquoted = changes.filter(misquotes({ file, old, fresh }, changes))
+  if (misquoted.some((change) => !isLineForLine(change))) return { unclear: "misquoted" }
+  const isMisquoted = (index: number) =>
+    misquoted.some((change) => index >= change.fresh.start && index < change.fresh.end)
   const word = wording({ ...edit, old })
   const place = indenter({ ...edit, old })
   const lines: Line[] = []
   for (const [index, line] of fresh.entries()) {
     const partner = partners[index]
     const own = partner?.kept ? file[partner.old] : undefined
-    const worded = own ? own.text : word(line.text, partner?.old)
+    const worded = own ? own.text : word(line.text, partner?.old, isMisquoted(index))
     if (typeof worded !== "string") return worded
     const text = own ? own.text : place(worded, index, partner?.old)
     if (text === undefined) return { unclear: "indentation" }
@@ -103,24 +108,33 @@ function partnersOf(compared: Compared): (Partner | undefined)[] {
   const partners = new Array<Partner | undefined>(compared.fresh).fill(undefined)
   for (const pair of commonSequence(compared)) partners[pair.fresh] = { old: pair.old, kept: true }
   for (const change of changesBetween(compared)) {
-    const count = change.old.end - change.old.start
-    if (count !== change.fresh.end - change.fresh.start) continue
-    for (let at = 0; at < count; at++) {
+    if (!isLineForLine(change)) continue
+    for (let at = 0; at < change.old.end - change.old.start; at++) {
       partners[change.fresh.start + at] = { old: change.old.start + at, kept: false }
     }
   }
   return partners
 }
 
-/** True if lines that go, or become more or fewer, are others in the file. */
-function misquotesChange(edit: { file: readonly Line[]; old: readonly Line[]; compared: Compared }): boolean {
-  const { file, old, compared } = edit
-  const changed = changesBetween(compared).filter(
-    (change) => change.old.end - change.old.start !== change.fresh.end - change.fresh.start,
-  )
-  return changed.some(({ old: { start, end } }) =>
-    old.slice(start, end).some((line, at) => differInWords(line.text, file[start + at]?.text ?? "")),
-  )
+/** Says of a change whether the file has other words in it than the old text, and the new text is not meant for those. */
+function misquotes(
+  edit: { file: readonly Line[]; old: readonly Line[]; fresh: readonly Line[] },
+  all: readonly Change[],
+) {
+  const texts = (lines: readonly Line[], { start, end }: Range) =>
+    lines.slice(start, end).map((line) => line.text.trim())
+  const added = all.flatMap((change) => texts(edit.fresh, change.fresh))
+  return (change: Change) =>
+    !isMeantForFile({
+      file: texts(edit.file, change.old),
+      old: texts(edit.old, change.old),
+      fresh: texts(edit.fresh, change.fresh),
+      added,
+    })
+}
+
+function isLineForLine({ old, fresh }: Change): boolean {
+  return old.end - old.start === fresh.end - fresh.start
 }
 
 function comparedLines(old: readonly Line[], fresh: readonly Line[], fromEnd: boolean): Compared {
@@ -132,11 +146,12 @@ function comparedLines(old: readonly Line[], fresh: readonly Line[], fromEnd: bo
 function wording({ file, old, isUsed = () => false }: LineEdit) {
   const pairs = old.map((line, index) => ({ old: line.text.trim(), file: file[index]?.text.trim() ?? "" }))
   const inFileForms = createFileForms(pairs, isUsed)
-  return (text: string, partner: number | undefined): string | { unclear: Unclear } => {
+  return (text: string, partner: number | undefined, isMisquoted: boolean): string | { unclear: Unclear } => {
     const pair = partner === undefined ? undefined : pairs[partner]
     if (!pair || text.trim() === "") return inFileForms(text) ?? { unclear: "look-alikes" }
     const [indent, fresh] = [indentOf(text), text.trim()]
     const merged = mergeWords({ ...pair, fresh, inFileForms })
+    if ("unclear" in merged && merged.unclear === "misquoted" && !isMisquoted) return text
     return "unclear" in merged ? merged : indent + merged.text + text.slice(indent.length + fresh.length)
   }
 }

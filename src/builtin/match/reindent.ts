@@ -23,7 +23,7 @@ export function createReindent(
   if (unclear.size === 0 && [...known].every(([from, to]) => from === to)) return (indent) => indent
   const levels = [...known].map(([from, to]) => ({ from, to })).sort((a, b) => a.from.length - b.from.length)
   const step = stepOf(levels)
-  if (step && !isLikely(step, levels, scale)) return () => undefined
+  if (step && !isLikely(step, levels, scale)) return (indent) => known.get(indent)
   return (indent) => {
     if (unclear.has(indent)) return undefined
     return known.get(indent) ?? (step && derive(indent, levels, step))

@@ -1,5 +1,7 @@
 /** Longer lines are only ever equal or not: comparing them in detail would take too long. */
 const maxLength = 1_000
+/** How much of a line an edit leaves as it was. */
+const changeFloor = 0.5
 
 /** The least number of single characters to insert, delete or replace. Takes time with the product of the lengths. */
 export function editDistance(a: string, b: string): number {
@@ -16,6 +18,18 @@ export function editDistance(a: string, b: string): number {
     above = current
   }
   return above[b.length] ?? 0
+}
+
+/** How alike two texts are, from 0 to 1, and by which numbers: so many characters of so many are others. */
+export function likeness(a: string, b: string): { distance: number; length: number; score: number } {
+  const length = Math.max(a.length, b.length)
+  const distance = editDistance(a, b)
+  return { distance, length, score: length === 0 ? 1 : 1 - distance / length }
+}
+
+/** True if a line may have become the other: half of it is the same. */
+export function areAlike(a: string, b: string): boolean {
+  return likeness(a, b).score >= changeFloor
 }
 
 /** Says how much another text shares with this one, by pairs of characters: 0 nothing, 1 all. Cheap for many texts. */

@@ -1,7 +1,12 @@
 import { copyFile, link, rename, rm, rmdir } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import type { FileStamp } from "../../tool/ledger.ts"
-import { type NoteTemporary, temporaryName } from "../../tool/temporary-book.ts"
+import {
+  type NotedTemporary,
+  type NoteTemporary,
+  removeNoted,
+  temporaryName,
+} from "../../tool/temporary-book.ts"
 import { errorMessage, systemCode, TackleError } from "../../util/errors.ts"
 import { MovedPathError, openPinnedDirectory, type PinnedDirectory } from "../../util/pinned-path.ts"
 import { stageFile } from "../file/atomic-write.ts"
@@ -32,8 +37,8 @@ export class RollbackError extends TackleError {
  * The paths are resolved: their directories are held open from before the first change to the end, so that links which
  * are put into a path meanwhile lead nothing astray. Returns the stamps of the written files by path. Throws
  * `MovedPathError` with nothing changed, what the system threw, and {@link RollbackError} where putting back failed too.
- * The files that stand beside theirs meanwhile, with new and with old bytes, are told to `note`; one that cannot be
- * removed at the end is not struck out.
+ * The files that stand beside theirs meanwhile, with new and with old bytes, are told to `note`, and so is one that
+ * cannot be removed at the end.
  */
 export async function commitFiles(
   steps: readonly FileStep[],
@@ -82,33 +87,25 @@ interface StagedFile {
 
 /** The files that stand beside others for the length of the change. */
 function createTemporaryFiles(note: NoteTemporary) {
-  const noted: { file: HeldPath; strikeOut: () => void }[] = []
+  const noted: { file: HeldPath; record: NotedTemporary }[] = []
   return {
     /** A name in the same directory that nothing has. */
     beside({ named, now }: HeldPath, { backup = false } = {}): HeldPath {
       const name = temporaryName()
       const file = { named: join(dirname(named), name), now: join(dirname(now), name) }
-      const strikeOut = note({ path: file.named, ...(backup ? { backupOf: named } : {}) })
-      noted.push({ file, strikeOut })
+      noted.push({ file, record: note({ path: file.named, ...(backup ? { backupOf: named } : {}) }) })
       return file
     },
     /**
      * All but the needed ones, which are the person's from now on. One that cannot be removed makes no other outcome of
-     * the change: it stays written down, for a later start to remove or to name.
+     * the change.
      */
     async remove(needed: ReadonlySet<string>): Promise<void> {
-      for (const { file, strikeOut } of noted)
-        if (needed.has(file.now) || (await isRemoved(file.now))) strikeOut()
+      for (const { file, record } of noted) {
+        if (needed.has(file.now)) record.strikeOut()
+        else await removeNoted(file.now, record)
+      }
     },
-  }
-}
-
-async function isRemoved(path: string): Promise<boolean> {
-  try {
-    await rm(path, { force: true })
-    return true
-  } catch {
-    return false
   }
 }
 

@@ -82,6 +82,8 @@ function isRepository(directory: string): boolean {
 
 /** An ignore file that is missing, or cannot be read, excludes nothing. */
 async function readIfPresent(path: string): Promise<string | undefined> {
+  // Most are missing, in every directory up to the root: a way through the thread pool for each would add up.
+  if (!existsSync(path)) return undefined
   try {
     return await readFile(path, "utf8")
   } catch (error) {

@@ -1,10 +1,6 @@
-import type { LookupAddress } from "node:dns"
-import { lookup } from "node:dns/promises"
-import { isIP } from "node:net"
-import { abortedError, orAbort, TimeoutError } from "../../util/abort.ts"
-import { systemCode } from "../../util/errors.ts"
+import { TimeoutError } from "../../util/abort.ts"
 import { acceptedEncodings, httpGet } from "./http-get.ts"
-import { isPrivateAddress } from "./private-address.ts"
+import { resolveHost } from "./resolve-host.ts"
 import { WebfetchError } from "./webfetch-error.ts"
 
 /** More is not read of a page, in bytes after decompression. */
@@ -58,14 +54,12 @@ export async function fetchPage(request: PageRequest): Promise<Page> {
       await request.askUrl(url)
       asked.push(url)
     }
-    const addresses = await clock.run((signal) => resolveHost(url, signal))
-    const inside = addresses.filter(({ address }) => isPrivateAddress(address))
+    const at = url
+    const { host, addresses, inside } = await clock.run((signal) => resolveHost(at, signal))
     if (inside.length > 0) {
       isPrivate = true
-      const found = inside.map(({ address }) => address)
-      await request.askPrivate(url, hostOf(url), found)
+      await request.askPrivate(url, host, inside)
     }
-    const at = url
     const answer = await clock.run((signal) =>
       httpGet({ url: at, addresses, headers, maxBytes: maxBodyBytes, signal }),
     )
@@ -117,23 +111,6 @@ function plainForm(url: URL): URL {
     return /[\w.~-]/.test(letter) ? letter : code
   })
   return plain
-}
-
-function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[|\]$/g, "")
-}
-
-async function resolveHost(url: URL, signal: AbortSignal): Promise<LookupAddress[]> {
-  const host = hostOf(url)
-  const family = isIP(host)
-  if (family !== 0) return [{ address: host, family }]
-  try {
-    return await orAbort(lookup(host, { all: true }), signal)
-  } catch (error) {
-    if (signal.aborted) throw abortedError(signal)
-    const what = systemCode(error) === "ENOTFOUND" ? "there is no such host" : "its name cannot be resolved"
-    throw new WebfetchError("network", `${host} cannot be reached: ${what}. Check the address.`, error)
-  }
 }
 
 function statusError(url: URL, status: number): WebfetchError {

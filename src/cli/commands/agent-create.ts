@@ -7,10 +7,16 @@ import { readLayer } from "../../config/layer.ts"
 import { userDirectory } from "../../config/location.ts"
 import { isMarkdownName } from "../../config/markdown-place.ts"
 import { wholeName } from "../../config/shown-name.ts"
+import { nearNames } from "../../model/near-name.ts"
+import { permissionType } from "../../permission/rules.ts"
 import { errorMessage, systemCode, UsageError } from "../../util/errors.ts"
 import { writeFrontMatter } from "../../util/front-matter.ts"
 import { displayPath, isInside, realPath } from "../../util/paths.ts"
+import { wildcardMatch } from "../../util/wildcard.ts"
 import { atTerminal } from "../client.ts"
+import { interruptible } from "../interrupt.ts"
+import { openTackle } from "../open-tackle.ts"
+import { customTools, knownPermissions } from "../permission-names.ts"
 import { type FormatFlags, openPlace, type Place } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
 import { question } from "../question.ts"
@@ -34,10 +40,13 @@ export async function createAgent(given: string | undefined, flags: AgentCreateF
   const place = await openPlace(flags)
   const name = (given ?? (await ask("name", "Name of the agent"))).trim()
   checkName(name, place)
+  const ids = toolIDs(flags.tools)
+  if (ids) await checkTools(ids, place)
   const description = flags.description ?? (await ask("--description", "What is it for?"))
   const prompt = flags.prompt === "-" ? await readAll(process.stdin) : (flags.prompt ?? (await askPrompt()))
   const { mode, model, temperature, steps } = flags
-  const fields = { description, mode, model, temperature, steps, tools: toolsOf(flags.tools) }
+  const tools = ids && Object.fromEntries([["*", false], ...ids.map((id) => [id, true])])
+  const fields = { description, mode, model, temperature, steps, tools }
   const content = writeFrontMatter(fields, prompt)
 
   const directory = join(
@@ -95,10 +104,36 @@ async function askPrompt(): Promise<string> {
   return answer ?? ""
 }
 
-function toolsOf(list: string | undefined): Record<string, boolean> | undefined {
-  if (list === undefined) return undefined
-  const ids = list.split(",").map((id) => id.trim())
-  return Object.fromEntries([["*", false], ...ids.filter((id) => id !== "").map((id) => [id, true])])
+function toolIDs(list: string | undefined): string[] | undefined {
+  return list
+    ?.split(",")
+    .map((id) => id.trim())
+    .filter((id) => id !== "")
+}
+
+/** Only where a name is of nothing that is known anyway are the tools of plugins and servers looked at. */
+async function checkTools(ids: readonly string[], place: Place): Promise<void> {
+  const isCustom = customTools(place)
+  const isKnown = (id: string) => knownPermissions.includes(permissionType(id)) || isCustom(id)
+  const open = ids.filter((id) => id !== "*" && !isKnown(id))
+  if (open.length === 0) return
+  const tools = (await offeredTools(place)).filter((id) => id !== "invalid")
+  const wrong = open.find((id) => !tools.some((tool) => wildcardMatch(tool, id)))
+  if (wrong === undefined) return
+  const near = nearNames(wrong, tools, Math.max(2, Math.floor(wrong.length / 3))).slice(0, 3)
+  const hint = near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `There are: ${tools.join(", ")}.`
+  throw new UsageError(`There is no tool "${wrong}" (--tools). ${hint}`)
+}
+
+function offeredTools(place: Place): Promise<string[]> {
+  return interruptible(async (signal) => {
+    const tackle = await openTackle(place, {})
+    try {
+      return (await tackle.tools({ signal })).map(({ id }) => id)
+    } finally {
+      await tackle.close()
+    }
+  })
 }
 
 /** A link in a project must not make its file one of somewhere else. */

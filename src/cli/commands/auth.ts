@@ -1,10 +1,11 @@
 import { text as readAll } from "node:stream/consumers"
+import { nearNames } from "../../model/near-name.ts"
 import { type AuthMethod, beginPage, keyBy, type StoredAuth } from "../../plugin/auth.ts"
 import type { Tackle } from "../../runtime/tackle.ts"
 import { UsageError } from "../../util/errors.ts"
 import { atTerminal } from "../client.ts"
 import { openTackle } from "../open-tackle.ts"
-import { type FormatFlags, openPlace, type PlaceFlags } from "../place.ts"
+import { type FormatFlags, openPlace, type Place, type PlaceFlags } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
 import { question } from "../question.ts"
 import { visible } from "../view/visible.ts"
@@ -18,10 +19,11 @@ const plainKey: AuthMethod = { type: "api", label: "API key", prompts: [] }
 
 /**
  * `tackle auth login <provider>`: asks for a key, or for what a plugin's way wants, and keeps what comes of it. Away from a
- * terminal a key is read from stdin. Throws `UsageError` where nothing came of it.
+ * terminal a key is read from stdin. Throws `UsageError` for a provider that there is not, and where nothing came of it.
  */
 export async function logIn(provider: string, flags: LoginFlags): Promise<void> {
-  await withTackle(flags, async (tackle) => {
+  await withTackle(flags, async (tackle, place) => {
+    assertKnown(provider, tackle, place)
     const ofPlugins = tackle.signIns().filter((each) => each.provider === provider)
     const methods = ofPlugins.flatMap((each) => each.methods)
     const method = await chosenMethod(methods.length > 0 ? methods : [plainKey], flags.method)
@@ -56,13 +58,30 @@ export async function logOut(provider: string, flags: PlaceFlags): Promise<void>
   printLine(`Signed out of ${visible(provider)}. The provider itself was not told.`)
 }
 
-async function withTackle<T>(flags: PlaceFlags, work: (tackle: Tackle) => Promise<T>): Promise<T> {
-  const tackle = await openTackle(await openPlace(flags), {})
+async function withTackle<T>(
+  flags: PlaceFlags,
+  work: (tackle: Tackle, place: Place) => Promise<T>,
+): Promise<T> {
+  const place = await openPlace(flags)
+  const tackle = await openTackle(place, {})
   try {
-    return await work(tackle)
+    return await work(tackle, place)
   } finally {
     await tackle.close()
   }
+}
+
+/** A key under a name that nothing asks for would never be used. */
+function assertKnown(provider: string, tackle: Tackle, { config }: Place): void {
+  const known = [...new Set([...tackle.providers(), ...tackle.signIns().map((each) => each.provider)])]
+  if (known.includes(provider)) return
+  const near = nearNames(provider, known, Math.max(2, Math.floor(provider.length / 3))).slice(0, 3)
+  const hint = near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `There are: ${known.join(", ")}.`
+  const untrusted =
+    config.ignored.length > 0 ? " Those of this project count once it is trusted (--trust)." : ""
+  throw new UsageError(
+    `There is no provider "${provider}". ${hint} Others are declared in the config under "provider".${untrusted}`,
+  )
 }
 
 async function chosenMethod(methods: readonly AuthMethod[], wanted: string | undefined): Promise<AuthMethod> {

@@ -1,3 +1,4 @@
+import { namesCredential } from "../../call/written-secrets.ts"
 import { instructionFiles } from "../../config/instruction-files.ts"
 import { configJsonSchema } from "../../config/schema.ts"
 import { wholeName } from "../../config/shown-name.ts"
@@ -95,12 +96,13 @@ function describeRule(rule: Rule): string {
   return `${rule.action.padEnd(5)} ${what}${place === "" ? "" : `   (${wholeName(place)})`}`
 }
 
-const secretKey = /key|token|secret|password|authorization|headers/i
-
 function masked(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(masked)
   if (!isRecord(value)) return value
   return Object.fromEntries(
-    Object.entries(value).map(([key, entry]) => [key, secretKey.test(key) ? "(set)" : masked(entry)]),
+    Object.entries(value).map(([key, entry]) => {
+      const isSecret = key === "headers" || namesCredential(key)
+      return [key, isSecret ? "(set)" : masked(entry)]
+    }),
   )
 }

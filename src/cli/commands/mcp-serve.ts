@@ -18,6 +18,7 @@ export interface ServeFlags extends PlaceFlags, RuleFlags {
   http?: boolean
   port?: number
   host?: string
+  stream?: number
   key?: string
 }
 
@@ -58,13 +59,13 @@ async function serveStdio(options: ConnectionOptions, signal: AbortSignal): Prom
 }
 
 async function serveHttp(
-  { host, port = defaultPort, key = process.env.TACKLE_MCP_KEY }: ServeFlags,
+  { host, port = defaultPort, stream, key = process.env.TACKLE_MCP_KEY }: ServeFlags,
   connection: ConnectionOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const { startHttp } = await import("../../mcp-server/http.ts")
   const server = await startHttp({
-    connection,
+    connection: { ...connection, ...(stream === undefined ? {} : { streamMs: stream * 1000 }) },
     port,
     ...(host === undefined ? {} : { host }),
     ...(key ? { key } : {}),
@@ -90,7 +91,7 @@ function protocolOutput(): Writable {
   })
 }
 
-function assertForHttp({ http, port, host, key }: ServeFlags): void {
-  if (!http && (port !== undefined || host !== undefined || key !== undefined))
-    throw new UsageError("--port, --host and --key are for --http.")
+function assertForHttp({ http, port, host, stream, key }: ServeFlags): void {
+  if (!http && [port, host, stream, key].some((flag) => flag !== undefined))
+    throw new UsageError("--port, --host, --stream and --key are for --http.")
 }

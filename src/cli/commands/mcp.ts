@@ -1,36 +1,58 @@
+import { enabledServers } from "../../mcp/config.ts"
 import { McpServerError } from "../../mcp/errors.ts"
+import type { McpServerStatus } from "../../mcp/pool.ts"
 import type { TackleOptions } from "../../runtime/options.ts"
 import { errorMessage } from "../../util/errors.ts"
+import { exitCode } from "../exit.ts"
 import { interruptible } from "../interrupt.ts"
 import { warn } from "../notice.ts"
 import { openTackle } from "../open-tackle.ts"
 import { type FormatFlags, openPlace, type Place } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
-import { oneLine } from "../view/visible.ts"
+import { createStatusLine } from "../view/status-line.ts"
+import { oneLine, wrapped } from "../view/visible.ts"
 
-/** `tackle mcp list`: starts every MCP server, and shows what it offers or why it does not. */
+/** How long a server may take here, in milliseconds: who looks wants to know soon. Its `timeout` goes before this. */
+const patienceMs = 10_000
+
+/** `tackle mcp list`: starts every MCP server, and shows what it offers or why it does not, as soon as that is known. */
 export async function listMcpServers(flags: FormatFlags): Promise<void> {
   const servers = await interruptible(async (signal) => {
     const place = await openPlace(flags)
     const tackle = await openTackle(place, {}, { onFault: tellOthers(place) })
+    const waiting = new Set(enabledServers(place.config.config.mcp).map(({ id }) => id))
+    const status = createStatusLine(process.stderr, () => true)
+    const tellWaiting = () =>
+      status.set(
+        waiting.size === 0 ? undefined : { kind: "calls", text: `waiting for ${[...waiting].join(", ")}` },
+      )
+    tellWaiting()
     try {
-      return await tackle.mcpServers({ signal })
+      const look = (server: McpServerStatus) => {
+        status.clear()
+        waiting.delete(server.id)
+        if (flags.format === "text") show(server)
+        tellWaiting()
+      }
+      return await tackle.mcpServers({ signal, patienceMs, onStatus: look })
     } finally {
+      status.set(undefined)
       await tackle.close()
     }
   })
+  if (servers.some(({ status }) => status === "failed")) process.exitCode = exitCode.failed
   if (flags.format === "json") return printJson({ servers })
-  if (servers.length === 0)
-    return printLine('No MCP servers are in use: "mcp" in the configuration names them.')
+  if (servers.length === 0) printLine('No MCP servers are in use: "mcp" in the configuration names them.')
+}
+
+function show({ id, status, tools, problem }: McpServerStatus): void {
   const room = process.stdout.isTTY ? process.stdout.columns - 2 : Number.POSITIVE_INFINITY
-  for (const { id, status, tools, problem } of servers) {
-    const count = `${tools.length} ${tools.length === 1 ? "tool" : "tools"}`
-    printLine(`${oneLine(id, room)}  ${status}${status === "connected" ? `, ${count}` : ""}`)
-    if (problem !== undefined) printLine(`  ${oneLine(problem, room)}`)
-    for (const tool of tools) {
-      const left = room - tool.id.length - 2
-      printLine(`  ${tool.id}  ${oneLine(tool.description, Math.max(left, shortest))}`)
-    }
+  const count = `${tools.length} ${tools.length === 1 ? "tool" : "tools"}`
+  printLine(`${oneLine(id, room)}  ${status}${status === "connected" ? `, ${count}` : ""}`)
+  if (problem !== undefined) for (const line of wrapped(problem, room)) printLine(`  ${line}`)
+  for (const tool of tools) {
+    const left = room - tool.id.length - 2
+    printLine(`  ${tool.id}  ${oneLine(tool.description, Math.max(left, shortest))}`)
   }
 }
 

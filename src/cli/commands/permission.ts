@@ -1,14 +1,16 @@
 import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
 import { type PermissionCase, readPermissionCases, runPermissionCase } from "../../config/permission-cases.ts"
-import type { Explanation } from "../../permission/explain.ts"
+import { type Explanation, joinExplanations } from "../../permission/explain.ts"
+import type { PermissionAsk } from "../../permission/request.ts"
 import type { Tackle } from "../../runtime/tackle.ts"
 import type { Grant } from "../../schema/permission.ts"
 import { fileReason, UsageError } from "../../util/errors.ts"
 import { homeDirectory } from "../../util/home.ts"
 import { localDay } from "../../util/local-time.ts"
-import { resolvePath } from "../../util/paths.ts"
+import { type AskSequence, askedBy } from "../asked-by.ts"
 import { exitCode, verdictCode } from "../exit.ts"
+import { warn } from "../notice.ts"
 import { openTackle } from "../open-tackle.ts"
 import { directoryOf, type FormatFlags, openPlace, type PlaceFlags } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
@@ -30,7 +32,10 @@ export async function checkPermission(
 ): Promise<void> {
   const agent = flags.agent === undefined ? {} : { agent: flags.agent }
   const { explanation, worktree } = await withTackle(flags, async (tackle) => ({
-    explanation: await tackle.explain({ permission, ...askedBy(permission, patterns, tackle), ...agent }),
+    explanation: await explainAll(
+      askedBy({ permission, patterns }, { directory: tackle.directory, note: warn }),
+      (ask) => tackle.explain({ ...ask, ...agent }),
+    ),
     worktree: tackle.worktree,
   }))
   process.exitCode = verdictCode[explanation.verdict]
@@ -39,11 +44,17 @@ export async function checkPermission(
   for (const line of describeExplanation(explanation, worktree)) printLine(`  ${line}`)
 }
 
-/** As the tool asks: what is listed is a place, which may lie outside or be protected. */
-function askedBy(permission: string, given: string[], { directory }: Tackle) {
-  if (permission !== "list") return { patterns: given }
-  const paths = given.map((path) => resolvePath(path, directory))
-  return { patterns: paths, paths }
+async function explainAll(
+  asks: AskSequence,
+  explain: (ask: PermissionAsk) => Promise<Explanation>,
+): Promise<Explanation> {
+  const explanations: Explanation[] = []
+  for await (const ask of asks) {
+    const explanation = await explain(ask)
+    explanations.push(explanation)
+    if (explanation.verdict === "deny") break
+  }
+  return joinExplanations(explanations)
 }
 
 /** `tackle permission test <file…>`: whether rules come to the verdicts that a file expects of them. */

@@ -18,6 +18,7 @@ import { printLine } from "../print.ts"
 import type { StartedRecording } from "../recording.ts"
 import { type RunTask, readTask, recordedTask, type TaskFlags } from "../run-task.ts"
 import { stdout } from "../stdout.ts"
+import { tellMissingMentions } from "../tell-missing-mentions.ts"
 import { createJsonView } from "../view/json.ts"
 import { createTextView } from "../view/text.ts"
 
@@ -85,6 +86,7 @@ async function runTask(
       const { auto = false } = flags
       answerRequests(tackle, { auto, questions, pause: view.pause, signal, interrupt })
       if (recording) tackle.subscribe(recording.take)
+      if (task.files === undefined) await tellMissingMentions(task.prompt, tackle, signal)
       const command = task.command ?? (await commandOf(task, tackle, signal))
       recording?.begin({ ...task, files, questions, ...serverPrompt(command) })
       const session = await openSession(tackle, task, flags)

@@ -11,7 +11,11 @@ export async function compactSession(id: string | undefined, flags: FormatFlags)
     const result = await tackle.sessions.compact(sessionID)
     if (!result) throw noSession(sessionID)
     if (flags.format === "json") return printJson({ sessionID, ...result })
-    const { before, after, pruned } = result
+    const { before, after, pruned, summarized } = result
+    if (pruned === 0 && !summarized)
+      return printLine(
+        `There is nothing to compact in ${sessionID} yet: a summary would be no shorter than its ${before} characters.`,
+      )
     const outputs = pruned === 0 ? "" : `, with ${pruned} old ${pruned === 1 ? "output" : "outputs"} in files`
     printLine(`Compacted ${sessionID}: the model reads ${after} in place of ${before} characters${outputs}.`)
   })

@@ -41,7 +41,7 @@ export async function listSessions(flags: SessionListFlags): Promise<void> {
     if (sessions.length === 0) return printLine("No sessions yet.")
     for (const session of sessions) {
       const place = flags.all ? ` [${session.directory}]` : ""
-      const title = session.title || "(no prompt yet)"
+      const title = `${session.replayed ? "(replay) " : ""}${session.title || "(no prompt yet)"}`
       const room = process.stdout.isTTY ? process.stdout.columns - 46 : Number.POSITIVE_INFINITY
       printLine(`${session.id}  ${localMinute(session.time.updated)}  ${oneLine(`${title}${place}`, room)}`)
     }

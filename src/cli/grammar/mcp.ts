@@ -2,7 +2,7 @@ import type { Command } from "commander"
 import type { ServeFlags } from "../commands/mcp-serve.ts"
 import type { AddServerFlags, AuthFlags } from "../commands/mcp-servers.ts"
 import type { FormatFlags, PlaceFlags } from "../place.ts"
-import { collect, format, names, place, port } from "./flags.ts"
+import { collect, format, names, place, port, positive } from "./flags.ts"
 
 /** The command line of `tackle mcp …`. */
 export function defineMcp(program: Command): void {
@@ -45,6 +45,11 @@ export function defineMcp(program: Command): void {
     .option(
       "--host <address>",
       "with --http; any other than this machine's own needs a key (default 127.0.0.1)",
+    )
+    .option(
+      "--stream <seconds>",
+      "with --http: end a call's stream after that; the client comes back for the rest",
+      positive,
     )
     .option("--key <key>", "with --http: what clients have to send (better: TACKLE_MCP_KEY)")
     .action(async (flags: ServeFlags) => (await import("../commands/index.ts")).mcpServe.serveMcp(flags))

@@ -26,6 +26,7 @@ function isShort(pattern: string): boolean {
   return pattern.length <= maxPattern && visible(pattern) === pattern && !pattern.includes("\n")
 }
 
-function quoted(text: string): string {
+/** As one word of a shell's line. */
+export function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }

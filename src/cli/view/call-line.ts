@@ -2,6 +2,8 @@ import type { ToolPart } from "../../schema/part.ts"
 import type { ToolStateCompleted, ToolStateError } from "../../schema/tool-state.ts"
 import { isRecord } from "../../util/json.ts"
 import { displayPath } from "../../util/paths.ts"
+import { diffCount } from "./diff-count.ts"
+import { formattingLines } from "./formatting-lines.ts"
 import { style } from "./style.ts"
 import { columns, oneLine, wrapped } from "./visible.ts"
 
@@ -29,7 +31,11 @@ function completedLines(
   const failed = typeof state.metadata.exit === "number" && state.metadata.exit !== 0
   const mark = failed ? style.yellow("!") : style.green("✓")
   const line = `${mark} ${oneLine(`${part.tool} ${subject(part, worktree)}`, Math.max(20, room))}`
-  return [details === "" ? line : `${line} ${style.dim(`· ${details}`)}`, ...todoLines(state, width)]
+  return [
+    details === "" ? line : `${line} ${style.dim(`· ${details}`)}`,
+    ...formattingLines(state, worktree, width),
+    ...todoLines(state, width),
+  ]
 }
 
 /** Rows that an error may take: enough for what was wrong, without the whole advice that the model reads. */
@@ -78,13 +84,6 @@ function detailsOf(tool: string, { metadata, output }: ToolStateCompleted): stri
 function duration({ time }: ToolStateCompleted): string[] {
   const ms = time.end - time.start
   return ms < 500 ? [] : [`${(ms / 1000).toFixed(1)} s`]
-}
-
-function diffCount(diff: string): string {
-  const lines = diff.split("\n")
-  const count = (sign: string) =>
-    lines.filter((line) => line.startsWith(sign) && !line.startsWith(sign.repeat(3))).length
-  return `+${count("+")} −${count("-")}`
 }
 
 function plural(count: number, one: string, many: string): string {

@@ -84,10 +84,6 @@ function diffLines(diff: string, whole: boolean): string[] {
   return left > 0 ? [...shown, style.dim(`  … ${left} more lines`)] : shown
 }
 
-/** Without the head that names the file: the question has named it. */
 function linesOf(diff: string): string[] {
-  return diff
-    .trimEnd()
-    .split("\n")
-    .filter((line) => !/^(Index: |={20,}$)/.test(line))
+  return diff.trimEnd().split("\n")
 }

@@ -19,7 +19,9 @@ export const argumentKeys = [
 const otherKeys = new Set(["type", "id", "call_id", "tool_call_id", "index"])
 
 /** A call made of a value, or what is wrong with it, as the end of a sentence after "it ". */
-export type CallValue = { ok: true; call: ReadCall } | { ok: false; reason: string; tool?: string }
+export type CallValue =
+  | { ok: true; call: ReadCall }
+  | { ok: false; reason: string; tool?: string; unknown?: ReadCall | undefined }
 
 /**
  * The call that an object such as `{"name": …, "arguments": {…}}` stands for. Also understood: the other keys of
@@ -34,10 +36,11 @@ export function callOfValue(
   if (isRecord(value.function)) return callOfValue(value.function, tools, exact)
   const nameKey = nameKeys.find((key) => typeof value[key] === "string")
   if (nameKey === undefined) return callByKey(value, tools, exact)
-  const found = findTool(String(value[nameKey]), tools)
-  if (!found.ok) return found
-  const { tool } = found
+  const name = String(value[nameKey])
+  const found = findTool(name, tools)
   const given = argumentsOf(value, nameKey)
+  if (!found.ok) return { ...found, unknown: callOfUnknown(name, given.value) }
+  const { tool } = found
   if (!isRecord(given.value)) {
     return { ok: false, reason: "gives no arguments: they must be a JSON object", tool }
   }
@@ -73,6 +76,12 @@ export function findTool(
   return tool === name
     ? { ok: true, tool }
     : { ok: true, tool, repaired: `the name "${name}" was read as "${tool}"` }
+}
+
+/** The call of a tool that is not offered, as it is told to whoever has to answer it. Undefined where it may be none. */
+export function callOfUnknown(name: string, input: unknown): ReadCall | undefined {
+  if (!/^[\w.:/-]{1,64}$/.test(name) || !isRecord(input) || isSchema(input)) return undefined
+  return { tool: name, input: JSON.stringify(input) }
 }
 
 /** How many calls of offered tools the value is; 0 where it, or anything in it, is something else. */

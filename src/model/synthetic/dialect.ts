@@ -27,6 +27,8 @@ export interface MalformedCall {
   reason: string
   /** The tool, where that much was clear. */
   tool?: string | undefined
+  /** The call that this is, whole but for its tool, which is not offered. */
+  unknown?: ReadCall | undefined
   /** The answer reached its limit within the call. */
   cut?: boolean
 }

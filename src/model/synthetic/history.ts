@@ -53,7 +53,7 @@ function convertAssistant(
   return { ...message, content: [...others, ...(text === "" ? [] : [{ type: "text" as const, text }])] }
 }
 
-function convertResult({ toolName, output }: LanguageModelV4ToolResultPart): UserContent {
+function convertResult({ toolName, output, providerOptions }: LanguageModelV4ToolResultPart): UserContent {
   const files: LanguageModelV4FilePart[] = []
   let text: string
   switch (output.type) {
@@ -82,7 +82,8 @@ function convertResult({ toolName, output }: LanguageModelV4ToolResultPart): Use
   }
   // What a tool returns must not look like the end of its result.
   const inner = text.replaceAll("</tool_response", "<\\/tool_response")
-  return [{ type: "text", text: `<tool_response name="${toolName}">\n${inner}\n</tool_response>` }, ...files]
+  const said = `<tool_response name="${toolName}">\n${inner}\n</tool_response>`
+  return [{ type: "text", text: said, ...(providerOptions && { providerOptions }) }, ...files]
 }
 
 /** Appends the message, to the last one where that has the same role. */

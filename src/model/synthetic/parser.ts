@@ -25,7 +25,7 @@ export interface CallParser {
  * A parser of one answer. Calls, and how the text around them reads, do not depend on how it is cut into pieces; white
  * space next to a call is left out. A call counts where the model means one: not in code, quotations, thoughts or
  * examples, and only of `tools`. In thoughts that the answer ends in, without an end of their own, it counts. `malformed`
- * is what was meant as a call and cannot be read as one.
+ * is what was meant as a call and cannot be read as one; with `unknown` it can, but there is no such tool.
  */
 export function createCallParser(options: {
   tools: readonly SyntheticTool[]
@@ -103,10 +103,10 @@ function* scan({ source, tools, openings, output }: Scan): Reading<void> {
       continue
     }
     const isExample = surroundings.introducesExample()
-    const sink = isExample ? deafSink : output.sink
     const atLineStart = surroundings.atLineStart()
     source.position += opening.literal.length
     const followsCall = surroundings.followsCall()
+    const sink = isExample ? deafSink : atLineStart || followsCall ? output.sink : withinLine(output.sink)
     const outcome = yield* opening.read({ source, sink, tools, start, atLineStart, afterCall, followsCall })
     if (outcome === "mark" && !isExample) output.mark()
     else if (outcome === "text") {
@@ -154,6 +154,11 @@ function* thoughtsEnd(source: Source, surroundings: Surroundings): Reading<numbe
 }
 
 const deafSink: CallSink = { start() {}, delta() {}, call() {}, malformed() {} }
+
+/** In the middle of a line what names no tool of these may well be an example. */
+function withinLine(sink: CallSink): CallSink {
+  return { ...sink, malformed: ({ unknown: _, ...call }) => sink.malformed(call) }
+}
 
 type Output = ReturnType<typeof createOutput>
 

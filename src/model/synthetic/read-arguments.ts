@@ -1,5 +1,5 @@
 import { isRecord } from "../../util/json.ts"
-import { findTool } from "./call-value.ts"
+import { callOfUnknown, findTool } from "./call-value.ts"
 import type { ReadContext } from "./dialect.ts"
 import { readLooseValue } from "./loose-value.ts"
 import { scanBrackets } from "./scan-brackets.ts"
@@ -37,12 +37,14 @@ export function* readArguments(context: ReadContext, name: string, stop?: string
     value = inner.ok ? { ...inner, exact: false } : inner
   }
   const text = source.text.slice(context.start, source.position)
+  const cut = end === "ended" && source.cut && hidden < 0
   if (!found.ok) {
-    sink.malformed({ text, reason: found.reason })
+    const unknown = value.ok && !cut ? callOfUnknown(name, value.value) : undefined
+    sink.malformed({ text, reason: found.reason, ...(unknown && { unknown }) })
     return
   }
   const { tool } = found
-  if (end === "ended" && source.cut && hidden < 0) {
+  if (cut) {
     sink.malformed({ text: written, reason: "is not whole", tool, cut: true })
     return
   }
@@ -62,7 +64,8 @@ export function* readArguments(context: ReadContext, name: string, stop?: string
 export function readNoArguments({ source, sink, tools, start }: ReadContext, name: string): void {
   const found = findTool(name, tools)
   if (!found.ok) {
-    sink.malformed({ text: source.text.slice(start, source.position), reason: found.reason })
+    const text = source.text.slice(start, source.position)
+    sink.malformed({ text, reason: found.reason, unknown: callOfUnknown(name, {}) })
     return
   }
   sink.start(found.tool)

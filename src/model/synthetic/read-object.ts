@@ -2,7 +2,7 @@ import { argumentKeys, callOfValue, findTool, nameKeys } from "./call-value.ts"
 import type { ReadContext } from "./dialect.ts"
 import { readLooseValue } from "./loose-value.ts"
 import { scanBrackets } from "./scan-brackets.ts"
-import { charAt, type Reading, type Source, slice, takeAll, takes, takeWhile } from "./source.ts"
+import { charAt, type Reading, type Source, skipSpace, slice, takes, takeWhile } from "./source.ts"
 
 export interface ObjectOptions {
   /** What ends the text that the objects stand in, where there is such a mark. */
@@ -34,9 +34,15 @@ export function* readObjectCalls(context: ReadContext, options: ObjectOptions = 
 /** `{"tool_calls": [` and the like, of models that learned the shape of an API. */
 function* takeWrapper(source: Source): Reading<void> {
   const start = source.position
-  yield* takeAll(source, ["{", '"tool_call'])
-  if (source.position > start + 1 && (yield* takeWhile(source, /s?"\s*:\s*/y)) !== "") return
-  source.position = start
+  yield* skipSpace(source)
+  const isObject = yield* takes(source, "{")
+  yield* skipSpace(source)
+  const isWrapper = isObject && (yield* takes(source, '"tool_call'))
+  yield* takes(source, "s")
+  const isKey = isWrapper && (yield* takes(source, '"'))
+  yield* skipSpace(source)
+  if (isKey && (yield* takes(source, ":"))) yield* skipSpace(source)
+  else source.position = start
 }
 
 /** How a call's object usually begins: its input can then be handed on while it is still being written. */
@@ -106,7 +112,8 @@ export function* readObjectCall(
       : { ok: false as const, reason: value.ok ? "is not whole" : `is no valid JSON: ${value.error}` }
   if (!result.ok) {
     const tool = readHead()?.tool ?? ("tool" in result ? result.tool : undefined)
-    sink.malformed({ text, reason: result.reason, tool, ...(cut && { cut }) })
+    const unknown = "unknown" in result ? result.unknown : undefined
+    sink.malformed({ text, reason: result.reason, tool, ...(unknown && { unknown }), ...(cut && { cut }) })
     return
   }
   const usual = value.ok && value.exact ? readHead() : undefined

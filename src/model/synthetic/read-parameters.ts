@@ -1,6 +1,6 @@
 import { isRecord } from "../../util/json.ts"
 import type { JsonSchema } from "../schema.ts"
-import { findTool } from "./call-value.ts"
+import { callOfUnknown, findTool } from "./call-value.ts"
 import type { ReadContext } from "./dialect.ts"
 import { readLooseValue } from "./loose-value.ts"
 import { charAt, findAny, type Reading, sees, skipSpace, slice, takes } from "./source.ts"
@@ -38,7 +38,7 @@ export function* readParameters(context: ReadContext, name: string, form: Parame
   const keys = new Set<string>()
   /** A parameter of the tool's own that was not given yet. */
   const isNext = (key: string): boolean => !keys.has(key) && propertyOf(schema, key) !== undefined
-  let problem: string | undefined = found.ok ? undefined : found.reason
+  let problem: string | undefined
   let cut = false
   for (;;) {
     yield* skipSpace(source)
@@ -66,9 +66,13 @@ export function* readParameters(context: ReadContext, name: string, form: Parame
     cut = true
   }
   const text = source.text.slice(context.start, source.position)
-  if (problem !== undefined || !found.ok) {
-    const tool = found.ok ? found.tool : undefined
-    sink.malformed({ text, reason: problem ?? "names no tool", tool, ...(cut && { cut }) })
+  if (!found.ok) {
+    const unknown = problem === undefined ? callOfUnknown(name, JSON.parse(`${input}}`)) : undefined
+    sink.malformed({ text, reason: found.reason, ...(unknown && { unknown }), ...(cut && { cut }) })
+    return
+  }
+  if (problem !== undefined) {
+    sink.malformed({ text, reason: problem, tool: found.tool, ...(cut && { cut }) })
     return
   }
   add("}")

@@ -1,5 +1,5 @@
 import { isRecord } from "../../util/json.ts"
-import { findTool } from "./call-value.ts"
+import { callOfUnknown, findTool } from "./call-value.ts"
 import type { ReadCall, ReadContext, SyntheticTool } from "./dialect.ts"
 import { type PythonCall, readPythonCalls } from "./loose-value.ts"
 import { scanBrackets } from "./scan-brackets.ts"
@@ -27,7 +27,8 @@ export function* readPython(context: ReadContext, sure: boolean): Reading<"calls
   const read =
     end === "closed" || !cut ? callsOf(text, tools) : { ok: false as const, reason: "is not whole" }
   if (!read.ok) {
-    context.sink.malformed({ text, reason: read.reason, ...(cut && { cut }) })
+    const unknown = "unknown" in read ? read.unknown : undefined
+    context.sink.malformed({ text, reason: read.reason, ...(unknown && { unknown }), ...(cut && { cut }) })
     return "calls"
   }
   for (const call of read.calls) {
@@ -78,16 +79,20 @@ function* onlyMarks({ source }: ReadContext): Reading<boolean> {
 function callsOf(
   text: string,
   tools: ReadonlyMap<string, SyntheticTool>,
-): { ok: true; calls: ReadCall[] } | { ok: false; reason: string } {
+): { ok: true; calls: ReadCall[] } | { ok: false; reason: string; unknown?: ReadCall | undefined } {
   // Some models print what they call.
   const read = readPythonCalls(/^\s*print\(([\s\S]*)\)\s*$/.exec(text)?.[1] ?? text)
   if (!read.ok) return { ok: false, reason: `cannot be read: ${read.error}` }
   const calls: ReadCall[] = []
   for (const call of read.calls) {
     // Llama's own tools are called by a method.
-    const found = findTool(call.name.replace(/\.call$/, ""), tools)
-    if (!found.ok) return { ok: false, reason: found.reason }
-    const input = inputOf(call, tools.get(found.tool))
+    const name = call.name.replace(/\.call$/, "")
+    const found = findTool(name, tools)
+    const input = inputOf(call, found.ok ? tools.get(found.tool) : undefined)
+    if (!found.ok) {
+      const unknown = read.calls.length === 1 ? callOfUnknown(name, input) : undefined
+      return { ok: false, reason: found.reason, unknown }
+    }
     if (input === undefined) return { ok: false, reason: `gives ${call.name} more values than it takes` }
     calls.push({ tool: found.tool, input: JSON.stringify(input), repaired: found.repaired })
   }

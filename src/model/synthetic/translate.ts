@@ -1,10 +1,11 @@
 import type {
   LanguageModelV4FinishReason,
   LanguageModelV4StreamPart,
+  LanguageModelV4ToolChoice,
   LanguageModelV4Usage,
 } from "@ai-sdk/provider"
 import { newId } from "../../util/id.ts"
-import type { DialectName, MalformedCall, SyntheticTool } from "./dialect.ts"
+import type { DialectName, MalformedCall, ReadCall, SyntheticTool } from "./dialect.ts"
 import { type CallParser, createCallParser, type ParserEvent } from "./parser.ts"
 import type { AnswerOutcome } from "./retry.ts"
 
@@ -30,6 +31,8 @@ interface OpenCall extends MalformedCall {
 export function createTranslator(options: {
   tools: readonly SyntheticTool[]
   dialect: DialectName
+  /** Other tools there may be, but calls of them are not wanted now. */
+  choice?: LanguageModelV4ToolChoice | undefined
 }): Translator {
   let attempt = 0
   let parser: CallParser = createCallParser(options)
@@ -73,11 +76,20 @@ export function createTranslator(options: {
       }
       case "malformed": {
         const { type: _, ...call } = event
+        if (call.unknown && options.choice?.type !== "tool") return unknownCall(call.unknown)
         malformed.push({ ...call, ...(current && { id: current.id }) })
         current = undefined
         return []
       }
     }
+  }
+
+  /** Whoever runs the calls says that there is no such tool, as to a model that calls by itself. */
+  function unknownCall({ tool, input }: ReadCall): Part[] {
+    const id = newId("call")
+    calls += 1
+    const delta: Part = { type: "tool-input-delta", id, delta: input }
+    return [...endText(), inputStart(id, tool), delta, ...callParts(id, tool, input)]
   }
 
   function say(text: string): Part[] {

@@ -6,7 +6,14 @@ import { judge, type Policy } from "../policy.ts"
 import { protectionOf } from "../protected.ts"
 import type { Check, Scope } from "../request.ts"
 import { commandFileChecks, placesOf, plannedFileChecks } from "./command-files.ts"
-import { type CommandForms, type CommandPlace, commandForms, coversAll, expandWord } from "./command-forms.ts"
+import {
+  type CommandForms,
+  type CommandPlace,
+  commandForms,
+  commandPlace,
+  coversAll,
+  expandWord,
+} from "./command-forms.ts"
 import { crudeForms } from "./crude-forms.ts"
 import { showsContents } from "./git-contents.ts"
 import { trackedPaths } from "./git-index.ts"
@@ -37,11 +44,7 @@ export interface BashRequest {
 /** One check for every command, and those for the files that the text names or opens. */
 export async function bashChecks(request: BashRequest): Promise<BashChecks> {
   const { text, directory, scope, home, policy } = request
-  const place: CommandPlace = {
-    ...request.place,
-    home,
-    ...(scope.searchPath === undefined ? {} : { searchPath: scope.searchPath }),
-  }
+  const place = commandPlace(request.place, home, scope.searchPath)
   const plan = await planCommand(text)
   const locate = (entry: { directories?: readonly string[] }) =>
     entry.directories?.map((name) => absoluteDirectory(name, directory, home))

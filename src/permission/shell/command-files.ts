@@ -1,6 +1,5 @@
-import { existsSync } from "node:fs"
 import { basename, isAbsolute, join, resolve } from "node:path"
-import { externalChecks, fileChecks, fromRoot, isWithin } from "../place.ts"
+import { externalChecks, fileChecks, fromRoot, isThere, isWithin } from "../place.ts"
 import { namesProtected, protectionOf } from "../protected.ts"
 import type { Check } from "../request.ts"
 import { type CommandPlace, coversAll, expandWord, tableName } from "./command-forms.ts"
@@ -135,7 +134,7 @@ function pathChecks(path: string, text: string, name: string, place: CommandPlac
     isReader(name) ||
     writers.has(name) ||
     protectionOf(relative, "edit") !== undefined ||
-    existsSync(path)
+    isThere(path, place)
   if (!mentioned && isWithin(path, place)) return []
   const checks = fileChecks("read", path, place)
   const changes = writers.has(name) || (!isReader(name) && name !== "" && name !== "git")

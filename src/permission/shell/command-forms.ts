@@ -13,7 +13,20 @@ import type { Word } from "./words.ts"
 /** What is known of the place where commands run. */
 export interface CommandPlace extends Place {
   home: string
-  searchPath?: string
+  /** Where programs are looked for, in order. None where all of them lie elsewhere than in the worktree. */
+  programDirectories: readonly string[]
+}
+
+/** The place as its commands see it. `searchPath` is their `PATH`, where it is known. */
+export function commandPlace(place: Place, home: string, searchPath: string | undefined): CommandPlace {
+  const directories = searchPath?.split(":") ?? []
+  const mayShadow = directories.some((each) => !isAbsolute(each) || isOf(place, each))
+  // The usual case costs no look at the disk.
+  return { ...place, home, programDirectories: mayShadow ? directories : [] }
+}
+
+function isOf({ worktree, realWorktree }: Place, directory: string): boolean {
+  return isInside(directory, worktree) || isInside(directory, realWorktree)
 }
 
 /** How rules see a command: its spellings, and what an allow needs. */
@@ -123,15 +136,10 @@ function isGenuine(path: string): boolean {
  */
 function shadowingPath(name: string, place: CommandPlace): string | undefined {
   if (name === "" || name.includes("/")) return undefined
-  const directories = place.searchPath?.split(":") ?? []
-  const isOfWorktree = (directory: string) =>
-    [place.worktree, place.realWorktree].some((root) => isInside(directory, root))
-  // The usual case costs no look at the disk.
-  if (!directories.some((directory) => !isAbsolute(directory) || isOfWorktree(directory))) return undefined
-  for (const directory of directories) {
+  for (const directory of place.programDirectories) {
     if (!isAbsolute(directory)) return `./${directory}/${name}`
     const path = join(directory, name)
-    if (isExecutable(path)) return isOfWorktree(directory) ? path : undefined
+    if (isExecutable(path)) return isOf(place, directory) ? path : undefined
   }
   return undefined
 }

@@ -1,4 +1,5 @@
-import { readFile, stat } from "node:fs/promises"
+import { type Stats, statSync } from "node:fs"
+import { readFile } from "node:fs/promises"
 import { dirname, join, resolve } from "node:path"
 import { systemCode } from "../../util/errors.ts"
 
@@ -12,11 +13,11 @@ export async function repositoryFault(directory: string): Promise<string | undef
     const gitDirectory = await findGitDirectory(place)
     if (gitDirectory === "unclear") return `the .git of ${place} is not understood`
     if (gitDirectory !== undefined) {
-      if (await exists(join(place, ".gitmodules"))) return "the repository has submodules"
+      if (entryAt(join(place, ".gitmodules"))) return "the repository has submodules"
       return configurationFault(gitDirectory)
     }
     // A bare repository needs no `.git`: git takes any directory that looks like one.
-    if ((await exists(join(place, "HEAD"))) && (await exists(join(place, "objects"))))
+    if (entryAt(join(place, "HEAD")) && entryAt(join(place, "objects")))
       return `${place} looks like a repository`
     if (place === dirname(place)) return undefined
   }
@@ -82,15 +83,20 @@ async function configurationFault(gitDirectory: string): Promise<string | undefi
 
 async function findGitDirectory(place: string): Promise<string | "unclear" | undefined> {
   const path = join(place, ".git")
-  const found = await stat(path).catch(ifMissing)
+  const found = entryAt(path)
   if (!found) return undefined
   if (found.isDirectory()) return path
   const target = /^gitdir: ([^\n]+)\n?$/.exec((await readIfThere(path)) ?? "")?.[1]
   return target === undefined ? "unclear" : resolve(place, target)
 }
 
-async function exists(path: string): Promise<boolean> {
-  return (await stat(path).catch(ifMissing)) !== undefined
+/** At once: a turn through the pool of threads costs more than all the looks from a directory up to the root. */
+function entryAt(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch (error) {
+    return ifMissing(error)
+  }
 }
 
 async function readIfThere(path: string): Promise<string | undefined> {

@@ -68,5 +68,6 @@ function isStatement(node: ShellNode): boolean {
 
 /** Blanks and line ends, and a line continuation that stands beside one: alone it would join two words. */
 function isBlank(gap: string): boolean {
-  return gap === "" || (/^(?:[ \t\n]|\\\n)*$/.test(gap) && gap.replaceAll("\\\n", "") !== "")
+  if (gap === "" || gap === " ") return true
+  return /^(?:[ \t\n]|\\\n)*$/.test(gap) && gap.replaceAll("\\\n", "") !== ""
 }

@@ -1,9 +1,10 @@
 import type { ShellNode } from "./parse.ts"
 
 /**
- * The syntax tree of a text so plain that every shell reads it alike: commands of bare words and `'quoted'` ones, joined
- * by `;`, by `&&` and `||`, or by `|`. It is the very tree that the parser makes, to which a property test holds it;
- * undefined for any other text. Most commands are of this kind, and loading the parser takes longer than they run.
+ * The syntax tree of a text so plain that every shell reads it alike: commands of bare words, `'quoted'` ones and
+ * `"quoted"` ones with nothing to expand, joined by `;`, by `&&` and `||`, or by `|`. It is the very tree that the parser
+ * makes, to which a property test holds it; undefined for any other text. Most commands are of this kind, and loading the
+ * parser takes longer than they run.
  */
 export function readPlainScript(text: string): ShellNode | undefined {
   if (text.length > longest || !plain.test(text)) return undefined
@@ -24,8 +25,10 @@ const name = "[A-Za-z_./][A-Za-z0-9_./-]*"
 // Not with an equals sign in front: `==` is an operator in tests.
 const word = "[A-Za-z0-9_./:,%+-][A-Za-z0-9_./:=,%+-]*"
 const quoted = "'[^'\\n\\r\\0]*'"
+// Blanks alone are no content for the parser, and `!` is one of history for some shells.
+const string = '"[^"`$\\\\!\\s\\0][^"`$\\\\!\\n\\r\\0]*"'
 const operator = ";|&&|\\|\\|?"
-const command = `${name}(?: +(?:${word}|${quoted}))*`
+const command = `${name}(?: +(?:${word}|${quoted}|${string}))*`
 const plain = new RegExp(`^${command}(?: *(?:${operator}) *${command})*$`)
 
 /** Words that begin something else than a command. */
@@ -50,7 +53,7 @@ const reserved: ReadonlySet<string> = new Set([
 ])
 
 interface Token {
-  kind: "word" | "quoted" | "operator"
+  kind: "word" | "quoted" | "string" | "operator"
   text: string
   start: number
   end: number
@@ -63,13 +66,21 @@ interface Piece {
 }
 
 function tokensOf(text: string): Token[] {
-  const pattern = new RegExp(`(?<word>${word})|(?<quoted>${quoted})|${operator}`, "g")
-  return Array.from(text.matchAll(pattern), ({ 0: found, index: start, groups }) => ({
-    kind: groups?.word !== undefined ? "word" : groups?.quoted !== undefined ? "quoted" : "operator",
+  return Array.from(text.matchAll(tokens), ({ 0: found, index: start }) => ({
+    kind: kindOf(found),
     text: found,
     start,
     end: start + found.length,
   }))
+}
+
+const tokens = new RegExp(`${word}|${quoted}|${string}|${operator}`, "g")
+
+function kindOf(text: string): Token["kind"] {
+  const first = text[0]
+  if (first === "'") return "quoted"
+  if (first === '"') return "string"
+  return first === ";" || first === "|" || first === "&" ? "operator" : "word"
 }
 
 function splitAt(operators: readonly string[], tokens: readonly Token[]): Piece[] {
@@ -110,16 +121,22 @@ function withOperator({ tokens, operator }: Piece): ShellNode[] {
 }
 
 function commandOf(tokens: readonly Token[]): ShellNode {
-  const [first, ...rest] = tokens.map((token) => leaf(typeOf(token), token))
+  const [first, ...rest] = tokens.map(wordOf)
   return branch("command", first ? [branch("command_name", [first]), ...rest] : [])
 }
 
-function typeOf({ kind, text }: Token): string {
-  if (kind === "quoted") return "raw_string"
-  return /^-?\d+$/.test(text) ? "number" : "word"
+function wordOf(token: Token): ShellNode {
+  if (token.kind === "quoted") return leaf("raw_string", token)
+  if (token.kind === "word") return leaf(/^-?\d+$/.test(token.text) ? "number" : "word", token)
+  const { start, end } = token
+  return branch("string", [
+    leaf('"', { start, end: start + 1 }, false),
+    leaf("string_content", { start: start + 1, end: end - 1 }),
+    leaf('"', { start: end - 1, end }, false),
+  ])
 }
 
-function leaf(type: string, { start, end }: Token, named = true): ShellNode {
+function leaf(type: string, { start, end }: Pick<Token, "start" | "end">, named = true): ShellNode {
   return { type, named, start, end, children: [] }
 }
 

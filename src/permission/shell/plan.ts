@@ -37,8 +37,8 @@ export interface PlannedFile {
 
 /** All that a text would do, as far as its words tell. */
 export interface ShellPlan {
-  commands: PlannedCommand[]
-  files: PlannedFile[]
+  readonly commands: PlannedCommand[]
+  readonly files: PlannedFile[]
   /** Why the text as a whole is not understood: then its commands are those that were found all the same. */
   opaque?: string
   /** Where commands begin and end is not certain: some may have been missed. */
@@ -51,12 +51,37 @@ export const maxCommandLength = 262_144
 /** How deep texts for further shells are followed. */
 const maxShellDepth = 8
 
+const tooSlow = "it takes too long to analyse"
+
+/** So many plans are kept, of texts of so many characters at most. Eight calls side by side are usual. */
+const maxKept = 16
+const maxKeptLength = 4_096
+
+/**
+ * The plans of the last texts. A call's command is planned by whoever judges it, judges it again after an answer, chooses
+ * its environment and watches its files; the plan hangs on the text alone.
+ */
+const kept = new Map<string, Promise<Readonly<ShellPlan>>>()
+
 /**
  * Reads a command text as a shell would and lists every command in it: in pipelines, lists, substitutions, subshells,
- * control flow and functions, and those that wrappers run. Never throws for what the text holds.
+ * control flow and functions, and those that wrappers run. Never throws for what the text holds. Others may be given the
+ * same plan: nobody changes it.
  */
-export async function planCommand(text: string): Promise<ShellPlan> {
-  return planAt(text, 0)
+export function planCommand(text: string): Promise<Readonly<ShellPlan>> {
+  if (text.length > maxKeptLength) return planAt(text, 0)
+  const known = kept.get(text)
+  if (known) return known
+  const plan = planAt(text, 0)
+  kept.set(text, plan)
+  for (const oldest of kept.keys()) {
+    if (kept.size <= maxKept) break
+    kept.delete(oldest)
+  }
+  // What depends on more than the text: a busy machine, a grammar that could not be loaded.
+  const forget = () => kept.delete(text)
+  plan.then(({ opaque }) => opaque === tooSlow && forget(), forget)
+  return plan
 }
 
 async function planAt(original: string, depth: number): Promise<ShellPlan> {
@@ -65,7 +90,7 @@ async function planAt(original: string, depth: number): Promise<ShellPlan> {
   if (depth > maxShellDepth) return { ...plan, opaque: "it starts shells within shells too deeply" }
   const text = joinContinuations(original)
   const tree: ShellNode | undefined = readPlainScript(text) ?? (await parseShell(text))
-  if (!tree) return { ...plan, opaque: "it takes too long to analyse" }
+  if (!tree) return { ...plan, opaque: tooSlow }
 
   const found = walkCommands(tree, text)
   for (const command of found.commands) if (command.runsInput) command.denyForms.push(...crudeForms(text))

@@ -41,13 +41,37 @@ const programs: ReadonlyMap<string, RiskyProgram> = new Map(
   ),
 )
 
-function risksIn(program: RiskyProgram, words: readonly Word[]): string[][] {
-  const risks: string[][] = []
-  const groups = (program.options ?? "")
+/** For the texts of the tables, which are few: each is read once. */
+function readOnce<T>(read: (text: string) => T): (text: string) => T {
+  const known = new Map<string, T>()
+  return (text) => {
+    const found = known.get(text) ?? read(text)
+    known.set(text, found)
+    return found
+  }
+}
+
+const groupsOf = readOnce((options): readonly (readonly string[])[] =>
+  options
     .split(/\s+/)
     .filter(Boolean)
-    .map((group) => group.split("|"))
-  const valued = new Set((program.valued ?? "").split(/\s+/))
+    .map((group) => group.split("|")),
+)
+
+const namesOf = readOnce((names): ReadonlySet<string> => new Set(names.split(/\s+/)))
+
+/** Options before the subcommand have short forms of their own; only the long ones hold after it as well. */
+const longOptionsOf = readOnce((options) =>
+  groupsOf(options)
+    .map((group) => group.filter((option) => option.startsWith("--")).join("|"))
+    .filter(Boolean)
+    .join(" "),
+)
+
+function risksIn(program: RiskyProgram, words: readonly Word[]): string[][] {
+  const risks: string[][] = []
+  const groups = groupsOf(program.options ?? "")
+  const valued = namesOf(program.valued ?? "")
   const operands: Word[] = []
 
   for (let index = 0; index < words.length; index++) {
@@ -73,11 +97,7 @@ function risksIn(program: RiskyProgram, words: readonly Word[]): string[][] {
           ? program.subcommands[word.text]
           : undefined
       if (program.riskySubcommands?.split(" ").includes(word.text)) risks.push([word.text])
-      // Options before the subcommand have short forms of their own; only the long ones hold after it as well.
-      const general = groups
-        .map((group) => group.filter((option) => option.startsWith("--")).join("|"))
-        .filter(Boolean)
-      const options = [...general, own?.options ?? ""].join(" ")
+      const options = `${longOptionsOf(program.options ?? "")} ${own?.options ?? ""}`
       const { operand } = program
       return [...risks, ...risksIn({ ...(operand ? { operand } : {}), ...own, options }, rest)]
     }
@@ -121,12 +141,12 @@ function takesInput({ fromInput }: RiskyProgram, words: readonly Word[], file: W
 /** The names of the risky option that a word is or may be: abbreviated, with its value attached, within a bundle. */
 function riskyNames(
   text: string,
-  groups: readonly string[][],
+  groups: readonly (readonly string[])[],
   valued: ReadonlySet<string>,
   { singleDash, whole, harmless }: RiskyProgram,
-): string[] | undefined {
+): readonly string[] | undefined {
   const name = (text.split("=", 1)[0] ?? text).replaceAll("_", "-")
-  if (harmless?.split(" ").includes(name)) return undefined
+  if (harmless !== undefined && namesOf(harmless).has(name)) return undefined
   const exact = groups.find((group) => group.some((option) => isNamed(text, name, option)))
   if (singleDash) {
     const single = text.replace(/^--/, "-")

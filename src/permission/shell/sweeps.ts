@@ -37,8 +37,8 @@ export async function sweepChecks(
   const [program, ...words] = command.argv
   const name = program ? tableName(program, place) : ""
   const sweeps = isSweeping(basename(name), words)
-  const denies = readDenies(policy).length > 0
-  if (!directories || takesText(name) || (isReader(name) && !sweeps) || (!sweeps && !denies)) return []
+  if (!directories || takesText(name) || (isReader(name) && !sweeps)) return []
+  if (!sweeps && readDenies(policy).length === 0) return []
 
   const operands = fileOperands(name, words).filter((word) => !word.dynamic && !word.glob)
   const named = operands.flatMap((word) => pathsOf(word, directories, place))

@@ -102,6 +102,12 @@ function readString(node: ShellNode, text: string, draft: Draft): void {
 }
 
 function addUnquoted(draft: Draft, source: string): void {
+  // As most words are: nothing in them means anything to a shell but file names.
+  if (!/[\\`"'|&;()<>\s$]/.test(source)) {
+    draft.text += source
+    draft.mask += source
+    return
+  }
   if (/[`"'|&;()<>\s]|\$./s.test(source.replaceAll(/\\./gs, ""))) draft.fault ??= "a word is not understood"
   for (let index = 0; index < source.length; index++) {
     const character = source[index] ?? ""

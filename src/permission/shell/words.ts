@@ -48,17 +48,18 @@ export function unknownWord(text: string): Word {
 
 function finish(draft: Draft): Word {
   const { text, mask } = draft
-  const glob = /[*?]|\[.+\]/s.test(mask)
-  const brace = /\{[^}]*(?:,|\.\.).*\}/s.test(mask)
+  const expands = /[*?[{~]/.test(mask)
+  const glob = expands && /[*?]|\[.+\]/s.test(mask)
+  const brace = expands && /\{[^}]*(?:,|\.\.).*\}/s.test(mask)
   const word: Word = {
     text,
-    span: spanOf(text, mask),
-    dynamic: draft.dynamic || brace || /^~[^/]|[=:]~/.test(mask),
+    span: expands || draft.dynamic || text.includes("*") ? spanOf(text, mask) : text,
+    dynamic: draft.dynamic || brace || (expands && /^~[^/]|[=:]~/.test(mask)),
     splits: draft.splits || brace,
     glob,
     substitutions: draft.substitutions,
   }
-  if (/^~(?:\/|$)/.test(mask)) {
+  if (expands && /^~(?:\/|$)/.test(mask)) {
     word.base = "home"
     word.tail = text.slice(1)
   } else if (draft.base !== undefined) {

@@ -138,6 +138,7 @@ describe("after a change", () => {
         expect(result.output).toContain(
           `${name} was not formatted (tidy: stopped before it ran: formatters had 30 s for the whole patch)`,
         )
+      expect(result.metadata).toMatchObject({ notFormatted: [{ path: at("b.txt") }, { path: at("c.txt") }] })
       expect(vi.getTimerCount()).toBe(0)
     } finally {
       vi.useRealTimers()
@@ -216,9 +217,9 @@ describe("a formatter that fails", () => {
     if (service)
       ctx.formatter = {
         handles: (path) => service.handles(path),
-        async format(path, signal) {
+        async *format(path, signal) {
           await writeFile(path, "the person's\n")
-          return service.format(path, signal)
+          yield* service.format(path, signal)
         },
       }
     expect((await write("a.txt", "one\n")).output).toContain("no program tidy that may be run was found")
@@ -261,6 +262,44 @@ describe("a formatter that fails", () => {
     expect((await write("a.txt", "one")).output).toMatch(
       /a\.txt may be neither .* \(.*is a directory.*\)\. Read it before you change it again\.$/,
     )
+  })
+})
+
+describe("of two formatters the second, where it fails,", () => {
+  const both = {
+    ...tidy,
+    second: { command: ["second", "$FILE"], extensions: [".txt"], runsProjectCode: false },
+  }
+
+  test("takes nothing of what the first made, and each is told", async () => {
+    await program(upper)
+    await program(
+      `fs.writeFileSync(path, "half"); console.error("bad"); process.exit(3)`,
+      join(programs, "second"),
+    )
+    switchOn(both)
+    const kept = keepChanges()
+    const { output, metadata } = await write("a.txt", "one\n")
+    expect(await readFile(at("a.txt"), "utf8")).toBe("ONE\n")
+    expect(output).toMatch(
+      /tidy then formatted a\.txt.*-one\n\+ONE\n.*nothing of it is left \(second: .*3: bad\)/s,
+    )
+    expect(metadata).toMatchObject({
+      formatted: { by: ["tidy"] },
+      notFormatted: "second: ended with exit code 3: bad",
+      file: { stamp: await stampFile(at("a.txt")) },
+    })
+    expect(kept).toEqual(["none > one\n", "one\n > half", "half > ONE\n"])
+    expect((await edit("a.txt", "ONE", "two")).output).toContain("Edited a.txt")
+  })
+
+  test("and where it is not installed", async () => {
+    await program(upper)
+    switchOn(both)
+    const kept = keepChanges()
+    expect((await write("a.txt", "one\n")).output).toContain("second: no program second that may be run")
+    expect(await readFile(at("a.txt"), "utf8")).toBe("ONE\n")
+    expect(kept).toEqual(["none > one\n", "one\n > ONE\n"])
   })
 })
 

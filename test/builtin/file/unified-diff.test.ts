@@ -9,7 +9,7 @@ test("shows the changed lines with three of context, and applies", async () => {
   const before = numbered(0, 20)
   const after = before.replace("line 10\n", "line ten\n")
   const diff = await unifiedDiff({ path: "a.txt", before, after })
-  expect(diff).toContain("--- a.txt\n+++ a.txt\n@@ -8,7 +8,7 @@\n line 7\n")
+  expect(diff).toMatch(/^--- a\.txt\n\+\+\+ a\.txt\n@@ -8,7 \+8,7 @@\n line 7\n/)
   expect(diff).toContain("-line 10\n+line ten\n line 11\n")
   expect(applyPatch(before, diff)).toBe(after)
 })

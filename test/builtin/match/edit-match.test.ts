@@ -2,18 +2,7 @@ import * as fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { applyEdit } from "../../../src/builtin/match/edit-apply.ts"
 import { findEdit, maxFuzzyLength } from "../../../src/builtin/match/edit-match.ts"
-import { strategyName } from "../../../src/builtin/match/edit-report.ts"
-
-/** Strategy and text after the edit, or what came instead. */
-function edit(text: string, oldString: string, newString: string, replaceAll = false) {
-  const match = findEdit(text, { oldString, newString, replaceAll })
-  if (match.kind === "found") {
-    return { strategy: strategyName(match.strategy, match.reading), ...applyEdit({ text, match }) }
-  }
-  if (match.kind !== "ambiguous") return match
-  const { reading, ...refusal } = match
-  return { ...refusal, strategy: strategyName(match.strategy, reading) }
-}
+import { edit } from "./edit.ts"
 
 function occurrencesOf(text: string, needle: string): number {
   let count = 0
@@ -317,6 +306,21 @@ describe("look-alikes", () => {
     expect(edit("x(…, ...a)\n", "x(…, …a)", "x(…, …a, …b)")).toMatchObject({ unclear: "look-alikes" })
   })
 
+  test("an ellipsis that leaves something out is no three dots because one that spreads is", () => {
+    const file = "const a = [...rest]\nend\n"
+    const old = "const a = […rest]\nend"
+    expect(edit(file, old, `${old}\nconst b = […more]`)).toMatchObject({
+      text: `${file}const b = [...more]\n`,
+    })
+    expect(edit(file, old, `${old}\nprint("…")`)).toMatchObject({ unclear: "look-alikes" })
+  })
+
+  test("one that spreads is not kept because the file's words have others", () => {
+    const file = "// and so on…\nconst a = b - c\nend\n"
+    const old = "const a = b – c\nend"
+    expect(edit(file, old, `${old}\nf(…rest)`)).toMatchObject({ unclear: "look-alikes" })
+  })
+
   test("half of an ellipsis is no match", () => {
     expect(edit("a…b\n", "a..", "x")).toMatchObject({ kind: "missing" })
   })
@@ -509,6 +513,15 @@ describe("another place or meaning that fits nearly as well", () => {
   test("a line left out among empty ones, of which some go", () => {
     const file = "use\n\n// about\n\nvar x\n\n\nend\n"
     expect(edit(file, "use\n\n// about\n\n\n\nend", "use\n\n\nend")).toMatchObject({ unclear: "left-out" })
+  })
+
+  test("a spread is no mark of lines that were left out", () => {
+    const file = "f({\n  one,\n  two,\n  ...options,\n})\n"
+    expect(
+      edit(file, "f({\n  one,\n  ...options,\n})", "f({\n  one,\n  three,\n  ...options,\n})"),
+    ).toMatchObject({
+      unclear: "left-out",
+    })
   })
 
   test("a change of one line beside a line that was left out", () => {

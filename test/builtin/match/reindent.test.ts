@@ -18,7 +18,12 @@ describe("createReindent", () => {
       spaces(4),
     ])
     const unknown = createReindent(levels)
-    expect([unknown(spaces(4)), unknown(spaces(6))]).toEqual([undefined, undefined])
+    expect([unknown(spaces(4)), unknown(spaces(6))]).toEqual([spaces(8), undefined])
+  })
+
+  test("knows a level that was seen even where further ones cannot be told", () => {
+    const reindent = createReindent([{ from: " ", to: spaces(4) }], { scale: 2 })
+    expect([reindent(" "), reindent("  "), reindent("")]).toEqual([spaces(4), undefined, undefined])
   })
 
   test("scales where two levels show it", () => {

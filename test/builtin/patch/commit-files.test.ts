@@ -22,6 +22,7 @@ const rewrite = (path: string): FileStep => ({ path, exists: true, bytes: Buffer
 /** A book in which the first backup turns into a directory, which no file can be removed as, once there is a second. */
 function spoilFirstBackup() {
   const written = new Set<TemporaryFile>()
+  const told: string[] = []
   const backups: string[] = []
   const note: NoteTemporary = (file) => {
     written.add(file)
@@ -31,9 +32,9 @@ function spoilFirstBackup() {
       rmSync(first)
       mkdirSync(first)
     }
-    return () => written.delete(file)
+    return { strikeOut: () => written.delete(file), stays: () => told.push(file.path) }
   }
-  return { note, left: () => [...written].map(({ path }) => path), backups }
+  return { note, left: () => [...written].map(({ path }) => path), backups, told }
 }
 
 /** How many descriptors of this process are of the directory. Undefined where the system does not tell. */
@@ -50,8 +51,8 @@ function openedTimes(): number | undefined {
 }
 
 describe("a backup that cannot be removed", () => {
-  test("is no failure of a change that is made: it alone stays written down", async () => {
-    const { note, left, backups } = spoilFirstBackup()
+  test("is no failure of a change that is made: it alone stays written down, and is told at once", async () => {
+    const { note, left, backups, told } = spoilFirstBackup()
     const before = openedTimes()
     const stamps = await commitFiles([rewrite(at("a")), rewrite(at("b"))], note)
     expect([...stamps.keys()]).toEqual([at("a"), at("b")])
@@ -59,6 +60,7 @@ describe("a backup that cannot be removed", () => {
     expect(await readFile(at("b"), "utf8")).toBe("new")
     expect(backups).toHaveLength(2)
     expect(left()).toEqual([backups[0]])
+    expect(told).toEqual([backups[0]])
     expect(openedTimes()).toBe(before)
   })
 

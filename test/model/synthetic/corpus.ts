@@ -19,6 +19,8 @@ export interface CorpusCase {
   calls: { tool: string; input: unknown }[]
   /** How many texts are taken for calls that went wrong. */
   malformed?: number
+  /** Those of them that are calls, but of tools that are not offered. */
+  unknown?: { tool: string; input: unknown }[]
   /** The answer reached its limit. */
   cut?: boolean
 }
@@ -28,7 +30,7 @@ type WrittenCase = Omit<CorpusCase, "group" | "tools" | "dialect"> &
   ({ dialect: DialectName } | { model: string })
 
 /** What was read. */
-export type Found = Pick<CorpusCase, "says" | "calls"> & { malformed: number }
+export type Found = Required<Pick<CorpusCase, "says" | "calls" | "malformed" | "unknown">>
 
 /**
  * The sets of cases. `synthetic` was written along with the parser, `model-texts` without it: after what servers'
@@ -59,8 +61,8 @@ function readCorpus(name: string): CorpusCase[] {
 }
 
 /** What the case expects. */
-export function expected({ says, calls, malformed = 0 }: CorpusCase): Found {
-  return { says, calls, malformed }
+export function expected({ says, calls, malformed = 0, unknown = [] }: CorpusCase): Found {
+  return { says, calls, malformed, unknown }
 }
 
 /** Everything that a parser says of the pieces. */
@@ -80,5 +82,10 @@ export function summary(events: readonly ParserEvent[]): Found {
       event.type === "call" ? [{ tool: event.tool, input: JSON.parse(event.input) }] : [],
     ),
     malformed: events.filter(({ type }) => type === "malformed").length,
+    unknown: events.flatMap((event) =>
+      event.type === "malformed" && event.unknown
+        ? [{ tool: event.unknown.tool, input: JSON.parse(event.unknown.input) }]
+        : [],
+    ),
   }
 }

@@ -209,9 +209,23 @@ describe("a malformed call", () => {
     expect(ids.size).toBe(1)
   })
 
-  test("of no tool stays text when the retries are used up", async () => {
-    const text = '<tool_call>\n{"name": "launch", "arguments": {}}\n</tool_call>'
-    const { model } = await setup([{ text }])
+  test("of a tool that is not offered is a call all the same, in its place and without asking again", async () => {
+    const launch = '<tool_call>\n{"name": "launch", "arguments": {"x": 1}}\n</tool_call>'
+    const { server, model } = await setup([{ text: `I start.\n${launch}\n${call("a")}` }])
+    const parts = await collect(withSyntheticTools(model))
+    expect(server.requests).toHaveLength(1)
+    expect(textOf(parts)).toBe("I start.")
+    expect(callsOf(parts)).toEqual([
+      ["launch", '{"x":1}'],
+      ["read", JSON.stringify({ filePath: "a" })],
+    ])
+    expect(parts.at(-1)).toMatchObject({ finishReason: { unified: "tool-calls" } })
+  })
+
+  test("of such a tool stays text in the middle of a line, when the retries are used up", async () => {
+    const { model } = await setup([
+      { text: 'Write <tool_call>{"name": "launch", "arguments": {}}</tool_call>.' },
+    ])
     const parts = await collect(withSyntheticTools(model, { retries: 0 }))
     expect(callsOf(parts)).toEqual([])
     expect(textOf(parts)).toContain("launch")

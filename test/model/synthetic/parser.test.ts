@@ -100,7 +100,12 @@ describe("texts of all kinds", () => {
         const inner = pieces.join("").replaceAll("~~~", "")
         const text = `~~~~\n${inner}\n~~~~\n`
         const told = { tools: corpusTools, dialect: "hermes" as const }
-        expect(summary(readPieces(told, [text]))).toEqual({ says: text, calls: [], malformed: 0 })
+        expect(summary(readPieces(told, [text]))).toEqual({
+          says: text,
+          calls: [],
+          malformed: 0,
+          unknown: [],
+        })
       }),
       { numRuns: 1_000 },
     )
@@ -148,7 +153,12 @@ describe("what comes when", () => {
     const call = '<tool_call>{"name": "read", "arguments": {"filePath": "a"}}</tool_call>'
     const text = `<think>\n${`${call}\n`.repeat(5_000)}</think>\n`
     const parser = parserOf("hermes")
-    expect(summary([...parser.push(text), ...parser.end()])).toEqual({ says: text, calls: [], malformed: 0 })
+    expect(summary([...parser.push(text), ...parser.end()])).toEqual({
+      says: text,
+      calls: [],
+      malformed: 0,
+      unknown: [],
+    })
     const open = parserOf("hermes")
     expect(open.push(`<think>\n${call}`)).toEqual([{ type: "text", text: "<think>" }])
     expect(open.end().map(({ type }) => type)).toEqual(["call-start", "call-delta", "call"])
@@ -157,6 +167,11 @@ describe("what comes when", () => {
   test("so does a text full of beginnings that lead nowhere", () => {
     const text = '{"name": "read", "parameters": {\n'.repeat(10_000)
     const parser = parserOf("llama")
-    expect(summary([...parser.push(text), ...parser.end()])).toEqual({ says: text, calls: [], malformed: 0 })
+    expect(summary([...parser.push(text), ...parser.end()])).toEqual({
+      says: text,
+      calls: [],
+      malformed: 0,
+      unknown: [],
+    })
   })
 })

@@ -101,10 +101,19 @@ const quoted = fc
     ),
   })
   .map((text) => `'${text}'`)
+const inString = fc
+  .string({
+    unit: fc.oneof(
+      fc.constantFrom(..."ab '`\\$#;|&()<>*?[]{}!~\t"),
+      fc.string({ unit: "grapheme", minLength: 1, maxLength: 1 }),
+    ),
+  })
+  .map((text) => `"${text}"`)
 const blanks = fc.constantFrom(" ", " ", " ", "  ", "")
 const piece = fc.oneof(
   { weight: 6, arbitrary: word },
   { weight: 2, arbitrary: quoted },
+  { weight: 2, arbitrary: inString },
   { weight: 2, arbitrary: fc.constantFrom(";", "&&", "||", "|", ";;", "&", "|&", "\n") },
 )
 const script = fc
@@ -115,7 +124,7 @@ const script = fc
 const line = fc
   .array(
     fc.tuple(
-      fc.array(fc.oneof(word, word, quoted), { minLength: 1, maxLength: 4 }),
+      fc.array(fc.oneof(word, word, quoted, inString), { minLength: 1, maxLength: 4 }),
       fc.constantFrom("; ", " && ", " || ", " | ", ";"),
     ),
     {
@@ -145,6 +154,7 @@ test.each([
   "npm run build && npm test || echo failed",
   "cat a.txt | sort | uniq -c",
   "git log --oneline -5",
+  'git commit -m "Say it\'s done; (all of it) && more" -a',
 ])("reads %s", async (text) => {
   expect(readPlainScript(text)).toEqual(await parseShell(text))
 })
@@ -160,7 +170,15 @@ test.each([
     "ls > x",
     "echo $x",
     "echo `x`",
-    'echo "x"',
+    'echo "$x"',
+    'echo "`x`"',
+    'echo "a\\"',
+    'echo "a!"',
+    'echo ""',
+    'echo " a"',
+    'echo "a\nb"',
+    'echo "a"b',
+    'echo "a',
     "a=b",
     "a=b ls",
     "ls *",

@@ -1,5 +1,5 @@
 import { isRecord } from "../../../util/json.ts"
-import { findTool } from "../call-value.ts"
+import { callOfUnknown, findTool } from "../call-value.ts"
 import type { Opening, ReadContext } from "../dialect.ts"
 import { readLooseValue } from "../loose-value.ts"
 import { type Reading, takeUntil, takeWhile } from "../source.ts"
@@ -30,7 +30,14 @@ function* readCall(context: ReadContext, quote: string, end: string): Reading<"c
   const read = readLooseValue(asJson(body, quote))
   if (!found.ok || !read.ok || !isRecord(read.value) || cut) {
     const reason = found.ok ? (cut ? "is not whole" : "gives no arguments that can be read") : found.reason
-    sink.malformed({ text, reason, ...(found.ok && { tool: found.tool }), ...(cut && { cut }) })
+    const unknown = !found.ok && read.ok && !cut ? callOfUnknown(name, read.value) : undefined
+    sink.malformed({
+      text,
+      reason,
+      ...(found.ok && { tool: found.tool }),
+      ...(unknown && { unknown }),
+      ...(cut && { cut }),
+    })
     return "calls"
   }
   const input = JSON.stringify(read.value)

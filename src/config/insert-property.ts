@@ -1,0 +1,99 @@
+import type { Edit, Node } from "jsonc-parser"
+
+/**
+ * The JSON text with one property more at the end of the object at `path`, which has to exist; everything else stays as
+ * it is, comments and layout too. The text has been parsed without errors before; one without a value counts as `{}`.
+ */
+export async function insertProperty(
+  text: string,
+  path: readonly string[],
+  { key, value }: { key: string; value: unknown },
+): Promise<string> {
+  const jsonc = await import("jsonc-parser")
+  const layout = layoutOf(text)
+  const options = { allowTrailingComma: true, allowEmptyContent: true }
+  const root = jsonc.parseTree(blankMark(text), [], options)
+  if (root === undefined)
+    return insertProperty(`${withLineEnd(text, layout)}{}${layout.eol}`, path, { key, value })
+  const object = jsonc.findNodeAtLocation(root, [...path])
+  if (object?.type !== "object") throw new TypeError(`No object at ${path.join(".")}`)
+
+  const close = object.offset + object.length - 1
+  const last = object.children?.at(-1)
+  const comma = last && commaAfter(jsonc.createScanner(text, true), endOf(last))
+  // Behind the last comment of the object, on a line of its own.
+  const at = text.slice(0, close).trimEnd().length
+  const isOnOneLine = !text.slice(at, close).includes("\n")
+  const around = lineIndent(text, object.offset)
+  const indent =
+    last && startsItsLine(text, last.offset) ? lineIndent(text, last.offset) : around + layout.unit
+  const written = `${JSON.stringify(key)}: ${valueText(value, indent, layout)}`
+  const edits: Edit[] = [
+    ...(last && comma === false ? [{ offset: endOf(last), length: 0, content: "," }] : []),
+    {
+      offset: at,
+      length: isOnOneLine ? close - at : 0,
+      content: `${layout.eol}${indent}${written}${comma ? "," : ""}${isOnOneLine ? layout.eol + around : ""}`,
+    },
+  ]
+  return jsonc.applyEdits(text, edits)
+}
+
+interface Layout {
+  eol: string
+  /** What one level is moved in by. */
+  unit: string
+}
+
+function layoutOf(text: string): Layout {
+  const [unit = "  "] = /(?<=^)[\t ]+(?=["}/])/m.exec(text) ?? []
+  return { eol: text.includes("\r\n") ? "\r\n" : "\n", unit }
+}
+
+/** A byte order mark takes the place of a blank. */
+function blankMark(text: string): string {
+  return text.replace(/^\uFEFF/, " ")
+}
+
+function withLineEnd(text: string, { eol }: Layout): string {
+  return text === "" || text === "\uFEFF" || text.endsWith("\n") ? text : text + eol
+}
+
+function endOf({ offset, length }: Node): number {
+  return offset + length
+}
+
+/** Whether the next thing is a comma; comments and white space are passed over. */
+function commaAfter(
+  scanner: { setPosition(offset: number): void; scan(): number; getTokenOffset(): number },
+  offset: number,
+): boolean {
+  scanner.setPosition(offset)
+  return scanner.scan() === commaToken
+}
+
+/** `SyntaxKind.CommaToken`, which is a type alone in the package. */
+const commaToken = 5
+
+function startsItsLine(text: string, offset: number): boolean {
+  return text.slice(lineStart(text, offset), offset).trim() === ""
+}
+
+function lineIndent(text: string, offset: number): string {
+  return /^[\t ]*/.exec(text.slice(lineStart(text, offset)).replace(/^\uFEFF/, ""))?.[0] ?? ""
+}
+
+function lineStart(text: string, offset: number): number {
+  return text.lastIndexOf("\n", offset - 1) + 1
+}
+
+/** Objects on lines of their own, lists on one line. */
+function valueText(value: unknown, indent: string, layout: Layout): string {
+  if (Array.isArray(value)) return `[${value.map((item) => valueText(item, indent, layout)).join(", ")}]`
+  if (typeof value !== "object" || value === null) return JSON.stringify(value)
+  const inside = indent + layout.unit
+  const lines = Object.entries(value).map(
+    ([key, entry]) => `${layout.eol}${inside}${JSON.stringify(key)}: ${valueText(entry, inside, layout)}`,
+  )
+  return lines.length === 0 ? "{}" : `{${lines.join(",")}${layout.eol}${indent}}`
+}

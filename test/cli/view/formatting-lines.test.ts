@@ -1,0 +1,37 @@
+import { stripVTControlCharacters } from "node:util"
+import { expect, test } from "vitest"
+import { formattingLines } from "../../../src/cli/view/formatting-lines.ts"
+
+function lines(metadata: Record<string, unknown>, width = 100): string[] {
+  const state = {
+    status: "completed" as const,
+    input: {},
+    title: "",
+    output: "",
+    metadata,
+    time: { start: 0, end: 1 },
+  }
+  return formattingLines(state, "/w", width).map(stripVTControlCharacters)
+}
+
+test("each file of a patch is named with who formatted it, or why nobody did", () => {
+  const diff = "--- a\n+++ a\n@@ -1 +1,2 @@\n-x\n+y\n+z\n"
+  expect(
+    lines({
+      formatted: [
+        { path: "/w/src/a.ts", by: ["biome", "tidy"], diff },
+        { path: "/w/b.ts", by: ["biome"], diff: "" },
+      ],
+      notFormatted: [{ path: "/w/c.ts", problem: "biome: ended with exit code 1: \u001b[31mbad\nsyntax" }],
+    }),
+  ).toEqual([
+    "  src/a.ts formatted by biome and tidy · +2 −1",
+    "  b.ts formatted by biome",
+    expect.stringMatching(/^ {2}c\.ts not formatted: biome: ended with exit code 1: .*bad.*syntax$/),
+  ])
+})
+
+test("a call that nobody formatted has no line, and a long one is cut", () => {
+  expect(lines({ diff: "+x" })).toEqual([])
+  expect(lines({ notFormatted: `tidy: ${"long ".repeat(40)}` }, 60)[0]?.length).toBeLessThanOrEqual(60)
+})

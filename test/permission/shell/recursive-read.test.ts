@@ -1,0 +1,51 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { basename, join } from "node:path"
+import { afterEach, beforeEach, expect, test } from "vitest"
+import { filesNeedingLeave } from "../../../src/permission/shell/recursive-read.ts"
+
+let root: string
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "tackle-below-"))
+})
+afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+function put(path: string): void {
+  mkdirSync(join(root, path, ".."), { recursive: true })
+  writeFileSync(join(root, path), "")
+}
+
+const secrets = (hidden: boolean) =>
+  filesNeedingLeave(root, { hidden, needsLeave: (path) => basename(path) === "secret" })
+
+test("files in whatever depth are found, in hidden places where those are asked for", async () => {
+  const places = Array.from({ length: 100 }, (_, index) => `d${index}/e`)
+  for (const place of places) put(`${place}/plain`)
+  for (const name of ["secret", "d3/e/secret", "d99/e/f/secret", ".hidden/secret"]) put(name)
+  symlinkSync(root, join(root, "round"))
+  const names = async (hidden: boolean) =>
+    (await secrets(hidden))?.map((path) => path.slice(root.length + 1)).sort()
+  expect(await names(false)).toEqual(["d3/e/secret", "d99/e/f/secret", "secret"])
+  expect(await names(true)).toEqual([".hidden/secret", "d3/e/secret", "d99/e/f/secret", "secret"])
+})
+
+test("ten are enough", async () => {
+  for (let index = 0; index < 40; index++) put(`d${index}/secret`)
+  expect(await secrets(true)).toHaveLength(10)
+})
+
+test("of what is too much nothing is judged", async () => {
+  for (let index = 0; index < 11; index++)
+    for (let file = 0; file < 1_000; file++) put(`d${index}/${file === 7 ? "secret" : file}`)
+  let judged = 0
+  const found = await filesNeedingLeave(root, { hidden: true, needsLeave: () => ++judged > 0 })
+  expect(found).toBeUndefined()
+  expect(judged).toBe(0)
+})
+
+test("what is no directory has none", async () => {
+  put("secret")
+  expect(await filesNeedingLeave(join(root, "secret"), { hidden: true, needsLeave: () => true })).toEqual([])
+  expect(await filesNeedingLeave(join(root, "none"), { hidden: true, needsLeave: () => true })).toEqual([])
+})

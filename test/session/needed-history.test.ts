@@ -1,0 +1,95 @@
+import * as fc from "fast-check"
+import { expect, test } from "vitest"
+import type { MessageWithParts } from "../../src/schema/message.ts"
+import type { CompactionPart } from "../../src/schema/part.ts"
+import { neededPages } from "../../src/session/needed-history.ts"
+import { dropSummed } from "../../src/session/prompt-history.ts"
+import { restoreLedger } from "../../src/session/restore.ts"
+import { createMemoryStore } from "../../src/store/memory.ts"
+import type { Change } from "../../src/store/store.ts"
+import { createFileLedger } from "../../src/tool/ledger.ts"
+import { aMessage, aSession } from "../suites/records.ts"
+
+const sessionID = "ses_a"
+const messageAt = (index: number) => `msg_${String(index).padStart(6, "0")}`
+
+/** Each message reads a file, or is a summary that leaves some messages word for word and may know the files. */
+type Entry = { reads: number } | { keeps: number | undefined; knows: boolean }
+
+const entry: fc.Arbitrary<Entry> = fc.oneof(
+  { weight: 30, arbitrary: fc.record({ reads: fc.nat({ max: 20 }) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ keeps: fc.option(fc.nat({ max: 150 }), { nil: undefined }), knows: fc.boolean() }),
+  },
+)
+
+/** The session as it came to be: what a summary knows is what was read until then. */
+function changesOf(entries: readonly Entry[]): Change[] {
+  const ledger = createFileLedger()
+  /** What the model is given begins there: a summary keeps nothing of before. */
+  let start = 0
+  return entries.flatMap((entry, index): Change[] => {
+    const messageID = messageAt(index)
+    const base = { id: `prt_${messageID}`, sessionID, messageID }
+    if ("reads" in entry) {
+      const path = `/w/${entry.reads}`
+      const stamp = { size: index, mtimeMs: index }
+      ledger.record(path, stamp)
+      const state = {
+        status: "completed" as const,
+        input: {},
+        output: "",
+        title: "",
+        metadata: { file: { path, stamp } },
+        time: { start: 1, end: 2 },
+      }
+      const message = aMessage(messageID, sessionID)
+      return [
+        { kind: "message", message },
+        { kind: "part", part: { ...base, type: "tool", callID: "c", tool: "read", state } },
+      ]
+    }
+    const seen = ledger.entries().map(([path, stamp]) => ({ path, stamp }))
+    start = entry.keeps === undefined ? index : Math.max(start, index - entry.keeps)
+    const part: CompactionPart = {
+      ...base,
+      type: "compaction",
+      auto: true,
+      ...(entry.keeps === undefined ? {} : { from: messageAt(start) }),
+      ...(entry.knows ? { seen } : {}),
+    }
+    const { id, time, agent, model } = aMessage(messageID, sessionID)
+    const message = { id, sessionID, role: "user" as const, time: { created: time.created }, agent, model }
+    return [
+      { kind: "message", message },
+      { kind: "part", part },
+    ]
+  })
+}
+
+/** What a session goes on with. */
+async function opened(pages: AsyncIterable<MessageWithParts[]> | Iterable<MessageWithParts[]>) {
+  const ledger = createFileLedger()
+  const history: MessageWithParts[] = []
+  for await (const page of pages) {
+    restoreLedger(page, ledger)
+    history.push(...page)
+    dropSummed(history)
+  }
+  const files = [...ledger.entries()].sort(([a], [b]) => a.localeCompare(b))
+  return { messages: history.map(({ message }) => message.id), files }
+}
+
+test("the needed pages give the same history and the same known files as all of them", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(entry, { maxLength: 400, size: "max" }), async (entries) => {
+      const store = createMemoryStore()
+      await store.commit([{ kind: "session", session: aSession(sessionID) }, ...changesOf(entries)])
+      const all = await store.messages(sessionID)
+      const needed = await opened(neededPages((page) => store.messages(sessionID, page)))
+      expect(needed).toEqual(await opened([all]))
+    }),
+    { numRuns: 60, endOnFailure: true },
+  )
+})
