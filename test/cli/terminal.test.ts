@@ -290,4 +290,12 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     )
     expect(await terminal.broken()).toEqual([])
   })
+
+  test("mcp serve by hand says what it waits for", async () => {
+    const terminal = await openTerminal(await createMachine())
+    await terminal.tackle("mcp", "serve")
+    await terminal.sees("this speaks MCP on stdin and stdout")
+    await terminal.press("C-d")
+    await terminal.sees("[exit 0]")
+  })
 })
