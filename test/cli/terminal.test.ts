@@ -273,4 +273,29 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
       expect(await declining.sees("[exit 0]")).toContain("tackle/offline")
     }
   })
+
+  test("the help fits on the screen, and what trust enables breaks between words", async () => {
+    const command = ["npx", "-y", "@scope/some-long-server-name", "--with", "arguments", "and", "more"]
+    const config = { mcp: { tickets: { type: "local", command } } }
+    const machine = await createMachine({ files: { "tackle.json": JSON.stringify(config) } })
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("--help")
+    const help = await terminal.sees("[exit 0]")
+    // The last of the 24 rows is the prompt's.
+    const rows = help.slice(help.indexOf("Usage:"), help.indexOf("[exit 0]")).trimEnd().split("\n")
+    expect(rows.length).toBeLessThan(24)
+    await terminal.tackle("trust", "--list")
+    expect(await terminal.sees("[exit 0]")).toContain(
+      '"--with",\n    "arguments", "and", "more"]   (a program',
+    )
+    expect(await terminal.broken()).toEqual([])
+  })
+
+  test("mcp serve by hand says what it waits for", async () => {
+    const terminal = await openTerminal(await createMachine())
+    await terminal.tackle("mcp", "serve")
+    await terminal.sees("this speaks MCP on stdin and stdout")
+    await terminal.press("C-d")
+    await terminal.sees("[exit 0]")
+  })
 })

@@ -86,7 +86,11 @@ test("tool call runs one tool: 0 completed, 1 error, 2 invalid, 3 refused", asyn
     stdout: "",
     stderr: expect.stringMatching(/^tackle: .*not valid JSON/),
   })
-  expect(unknown).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining('no tool "raed"') })
+  expect(unknown).toMatchObject({
+    code: 2,
+    stdout: "",
+    stderr: expect.stringContaining('no tool "raed". Did you mean read'),
+  })
   expect(refused.code).toBe(3)
   expect(JSON.parse(refused.stdout)).toMatchObject({ status: "error", metadata: { kind: "refused" } })
   expect(told).toMatchObject({ code: 3, stderr: expect.stringContaining("--allow 'bash:touch made'\n") })

@@ -4,6 +4,7 @@ import { stripVTControlCharacters } from "node:util"
 import type { ConnectionOptions } from "../../mcp-server/connection.ts"
 import { errorMessage, UsageError } from "../../util/errors.ts"
 import { interruptible } from "../interrupt.ts"
+import { warn } from "../notice.ts"
 import { openTackle } from "../open-tackle.ts"
 import { openPlace, type PlaceFlags } from "../place.ts"
 import { printLine } from "../print.ts"
@@ -53,7 +54,12 @@ export async function serveMcp(flags: ServeFlags): Promise<void> {
   })
 }
 
+/** For a person who tries it by hand, and would look at nothing. */
+const atTerminal =
+  'this speaks MCP on stdin and stdout, with the program that starts it: name "tackle" with the arguments "mcp", "serve" as a server in your client. Ctrl-D ends it; --http offers an address instead.'
+
 async function serveStdio(options: ConnectionOptions, signal: AbortSignal): Promise<void> {
+  if (process.stdin.isTTY) warn(atTerminal)
   const { serveStdio } = await import("../../mcp-server/stdio.ts")
   await serveStdio({ ...options, input: process.stdin, output: protocolOutput(), signal })
 }

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs"
+import { nearNames } from "../../model/near-name.ts"
 import type { ToolListing } from "../../registry/registry.ts"
 import type { PermissionRequest } from "../../schema/permission.ts"
 import { UsageError } from "../../util/errors.ts"
@@ -43,7 +44,10 @@ export async function showSchema(id: string, flags: PlaceFlags): Promise<void> {
   const tools = await readTools(flags)
   const tool = tools.find((entry) => entry.id === id)
   if (!tool)
-    throw new UsageError(`There is no tool "${id}". There are: ${tools.map((entry) => entry.id).join(", ")}.`)
+    throw noTool(
+      id,
+      tools.map((entry) => entry.id),
+    )
   printJson({ name: tool.id, description: tool.description, parameters: tool.parameters })
 }
 
@@ -63,8 +67,8 @@ export async function callTool(id: string, input: string, flags: ToolCallFlags):
     })
     try {
       const scope = { signal: stopped, ...(flags.agent === undefined ? {} : { agent: flags.agent }) }
-      if (!(await tackle.tools(scope)).some((tool) => tool.id === id))
-        throw new UsageError(`There is no tool "${id}". \`tackle tool list --all\` shows them.`)
+      const ids = (await tackle.tools(scope)).map((tool) => tool.id)
+      if (!ids.includes(id)) throw noTool(id, ids)
       const { state } = await tackle.callTool({
         tool: id,
         input: input === "-" ? readFileSync(0, "utf8") : input,
@@ -80,6 +84,12 @@ export async function callTool(id: string, input: string, flags: ToolCallFlags):
       await tackle.close()
     }
   })
+}
+
+function noTool(id: string, ids: readonly string[]): UsageError {
+  const near = nearNames(id, ids, Math.max(2, Math.floor(id.length / 3))).slice(0, 3)
+  const hint = near.length > 0 ? ` Did you mean ${near.join(" or ")}?` : ""
+  return new UsageError(`There is no tool "${id}".${hint} \`tackle tool list --all\` shows them.`)
 }
 
 function firstSentence(text: string): string {

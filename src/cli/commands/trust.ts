@@ -11,6 +11,7 @@ import { atTerminal } from "../client.ts"
 import { type FormatFlags, openPlace, type Place } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
 import { describeItem, type ShownItem } from "../view/trust-item.ts"
+import { folded } from "../view/visible.ts"
 
 export interface TrustFlags extends FormatFlags {
   yes?: boolean
@@ -41,7 +42,7 @@ export async function trustProject(names: readonly string[], flags: TrustFlags):
 
   if (!json) {
     printLine(`In ${root(place)} this would count from now on, until it changes:`)
-    for (const item of known) printLine(`\n${describeItem(item)}`)
+    for (const item of known) printLine(`\n${shown(item)}`)
     printLine("")
   }
   const wanted = flags.yes ? open : await choose(open)
@@ -57,7 +58,13 @@ function list(place: Place, items: readonly ShownItem[], json: boolean): void {
   const trusted = items.every(({ state }) => state === "trusted" || state === "gone")
   if (json) printJson({ worktree, trusted, items })
   else if (items.length === 0) printLine(`${nothing(place)}.`)
-  else printLine(items.map(describeItem).join("\n\n"))
+  else printLine(items.map(shown).join("\n\n"))
+}
+
+/** Broken between words for a terminal, with what follows further in than anything that is a line of its own. */
+function shown(item: ShownItem): string {
+  const text = describeItem(item)
+  return process.stdout.isTTY ? folded(text, process.stdout.columns) : text
 }
 
 function revoke(

@@ -6,7 +6,7 @@ import { port, positive } from "./flags.ts"
 export function defineGateway(program: Command): void {
   program
     .command("gateway")
-    .description("serve a chat completions API and give it tool calling")
+    .description("give tool calling to a chat completions API")
     .requiredOption("--upstream <url>", "its base URL, such as http://127.0.0.1:8000/v1")
     .addOption(
       new Option("--policy <name>", "what is done with tools")

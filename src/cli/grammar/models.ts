@@ -5,7 +5,7 @@ import { format, place } from "./flags.ts"
 /** The command line of `tackle models`. */
 export function defineModels(program: Command): void {
   const models = place(program.command("models"))
-    .description("the models that are configured, and servers on this machine")
+    .description("configured models, and servers on this machine")
     .addOption(format())
     .option("--forget-tools <model>", "offer tools again to a model whose server refused them (or: all)")
     .action(async (flags: ModelsFlags) => (await import("../commands/index.ts")).models.listModels(flags))

@@ -1,6 +1,7 @@
 import type { EnabledSetting } from "../../config/enabled-settings.ts"
 import { wholeName } from "../../config/shown-name.ts"
 import type { TrustItem } from "../../permission/trust-items.ts"
+import { isRecord } from "../../util/json.ts"
 import { isModuleFile } from "../../util/load-module.ts"
 
 /** An item of a project with all that it would enable. */
@@ -61,5 +62,14 @@ function describeSetting({ key, value, rule, note }: EnabledSetting): string {
       : ""
   if (rule)
     return `${rule.action.padEnd(5)} ${wholeName(rule.permission)}: ${wholeName(rule.pattern)}${agent}`
-  return `${wholeName(key)} = ${wholeName(JSON.stringify(value))}${note === undefined ? "" : `   (${wholeName(note)})`}`
+  return `${wholeName(key)} = ${wholeName(spacedJson(value))}${note === undefined ? "" : `   (${wholeName(note)})`}`
+}
+
+/** JSON on one line, with blanks at which a terminal can break it. */
+function spacedJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(spacedJson).join(", ")}]`
+  if (!isRecord(value)) return JSON.stringify(value)
+  return `{${Object.entries(value)
+    .map(([key, entry]) => `${JSON.stringify(key)}: ${spacedJson(entry)}`)
+    .join(", ")}}`
 }
