@@ -8,11 +8,9 @@ import {
   type Location,
   ownConfigDirectories,
   projectTrustItems,
-  skillFiles,
 } from "../config/locate.ts"
 import { shownName, wholeName } from "../config/shown-name.ts"
 import { createCredentials } from "../model/credentials.ts"
-import { parseModelName } from "../model/model.ts"
 import type { Layer } from "../permission/policy.ts"
 import { parseRuleFlag } from "../permission/rules.ts"
 import { openTrust, type Trust } from "../permission/trust.ts"
@@ -22,12 +20,11 @@ import type { TackleOptions } from "../runtime/options.ts"
 import { createTackle } from "../runtime/runtime.ts"
 import { readSecrets } from "../runtime/secrets.ts"
 import type { Tackle } from "../runtime/tackle.ts"
-import type { SkillFile } from "../skill/load-skills.ts"
 import { createSecretMask, type SecretMask } from "../tool/secrets.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { homeDirectory } from "../util/home.ts"
 import { createLog, type Log, type LogLevel } from "../util/log.ts"
-import { isInside } from "../util/paths.ts"
+import { definitionSource, definitionsOf } from "./definitions.ts"
 import { instructionsNear, readInstructions } from "./instructions.ts"
 import { eventLogger } from "./log-events.ts"
 import { warn } from "./notice.ts"
@@ -125,6 +122,7 @@ export async function openTackle(
   const { config } = place.config
   keepKeysFromChildren(config)
   const { stream, retry } = patience(config)
+  const plugins = trustedPlugins(place, trustedItems(place, "plugin"))
   const tackle = await createTackle({
     directory: place.directory,
     worktree: place.worktree,
@@ -132,18 +130,14 @@ export async function openTackle(
     environment: place.environment,
     providers: config.provider ?? {},
     toolFiles: toolFilesOf(place),
-    plugins: trustedPlugins(place, trustedItems(place, "plugin")),
+    plugins,
     onPluginLog: ({ plugin, level, message, extra }) =>
       place.log.write(isLevel(level) ? level : "info", `${plugin}: ${message}`, { extra }),
-    skillFiles: trustedSkillFiles(place),
     override: config.override ?? [],
     disabledTools: Object.entries(config.tools ?? {}).flatMap(([id, on]) => (on ? [] : [id])),
     layers: layersOf(place, flags),
-    agents: agentsOf(config),
-    agentRules: place.config.agentPermission,
-    commands: config.command ?? {},
-    projectAgentRules: place.config.projectAgentPermission,
-    environmentAgentRules: place.config.environmentAgentPermission,
+    ...definitionsOf(place),
+    definitions: definitionSource(place, plugins),
     instructions: await readInstructions(
       { found: instructionFiles(place), named: config.instructions ?? [] },
       { worktree: place.worktree, trusted: place.trusted },
@@ -241,15 +235,6 @@ function keepKeysFromChildren({ provider, pass_environment: passed = [] }: Loade
   for (const name of keyVariables(provider)) if (!passed.includes(name)) delete process.env[name]
 }
 
-function agentsOf(config: LoadedConfig["config"]): NonNullable<TackleOptions["agents"]> {
-  return Object.fromEntries(
-    Object.entries(config.agent ?? {}).map(([name, { model, ...agent }]) => [
-      name,
-      { ...agent, ...(model === undefined ? {} : { model: parseModelName(model) }) },
-    ]),
-  )
-}
-
 function patience({ timeout, retry }: LoadedConfig["config"]) {
   return {
     stream: {
@@ -258,16 +243,6 @@ function patience({ timeout, retry }: LoadedConfig["config"]) {
     },
     retry: { ...pick("maxAttempts", retry?.maxAttempts), ...pick("ceilingMs", retry?.maxDelaySeconds, 1000) },
   }
-}
-
-/** Skills of the person, and those of the project whose text is the trusted one, in rising precedence. */
-export function trustedSkillFiles(place: Place): SkillFile[] {
-  const trusted = new Map(trustedItems(place, "skill").map(({ file, contents }) => [file, contents]))
-  return skillFiles(place).flatMap((path) => {
-    if (!isInside(path, place.worktree)) return [{ path }]
-    const pinned = trusted.get(path)
-    return pinned ? [{ path, pinned }] : []
-  })
 }
 
 function tellIgnored({ config, untrusted }: Place): void {

@@ -1,6 +1,7 @@
 import { instructionFiles, trustKind } from "../config/locate.ts"
 import { displayPath, isInside } from "../util/paths.ts"
-import { type Place, trustedSkillFiles } from "./setup.ts"
+import { trustedSkillFiles } from "./definitions.ts"
+import type { Place } from "./setup.ts"
 
 /** What counts although it was written for another program, by the program's directory and then by what it is. */
 export type TakenOver = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>

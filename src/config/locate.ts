@@ -1,10 +1,10 @@
 import { existsSync, statSync } from "node:fs"
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { collectTrustItems, type FoundItem, type TrustItem, trustKinds } from "../permission/trust-items.ts"
-import { findSkillFiles } from "../skill/find-skills.ts"
+import { findSkillFiles, skillLookouts } from "../skill/find-skills.ts"
 import { isFile } from "../util/directory-entries.ts"
 import { isInside, realPath } from "../util/paths.ts"
-import { markdownFiles, markdownPlace } from "./markdown-place.ts"
+import { markdownFiles, markdownPlace, markdownPlaces } from "./markdown-place.ts"
 import { readSmallFile, type SmallFile } from "./read.ts"
 
 /** Where a run takes place. All paths absolute; `environment` is asked for `XDG_CONFIG_HOME` and `TACKLE_CONFIG`. */
@@ -118,6 +118,25 @@ export function ownConfigDirectories(location: Location): string[] {
  */
 export function skillFiles(location: Location): string[] {
   return findSkillFiles([...userPlaces(location, skills), ...projectPlaces(location, skills)])
+}
+
+/**
+ * What to look at for an agent, command or skill that came, went or changed. Absolute paths, there or not: some dozens,
+ * and what lies in those folders.
+ */
+export function definitionPlaces(location: Location): string[] {
+  const user = userDirectory(location)
+  const directories = [
+    join(location.home, ".claude"),
+    ...["opencode", "tackle"].map((name) => join(user, name)),
+    ...projectLevels(location).flatMap((level) =>
+      [".claude", ".opencode", ".tackle"].map((name) => join(level, name)),
+    ),
+  ]
+  return [
+    ...directories.flatMap(markdownPlaces),
+    ...skillLookouts([...userPlaces(location, skills), ...projectPlaces(location, skills)]),
+  ]
 }
 
 /**

@@ -7,7 +7,6 @@ import { createBus } from "../event/bus.ts"
 import { createFormatterService } from "../formatter/service.ts"
 import { createCredentials } from "../model/credentials.ts"
 import { createPermission } from "../permission/engine.ts"
-import { listCommands } from "../session/command.ts"
 import { EngineClosedError } from "../session/handle.ts"
 import { createLineage } from "../session/lineage.ts"
 import { createQuestions } from "../session/questions.ts"
@@ -15,7 +14,6 @@ import { settleKilled } from "../session/restore.ts"
 import type { SessionServices } from "../session/services.ts"
 import { openSession } from "../session/session.ts"
 import { defaultSubagentLimits, type SubagentLimits } from "../session/subagent.ts"
-import { loadSkills } from "../skill/load-skills.ts"
 import { createContentStore, defaultContentLimits } from "../snapshot/content-store.ts"
 import { defaultScanLimits } from "../snapshot/scan.ts"
 import { createTurnChanges } from "../snapshot/turn-changes.ts"
@@ -29,7 +27,6 @@ import { newId } from "../util/id.ts"
 import { realPath } from "../util/paths.ts"
 import { createProcessBook } from "../util/process-book.ts"
 import { identifyProcess } from "../util/process-identity.ts"
-import { createAgents } from "./agents.ts"
 import { openCommandSandbox } from "./command-sandbox.ts"
 import { commandVariables } from "./command-variables.ts"
 import { dataPlaces } from "./data-directory.ts"
@@ -39,6 +36,7 @@ import { startHousekeeping } from "./housekeeping.ts"
 import { createLacking } from "./lacking.ts"
 import { openLanguages } from "./languages.ts"
 import { createListening } from "./listening.ts"
+import { openDefinitions } from "./live-definitions.ts"
 import { createLoneCalls } from "./lone-calls.ts"
 import { createLookups } from "./lookups.ts"
 import { createMcpAnswers, openMcp } from "./mcp.ts"
@@ -109,7 +107,14 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const jobs = createJobTable()
   const fileCommits: FileCommits = { locks: createPathLocks(), note: temporaries.note }
   const questions = createQuestions((event) => bus.publish(event))
-  const agents = createAgents(options)
+  const definitions = await openDefinitions({
+    options,
+    given,
+    source: options.definitions,
+    onChanged: () => registry.renew(),
+    onFault,
+  })
+  const { agents, skills } = definitions
   const models = openModels(options, credentials, plugins, place)
   const modelChoice = createModelChoice(models, options.model)
   const sandbox = openCommandSandbox(options, place)
@@ -140,7 +145,6 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     environment: variables,
     record: processes.add,
   })
-  const { skills } = await loadSkills(options.skillFiles ?? [])
 
   // The sessions under way, and what holds in them: who started whom, what was granted, what the rules say.
   const closing = new AbortController()
@@ -261,6 +265,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     planFile,
     skillDirectories: (agent) => reach.skillDirectories(agent.name),
     agent: agents.named,
+    definitions,
     model: modelChoice.of,
     contents,
     watchChanges: (save) =>
@@ -310,7 +315,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     searchPath,
     defaultAgent,
     model: options.model,
-    agents,
+    definitions,
     policies,
     permission,
     registry,
@@ -318,7 +323,6 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     hide,
   })
   const mcpAnswers = createMcpAnswers(mcp, { signal: closing.signal, hide })
-  const commands = () => listCommands(options.commands ?? {}, skills.values())
   const parts = opening.move()
   let ended: Promise<void> | undefined
   return {
@@ -338,13 +342,15 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     models: () => models.list(),
     signIns: () => plugins?.host.signIns() ?? [],
     credentials,
-    commands,
-    readCommand: (text, { signal = closing.signal } = {}) =>
-      readCommand(text, commands(), {
+    commands: definitions.commands,
+    async readCommand(text, { signal = closing.signal } = {}) {
+      await definitions.follow()
+      return readCommand(text, definitions.commands(), {
         servers: Object.keys(options.mcp ?? {}),
         list: () => mcpAnswers.mcpPrompts(signal),
         fill: (asked) => mcpAnswers.mcpPrompt({ ...asked, signal }),
-      }),
+      })
+    },
     ...lookups,
     ...mcpAnswers,
     onToolsChanged(listener) {

@@ -102,6 +102,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
   ): Promise<Ending> {
     const started = Date.now()
     const past = await load()
+    await services.definitions.follow()
     session = { ...session, agent: options.agent ?? session.agent }
     const agent = services.agent(session.agent)
     const named = options.model === undefined ? {} : { model: parseModelName(options.model) }
@@ -155,7 +156,11 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       ...(demand?.tool === undefined ? {} : { tool: demand.tool }),
       ...(options.caller === undefined ? {} : { caller: options.caller }),
     }
-    const workAs = (name: string) => createWorker(services.agent(name), context, services)
+    async function workAs(name: string): Promise<Worker> {
+      await services.definitions.follow()
+      // Who works on the prompt stays as it was when that began.
+      return await createWorker(name === agent.name ? agent : services.agent(name), context, services)
+    }
     const worker = await workAs(agent.name)
     const expanded = await expandCommandTo(user, options, worker, past)
     const mentioned = await attachMentionsTo(user, expanded?.mentions ?? text, worker, past)

@@ -5,8 +5,9 @@ import { defaultRules } from "../../permission/defaults.ts"
 import type { Rule } from "../../schema/permission.ts"
 import { loadSkills } from "../../skill/load-skills.ts"
 import { isRecord } from "../../util/json.ts"
+import { trustedSkillFiles } from "../definitions.ts"
 import { printJson, printLine } from "../print.ts"
-import { type FormatFlags, openPlace, type Place, trustedSkillFiles } from "../setup.ts"
+import { type FormatFlags, openPlace, type Place } from "../setup.ts"
 import { agentRulesets, placeOfRule, shadowedConfigRules } from "../shadowed-rules.ts"
 
 /** `tackle config show`: what counts, and where it stands. Keys and headers of providers are masked. */
