@@ -191,7 +191,7 @@ export async function projectTrustItems(
   const holding = (kind: TrustItem["kind"]) =>
     own.filter(({ path }) => trustKind(path) === kind).map(({ path }) => path)
   const config: { path: string; hash: string }[] = []
-  const packages: { name: string; root: string }[] = []
+  const packages: { name: string; root: string; provided: readonly string[] }[] = []
   const understood = wanted.includes("config") || wanted.includes("plugin")
   for (const path of understood ? holding("config") : []) {
     config.push({ path, hash: await hashConfig(path, location) })
