@@ -29,7 +29,7 @@ async function failure(options?: Partial<LoadConfigOptions>): Promise<string> {
 describe("precedence", () => {
   test("without any file everything is empty", async () => {
     const loaded = await place.load()
-    expect({ ...loaded, origin: undefined }).toEqual({
+    expect({ ...loaded, origin: undefined, withTexts: undefined }).toEqual({
       config: {},
       permission: { user: [], project: [], untrusted: [], environment: [] },
       agentPermission: {},
@@ -39,6 +39,7 @@ describe("precedence", () => {
       projectTrusted: true,
       files: [],
       origin: undefined,
+      withTexts: undefined,
       warnings: [],
       notes: [],
       ignored: [],
