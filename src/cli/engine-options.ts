@@ -17,6 +17,7 @@ import { trustedItems } from "./trusted-items.ts"
 export async function engineOptions(place: Place, flags: RuleFlags): Promise<TackleOptions> {
   const { config } = place.config
   const plugins = trustedPlugins(place, trustedItems(place, "plugin"))
+  const definitions = definitionsOf(place)
   return {
     directory: place.directory,
     worktree: place.worktree,
@@ -30,8 +31,8 @@ export async function engineOptions(place: Place, flags: RuleFlags): Promise<Tac
     override: config.override ?? [],
     disabledTools: Object.entries(config.tools ?? {}).flatMap(([id, on]) => (on ? [] : [id])),
     layers: layersOf(place, flags),
-    ...definitionsOf(place),
-    definitions: definitionSource(place, plugins),
+    ...definitions,
+    definitions: definitionSource(place, { definitions, plugins }),
     instructions: await readInstructions(
       { found: instructionFiles(place), named: config.instructions ?? [] },
       { worktree: place.worktree, trusted: place.trusted },

@@ -3,10 +3,13 @@ import { possibleConfigDirectories } from "../config/config-directories.ts"
 import { findPluginFiles, type PluginSource, pluginFolders } from "../plugin/source.ts"
 import type { DefinitionProblem } from "../runtime/live-definitions.ts"
 import { fileStamp, stampFiles } from "../util/file-stamp.ts"
+import { isModuleFile } from "../util/load-module.ts"
 import type { Place } from "./place.ts"
 
 /** The files of plugins, of which it is only told that they changed: plugins are loaded once. */
 export interface PluginChanges {
+  /** Those of the start, as absolute paths. */
+  begun: readonly string[]
   /** Absolute paths of files and folders, there or not. */
   watched(): string[]
   /** What differs from what the run began with. */
@@ -18,13 +21,20 @@ export interface PluginChanges {
  * out: they are installed, not edited.
  */
 export function watchPlugins(place: Place, loaded: readonly PluginSource[]): PluginChanges {
-  const directories = possibleConfigDirectories(place).map(({ path }) => path)
-  const folders = directories.flatMap((path) => pluginFolders.map((folder) => join(path, folder)))
   const named = loaded.filter((source) => !source.package).map(({ path }) => path)
-  const begun = stampFiles([...named, ...findPluginFiles(directories)])
-  const files = () => [...new Set([...begun.keys(), ...findPluginFiles(directories)])]
+  const found = place.items.filter(
+    ({ kind, dependencies }) => kind === "plugin" && dependencies === undefined,
+  )
+  const begun = stampFiles([...named, ...found.map(({ file }) => file).filter(isModuleFile)])
+  // Looked for when they are asked for: most runs have no plugins, and are to begin without this.
+  const directories = () => possibleConfigDirectories(place).map(({ path }) => path)
+  const files = () => [...new Set([...begun.keys(), ...findPluginFiles(directories())])]
   return {
-    watched: () => [...folders, ...files()],
+    begun: [...begun.keys()],
+    watched: () => [
+      ...directories().flatMap((path) => pluginFolders.map((folder) => join(path, folder))),
+      ...files(),
+    ],
     problems: () =>
       files().flatMap((file) => {
         const before = begun.get(file)

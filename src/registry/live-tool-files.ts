@@ -39,7 +39,6 @@ export function openToolFiles(source: ToolFileSource, host: ToolFileHost): LiveT
     read,
     onFailure: keepOn,
     initial: { tools: [], problems: [] },
-    begun: false,
   })
 
   async function read(): Promise<LoadedTools> {

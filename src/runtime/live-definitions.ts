@@ -2,7 +2,7 @@ import { type Command, type CommandConfig, listCommands } from "../session/comma
 import { loadSkills, type SkillFile } from "../skill/load-skills.ts"
 import type { Skill } from "../skill/skill.ts"
 import { errorMessage, TackleError } from "../util/errors.ts"
-import { followFiles } from "../util/follow-files.ts"
+import { type Beginning, followFiles } from "../util/follow-files.ts"
 import { canonicalJson } from "../util/json.ts"
 import { type AgentOptions, type Agents, createAgents } from "./agents.ts"
 
@@ -17,6 +17,8 @@ export interface Definitions extends AgentOptions {
 export interface DefinitionSource {
   /** Absolute paths of files and directories, there or not, whose change makes it worth looking again: one `stat` each. */
   watched(): readonly string[]
+  /** From what the definitions of the options were read. */
+  begun: Beginning
   /** All that counts now, and what is to be said of what does not. */
   find(): Promise<Definitions & { problems: readonly DefinitionProblem[] }>
 }
@@ -62,11 +64,12 @@ export async function openDefinitions({
   const agents = createAgents(options)
   const skills = new Map((await loadSkills(options.skillFiles ?? [])).skills)
   let commands = options.commands ?? {}
-  const followed = source && followFiles<void>({ ...followedBy(source), initial: undefined, begun: true })
+  const followed = source && followFiles<void>({ ...followedBy(source), initial: undefined })
 
-  function followedBy({ watched, find }: DefinitionSource) {
+  function followedBy({ watched, begun, find }: DefinitionSource) {
     return {
       watched,
+      begun,
       async read() {
         const { problems, ...found } = await find()
         await take(found)

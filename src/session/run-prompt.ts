@@ -106,7 +106,7 @@ async function answer(
     await services.definitions.follow()
     return await createWorker(agentNamed(name), context, services)
   }
-  const worker = await workAs(agent.name)
+  const worker = await createWorker(agent, context, services)
   const { command, subagent } = options
   const refused = await addToPrompt(conversation, services, { text, command, subagent, user, worker })
 

@@ -1,4 +1,4 @@
-import { type FileStamps, isCurrent, stampFiles } from "./file-stamp.ts"
+import { changedSince, type FileStamps, isCurrent, stampFiles } from "./file-stamp.ts"
 
 /** Something that was read from files, and is read again when one of them has changed. */
 export interface FollowedFiles<T> {
@@ -21,8 +21,19 @@ export interface FollowOptions<T> {
   /** What stands where reading failed, or throws. Until something changes it is not tried again. */
   onFailure(error: unknown): T
   initial: T
-  /** True where `initial` is what the files hold now. Else they are read when they are first asked for. */
-  begun: boolean
+  /** From what `initial` was read. Without it the files are read when they are first asked for. */
+  begun?: Beginning
+}
+
+/**
+ * What was read before anybody looked after it. To look costs nothing at the start: it is done 200 ms later at the
+ * earliest, and then by the times of the files.
+ */
+export interface Beginning {
+  /** When reading began, in milliseconds since the epoch. */
+  since: number
+  /** The files that it was read from, as absolute paths: one that is gone is a change. */
+  files: readonly string[]
 }
 
 /** How long what was seen of the files stands between steps. A model takes longer to answer. */
@@ -31,15 +42,28 @@ const restMs = 200
 /** See {@link FollowedFiles}. Nothing is read yet. */
 export function followFiles<T>(options: FollowOptions<T>): FollowedFiles<T> {
   let last = options.initial
-  let places: FileStamps | undefined = options.begun ? stampFiles(options.watched()) : undefined
+  let places: FileStamps | undefined
   let reading: Promise<T> | undefined
-  let lookedAt = 0
+  let { begun } = options
+  let lookedAt = begun ? performance.now() : Number.NEGATIVE_INFINITY
+  const rests = () => performance.now() - lookedAt < restMs
 
   function changed(): boolean {
+    if (begun && rests()) return false
     lookedAt = performance.now()
+    if (begun) places = unchangedSince(begun)
+    begun = undefined
     if (!places || !isCurrent(places)) return true
     for (const stamps of options.besides?.() ?? []) if (!isCurrent(stamps, places)) return true
     return false
+  }
+
+  /** The first look. Undefined where something changed. */
+  function unchangedSince({ since, files }: Beginning): FileStamps | undefined {
+    // Before the times are asked for: what changes from here on differs from it.
+    const stamps = stampFiles([...options.watched(), ...files])
+    const gone = files.some((path) => stamps.get(path) === "")
+    return gone || [...stamps.keys()].some((path) => changedSince(path, since)) ? undefined : stamps
   }
 
   async function readAgain(): Promise<T> {
@@ -55,7 +79,7 @@ export function followFiles<T>(options: FollowOptions<T>): FollowedFiles<T> {
 
   return {
     changed,
-    changedLately: () => performance.now() - lookedAt >= restMs && changed(),
+    changedLately: () => !rests() && changed(),
     last: () => last,
     async read() {
       if (reading) return reading
