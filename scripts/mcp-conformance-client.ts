@@ -65,11 +65,13 @@ function sampleOf({ properties }: Record<string, unknown>): Record<string, unkno
 /** What a person would have written into the configuration for the scenario. */
 function settingsOf(): OAuthSettings {
   const parsed = parseJson(context ?? "{}")
-  const { client_id: id, client_secret: secret } = parsed.ok && isRecord(parsed.value) ? parsed.value : {}
+  const given = parsed.ok && isRecord(parsed.value) ? parsed.value : {}
+  const { client_id: id, client_secret: secret, private_key_pem: key } = given
   return {
     ...(typeof id === "string" ? { clientId: id } : {}),
     ...(typeof secret === "string" ? { clientSecret: secret } : {}),
-    ...(scenario === "auth/client-credentials-basic" ? { grant: "client_credentials" } : {}),
+    ...(typeof key === "string" ? { privateKey: key } : {}),
+    ...(scenario?.startsWith("auth/client-credentials-") ? { grant: "client_credentials" } : {}),
     ...(scenario === "auth/basic-cimd"
       ? { clientMetadataUrl: "https://conformance-test.local/client-metadata.json" }
       : {}),

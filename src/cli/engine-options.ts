@@ -1,9 +1,9 @@
 import { ownConfigDirectories } from "../config/config-directories.ts"
 import { instructionFiles } from "../config/instruction-files.ts"
 import type { LoadedConfig } from "../config/load.ts"
-import { parseModelName } from "../model/model.ts"
 import type { TackleOptions } from "../runtime/options.ts"
 import type { LogLevel } from "../util/log.ts"
+import { definitionSource, definitionsOf } from "./definitions.ts"
 import { instructionsNear, readInstructions } from "./instructions.ts"
 import { warn } from "./notice.ts"
 import type { Place } from "./place.ts"
@@ -12,11 +12,12 @@ import { layersOf, type RuleFlags } from "./rule-layers.ts"
 import { tellFault } from "./tell-fault.ts"
 import { toolFilesOf } from "./tool-files.ts"
 import { trustedItems } from "./trusted-items.ts"
-import { trustedSkillFiles } from "./trusted-skills.ts"
 
 /** What the config and trust of a place say of an engine. Tells of instructions that cannot be read. */
 export async function engineOptions(place: Place, flags: RuleFlags): Promise<TackleOptions> {
   const { config } = place.config
+  const plugins = trustedPlugins(place, trustedItems(place, "plugin"))
+  const definitions = definitionsOf(place)
   return {
     directory: place.directory,
     worktree: place.worktree,
@@ -24,18 +25,14 @@ export async function engineOptions(place: Place, flags: RuleFlags): Promise<Tac
     environment: place.environment,
     providers: config.provider ?? {},
     toolFiles: toolFilesOf(place),
-    plugins: trustedPlugins(place, trustedItems(place, "plugin")),
+    plugins,
     onPluginLog: ({ plugin, level, message, extra }) =>
       place.log.write(isLevel(level) ? level : "info", `${plugin}: ${message}`, { extra }),
-    skillFiles: trustedSkillFiles(place),
     override: config.override ?? [],
     disabledTools: Object.entries(config.tools ?? {}).flatMap(([id, on]) => (on ? [] : [id])),
     layers: layersOf(place, flags),
-    agents: agentsOf(config),
-    agentRules: place.config.agentPermission,
-    commands: config.command ?? {},
-    projectAgentRules: place.config.projectAgentPermission,
-    environmentAgentRules: place.config.environmentAgentPermission,
+    ...definitions,
+    definitions: definitionSource(place, { definitions, plugins }),
     instructions: await readInstructions(
       { found: instructionFiles(place), named: config.instructions ?? [] },
       { worktree: place.worktree, trusted: place.trusted },
@@ -65,15 +62,6 @@ export async function engineOptions(place: Place, flags: RuleFlags): Promise<Tac
     trusted: place.trusted,
     mask: place.mask,
   }
-}
-
-function agentsOf(config: LoadedConfig["config"]): NonNullable<TackleOptions["agents"]> {
-  return Object.fromEntries(
-    Object.entries(config.agent ?? {}).map(([name, { model, ...agent }]) => [
-      name,
-      { ...agent, ...(model === undefined ? {} : { model: parseModelName(model) }) },
-    ]),
-  )
 }
 
 function limitsOf(config: LoadedConfig["config"]): NonNullable<TackleOptions["limits"]> {

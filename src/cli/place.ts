@@ -40,6 +40,8 @@ export interface Place extends Location {
   items: readonly FoundItem[]
   /** Those of the items that the person has not trusted as they are. Empty under `--trust`. */
   untrusted: readonly TrustItem[]
+  /** When all this was read, in milliseconds since the epoch: what changed later is not in it. */
+  readAt: number
   log: Log
   /** Knows what is secret here. The engine of the place adds what it comes to know. */
   mask: SecretMask
@@ -50,6 +52,7 @@ export interface Place extends Location {
 /** Reads config and trust for the directory the flags name. Throws `UsageError` for what is wrong with them. */
 export async function openPlace(flags: PlaceFlags): Promise<Place> {
   reserveStdout()
+  const readAt = Date.now()
   const environment = { ...process.env }
   const directory = directoryOf(flags.dir)
   const worktree = findWorktree(directory)
@@ -82,6 +85,7 @@ export async function openPlace(flags: PlaceFlags): Promise<Place> {
     trustedForRun,
     items,
     untrusted,
+    readAt,
     log,
     mask,
     hide,

@@ -41,7 +41,7 @@ export function trustedPlugins(place: Place, trusted: readonly FoundItem[]): Plu
   function ofPackage(source: PluginSource, { scope }: NamedPlugin): PluginSource {
     if (scope !== "project") return source
     const item = trusted.find(({ path }) => path === packageItem(source.name))
-    if (item) return { ...source, pinned: item.contents }
+    if (item) return { ...source, pinned: item.contents, ...heldBy(item) }
     throw new UsageError(
       "the package is not trusted as it is installed now. `tackle trust` shows and enables it.",
     )
@@ -71,4 +71,9 @@ export function trustedPlugins(place: Place, trusted: readonly FoundItem[]): Plu
     }
   }
   return [...found.values()]
+}
+
+function heldBy({ dependencies }: FoundItem): Pick<PluginSource, "held"> {
+  if (!dependencies || dependencies.roots.length === 0) return {}
+  return { held: { roots: dependencies.roots, files: new Map(dependencies.contents) } }
 }

@@ -1,22 +1,18 @@
 import { configDirectories, possibleConfigDirectories } from "../config/config-directories.ts"
-import { projectTrustItems } from "../config/project-trust-items.ts"
-import { openTrust } from "../permission/trust.ts"
-import type { FoundItem, TrustItem } from "../permission/trust-items.ts"
+import type { FoundItem } from "../permission/trust-items.ts"
 import { findToolFiles, isToolFile, scriptsWithoutRight, toolPlaces } from "../registry/files.ts"
 import type { ToolFileSource } from "../registry/live-tool-files.ts"
 import type { ToolFile } from "../registry/load-tool-file.ts"
 import type { RegistryProblem } from "../registry/problems.ts"
 import { dataPlaces } from "../runtime/data-directory.ts"
-import { warn } from "./notice.ts"
 import type { Place } from "./place.ts"
+import { askTrustAgain, describeNews, trustHint, type UntrustedNews } from "./trust-again.ts"
 import { trustedItems } from "./trusted-items.ts"
 import { quoted } from "./view/allow-hint.ts"
 
 /**
  * Custom tools of the person, and those of the project, which holds what lies in its work tree, that are trusted: of these
- * only what was trusted may run. When
- * something changes they are looked for again, and trust is asked anew: what `--trust` covers is what was there when the
- * run began.
+ * only what was trusted may run. When something changes they are looked for again, and trust is asked anew.
  */
 export function toolFilesOf(place: Place): ToolFileSource {
   const directories = possibleConfigDirectories(place).map(({ path }) => path)
@@ -33,27 +29,10 @@ export function toolFilesOf(place: Place): ToolFileSource {
 }
 
 async function findAgain(place: Place): ReturnType<ToolFileSource["find"]> {
-  const trust = openTrust(dataPlaces(place.dataDirectory).trust)
-  if (trust.problem) warn(trust.problem)
-  const items = (await projectTrustItems(place)).filter(
-    ({ kind, file }) => kind === "tool" && isToolFile(file),
-  )
-  const atStart = new Map(place.items.map((item) => [keyOf(item), item.hash]))
-  const isTrusted = (item: FoundItem) =>
-    (place.trustedForRun && item.hash !== "" && atStart.get(keyOf(item)) === item.hash) ||
-    trust.isTrusted(place.worktree, [item]).trusted
-  const toldAtStart = new Set(place.untrusted.map((item) => `${keyOf(item)} ${item.hash}`))
-  const untrusted = items.filter((item) => !isTrusted(item))
-  const news = untrusted.filter((item) => !toldAtStart.has(`${keyOf(item)} ${item.hash}`))
+  const { trusted, news } = await askTrustAgain(place, ["tool"], ({ file }) => isToolFile(file))
   return {
-    files: filesOf(place, items.filter(isTrusted)),
-    problems: [
-      ...withoutRight(place),
-      ...news.map((item) => {
-        const wasThere = atStart.has(keyOf(item)) || trust.state(place.worktree, item) === "changed"
-        return untrustedProblem(item, wasThere)
-      }),
-    ],
+    files: filesOf(place, trusted),
+    problems: [...withoutRight(place), ...news.map(untrustedProblem)],
   }
 }
 
@@ -66,9 +45,8 @@ function withoutRight(place: Place): RegistryProblem[] {
   }))
 }
 
-function untrustedProblem({ file }: FoundItem, wasThere: boolean): RegistryProblem {
-  const what = wasThere ? "it has changed, and is not trusted as it is now" : "it is new and not trusted"
-  return { file, message: `${what}: its tools are not there. \`tackle trust\` shows and enables them.` }
+function untrustedProblem(news: UntrustedNews): RegistryProblem {
+  return { file: news.item.file, message: `${describeNews(news)}: its tools are not there. ${trustHint}` }
 }
 
 function filesOf(place: Place, trusted: readonly FoundItem[]): ToolFile[] {
@@ -80,8 +58,4 @@ function filesOf(place: Place, trusted: readonly FoundItem[]): ToolFile[] {
     // One that came since the items were looked at is not among them.
     return found.filter((path) => files.has(path)).map((path) => ({ path, pinned }))
   })
-}
-
-function keyOf({ kind, path }: TrustItem): string {
-  return `${kind}:${path}`
 }

@@ -51,6 +51,11 @@ export interface LoadedConfig {
   warnings: string[]
   /** What is not used of agents and commands in Markdown, most of them other programs', one line each. */
   notes: { file: string; text: string }[]
+  /**
+   * The same with the agents and commands in Markdown as they are now, and all else as it was read. Throws `ConfigError`
+   * like {@link loadConfig}.
+   */
+  withTexts(trusted: LoadConfigOptions["trusted"]): Promise<LoadedConfig>
   /** What an untrusted project said in vain, one entry a file: `tackle.json: provider, model`. To be shown as one line. */
   ignored: string[]
 }
@@ -65,8 +70,17 @@ const contentName = "TACKLE_CONFIG_CONTENT"
  * and wrong types in Tackle's own files; in OpenCode's these are warnings.
  */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
-  const sources = await withTrust(readSources(options), options)
-  if (sources.length === 0) return merge([], options.worktree)
+  return fromLayers(await readLayers(await withTrust(readSources(options), options), options), options)
+}
+
+/** Sources, understood, and what is said of those that were left out. */
+interface ReadLayers {
+  layers: ConfigLayer[]
+  notes: LoadedConfig["notes"]
+}
+
+async function readLayers(sources: readonly ConfigSource[], options: LoadConfigOptions): Promise<ReadLayers> {
+  if (sources.length === 0) return { layers: [], notes: [] }
   const { readLayer } = await import("./layer.ts")
   const layers: ConfigLayer[] = []
   const notes: LoadedConfig["notes"] = []
@@ -80,8 +94,30 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
       notes.push({ file: source.path, text })
     }
   }
+  return { layers, notes }
+}
+
+function fromLayers({ layers, notes }: ReadLayers, options: LoadConfigOptions): LoadedConfig {
   const loaded = merge(layers, options.worktree)
-  return { ...loaded, notes: [...notes, ...loaded.notes] }
+  return {
+    ...loaded,
+    notes: [...notes, ...loaded.notes],
+    async withTexts(trusted) {
+      const now = { ...options, trusted }
+      const files = configFiles(options)
+      const texts = await withTrust(
+        files.filter(isText).flatMap((file) => readSource(file) ?? []),
+        now,
+      )
+      const read = await readLayers(texts, now)
+      const settings = layers.filter(({ source }) => !isText(source))
+      const order = new Map(files.map(({ path }, index) => [path, index]))
+      // What came in a variable is no file, and stands over all.
+      const rank = ({ source }: ConfigLayer) => order.get(source.path) ?? files.length
+      const all = [...settings, ...read.layers].sort((a, b) => rank(a) - rank(b))
+      return fromLayers({ layers: all, notes: read.notes }, options)
+    },
+  }
 }
 
 function isForeignText(source: Pick<ConfigSource, "path" | "kind">): boolean {
@@ -147,7 +183,7 @@ async function judge(
   return { ...source, trusted: check([{ kind, path, hash }]).changed.length === 0, read }
 }
 
-function merge(layers: readonly ConfigLayer[], worktree: string): LoadedConfig {
+function merge(layers: readonly ConfigLayer[], worktree: string): Omit<LoadedConfig, "withTexts"> {
   const nowhere: ObjectNode = { kind: "object", place: { file: "", line: 1, column: 1 }, entries: [] }
   const isOwn = ({ source }: ConfigLayer) => source.scope !== "project"
   const own = layers.filter(isOwn).map((layer) => layer.tree)

@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { entriesOf, isFile } from "../util/directory-entries.ts"
+import { entriesOf, isDirectory, isFile } from "../util/directory-entries.ts"
 
 /** What a Markdown file of a config directory defines, as its path tells it. */
 export interface MarkdownPlace {
@@ -19,6 +19,11 @@ const maxDepth = 5
 /** The Markdown files in the folders of a config directory, in their order and by name. Absolute paths. */
 export function markdownFiles(configDirectory: string): string[] {
   return folders.flatMap((folder) => filesIn(join(configDirectory, folder), maxDepth))
+}
+
+/** What to look at for a file of these that came, went or changed: folders, there or not, and all that is in them. */
+export function markdownPlaces(configDirectory: string): string[] {
+  return folders.flatMap((folder) => placesIn(join(configDirectory, folder), maxDepth))
 }
 
 /**
@@ -53,4 +58,15 @@ function filesIn(directory: string, depth: number): string[] {
     if (entry.isDirectory()) return filesIn(path, depth - 1)
     return entry.name.endsWith(".md") && isFile(path) ? [path] : []
   })
+}
+
+function placesIn(directory: string, depth: number): string[] {
+  // To list what is not there takes longer than to ask for it.
+  const below = (isDirectory(directory) ? entriesOf(directory) : []).flatMap((entry) => {
+    const path = join(directory, entry.name)
+    if (entry.name.startsWith(".")) return []
+    if (!entry.isDirectory()) return entry.name.endsWith(".md") ? [path] : []
+    return depth > 1 ? placesIn(path, depth - 1) : []
+  })
+  return [directory, ...below]
 }

@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { findPackageRoot, isPluginPath } from "../plugin/source.ts"
+import { findPackageRoot, isPluginPath, providedPackages } from "../plugin/source.ts"
 import { configDirectories } from "./config-directories.ts"
 import type { ConfigFile } from "./config-files.ts"
 import type { Location } from "./location.ts"
@@ -32,7 +32,7 @@ export function packageDirectories(
 export async function namedPackages(
   file: Pick<ConfigFile, "path" | "scope">,
   location: PluginLocation,
-): Promise<{ name: string; root: string }[]> {
+): Promise<{ name: string; root: string; provided: readonly string[] }[]> {
   const { tree } = await parseConfig(file.path, readSmallFile(file.path)?.text ?? "")
   const value = entryOf(tree, "plugin")?.value
   const named = value === undefined ? [] : toPlain(value)
@@ -41,6 +41,7 @@ export async function namedPackages(
   return entries.flatMap((entry) => {
     const spec: unknown = Array.isArray(entry) ? entry[0] : entry
     if (typeof spec !== "string" || isPluginPath(spec)) return []
-    return findPackageRoot(spec, directories) ?? []
+    const found = findPackageRoot(spec, directories)
+    return found ? { ...found, provided: providedPackages } : []
   })
 }

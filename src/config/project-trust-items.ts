@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { collectTrustItems, type FoundItem, type TrustItem } from "../permission/trust-items.ts"
+import { collectTrustItems, type FoundItem, type TrustItem, trustKinds } from "../permission/trust-items.ts"
 import { isFile } from "../util/directory-entries.ts"
 import { possibleConfigDirectories, projectDirectories } from "./config-directories.ts"
 import { configFiles } from "./config-files.ts"
@@ -11,17 +11,19 @@ import { projectSkillFiles } from "./skill-files.ts"
 /**
  * What a project brings that has to be trusted before it counts: its config, tools, plugins, skills, agents and commands,
  * and the installed packages that its config names as plugins; also the person's own tools, where the work tree holds
- * them. Throws `ConfigError`.
+ * them. Throws `ConfigError`, where config and plugins are wanted: no other kind takes understanding the config.
  */
 export async function projectTrustItems(
   location: Location & { dataDirectory: string },
+  wanted: readonly TrustItem["kind"][] = trustKinds,
 ): Promise<FoundItem[]> {
   const own = configFiles(location).filter(({ path, scope }) => scope === "project" && isFile(path))
   const holding = (kind: TrustItem["kind"]) =>
     own.filter(({ path }) => trustKind(path) === kind).map(({ path }) => path)
   const config: { path: string; hash: string }[] = []
-  const packages: { name: string; root: string }[] = []
-  for (const path of holding("config")) {
+  const packages: { name: string; root: string; provided: readonly string[] }[] = []
+  const understood = wanted.includes("config") || wanted.includes("plugin")
+  for (const path of understood ? holding("config") : []) {
     config.push({ path, hash: await hashConfig(path, location) })
     const { namedPackages } = await import("./plugin-packages.ts")
     packages.push(...(await namedPackages({ path, scope: "project" }, location)))
@@ -30,15 +32,16 @@ export async function projectTrustItems(
     directories.flatMap((path) => names.map((name) => join(path, name)))
   const project = projectDirectories(location)
   const exposed = possibleConfigDirectories(location).flatMap((each) => (each.exposed ? [each.path] : []))
-  return collectTrustItems(location.worktree, {
+  const items = collectTrustItems(location.worktree, {
     config,
     agents: holding("agent"),
     commands: holding("command"),
-    toolFolders: below([...exposed, ...project], ["tool", "tools"]),
-    pluginFolders: below(project, ["plugin", "plugins"]),
+    toolFolders: wanted.includes("tool") ? below([...exposed, ...project], ["tool", "tools"]) : [],
+    pluginFolders: wanted.includes("plugin") ? below(project, ["plugin", "plugins"]) : [],
     packages,
-    skillFiles: projectSkillFiles(location),
+    skillFiles: wanted.includes("skill") ? projectSkillFiles(location) : [],
   })
+  return items.filter(({ kind }) => wanted.includes(kind))
 }
 
 /** As what a file of {@link configFiles} is trusted. */

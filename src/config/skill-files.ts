@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { findSkillFiles } from "../skill/find-skills.ts"
+import { findSkillFiles, skillLookouts } from "../skill/find-skills.ts"
 import { type Location, projectLevels, userDirectory } from "./location.ts"
 
 /**
@@ -13,6 +13,11 @@ export function skillFiles(location: Location): string[] {
 /** Those of the project alone. */
 export function projectSkillFiles(location: Location): string[] {
   return findSkillFiles(projectPlaces(location))
+}
+
+/** What to look at for a skill that came, went or changed. Absolute paths, there or not. */
+export function skillPlaces(location: Location): string[] {
+  return skillLookouts([...userPlaces(location), ...projectPlaces(location)])
 }
 
 /** Where other agents keep them. */

@@ -29,6 +29,11 @@ const OAuthSettings = z.lazy(() =>
   z.strictObject({
     clientId: z.string().min(1).optional().describe("Client that was registered with the server by hand"),
     clientSecret: z.string().optional().describe("Its secret, such as {env:NAME}"),
+    privateKey: z
+      .string()
+      .min(1)
+      .optional()
+      .describe("Key in PEM by which the client proves that it is clientId, such as {file:~/key.pem}"),
     clientMetadataUrl: z
       .url({ protocol: /^https$/ })
       .optional()

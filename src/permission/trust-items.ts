@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto"
-import { readFileSync, readlinkSync, statSync } from "node:fs"
+import { readlinkSync } from "node:fs"
 import { basename, dirname, join, relative, sep } from "node:path"
 import { entriesOf, isFile } from "../util/directory-entries.ts"
 import { realPath } from "../util/paths.ts"
+import { hashFile } from "./hash-file.ts"
+import { hashDependencies, type PackageDependencies } from "./package-dependencies.ts"
 
 /** What a project may bring that has to be trusted. */
 export const trustKinds = ["config", "tool", "plugin", "skill", "agent", "command"] as const
@@ -22,10 +24,9 @@ export interface FoundItem extends TrustItem {
   file: string
   /** sha256 of each file that the hash covers, by its real path: what may run when the item is trusted. */
   contents: ReadonlyMap<string, string>
+  /** Of a package: the packages that it needs. Their modules are covered by the hash too. */
+  dependencies?: PackageDependencies
 }
-
-/** Files above this are not hashed, so that a hostile project cannot hold up the start. In bytes. */
-const maxBytes = 64 * 1024 * 1024
 
 /** What {@link collectTrustItems} looks at. Paths absolute, below the work tree. */
 export interface TrustPlaces {
@@ -33,8 +34,8 @@ export interface TrustPlaces {
   config: readonly { path: string; hash: string }[]
   toolFolders: readonly string[]
   pluginFolders?: readonly string[]
-  /** Packages that are named as plugins, by the directory of each. */
-  packages?: readonly { name: string; root: string }[]
+  /** Packages that are named as plugins, by the directory of each. `provided`: see {@link hashDependencies}. */
+  packages?: readonly { name: string; root: string; provided?: readonly string[] }[]
   /** Paths of `SKILL.md` files. */
   skillFiles?: readonly string[]
   /** Markdown files. */
@@ -48,7 +49,7 @@ export interface TrustPlaces {
  *
  * The hash of a tool or plugin also covers everything in the subdirectories of its folder, from where it may import. The
  * other files of the folder have hashes of their own; `node_modules` has none. A skill's hash covers its whole directory,
- * and so does a package's, but for the packages that lie in it.
+ * and so does a package's, with the modules of the packages that it needs.
  */
 export function collectTrustItems(worktree: string, places: TrustPlaces): FoundItem[] {
   const item = (kind: TrustItem["kind"], file: string, hash: string, contents: Contents): FoundItem => ({
@@ -79,11 +80,13 @@ export function collectTrustItems(worktree: string, places: TrustPlaces): FoundI
   }
   const tools = places.toolFolders.flatMap((folder) => codeIn("tool", folder))
   const plugins = (places.pluginFolders ?? []).flatMap((folder) => codeIn("plugin", folder))
-  const packages = (places.packages ?? []).map(({ name, root }) => {
+  const packages = (places.packages ?? []).map(({ name, root, provided }) => {
     const tree = hashTree(root, root)
-    const lines = tree.map(({ line }) => line)
+    const dependencies = hashDependencies(root, provided)
+    const lines = [...tree.map(({ line }) => line), ...dependencies.lines]
     const contents = tree.flatMap(({ content }) => (content ? [content] : []))
-    return { ...item("plugin", root, hashLines(lines), contents), path: packageItem(name) }
+    const hash = tree.length === 0 ? "" : hashLines(lines)
+    return { ...item("plugin", root, hash, contents), path: packageItem(name), dependencies }
   })
   const skills = (places.skillFiles ?? []).map((path) => {
     const tree = hashTree(dirname(path), worktree)
@@ -144,15 +147,4 @@ function hashTree(directory: string, worktree: string): TreeEntry[] {
     const hash = hashFile(path)
     return [hash === "" ? { line: "" } : { line: line(hash), content: [realPath(path), hash] }]
   })
-}
-
-function hashFile(path: string): string {
-  try {
-    const stats = statSync(path)
-    if (!stats.isFile() || stats.size > maxBytes) return ""
-    return createHash("sha256").update(readFileSync(path)).digest("hex")
-  } catch {
-    // Gone or not readable: no hash, so that it is not trusted.
-    return ""
-  }
 }

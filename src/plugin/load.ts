@@ -61,9 +61,10 @@ export async function loadPlugins(
 }
 
 async function loadPlugin(
-  { name, path, pinned, options, ...source }: PluginSource,
+  { name, path, pinned, held, options, ...source }: PluginSource,
   { aliases, input }: PluginLoading,
 ): Promise<{ hooks: Hooks; unused: string[] }[]> {
+  if (held) (await import("../util/held-packages.ts")).holdPackages(held)
   const module = await loadModule(path, {
     aliases: source.package ? aliases.package : aliases.file,
     ...(pinned ? { pinned } : {}),

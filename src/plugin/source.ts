@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { isAbsolute, join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { systemCode, UsageError } from "../util/errors.ts"
+import type { HeldPackages } from "../util/held-packages.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import { isModuleFile } from "../util/load-module.ts"
 import type { PinnedFiles } from "../util/pinned-file.ts"
@@ -19,6 +20,8 @@ export interface PluginSource {
   pinned?: PinnedFiles
   /** Of an installed package: it brings along what it imports, but for OpenCode's own module. */
   package?: true
+  /** The packages that it needs, as far as they are held to what they were. */
+  held?: HeldPackages
   /** What the config says to it. */
   options?: Readonly<Record<string, unknown>>
 }
@@ -29,6 +32,9 @@ export function findPluginFiles(configDirectories: readonly string[]): string[] 
     pluginFolders.flatMap((folder) => modulesIn(join(directory, folder))),
   )
 }
+
+/** Packages that stand for OpenCode's program itself: what a plugin imports of them is ours. */
+export const providedPackages = ["@opencode-ai/plugin"] as const
 
 /** A plugin as a config file names it: `name`, `name@1.2.3`, `./path`, `file:…`. */
 export interface NamedPlugin {

@@ -1,5 +1,6 @@
 import { errorMessage } from "../util/errors.ts"
-import { type FileStamps, isCurrent, stampFiles } from "../util/file-stamp.ts"
+import { isCurrent } from "../util/file-stamp.ts"
+import { type FollowedFiles, followFiles } from "../util/follow-files.ts"
 import { isModuleFile } from "../util/load-module.ts"
 import type { PinnedFiles } from "../util/pinned-file.ts"
 import { type LoadedToolFile, loadToolFile, type ToolFile, type ToolFileHost } from "./load-tool-file.ts"
@@ -19,74 +20,46 @@ export interface FoundToolFiles {
   problems: readonly RegistryProblem[]
 }
 
-/** Custom tools that follow their files. */
-export interface LiveToolFiles {
-  /** True where something is not what it was when the tools were read. A `stat` for each file and folder, nothing else. */
-  changed(): boolean
-  /** The same between the steps of a run, where it is not to cost: looks again only 200 ms after it was looked at last. */
-  changedLately(): boolean
-  /** The tools as the files are now. Only what changed is loaded again. Does not reject for what a file does. */
-  read(): Promise<LoadedTools>
-  /** What was read last. Nothing before that. */
-  last(): LoadedTools
-}
+/** Custom tools that follow their files. Only what changed is loaded again, and no reading rejects for what a file does. */
+export type LiveToolFiles = FollowedFiles<LoadedTools>
 
 export interface LoadedTools {
   tools: readonly RegisteredTool[]
   problems: readonly RegistryProblem[]
 }
 
-/** How long what was seen of the files stands between steps. A model takes longer to answer. */
-const restMs = 200
-
 /** Nothing is read before {@link LiveToolFiles.read}. Readers at the same time share one reading. */
 export function openToolFiles(source: ToolFileSource, host: ToolFileHost): LiveToolFiles {
-  let places: FileStamps | undefined
   let entries: ReadonlyMap<string, Entry> = new Map()
-  let loaded: LoadedTools = { tools: [], problems: [] }
-  let reading: Promise<LoadedTools> | undefined
-  let lookedAt = 0
   /** Whether the files were found at least once. */
   let found = false
+  const followed = followFiles<LoadedTools>({
+    watched: source.watched,
+    besides: () => [...entries.values()].map(({ result }) => result.files),
+    read,
+    onFailure: keepOn,
+    initial: { tools: [], problems: [] },
+  })
 
-  function changed(): boolean {
-    lookedAt = performance.now()
-    if (!places || !isCurrent(places)) return true
-    for (const { result } of entries.values()) if (!isCurrent(result.files, places)) return true
-    return false
-  }
-
-  async function readAgain(): Promise<LoadedTools> {
-    // Before all else: what changes from here on is a change.
-    const before = stampFiles(source.watched())
-    try {
-      const { files, problems } = await source.find()
-      entries = await load(files)
-      return told(problems)
-    } finally {
-      // Also where it failed: until something changes, another look would find the same.
-      places = before
-    }
-  }
-
-  function told(problems: readonly RegistryProblem[]): LoadedTools {
+  async function read(): Promise<LoadedTools> {
+    const { files, problems } = await source.find()
+    entries = await load(files)
     found = true
     const results = [...entries.values()].map(({ result }) => result)
-    loaded = {
+    return {
       tools: results.flatMap(({ tools }) => tools),
       problems: [...problems, ...results.flatMap(({ problem }) => problem ?? [])],
     }
-    return loaded
   }
 
   /** A folder that cannot be read any more takes no tool away from a run. */
   function keepOn(error: unknown): LoadedTools {
     if (!found) throw error
     const message = errorMessage(error)
+    const last = followed.last()
     // The same object for the same fault: a run is made ready anew for another one.
-    if (loaded.problems[0]?.message !== message)
-      loaded = { tools: loaded.tools, problems: [{ file: "custom tools", message }] }
-    return loaded
+    if (last.problems[0]?.message === message) return last
+    return { tools: last.tools, problems: [{ file: "custom tools", message }] }
   }
 
   async function load(files: readonly ToolFile[]): Promise<Map<string, Entry>> {
@@ -106,21 +79,7 @@ export function openToolFiles(source: ToolFileSource, host: ToolFileHost): LiveT
     return next
   }
 
-  return {
-    changed,
-    changedLately: () => performance.now() - lookedAt >= restMs && changed(),
-    last: () => loaded,
-    async read() {
-      if (reading) return reading
-      if (!changed()) return loaded
-      reading = readAgain()
-        .catch(keepOn)
-        .finally(() => {
-          reading = undefined
-        })
-      return reading
-    },
-  }
+  return followed
 }
 
 /** A source for files that are named one by one; undefined where there are none. */

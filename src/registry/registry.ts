@@ -26,6 +26,8 @@ export interface Registry {
   problems(): readonly RegistryProblem[]
   /** True while the files of tools are, as far as was looked lately, what they were when these were listed. Cheap. */
   isCurrent(tools: readonly OfferedTool[]): boolean
+  /** What tools say of themselves may be another now: those listed before are not current, and are made ready anew. */
+  renew(): void
 }
 
 /** A line of `tackle tool list --all`. */
@@ -60,8 +62,8 @@ export function createRegistry(options: {
   const { files, living, onProblem } = options
   const override = new Set(options.override)
   const rules = createOfferRules(options.disabled ?? new Set())
-  const prepared = new WeakMap<Info, Map<string, Promise<OfferedTool>>>()
-  const listedFrom = new WeakMap<readonly OfferedTool[], LoadedTools>()
+  let prepared = new WeakMap<Info, Map<string, Promise<OfferedTool>>>()
+  let listedFrom = new WeakMap<readonly OfferedTool[], LoadedTools | "none">()
   let problems: RegistryProblem[] = []
   let byId = mergeAll([])
   const told = new Set(problems.map(textOfProblem))
@@ -115,13 +117,14 @@ export function createRegistry(options: {
     ids: () => [...byId.keys()],
     get: (id) => byId.get(id),
     async tools(scope) {
+      const listed = listedFrom
       await refresh()
-      const from = files?.last()
+      const from = files?.last() ?? "none"
       // What is not offered need not be made ready: that costs a schema each at every start.
       const possible = [...byId.values()].filter((entry) => rules.against(entry, scope) === undefined)
       const considered = await Promise.all(possible.map((entry) => consider(entry, scope, undefined)))
       const offered = considered.flatMap(({ tool, reason }) => (tool && reason === undefined ? [tool] : []))
-      if (from) listedFrom.set(offered, from)
+      listed.set(offered, from)
       return offered
     },
     withheld(id, scope) {
@@ -144,6 +147,13 @@ export function createRegistry(options: {
       )
     },
     problems: () => problems,
-    isCurrent: (tools) => !files || (listedFrom.get(tools) === files.last() && !files.changedLately()),
+    isCurrent(tools) {
+      const from = listedFrom.get(tools)
+      return files ? from === files.last() && !files.changedLately() : from !== undefined
+    },
+    renew() {
+      prepared = new WeakMap()
+      listedFrom = new WeakMap()
+    },
   }
 }

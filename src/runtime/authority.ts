@@ -30,10 +30,11 @@ export interface Authority {
 /** `opened` are the sessions under way. */
 export function createAuthority(
   { options, place, places, mask, plugins, store }: Foundation,
-  { agents, bus, features, questions, sandbox, skills }: Equipment,
+  { bus, definitions, features, questions, sandbox }: Equipment,
   opened: Pick<OpenSessions, "find">,
 ): Authority {
   const { worktree } = place
+  const { agents, skills } = definitions
   const plans = features.experimental.has("plan_mode")
   const lineage = createLineage(store, (id) => opened.find(id)?.info())
   const grantBook = createGrantBook(store)

@@ -5,16 +5,14 @@ import { type Bus, createBus } from "../event/bus.ts"
 import { createFormatterService, type FormatterService } from "../formatter/service.ts"
 import type { LanguageService } from "../lsp/service.ts"
 import { createQuestions, type Questions } from "../session/questions.ts"
-import { loadSkills } from "../skill/load-skills.ts"
-import type { Skill } from "../skill/skill.ts"
 import { type ContentStore, createContentStore, defaultContentLimits } from "../snapshot/content-store.ts"
 import type { FileCommits } from "../tool/ledger.ts"
 import { createPathLocks } from "../tool/path-locks.ts"
 import { realPath } from "../util/paths.ts"
-import { type Agents, createAgents } from "./agents.ts"
 import { type CommandSandbox, openCommandSandbox } from "./command-sandbox.ts"
 import type { Foundation } from "./foundation.ts"
 import { openLanguages } from "./languages.ts"
+import { type LiveDefinitions, openDefinitions } from "./live-definitions.ts"
 import { createModelChoice, type ModelChoice } from "./model-choice.ts"
 import { openModels } from "./models.ts"
 import { defaultRetentionLimits, type RetentionLimits } from "./retention.ts"
@@ -25,7 +23,8 @@ export interface Equipment {
   jobs: JobTable
   fileCommits: FileCommits
   questions: Questions
-  agents: Agents
+  /** Agents, commands and skills. */
+  definitions: LiveDefinitions
   models: ReturnType<typeof openModels>
   modelChoice: ModelChoice
   sandbox: CommandSandbox
@@ -37,7 +36,6 @@ export interface Equipment {
   languages: LanguageService | undefined
   /** Absent where no formatter is switched on. */
   formatter: FormatterService | undefined
-  skills: ReadonlyMap<string, Skill>
 }
 
 /** Opens them. What has to end is put into `opening`. */
@@ -45,7 +43,8 @@ export async function openEquipment(
   foundation: Foundation,
   opening: AsyncDisposableStack,
 ): Promise<Equipment> {
-  const { options, place, places, variables, processes, temporaries, mask, credentials, plugins } = foundation
+  const { given, options, place, places, variables, processes } = foundation
+  const { temporaries, mask, credentials, plugins } = foundation
   const { environment, worktree, onFault } = place
   const bus = createBus((error) => onFault("a subscriber threw", error), mask.value)
   if (plugins) bus.subscribe(plugins.tell)
@@ -73,13 +72,13 @@ export async function openEquipment(
     environment: variables,
     record: processes.add,
   })
-  const { skills } = await loadSkills(options.skillFiles ?? [])
+  const definitions = await openDefinitions({ options, given, source: options.definitions, onFault })
   return {
     bus,
     jobs: createJobTable(),
     fileCommits: { locks: createPathLocks(), note: temporaries.note },
     questions: createQuestions((event) => bus.publish(event)),
-    agents: createAgents(options),
+    definitions,
     models,
     modelChoice: createModelChoice(models, options.model),
     sandbox,
@@ -93,6 +92,5 @@ export async function openEquipment(
     features,
     languages,
     formatter,
-    skills,
   }
 }

@@ -16,6 +16,8 @@ import { readSecrets } from "./secrets.ts"
 
 /** What all else in an engine stands on. */
 export interface Foundation {
+  /** The options as they were before plugins had them. */
+  given: TackleOptions
   /** As the plugins leave them. */
   options: TackleOptions
   place: EnginePlace
@@ -71,6 +73,7 @@ export async function layFoundation(
     onFault("what became of the calls of killed runs could not be stored", error),
   )
   return {
+    given,
     options,
     place,
     places,

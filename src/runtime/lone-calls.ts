@@ -47,6 +47,7 @@ export interface LoneCallsOptions {
     SessionServices,
     | "agent"
     | "assertOpen"
+    | "definitions"
     | "formatter"
     | "jobs"
     | "lsp"
@@ -73,6 +74,7 @@ export function createLoneCalls(options: LoneCallsOptions): LoneCalls {
 
   async function run(given: LoneCall & { signal: AbortSignal }, standing: Standing) {
     const { tool, input, signal, messageID = newId("msg"), onProgress = () => {}, by, form, sample } = given
+    await services.definitions.follow()
     const agent = services.agent(given.agent ?? defaultAgent)
     await policies.load({ id: standing.id, worktree })
     const toolScope = toolScopeOf(agent, standing)
@@ -167,7 +169,10 @@ export function createLoneCalls(options: LoneCallsOptions): LoneCalls {
       call.then(forget, forget)
       return call
     },
-    list: async (agent, standing) => registry.list(toolScopeOf(agent, standing)),
+    async list(agent, standing) {
+      await services.definitions.follow()
+      return await registry.list(toolScopeOf(agent, standing))
+    },
     async settled() {
       await Promise.allSettled(underWay)
     },

@@ -17,7 +17,7 @@ export interface LookupSources {
   searchPath: { searchPath?: string }
   defaultAgent: string
   model: TackleOptions["model"]
-  agents: Pick<Agents, "named">
+  definitions: { agents: Pick<Agents, "named">; follow(): Promise<void> }
   policies: Policies
   permission: Pick<Permission, "explain">
   registry: Pick<Registry, "list">
@@ -27,19 +27,22 @@ export interface LookupSources {
 
 /** What people ask of the rules and tools that hold for an agent in the work tree, outside of any session. */
 export function createLookups(sources: LookupSources): Pick<Tackle, "explain" | "tools"> {
-  const { place, searchPath, defaultAgent, agents, policies, permission, registry, lacking, hide } = sources
+  const { place, searchPath, defaultAgent, definitions, policies, permission, registry, lacking, hide } =
+    sources
   const { directory, worktree } = place
   const outside = { id: "", worktree }
 
   return {
     async explain({ agent: name = defaultAgent, ...request }) {
-      const agent = agents.named(name)
+      await definitions.follow()
+      const agent = definitions.agents.named(name)
       await policies.load(outside)
       const policy = () => policies.of(outside, agent)
       return hide(await permission.explain(request, { directory, worktree, policy, own: [], ...searchPath }))
     },
     async tools({ agent: name = defaultAgent, model, signal } = {}) {
-      const agent = agents.named(name)
+      await definitions.follow()
+      const agent = definitions.agents.named(name)
       const chosen = model ?? (typeof sources.model === "string" ? sources.model : undefined)
       const listed = registry.list({
         agent: agent.name,

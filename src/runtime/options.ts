@@ -24,6 +24,7 @@ import type { Store } from "../store/store.ts"
 import type { FoundInstructions } from "../tool/instructions.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 import type { Info, OutputLimits } from "../tool/tool.ts"
+import type { DefinitionSource } from "./live-definitions.ts"
 import type { RetentionLimits } from "./retention.ts"
 
 /** What an engine is made of. Only `directory` is needed; nothing is read from files but what is named here. */
@@ -53,6 +54,12 @@ export interface TackleOptions {
    * or is not what is `pinned`, is left out.
    */
   skillFiles?: readonly (string | SkillFile)[]
+  /**
+   * Has agents with their rules, commands and skills follow their files: what stands above is what they are at first, and
+   * this is asked when something there changed. A change counts from the next step of a run on; who works on a prompt
+   * stays as it was when that began.
+   */
+  definitions?: DefinitionSource
   /** Ids that a later tool may take from an earlier one. */
   override?: readonly string[]
   /**

@@ -25,7 +25,7 @@ export type PolicyPlace = Pick<Session, "id" | "worktree" | "parentID">
 export interface PolicySources {
   /** In rising order: see {@link configuredLayers}. Those of flags come over the agent's. */
   configured: readonly Layer[]
-  agents: Pick<Agents, "named">
+  agents: Pick<Agents, "known">
   lineage: Lineage
   grants: Pick<GrantBook, "load" | "rules">
   planFile: PlanFile
@@ -49,7 +49,7 @@ export function createPolicies({
   function policyOf(place: PolicyPlace, agent: Agent): Policy {
     const [parent] = lineage.above(place)
     const own = ownPolicy({ id: lineage.rootOf(place.id), worktree: place.worktree }, agent)
-    const bounded = parent ? { ...own, bound: policyOf(parent, agents.named(parent.agent)) } : own
+    const bounded = parent ? { ...own, bound: policyOf(parent, agents.known(parent.agent)) } : own
     return agent.tools ? withFixedCeiling(bounded, agent.tools) : bounded
   }
 

@@ -21,13 +21,13 @@ export function createReach(
 ): Reach {
   function skillsOf(name: string): Skill[] {
     if (skills.size === 0) return []
-    const rules = policy(agents.named(name))
+    const rules = policy(agents.known(name))
     return [...skills.values()].filter((skill) => judge(rules, "skill", [skill.name]).action !== "deny")
   }
 
   return {
     subagents(name) {
-      const rules = policy(agents.named(name))
+      const rules = policy(agents.known(name))
       return agents.subagents().filter((agent) => judge(rules, "task", [agent.name]).action !== "deny")
     },
     skills: skillsOf,

@@ -1,5 +1,4 @@
 import { holdProcess } from "../call/containment.ts"
-import { listCommands } from "../session/command.ts"
 import { EngineClosedError } from "../session/handle.ts"
 import type { SessionServices } from "../session/services.ts"
 import { openSession } from "../session/session.ts"
@@ -37,8 +36,9 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const { defaultAgent = "build" } = options
   const hide = mask.value
   const equipment = await openEquipment(foundation, opening)
-  const { bus, jobs, fileCommits, questions, agents, models, modelChoice, sandbox } = equipment
-  const { retention, contents, languages, formatter, skills } = equipment
+  const { bus, jobs, fileCommits, questions, definitions, models, modelChoice, sandbox } = equipment
+  const { retention, contents, languages, formatter } = equipment
+  const { agents } = definitions
 
   // The sessions under way.
   const closing = new AbortController()
@@ -95,6 +95,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     planFile,
     skillDirectories: (agent) => reach.skillDirectories(agent.name),
     agent: agents.named,
+    definitions,
     model: modelChoice.of,
     contents,
     watchChanges: (save) =>
@@ -145,7 +146,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     searchPath,
     defaultAgent,
     model: options.model,
-    agents,
+    definitions,
     policies,
     permission,
     registry,
@@ -153,7 +154,6 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     hide,
   })
   const mcpAnswers = createMcpAnswers(mcp, { signal: closing.signal, hide })
-  const commands = () => listCommands(options.commands ?? {}, skills.values())
   const parts = opening.move()
   let ended: Promise<void> | undefined
   return {
@@ -174,13 +174,15 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     providers: () => models.providers(),
     signIns: () => plugins?.host.signIns() ?? [],
     credentials,
-    commands,
-    readCommand: (text, { signal = closing.signal } = {}) =>
-      readCommand(text, commands(), {
+    commands: definitions.commands,
+    async readCommand(text, { signal = closing.signal } = {}) {
+      await definitions.follow()
+      return readCommand(text, definitions.commands(), {
         servers: Object.keys(options.mcp ?? {}),
         list: () => mcpAnswers.mcpPrompts(signal),
         fill: (asked) => mcpAnswers.mcpPrompt({ ...asked, signal }),
-      }),
+      })
+    },
     ...lookups,
     ...mcpAnswers,
     onToolsChanged,

@@ -19,7 +19,7 @@ export interface Toolset {
 /** Starts no server yet. What has to end is put into `opening`. */
 export async function openToolset(
   { options, place, places, variables, processes, onSecrets, plugins }: Foundation,
-  { features, sandbox, search, skills }: Equipment,
+  { definitions, features, sandbox, search }: Equipment,
   { grants, reach }: Authority,
   opening: AsyncDisposableStack,
 ): Promise<Toolset> {
@@ -52,11 +52,12 @@ export async function openToolset(
     features,
     search,
     reach,
-    skills,
+    skills: definitions.skills,
     plugins,
     mcp,
     onFault,
   })
+  definitions.onChanged(registry.renew)
   return {
     mcp,
     registry,

@@ -17,7 +17,7 @@ import { createSpending } from "./spending.ts"
 import { createSpawner } from "./subagent.ts"
 import { createTodoCapability } from "./todo.ts"
 import { changesOfTurn } from "./turn-patch.ts"
-import { createWorker, type RunContext } from "./worker.ts"
+import { createWorker, type RunContext, type Worker } from "./worker.ts"
 
 /** What a person asks, and the signal that interrupts it. */
 export interface Prompt {
@@ -58,6 +58,7 @@ async function answer(
   const started = Date.now()
   const history = await conversation.history()
   const { id: sessionID } = conversation.session
+  await services.definitions.follow()
   const { agent, model } = await choose(conversation, services, options)
   const budget = budgetOf(options, agent, model)
   const demand = options.outputSchema && demandAnswer(options.outputSchema, model.info)
@@ -99,14 +100,18 @@ async function answer(
     ...(demand?.tool === undefined ? {} : { tool: demand.tool }),
     ...(options.caller === undefined ? {} : { caller: options.caller }),
   }
-  const workAs = (name: string) => createWorker(services.agent(name), context, services)
-  const worker = await workAs(agent.name)
+  // Who works on the prompt stays as it was when that began.
+  const agentNamed = (name: string) => (name === agent.name ? agent : services.agent(name))
+  async function workAs(name: string): Promise<Worker> {
+    await services.definitions.follow()
+    return await createWorker(agentNamed(name), context, services)
+  }
+  const worker = await createWorker(agent, context, services)
   const { command, subagent } = options
   const refused = await addToPrompt(conversation, services, { text, command, subagent, user, worker })
 
   const tell = (note: string) => {
-    const agent = services.agent(conversation.session.agent)
-    return postNote(conversation, { text: note, agent, model })
+    return postNote(conversation, { text: note, agent: agentNamed(conversation.session.agent), model })
   }
   const result = await runLoop({
     session: conversation.session,

@@ -62,6 +62,8 @@ export interface SessionServices {
   /** Directories of the skills that the agent may load. */
   skillDirectories(agent: Agent): string[]
   agent(name: string): Agent
+  /** Agents and skills follow their files: `follow` brings them up to date, and is cheap where nothing changed. */
+  definitions: { follow(): Promise<void>; changedLately(): boolean }
   model(session: Session, agent: Agent): Promise<Model>
   instructions: readonly string[]
   /** Texts that hold for a file (links followed) beside these, the nearest last. */

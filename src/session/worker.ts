@@ -27,7 +27,7 @@ export interface Worker {
   tools(history: readonly MessageWithParts[]): readonly OfferedTool[]
   /** The history as the provider takes it. Cheap to call at every step. Rejects when the signal fires. */
   toPrompt(history: readonly MessageWithParts[]): Promise<ModelPrompt>
-  /** False where the files of its tools have changed: it is to be made anew. Cheap to call at every step. */
+  /** False where the files of its tools, or of agents and skills, have changed: it is to be made anew. Cheap to call at every step. */
   isCurrent(): boolean
   host(step: { messageID: string; turn: Turn; offered: ReadonlyMap<string, OfferedTool> }): StepHost
 }
@@ -136,7 +136,7 @@ export async function createWorker(
       // What was converted before is kept by the ids of messages, and plugins change what stands under them.
       return changed ? toPrompt({ ...input, ...told }) : run.toPrompt({ ...input, ...told })
     },
-    isCurrent: () => services.registry.isCurrent(offered),
+    isCurrent: () => !services.definitions.changedLately() && services.registry.isCurrent(offered),
     host: (step) => ({ ...shared, ...step }),
   }
 }

@@ -15,6 +15,21 @@ export function findSkillFiles(places: readonly string[]): string[] {
   return places.flatMap((place) => (isDirectory(place) ? skillsIn(place, maxDepth) : []))
 }
 
+/** What to look at for a skill that came, went or changed: the places, there or not, and what lies in them. */
+export function skillLookouts(places: readonly string[]): string[] {
+  return places.flatMap((place) => lookoutsIn(place, maxDepth))
+}
+
+function lookoutsIn(directory: string, depth: number): string[] {
+  if (depth === 0 || !isDirectory(directory)) return [directory]
+  const below = subdirectories(directory).flatMap((path) => {
+    const file = join(path, fileName)
+    // A skill is known by its text alone: what lies beside it is read when the model wants it.
+    return isFile(file) ? [path, file] : lookoutsIn(path, depth - 1)
+  })
+  return [directory, ...below]
+}
+
 function skillsIn(directory: string, depth: number): string[] {
   if (depth === 0) return []
   return subdirectories(directory).flatMap((path) => {

@@ -18,6 +18,17 @@ export function fileStamp(path: string): string {
   }
 }
 
+/** True where something on the path was written, or came or went in it, at `since` or later: milliseconds since the epoch. */
+export function changedSince(path: string, since: number): boolean {
+  try {
+    const found = statSync(path, { throwIfNoEntry: false })
+    return found !== undefined && Math.max(found.ctimeMs, found.mtimeMs) >= since
+  } catch {
+    // Out of reach: what it is from now on is its stamp.
+    return false
+  }
+}
+
 /** The stamps of these paths now. */
 export function stampFiles(paths: Iterable<string>): Map<string, string> {
   return new Map([...paths].map((path) => [path, fileStamp(path)]))

@@ -81,6 +81,23 @@ test("a project's tool that is changed lapses alone, in one line, until it is tr
   ])
 })
 
+test("trust that is taken back counts at once, also while the config is broken", async () => {
+  const machine: Machine = await createMachine({
+    files: { ".tackle/tool/a.ts": tool("one") },
+    config: { permission: { "*": "allow" } },
+    script: async (_request, index) => {
+      if (index === 0) {
+        await machine.run(["trust", "--revoke"])
+        await machine.project.write("tackle.json", "{ broken")
+      }
+      return index < 2 ? call("read") : { text: "Done." }
+    },
+  })
+  await machine.run(["trust", "--yes"])
+  await machine.run(["run", "go"])
+  expect(machine.server.requests.map(offeredIn)).toEqual([["a: Says one."], [], []])
+})
+
 test("--trust covers what was there when the run began: what the model writes is not loaded", async () => {
   const machine: Machine = await createMachine({
     files: { ".tackle/tool/a.ts": tool("one") },

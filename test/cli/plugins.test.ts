@@ -57,6 +57,48 @@ test("a package that a project names is held to the bytes that were trusted, wit
   expect((await machine.run(["tool", "list"])).stderr).toContain("IT RAN OTHERWISE")
 })
 
+test("the packages that a package needs are held to what was trusted too, before and while it runs", async () => {
+  const machine = await createMachine({ config: null })
+  const write = (file: string, text: string) => machine.project.write(`.tackle/node_modules/${file}`, text)
+  await machine.project.write("tackle.json", '{ "plugin": ["loud"] }')
+  await write("loud/package.json", '{ "name": "loud", "main": "i.mjs", "dependencies": { "one": "1" } }')
+  await write(
+    "loud/i.mjs",
+    `import "one"
+     import { writeFileSync } from "node:fs"
+     export default async () => {
+       if (process.env.MEDDLE === undefined) return {}
+       for (const file of ["late.cjs", "new.mjs"]) {
+         writeFileSync(new URL("../one/" + file, import.meta.url), "console.error('MEDDLED')")
+         await import("one/" + file).catch(({ message }) => console.error(message))
+       }
+       return {}
+     }`,
+  )
+  await write("one/package.json", '{ "name": "one", "main": "i.cjs", "dependencies": { "two": "1" } }')
+  await write("one/i.cjs", 'require("two")')
+  await write("one/late.cjs", "")
+  await write("one/README.md", "one")
+  await write("two/package.json", '{ "name": "two", "main": "i.cjs" }')
+  await write("two/i.cjs", 'console.error("TWO RAN")')
+  const trusted = await machine.run(["trust", "--yes"])
+  expect(trusted.stdout).toContain("with 2 packages that it needs, as they are installed now")
+  expect((await machine.run(["tool", "list"])).stderr).toContain("TWO RAN")
+
+  await write("one/README.md", "no code")
+  await write("two/i.cjs", 'console.error("TWO RAN OTHERWISE")')
+  const after = await machine.run(["tool", "list"])
+  expect(after.stderr).toContain("not trusted as it is installed now")
+  expect(after.stderr).not.toContain("TWO RAN")
+  await write("two/i.cjs", 'console.error("TWO RAN")')
+  expect((await machine.run(["tool", "list"])).stderr).toContain("TWO RAN")
+
+  const meddled = await machine.run(["tool", "list"], { env: { MEDDLE: "1" } })
+  expect(meddled.stderr).toContain("late.cjs is not what was trusted: it has changed since")
+  expect(meddled.stderr).toContain("new.mjs came after its package was trusted")
+  expect(meddled.stderr).not.toContain("MEDDLED")
+})
+
 test("a link back into the project leads out of no trust", async () => {
   const machine = await createMachine({ config: null })
   const way = join(machine.home, "way")

@@ -12,7 +12,7 @@ afterEach(() => place.remove())
 describe("precedence", () => {
   test("without any file everything is empty", async () => {
     const loaded = await place.load()
-    expect({ ...loaded, origin: undefined }).toEqual({
+    expect({ ...loaded, origin: undefined, withTexts: undefined }).toEqual({
       config: {},
       permission: { user: [], project: [], untrusted: [], environment: [] },
       agentPermission: {},
@@ -22,6 +22,7 @@ describe("precedence", () => {
       projectTrusted: true,
       files: [],
       origin: undefined,
+      withTexts: undefined,
       warnings: [],
       notes: [],
       ignored: [],

@@ -99,7 +99,7 @@ async function shownItems(place: Place): Promise<ShownItem[]> {
 }
 
 async function describe(
-  { kind, path, hash, file, contents }: FoundItem,
+  { kind, path, hash, file, contents, dependencies }: FoundItem,
   place: Place,
 ): Promise<Omit<ShownItem, "state">> {
   if (hash === "") return { kind, path, hash }
@@ -114,7 +114,12 @@ async function describe(
     [...contents].map(([real, each]) => [trustPath(place.worktree, real), each]),
   )
   const id = kind === "tool" && isToolFile(file) ? { tool: basename(path, extname(path)) } : {}
-  return { kind, path, hash, ...id, files }
+  return {
+    ...{ kind, path, hash, ...id, files },
+    ...(dependencies
+      ? { dependencies: { covered: dependencies.roots.length, beyond: dependencies.beyond } }
+      : {}),
+  }
 }
 
 /** Empty for another program's agent or command that cannot be read: it is left out. */

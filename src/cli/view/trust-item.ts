@@ -14,6 +14,8 @@ export interface ShownItem extends TrustItem {
   tool?: string
   /** Of a tool or plugin all files that it may run, of a skill all that it comes with, relative to the work tree, with hashes. */
   files?: Record<string, string>
+  /** Of a package, how many packages it needs that its hash covers, and the names of those that it does not. */
+  dependencies?: { covered: number; beyond: readonly string[] }
 }
 
 /** The item on as many lines as it needs. Whatever a file holds, each line is one line of the terminal's. */
@@ -31,7 +33,16 @@ const states = {
   gone: "trusted, not there any more",
 } as const
 
-function details({ kind, path, state, hash, settings = [], tool, files = {} }: ShownItem): string[] {
+function details({
+  kind,
+  path,
+  state,
+  hash,
+  settings = [],
+  tool,
+  files = {},
+  dependencies,
+}: ShownItem): string[] {
   if (state === "gone") return []
   if (hash === "") return ["cannot be read whole, so it cannot be trusted"]
   if (kind === "config" || kind === "agent" || kind === "command")
@@ -41,7 +52,10 @@ function details({ kind, path, state, hash, settings = [], tool, files = {} }: S
     return ["instructions that models are given", ...others.map((file) => `comes with ${wholeName(file)}`)]
   }
   if (kind === "plugin" && path.startsWith("npm:"))
-    return [`code that runs with your rights, as a plugin: ${others.length} files of an installed package`]
+    return [
+      `code that runs with your rights, as a plugin: ${others.length} files of an installed package`,
+      ...describeDependencies(dependencies),
+    ]
   if (kind === "plugin") {
     const own = isModuleFile(path)
       ? "code that runs with your rights, as a plugin"
@@ -73,3 +87,15 @@ function spacedJson(value: unknown): string {
     .map(([key, entry]) => `${JSON.stringify(key)}: ${spacedJson(entry)}`)
     .join(", ")}}`
 }
+
+function describeDependencies({ covered, beyond }: NonNullable<ShownItem["dependencies"]> = noDependencies) {
+  const number = (count: number) => (count === 1 ? "1 package" : `${count} packages`)
+  return [
+    ...(covered === 0 ? [] : [`  with ${number(covered)} that it needs, as they are installed now`]),
+    ...(beyond.length === 0
+      ? []
+      : [`  not covered, since they are too large: ${beyond.map(wholeName).join(", ")}`]),
+  ]
+}
+
+const noDependencies = { covered: 0, beyond: [] }

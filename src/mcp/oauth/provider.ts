@@ -1,5 +1,6 @@
 import type { OAuthClientMetadata, OAuthClientProvider } from "@modelcontextprotocol/client"
 import type { OAuthSettings } from "../config.ts"
+import { proveByKey } from "./key-pair.ts"
 import type { TokenBook } from "./token-book.ts"
 
 export interface OAuthProviderOptions {
@@ -18,6 +19,7 @@ export function createOAuthProvider(options: OAuthProviderOptions): OAuthClientP
   const { url, settings, book, browser, leave } = options
   const byItself = settings.grant === "client_credentials"
   const metadata = metadataOf(settings, browser?.redirectUrl)
+  const { clientId, clientSecret, privateKey } = settings
   let verifier = ""
   let discovery: ReturnType<NonNullable<OAuthClientProvider["discoveryState"]>>
   return {
@@ -26,7 +28,6 @@ export function createOAuthProvider(options: OAuthProviderOptions): OAuthClientP
     ...(settings.clientMetadataUrl === undefined ? {} : { clientMetadataUrl: settings.clientMetadataUrl }),
     state: () => browser?.state ?? "",
     clientInformation() {
-      const { clientId, clientSecret } = settings
       if (clientId !== undefined)
         return { client_id: clientId, ...(clientSecret === undefined ? {} : { client_secret: clientSecret }) }
       // A registration holds for the port that it was made with.
@@ -35,13 +36,16 @@ export function createOAuthProvider(options: OAuthProviderOptions): OAuthClientP
       const fits = !browser || registered === undefined || registered.includes(browser.redirectUrl)
       return fits ? client : undefined
     },
-    ...(browser && settings.clientId === undefined
+    ...(browser && clientId === undefined
       ? {
           saveClientInformation(client) {
             book.update(url, (now) => ({ ...now, client }))
           },
         }
       : {}),
+    ...(clientId === undefined || privateKey === undefined
+      ? {}
+      : { addClientAuthentication: proveByKey({ clientId, privateKey }) }),
     tokens: () => book.get(url).tokens,
     saveTokens(tokens) {
       book.update(url, (now) => ({ ...now, tokens }))

@@ -1,0 +1,149 @@
+import { mkdir, rm, writeFile } from "node:fs/promises"
+import { dirname } from "node:path"
+import { expect, test } from "vitest"
+import type { RecordedRequest } from "../../src/testing/model-server.ts"
+import { createMachine, type Machine } from "./run-tackle.ts"
+
+/** As slow as a model is at least: between steps files are not looked at more often. */
+const look = { calls: [{ name: "list", arguments: {} }], delayMs: 250 }
+
+const skill = (name: string, text: string) =>
+  `---\nname: ${name}\ndescription: Skill of ${name}.\n---\n${text}\n`
+const agent = (text: string) => `---\ndescription: Agent that ${text}s.\nmode: subagent\n---\nDo ${text}.\n`
+
+/** The skills and agents that the model was told of, and the beginning of what it is. */
+function toldIn(request: RecordedRequest | undefined): string[] {
+  const texts = (request?.body.tools ?? []).map((each) => each.function.description ?? "")
+  return [...texts.join("\n").matchAll(/(?:Skill of|Agent that) (\w+)/g)].map(([, word = ""]) => word)
+}
+
+async function write(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, text)
+}
+
+test("the person's agents and skills count from the step after they were written, changed or removed", async () => {
+  const machine: Machine = await createMachine({
+    config: { permission: { "*": "allow" } },
+    script: async (_request, index) => {
+      const own = `${machine.home}/config/tackle`
+      if (index === 0) await write(`${own}/skill/one/SKILL.md`, skill("one", "First."))
+      if (index === 1) {
+        await write(`${own}/agent/helper.md`, agent("help"))
+        return { calls: [{ name: "skill", arguments: { name: "one" } }], delayMs: 250 }
+      }
+      if (index === 2) {
+        await write(`${own}/skill/one/SKILL.md`, skill("one", "Second."))
+        await write(`${own}/agent/helper.md`, agent("mend"))
+        return { calls: [{ name: "skill", arguments: { name: "one" } }], delayMs: 250 }
+      }
+      if (index === 3) await rm(`${own}/skill`, { recursive: true })
+      return index < 4 ? look : { text: "Done." }
+    },
+  })
+  const run = await machine.run(["run", "go"])
+  expect(run).toMatchObject({ code: 0, stderr: expect.not.stringContaining("trust") })
+  expect(machine.server.requests.map(toldIn)).toEqual([
+    [],
+    ["one"],
+    ["helps", "one"],
+    ["mends", "one"],
+    ["mends"],
+  ])
+  const results = machine.server.requests.at(-1)?.body.messages.filter(({ role }) => role === "tool")
+  expect(results?.at(1)?.content).toContain("First.")
+  expect(results?.at(2)?.content).toContain("First.")
+})
+
+test("a project's skill, agent or command that changed lapses, in one line each, until it is trusted as it is", async () => {
+  const machine: Machine = await createMachine({
+    files: {
+      ".tackle/skill/one/SKILL.md": skill("one", "First."),
+      ".tackle/agent/helper.md": agent("help"),
+      ".tackle/command/go.md": "Go on.",
+    },
+    config: { permission: { "*": "allow" } },
+    script: async (_request, index) => {
+      if (index === 0) {
+        await machine.project.write(".tackle/skill/one/SKILL.md", skill("one", "Second."))
+        await machine.project.write(".tackle/agent/helper.md", agent("mend"))
+        await machine.project.write(".tackle/command/new.md", "New.")
+      }
+      if (index === 2) await machine.run(["trust", "--yes"])
+      return index < 4 ? look : { text: "Done." }
+    },
+  })
+  await machine.run(["trust", "--yes"])
+  const run = await machine.run(["run", "/go"])
+  const told = machine.server.requests.map(toldIn)
+  expect(told).toEqual([["helps", "one"], [], [], ["mends", "one"], ["mends", "one"]])
+  const lines = run.stderr.split("\n").filter((line) => line.includes("tackle trust"))
+  expect(lines).toEqual([
+    expect.stringMatching(
+      /helper\.md: it has changed, and is not trusted as it is now: the agent is not there/,
+    ),
+    expect.stringMatching(/new\.md: it is new and not trusted: the command is not there/),
+    expect.stringMatching(
+      /SKILL\.md: it has changed, and is not trusted as it is now: the skill is not there/,
+    ),
+  ])
+})
+
+test("who works on a prompt goes on as it was when that began, and is gone for the next one", async () => {
+  const machine: Machine = await createMachine({
+    files: {
+      ".tackle/agent/worker.md": "---\nmode: primary\ntools:\n  bash: false\n---\nYou are the worker.\n",
+    },
+    config: { permission: { "*": "allow" } },
+    script: async (_request, index) => {
+      if (index === 0)
+        await machine.project.write(".tackle/agent/worker.md", "---\nmode: primary\n---\nYou are another.\n")
+      return index < 2 ? look : { text: "Done." }
+    },
+  })
+  await machine.run(["trust", "--yes"])
+  const run = await machine.run(["run", "--agent", "worker", "go"])
+  expect(run).toMatchObject({ code: 0, stdout: expect.stringContaining("Done.") })
+  for (const { body } of machine.server.requests) {
+    expect(JSON.stringify(body.messages[0])).toContain("You are the worker.")
+    expect((body.tools ?? []).map((each) => each.function.name)).not.toContain("bash")
+  }
+  const next = await machine.run(["run", "--continue", "again"])
+  expect(next.stderr).toContain('There is no agent "worker"')
+})
+
+test("a broken file of the person's is told with its place, and all stays as it was until it is mended", async () => {
+  const machine: Machine = await createMachine({
+    config: { permission: { "*": "allow" } },
+    script: async (_request, index) => {
+      const file = `${machine.home}/config/tackle/agent/helper.md`
+      if (index === 0) await write(file, agent("help"))
+      if (index === 1) await write(file, "---\nmode: [\n---\nNo.\n")
+      if (index === 2) await write(file, agent("mend"))
+      return index < 3 ? look : { text: "Done." }
+    },
+  })
+  const run = await machine.run(["run", "go"])
+  expect(machine.server.requests.map(toldIn)).toEqual([[], ["helps"], ["helps"], ["mends"]])
+  const lines = run.stderr.split("\n").filter((line) => line.includes("helper.md"))
+  expect(lines).toEqual([expect.stringMatching(/helper\.md:\d/)])
+})
+
+test("a plugin that changed is told once: it counts from the next start on", async () => {
+  const plugin = (text: string) => `export default async () => ({ config: () => {} }) // ${text}\n`
+  const machine: Machine = await createMachine({
+    files: { ".tackle/plugin/a.mjs": plugin("one") },
+    config: { permission: { "*": "allow" } },
+    script: async (_request, index) => {
+      if (index === 0) await machine.project.write(".tackle/plugin/a.mjs", plugin("another"))
+      if (index === 1) await write(`${machine.home}/config/tackle/plugin/b.mjs`, plugin("two"))
+      return index < 3 ? look : { text: "Done." }
+    },
+  })
+  await machine.run(["trust", "--yes"])
+  const { stderr } = await machine.run(["run", "go"])
+  expect(stderr.split("\n").filter((line) => line.includes("next start"))).toEqual([
+    expect.stringMatching(/a\.mjs: it has changed/),
+    expect.stringMatching(/b\.mjs: it is new/),
+  ])
+})
