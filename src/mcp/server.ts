@@ -12,6 +12,7 @@ import type {
 } from "@modelcontextprotocol/client"
 import { abortedError } from "../util/abort.ts"
 import { findProgram, type ProgramPlaces, programDirectories } from "../util/find-program.ts"
+import { isRecord, parseJson } from "../util/json.ts"
 import type { RecordTree } from "../util/process.ts"
 import { createCallsUnderWay, type McpCall, silenceMs } from "./calls-under-way.ts"
 import type { McpServer, RemoteServer } from "./config.ts"
@@ -111,7 +112,7 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
     } catch (error) {
       if (stopped.aborted) throw abortedError(stopped)
       lost ||= transport.isLost(error)
-      throw new McpCallError(failureOf({ id, task, lost, why: transport.explain(error) }), error)
+      throw new McpCallError(failureOf({ id, task, lost, why: plainWords(transport.explain(error)) }), error)
     }
   }
 
@@ -207,6 +208,18 @@ function authorizerOf(
 ) {
   const hasKey = Object.keys(headers).some((name) => name.toLowerCase() === "authorization")
   return hasKey || settings === false ? undefined : createAuthorizer({ id, url, settings, book, signal })
+}
+
+/** What the SDK says of an answer that its schema refuses is a list of faults as JSON. */
+function plainWords(why: string): string {
+  const [, method, list] = /^Invalid result for (\S+): (\[[\s\S]*\])$/.exec(why) ?? []
+  const parsed = list === undefined ? undefined : parseJson(list)
+  if (!parsed?.ok || !Array.isArray(parsed.value)) return why
+  const faults = parsed.value
+    .filter(isRecord)
+    .slice(0, 3)
+    .map(({ path, message }) => `${Array.isArray(path) ? path.join(".") : ""}: ${String(message)}`)
+  return `its answer to ${method} is none that the protocol has (${faults.join("; ")}). The fault is the server's.`
 }
 
 function failureOf({ id, task, lost, why }: { id: string; task: string; lost: boolean; why: string }) {

@@ -215,6 +215,27 @@ describe("the program", () => {
   })
 })
 
+test("an answer that is none is told in words, with what is wrong with it", async () => {
+  const script = `
+    const answers = {
+      initialize: { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo: { name: "d", version: "1" } },
+      "tools/list": { tools: [{ name: "odd", inputSchema: { type: "object" } }] },
+      "tools/call": { content: 5 },
+    }
+    require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+      const { id, method } = JSON.parse(line)
+      if (method in answers) console.log(JSON.stringify({ jsonrpc: "2.0", id, result: answers[method] }))
+    })`
+  const server = {
+    id: "odd",
+    settings: { type: "local" as const, command: [process.execPath, "-e", script] },
+  }
+  const { call } = openPool(server)
+  await expect(call("odd_odd")).rejects.toThrow(
+    /^The MCP server odd could not run odd: its answer to tools\/call is none that the protocol has \(content: [^[\n]*\)\. The fault is the server's\.$/,
+  )
+})
+
 test("each is told as soon as it is known, and one that does not answer in time counts as not there", async () => {
   const silent = (id: string, timeout?: number): McpServer => {
     const command = [process.execPath, "-e", "setInterval(() => {}, 1000)"]
