@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import { type LoadHookSync, registerHooks } from "node:module"
 import { basename, dirname } from "node:path"
 import { fileURLToPath } from "node:url"
-import { type PinnedFiles, UnpinnedFileError } from "./module-graph.ts"
+import { type PinnedFiles, UnpinnedFileError } from "./pinned-file.ts"
 
 /** Installed packages whose modules have to be what they were when somebody looked at them. */
 export interface HeldPackages {
