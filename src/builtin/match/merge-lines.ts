@@ -3,7 +3,7 @@ import { indentFrame } from "./indent-frame.ts"
 import { leastStep } from "./indent-unit.ts"
 import { createFileForms } from "./look-alikes.ts"
 import { hasLostIndentation, restoreIndentation } from "./lost-indentation.ts"
-import { mergeWords } from "./merge-words.ts"
+import { differInWords, mergeWords } from "./merge-words.ts"
 import { isMeantForFile } from "./misquoted-change.ts"
 import { createReindent, type IndentPair } from "./reindent.ts"
 import { areAlike } from "./similarity.ts"
@@ -127,8 +127,10 @@ function misquotes(
   const texts = (lines: readonly Line[], { start, end }: Range) =>
     lines.slice(start, end).map((line) => line.text.trim())
   const added = all.flatMap((change) => texts(edit.fresh, change.fresh))
+  const others = edit.old.filter((line, at) => differInWords(line.text, edit.file[at]?.text ?? "")).length
   return (change: Change) =>
     !isMeantForFile({
+      isOnly: others <= 1,
       file: texts(edit.file, change.old),
       old: texts(edit.old, change.old),
       fresh: texts(edit.fresh, change.fresh),
