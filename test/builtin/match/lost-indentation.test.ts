@@ -81,6 +81,12 @@ describe("where a model wrote no indentation at all, new lines get it from what 
   })
 })
 
+test("where a line is moved, another that comes to stand as in the file says nothing of the frame", () => {
+  const own = "const a = z\n  .of(b)\n  .say(\n    'what',\n  )\n\nnext()\n"
+  const wide = "const a = z\n    .of(b)\n    .say(\n        'what',\n    )\n"
+  expect(edit(own, wide, "const a = c.say(\n    'what',\n)\n")).toMatchObject({ unclear: "indentation" })
+})
+
 test.each([
   ["} else if (a) {", { closes: 1, opens: 1, goesOn: false }],
   ["}), [", { closes: 2, opens: 1, goesOn: false }],
