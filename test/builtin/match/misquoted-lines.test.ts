@@ -79,3 +79,9 @@ test("another place that is exact but for one line makes it ambiguous, however u
   const twice = `${file}  const found = lookup(name)\n  go()\n  return found\n`
   expect(edit(twice, old, old.replace("return found", "return true"))).toMatchObject({ kind: "ambiguous" })
 })
+
+test("numbers of the text's own are no line numbers, where old text has both", () => {
+  const keys = '  6: "six",\n  8: "eight",\n'
+  const numbered = '    1→  6: "six",\n    2→  8: "eight",\n'
+  expect(edit(keys, numbered, keys.replace("eight", "acht"))).not.toHaveProperty("text")
+})
