@@ -1,6 +1,7 @@
 import type { Bend, Draft } from "./bend.ts"
 import { bendKept, indent, model, pickIndex } from "./bend-lines.ts"
 import type { ChangedLine } from "./real-edit.ts"
+import { tellsIndents } from "./told-indents.ts"
 import { changeWord } from "./words.ts"
 
 /** Words that are not the file's, and lines that are missing. */
@@ -25,7 +26,9 @@ export const contentBends: Record<string, Bend> = {
       ? undefined
       : { oldString: model(edit, (line, at) => (at === index ? changeWord(line.text) : line.text), "old") }
   },
-  "a kept line left out": (draft) => bendKept(draft, () => undefined, true),
+  // Beside lines whose indentation says nothing, it could have stood anywhere.
+  "a kept line left out": (draft) =>
+    tellsIndents(draft.edit) ? bendKept(draft, () => undefined, true) : undefined,
   "the rest elided": elide,
 }
 

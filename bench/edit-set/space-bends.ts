@@ -11,6 +11,7 @@ import {
   unitOf,
 } from "./bend-lines.ts"
 import { linesOf } from "./real-edit.ts"
+import { tellsIndents } from "./told-indents.ts"
 
 /** White space and line endings that are not the file's. */
 export const spaceBends: Record<string, Bend> = {
@@ -66,7 +67,7 @@ export const spaceBends: Record<string, Bend> = {
       (line) =>
         !old.includes(line) && old.some((other) => other.trim() !== "" && other.trim() === line.trim()),
     )
-    const isTold = new Set(lines.map(indent)).size > 1 && !isMoved
+    const isTold = new Set(lines.map(indent)).size > 1 && !isMoved && tellsIndents(draft.edit)
     return isTold && /^ /m.test(draft.oldString)
       ? both(draft, { onModel: (text) => text.replace(/^[ \t]+/gm, "") })
       : undefined

@@ -22,11 +22,14 @@ export function indentFrame(edit: {
     keptIndents(old, fresh).map(({ old: at, from, to }) => vote({ from, to, file: own(at) })),
   )
   votes.delete(undefined)
+  const isMoved = votes.delete("moved")
   const [only, ...more] = votes
   if (inFresh === undefined) return "old"
   if (inFresh === inOld && mayBeCutOff({ old, fresh, inFile: inFile ?? "" })) return undefined
   const first = firstVote({ file, old, fresh })
   if (first !== undefined) return first
+  // Where one line is moved, another that happens to stand where the file has it may be too.
+  if (isMoved && votes.has("file")) return undefined
   if (more.length === 0 && only === "old") return only
   // A line put around others may move these to where the file happens to have them, but not all of the text to the left.
   if (more.length === 0 && only === "file" && inFresh.length >= (inFile ?? "").length) return only
@@ -59,17 +62,19 @@ function keptIndents(old: readonly Line[], fresh: readonly Line[]) {
   }))
 }
 
-function vote(indents: { from: string; to: string; file: string }): IndentFrame | undefined {
+/** What a line that is kept says; "moved" where it is in neither frame. */
+function vote(indents: { from: string; to: string; file: string }): IndentFrame | "moved" | undefined {
   if (indents.from === indents.file) return undefined
   if (indents.to === indents.from) return "old"
-  return indents.to === indents.file ? "file" : undefined
+  return indents.to === indents.file ? "file" : "moved"
 }
 
 /** What a first line says that both texts begin with: nothing was put around it. */
 function firstVote(edit: { file: readonly Line[]; old: readonly Line[]; fresh: readonly Line[] }) {
   const [file, old, fresh] = [edit.file, edit.old, edit.fresh].map((lines) => withText(lines)[0]?.text)
   if (file === undefined || old === undefined || old.trim() !== fresh?.trim()) return undefined
-  return vote({ from: indentOf(old), to: indentOf(fresh), file: indentOf(file) })
+  const said = vote({ from: indentOf(old), to: indentOf(fresh), file: indentOf(file) })
+  return said === "moved" ? undefined : said
 }
 
 /** The shortest indentation of a line with text; undefined where there is none. */

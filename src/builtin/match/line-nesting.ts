@@ -9,13 +9,14 @@ export interface Nested {
 }
 
 /**
- * True if lines can follow one another: deeper after one that opens and there alone; and back only before a bracket that
- * closes, since that is how the lines of a language go where nothing else is known of it.
+ * True if lines can follow one another: deeper after one that opens a bracket, and there alone; and back only before one
+ * that closes it. False where lines lie in another without a bracket: what ends that cannot be seen.
  */
 export function nestsWell(lines: readonly Nested[]): boolean {
   return lines.slice(1).every((line, index) => {
     const above = lines[index]
     if (!above) return true
+    if (above.opens && !/[([{]$/.test(above.text)) return false
     const closes = /^[)\]}]/.test(line.text)
     if (above.opens) return closes ? line.depth === above.depth : line.depth > above.depth
     return closes ? line.depth < above.depth : line.depth === above.depth

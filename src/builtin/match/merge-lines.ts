@@ -2,7 +2,8 @@ import { type Change, type Compared, changesBetween, commonSequence, type Range 
 import { indentFrame } from "./indent-frame.ts"
 import { leastStep } from "./indent-unit.ts"
 import { createFileForms } from "./look-alikes.ts"
-import { mergeWords } from "./merge-words.ts"
+import { hasLostIndentation, restoreIndentation } from "./lost-indentation.ts"
+import { differInWords, mergeWords } from "./merge-words.ts"
 import { isMeantForFile } from "./misquoted-change.ts"
 import { createReindent, type IndentPair } from "./reindent.ts"
 import { areAlike } from "./similarity.ts"
@@ -63,7 +64,9 @@ function mergeAligned(edit: AlignedEdit): Merged {
   const isMisquoted = (index: number) =>
     misquoted.some((change) => index >= change.fresh.start && index < change.fresh.end)
   const word = wording({ ...edit, old })
-  const place = indenter({ ...edit, old })
+  const place = hasLostIndentation({ file, old: edit.old, fresh })
+    ? restorer({ ...edit, old }, partners)
+    : indenter({ ...edit, old })
   const lines: Line[] = []
   for (const [index, line] of fresh.entries()) {
     const partner = partners[index]
@@ -124,8 +127,10 @@ function misquotes(
   const texts = (lines: readonly Line[], { start, end }: Range) =>
     lines.slice(start, end).map((line) => line.text.trim())
   const added = all.flatMap((change) => texts(edit.fresh, change.fresh))
+  const others = edit.old.filter((line, at) => differInWords(line.text, edit.file[at]?.text ?? "")).length
   return (change: Change) =>
     !isMeantForFile({
+      isOnly: others <= 1,
       file: texts(edit.file, change.old),
       old: texts(edit.old, change.old),
       fresh: texts(edit.fresh, change.fresh),
@@ -154,6 +159,23 @@ function wording({ file, old, isUsed = () => false }: LineEdit) {
     if ("unclear" in merged && merged.unclear === "misquoted" && !isMisquoted) return text
     return "unclear" in merged ? merged : indent + merged.text + text.slice(indent.length + fresh.length)
   }
+}
+
+/** Gives new lines their indentation where the model wrote none at all: what the lines around them say. */
+function restorer({ file, old, new: fresh, unit }: LineEdit, partners: readonly (Partner | undefined)[]) {
+  const lines = fresh.map((line, index) => {
+    const partner = partners[index]
+    const isKnown =
+      partner && (partner.kept || areAlike(old[partner.old]?.text.trim() ?? "", line.text.trim()))
+    return { text: line.text.trim(), indent: isKnown ? indentOf(file[partner.old]?.text ?? "") : undefined }
+  })
+  const isTabbed = file.some((line) => line.text.startsWith("\t"))
+  // One column is how comments are aligned.
+  const width = leastStep(file) ?? unit ?? 1
+  const level = isTabbed ? "\t" : width > 1 ? " ".repeat(width) : ""
+  const indents = level === "" ? undefined : restoreIndentation(lines, level)
+  return (text: string, index: number): string | undefined =>
+    text.trim() === "" ? text : indents && (indents[index] ?? "") + text.trimStart()
 }
 
 /** Gives new lines their indentation, learnt from the old lines and what the file has for them. */

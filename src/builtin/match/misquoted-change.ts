@@ -6,6 +6,8 @@ export interface MisquotedChange {
   file: readonly string[]
   old: readonly string[]
   fresh: readonly string[]
+  /** True if no further line of the whole old text has other words than the file: else the place may be another. */
+  isOnly: boolean
   /** All lines that the new text adds, here or elsewhere: one may be the misquoted line, moved. */
   added: readonly string[]
 }
@@ -15,12 +17,12 @@ export interface MisquotedChange {
  * the file's words where the old line is wrong, or nothing of that line stays. Else the change may be meant for another
  * text.
  */
-export function isMeantForFile({ file, old, fresh, added }: MisquotedChange): boolean {
+export function isMeantForFile({ file, old, fresh, added, isOnly }: MisquotedChange): boolean {
   const misquoted = [...old.keys()].filter((at) => differInWords(old[at] ?? "", file[at] ?? ""))
-  const [only, ...more] = misquoted
+  const [only] = misquoted
   if (only === undefined) return true
   const [own, quoted] = [file[only] ?? "", old[only] ?? ""]
-  return more.length === 0 && (hasFilesWords(own, quoted, fresh) || isGone(quoted, added))
+  return isOnly && (hasFilesWords(own, quoted, fresh) || isGone(quoted, added))
 }
 
 /** True if the new lines have each word that the file has otherwise, and none of those that it has not. */

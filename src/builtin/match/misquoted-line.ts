@@ -6,7 +6,7 @@ const minExact = 2
 /** And so few where the line that is another is the first or the last. */
 const minAtEdge = 3
 /** How alike the word must be that is another. */
-const slipFloor = 0.5
+const slipFloor = 0.75
 
 /** Where all of the old lines but one, three at least, stand exactly. Indexes of first lines. */
 export function findMisquoted(lines: readonly Line[], old: readonly Line[]): number[] {
@@ -37,7 +37,7 @@ export function isSlip(texts: readonly string[], wanted: readonly string[]): boo
   )
 }
 
-/** True if the lines are the same but for one word, of which the one is alike, or goes on, or has other capitals. */
+/** True if the lines are the same but for one word, which goes on or has other capitals, or is much alike in between. */
 function isNearWord(text: string, other: string, isBetween: boolean): boolean {
   const [words, others] = [text.split(/\b/), other.split(/\b/)]
   const changed = [...words.keys()].filter((index) => words[index] !== others[index])
@@ -46,7 +46,7 @@ function isNearWord(text: string, other: string, isBetween: boolean): boolean {
   const [a = "", b = ""] = [words[only], others[only]]
   if (!/\w/.test(a) || !/\w/.test(b)) return false
   const [small, large] = [a, b].map((word) => word.toLowerCase()).sort((one, two) => one.length - two.length)
-  return isBetween ? likeness(a, b).score >= slipFloor : (large ?? "").startsWith(small ?? "")
+  return (large ?? "").startsWith(small ?? "") || (isBetween && likeness(a, b).score >= slipFloor)
 }
 
 /** Brackets alone stand everywhere. */

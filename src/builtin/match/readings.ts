@@ -103,7 +103,9 @@ function withoutFence({ oldString, newString }: Strings): Strings | undefined {
 function withoutLineNumbers({ oldString, newString }: Strings): Strings | undefined {
   const [old, fresh] = [unnumbered(oldString), unnumbered(newString)]
   if (!old || old.step === "other") return undefined
-  if (fresh) return { oldString: old.text, newString: fresh.text }
+  // Numbers before another sign are the text's own, such as keys.
+  const isAlike = lineNumber.exec(oldString)?.[2] === lineNumber.exec(newString)?.[2]
+  if (fresh) return isAlike ? { oldString: old.text, newString: fresh.text } : undefined
   return lineNumber.test(newString) ? undefined : { oldString: old.text, newString }
 }
 

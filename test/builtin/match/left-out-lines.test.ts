@@ -48,6 +48,14 @@ describe("a line left out beside one that is added or changed", () => {
   })
 })
 
+test("nor does indentation tell where a line lies in another without a bracket", () => {
+  const bare = "function go(a) {\n  const b = a\n  if (a) return a\n  fail(b)\n}\n"
+  const old = "function go(a) {\n  const b = a\n  if (a) return a\n}\n"
+  expect(edit(bare, old, old.replace("if (a) return a", "if (a)\n    return a"))).toMatchObject({
+    unclear: "left-out",
+  })
+})
+
 test("a block in which one of the quoted lines stands once more is no place", () => {
   const twice = "a() {\n  fail()\n}\nb() {\n  fail()\n  compose()\n"
   expect(edit(twice, "  fail()\n}\n  compose()\n", "  fail()\n  compose()\n")).toMatchObject({

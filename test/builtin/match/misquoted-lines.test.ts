@@ -47,6 +47,22 @@ test.each([
   expect(edit(file, old, old.replace(line, fresh))).toMatchObject({ unclear: "misquoted" })
 })
 
+test("refused: another line is misquoted besides, so that the place may be another", () => {
+  const twoWrong = "functions run(name) {\n  const found = lookup(name)\n  reports(found)\n  return found\n}"
+  const block = file.slice(file.indexOf("function"))
+  expect(
+    edit(
+      block,
+      twoWrong.replace("functions", "function"),
+      twoWrong.replace("functions", "function").replace("  reports(found)\n", ""),
+    ),
+  ).toHaveProperty("text")
+  const old = `head()\n${twoWrong}`
+  expect(edit(`head()\n${block}`, old, old.replace("  reports(found)\n", ""))).toMatchObject({
+    unclear: "misquoted",
+  })
+})
+
 test("at an edge two lines do not tell the place, nor does a word that is merely alike", () => {
   const hex = "const hexNumber = {\n  find: true,\n  test: 1,\n  read: 2,\n}\n"
   const missing = { kind: "missing" }
@@ -62,4 +78,10 @@ test("another place that is exact but for one line makes it ambiguous, however u
   const old = "  const found = lookup(name)\n  reports(found)\n  return found"
   const twice = `${file}  const found = lookup(name)\n  go()\n  return found\n`
   expect(edit(twice, old, old.replace("return found", "return true"))).toMatchObject({ kind: "ambiguous" })
+})
+
+test("numbers of the text's own are no line numbers, where old text has both", () => {
+  const keys = '  6: "six",\n  8: "eight",\n'
+  const numbered = '    1→  6: "six",\n    2→  8: "eight",\n'
+  expect(edit(keys, numbered, keys.replace("eight", "acht"))).not.toHaveProperty("text")
 })
