@@ -26,8 +26,8 @@ export interface FollowOptions<T> {
 }
 
 /**
- * What was read before anybody looked after it. To look costs nothing at the start: it is done 200 ms later at the
- * earliest, and then by the times of the files.
+ * What was read before anybody looked after it. To look costs nothing at the start: it is done 400 ms later at
+ * the earliest, and then by the times of the files.
  */
 export interface Beginning {
   /** When reading began, in milliseconds since the epoch. */
@@ -39,6 +39,9 @@ export interface Beginning {
 /** How long what was seen of the files stands between steps. A model takes longer to answer. */
 const restMs = 200
 
+/** How long what was read at the start stands: a slow machine takes half of it to its first request. */
+const firstRestMs = 400
+
 /** See {@link FollowedFiles}. Nothing is read yet. */
 export function followFiles<T>(options: FollowOptions<T>): FollowedFiles<T> {
   let last = options.initial
@@ -46,10 +49,10 @@ export function followFiles<T>(options: FollowOptions<T>): FollowedFiles<T> {
   let reading: Promise<T> | undefined
   let { begun } = options
   let lookedAt = begun ? performance.now() : Number.NEGATIVE_INFINITY
-  const rests = () => performance.now() - lookedAt < restMs
+  const rests = (ms = restMs) => performance.now() - lookedAt < ms
 
   function changed(): boolean {
-    if (begun && rests()) return false
+    if (begun && rests(firstRestMs)) return false
     lookedAt = performance.now()
     if (begun) places = unchangedSince(begun)
     begun = undefined

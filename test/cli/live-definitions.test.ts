@@ -5,7 +5,7 @@ import type { RecordedRequest } from "../../src/testing/model-server.ts"
 import { createMachine, type Machine } from "./run-tackle.ts"
 
 /** As slow as a model is at least: between steps files are not looked at more often. */
-const look = { calls: [{ name: "list", arguments: {} }], delayMs: 250 }
+const look = { calls: [{ name: "list", arguments: {} }], delayMs: 450 }
 
 const skill = (name: string, text: string) =>
   `---\nname: ${name}\ndescription: Skill of ${name}.\n---\n${text}\n`
@@ -30,12 +30,12 @@ test("the person's agents and skills count from the step after they were written
       if (index === 0) await write(`${own}/skill/one/SKILL.md`, skill("one", "First."))
       if (index === 1) {
         await write(`${own}/agent/helper.md`, agent("help"))
-        return { calls: [{ name: "skill", arguments: { name: "one" } }], delayMs: 250 }
+        return { calls: [{ name: "skill", arguments: { name: "one" } }], delayMs: 450 }
       }
       if (index === 2) {
         await write(`${own}/skill/one/SKILL.md`, skill("one", "Second."))
         await write(`${own}/agent/helper.md`, agent("mend"))
-        return { calls: [{ name: "skill", arguments: { name: "one" } }], delayMs: 250 }
+        return { calls: [{ name: "skill", arguments: { name: "one" } }], delayMs: 450 }
       }
       if (index === 3) await rm(`${own}/skill`, { recursive: true })
       return index < 4 ? look : { text: "Done." }

@@ -30,7 +30,7 @@ async function followed({ since = Date.now() }: { since?: number } = {}) {
 }
 
 /** Longer than what was read at the start rests. */
-const rested = () => sleep(250)
+const rested = () => sleep(450)
 
 test("what was just read at the start is neither looked at nor read", async () => {
   const { files, counts } = await followed()
