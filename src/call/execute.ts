@@ -1,25 +1,21 @@
 import { createHash } from "node:crypto"
-import { detectLoop } from "../permission/doom-loop.ts"
-import { PermissionError } from "../permission/errors.ts"
-import type { Action, CallReference } from "../schema/permission.ts"
 import { act, complete, fail, progress, start } from "../schema/tool-moves.ts"
 import type { ToolState, ToolStateRunning } from "../schema/tool-state.ts"
 import type { CallTools } from "../tool/call-tools.ts"
-import type { AskRequest, ToolContext } from "../tool/context.ts"
+import type { ToolContext } from "../tool/context.ts"
 import { executeValidated, type RunOptions } from "../tool/run.ts"
-import type { SampleResult } from "../tool/sample.ts"
-import { createSpillOpener } from "../tool/spill.ts"
 import { defaultLimits, truncateOutput } from "../tool/truncate.ts"
 import { AbortedError, orAbort, TimeoutError, throwIfAborted } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
-import { canonicalJson, isRecord, plainRecord } from "../util/json.ts"
-import type { Call, CallHost, CallOutcome, PastCall } from "./call.ts"
+import { askForThirdParty, askLoop } from "./ask-leave.ts"
+import type { CallHost, CallOutcome, PastCall } from "./call.ts"
+import { createContext } from "./call-context.ts"
 import { contain } from "./containment.ts"
 import { type CallEnd, hooksAfter } from "./plugin-hooks.ts"
 import type { PreparedCall } from "./prepare.ts"
-import { LoopRefusedError, settleFailure } from "./settle.ts"
+import { settleFailure } from "./settle.ts"
 import { createThrottle } from "./throttle.ts"
-import { createTimeLimit, type TimeLimit } from "./time-limit.ts"
+import { createTimeLimit } from "./time-limit.ts"
 
 /** Progress of one call is stored and shown at most ten times a second. */
 const progressIntervalMs = 100
@@ -165,182 +161,6 @@ function assertStillAtWork({ turn: { handover } }: CallHost): void {
     `This call was not run: the session has gone over to the agent ${handover.agent}. Make it again if it is still needed.`,
     { code: "call.handed-over", recoverable: true },
   )
-}
-
-/** The same call again and again is a question to the person before it is an action. */
-async function askLoop(prepared: PreparedCall, past: readonly PastCall[], host: CallHost): Promise<void> {
-  const loop = detectLoop(past, prepared.past)
-  if (!loop) return
-  const { tool, state } = prepared
-  try {
-    await ask(
-      {
-        permission: "doom_loop",
-        patterns: [tool.id],
-        metadata: { tool: tool.id, input: state.input, ...loop },
-      },
-      prepared,
-      host,
-      host.signal,
-    )
-  } catch (error) {
-    if (!(error instanceof PermissionError)) throw error
-    throw new LoopRefusedError(tool.id, loop.count, error)
-  }
-}
-
-/** Tools that are not ours are asked for before they run, whether they ask by themselves or not. */
-async function askForThirdParty(prepared: PreparedCall, host: CallHost): Promise<void> {
-  const { tool, args, state } = prepared
-  if (tool.source.kind === "builtin") return
-  const named = tool.definition.ask
-    ? namedPatterns(tool.id, tool.definition.ask(args))
-    : { patterns: [canonicalJson(state.input)] }
-  await ask(
-    { permission: tool.id, ...named, metadata: { tool: tool.id, input: state.input } },
-    prepared,
-    host,
-    host.signal,
-  )
-}
-
-/** What a tool's own `ask` says. It names patterns and nothing else: what is asked for stays the tool's id. */
-function namedPatterns(tool: string, named: unknown): { patterns: string[]; always?: string[] } {
-  const { patterns, always } = isRecord(named) ? named : {}
-  if (!isTexts(patterns) || (always !== undefined && !isTexts(always))) {
-    throw new TypeError(
-      `The ask of the ${tool} tool must return { patterns: string[], always?: string[] }. This is a defect of the tool, not of the call.`,
-    )
-  }
-  return always === undefined ? { patterns } : { patterns, always }
-}
-
-function isTexts(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((entry) => typeof entry === "string")
-}
-
-function ask(
-  request: AskRequest,
-  { call }: PreparedCall,
-  host: CallHost,
-  signal: AbortSignal,
-): Promise<void> {
-  const tool = referenceTo(call, host)
-  return host.permission.ask(
-    { ...request, sessionID: host.sessionID, tool },
-    host.scope,
-    signal,
-    host.announced,
-  )
-}
-
-function referenceTo({ callID }: Call, { messageID, parent }: CallHost): CallReference {
-  return { messageID, callID, ...(parent ? { parent } : {}) }
-}
-
-/** What a call does with what its tool tells the context. */
-interface ContextHooks {
-  /** Of what it asks the person. */
-  signal: AbortSignal
-  onProgress(update: { title?: string; metadata?: Record<string, unknown> }): void
-  /** Before the tool hears that it may go on. */
-  onLeave(): Promise<void>
-}
-
-function createContext(
-  prepared: PreparedCall,
-  host: CallHost,
-  limit: TimeLimit,
-  { signal, onProgress, onLeave }: ContextHooks,
-): ToolContext {
-  const { call, tool } = prepared
-  const { spawn, question, sample, form } = host
-  const askedFor = tool.source.kind === "builtin" ? undefined : tool.id
-  const ctx: ToolContext = {
-    sessionID: host.sessionID,
-    messageID: host.messageID,
-    callID: call.callID,
-    agent: host.agent,
-    abort: limit.signal,
-    directory: host.directory,
-    worktree: host.worktree,
-    files: host.files,
-    spill: createSpillOpener({
-      directory: host.spillDirectory,
-      name: spillName(call.callID, host.messageID),
-      ...(host.spillBytes === undefined ? {} : { maxBytes: host.spillBytes }),
-      ...(host.mask === undefined ? {} : { mask: host.mask }),
-    }),
-    async metadata({ title, metadata, ...rest }) {
-      const known = isRecord(metadata) ? metadata : {}
-      onProgress({
-        ...(typeof title === "string" ? { title } : {}),
-        metadata: plainRecord({ ...known, ...rest }),
-      })
-    },
-    async mayRead(path) {
-      const { checks } = await host.permission.check({ permission: "read", patterns: [path] }, host.scope)
-      // Leave for the directory that is searched was given already.
-      const actions = checks.filter(({ permission }) => permission === "read").map(({ action }) => action)
-      return strictest(actions)
-    },
-    async ask(request) {
-      // Leave for a third party's own id was given before it started: rules may still deny, nobody is asked twice.
-      const again = request.permission === askedFor
-      const check = again ? await host.permission.check(request, host.scope) : undefined
-      if (check && check.action !== "deny") return
-      await limit.outside(() => ask(request, prepared, host, signal))
-      await onLeave()
-    },
-  }
-  if (host.model) ctx.model = host.model
-  if (host.changes) ctx.changes = host.changes
-  if (host.todo) ctx.todo = host.todo
-  if (host.jobs) ctx.jobs = host.jobs
-  if (host.sandbox) ctx.sandbox = host.sandbox
-  // Our own tools ask before they use it.
-  if (host.lsp && tool.source.kind === "builtin") ctx.lsp = host.lsp
-  if (host.formatter && tool.source.kind === "builtin") ctx.formatter = host.formatter
-  // The task tool asks before it uses this; nobody else's word would do.
-  if (spawn && tool.source.kind === "builtin")
-    ctx.spawn = (request) => spawn(request, referenceTo(call, host))
-  if (question)
-    ctx.question = (questions, document, stop) => {
-      const asked = document ? { questions, document } : { questions }
-      const ended = stop ? AbortSignal.any([stop, signal]) : signal
-      return limit.outside(() => question(asked, referenceTo(call, host), ended))
-    }
-  // Our own code says in it which server asks.
-  if (form && tool.source.kind === "mcp")
-    ctx.form = (shown, stop) => limit.outside(() => form(shown, AbortSignal.any([stop, signal])))
-  // Our own code asks for leave before it hands on what a server asks.
-  if (sample && tool.source.kind === "mcp") {
-    const sampled: NonNullable<SampleResult["spent"]>[] = []
-    ctx.sample = async (request) => {
-      const answer = await limit.outside(() => sample(request))
-      if (answer.spent) sampled.push(answer.spent)
-      if (answer.spent) onProgress({ metadata: { sampled: [...sampled] } })
-      return answer
-    }
-  }
-  if (host.catalogue && tool.source.kind === "builtin") ctx.catalogue = host.catalogue
-  if (host.plan) ctx.plan = host.plan
-  // What it gives counts as told: only a tool that passes it on may take it.
-  if (host.instructions && tool.source.kind === "builtin") ctx.instructions = host.instructions
-  if (host.extra) ctx.extra = host.extra
-  return ctx
-}
-
-function strictest(actions: readonly Action[]): Action {
-  return (["deny", "ask"] as const).find((action) => actions.includes(action)) ?? "allow"
-}
-
-/**
- * A call's id as part of a file's name. Some providers put whole signatures into their ids, others count them anew in
- * each answer: the end of the message's id, which is random, tells those apart.
- */
-function spillName(callID: string, messageID: string): string {
-  return `${callID.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64)}_${messageID.slice(-6)}`
 }
 
 /** After an abort the tool has a moment to stop by itself; one that does not is left behind. */

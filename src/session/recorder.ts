@@ -6,6 +6,7 @@ import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import type { Change, CommitOptions, Store } from "../store/store.ts"
 import type { SecretMask } from "../tool/secrets.ts"
+import { createDeltas } from "./deltas.ts"
 
 /**
  * The one way in which a session is written: committed first, announced then, and all of it in the order of the calls.
@@ -50,9 +51,6 @@ interface AwaitedStep extends Step {
   /** Called where the store refused it: nothing of it was stored. */
   reject(error: unknown): void
 }
-
-/** Deltas of one part are joined and announced at most this often: thirty times a second is as smooth as eyes need. */
-const deltaIntervalMs = 33
 
 export function createRecorder({
   sessionID,
@@ -202,45 +200,5 @@ function stepOf({ messages = [], created = false, parts = [] }: Written, session
       ),
       ...parts.map((part) => ({ type: "part.updated", sessionID, part }) as const),
     ],
-  }
-}
-
-interface Delta {
-  partID: string
-  field: "text" | "raw"
-  text: string
-}
-
-/**
- * Joins deltas by part; `onDue` is called when some have waited for the interval. An end that may become a secret waits
- * for what follows it.
- */
-function createDeltas(onDue: () => void, mask: SecretMask | undefined) {
-  let waiting = new Map<string, Delta>()
-  let timer: NodeJS.Timeout | undefined
-
-  return {
-    /** Those that wait, which then wait no more. `closing`: parts whose new state comes next, so that nothing is held. */
-    take(closing: readonly string[]): Delta[] {
-      clearTimeout(timer)
-      timer = undefined
-      if (waiting.size === 0) return []
-      const taken = [...waiting.values()]
-      waiting = new Map()
-      if (!mask || mask.empty) return taken
-      return taken.flatMap((delta) => {
-        const { shown, held } = mask.split(delta.text)
-        const whole = closing.includes(delta.partID)
-        if (held !== "" && !whole) waiting.set(delta.partID, { ...delta, text: held })
-        const text = whole ? shown + held : shown
-        return text === "" ? [] : [{ ...delta, text }]
-      })
-    },
-    add(partID: string, field: Delta["field"], text: string): void {
-      const entry = waiting.get(partID)
-      if (entry) entry.text += text
-      else waiting.set(partID, { partID, field, text })
-      timer ??= setTimeout(onDue, deltaIntervalMs)
-    },
   }
 }
