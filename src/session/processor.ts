@@ -5,7 +5,6 @@ import type { AssistantMessage, MessageError } from "../schema/message.ts"
 import type {
   FinishReason,
   Part,
-  ReasoningPart,
   RetryPart,
   StepFinishPart,
   StepStartPart,
@@ -17,9 +16,11 @@ import { assertMove, describeEffect, fail, mayHaveActed, pending } from "../sche
 import type { ToolState } from "../schema/tool-state.ts"
 import type { CommitOptions } from "../store/store.ts"
 import { newId } from "../util/id.ts"
-import { isRecord } from "../util/json.ts"
 import { costOf } from "./cost.ts"
 import type { Recorder } from "./recorder.ts"
+import type { StepParts } from "./step-parts.ts"
+import { createStreamedCalls } from "./streamed-calls.ts"
+import { createStreamedTexts } from "./streamed-texts.ts"
 
 /** One step of the model on its way into the store: turns stream events into parts, and call states into tool parts. */
 export interface Processor {
@@ -65,12 +66,6 @@ export function startStep(
   },
 ): Processor {
   const parts: Part[] = []
-  const calls = new Map<string, ToolPart>()
-  /** The calls under the ids that the provider gave them: some servers give all calls of an answer the same. */
-  const given = new Map<string, StreamedCall[]>()
-  const texts = new Map<string, TextPart | ReasoningPart>()
-  /** Ids of text blocks that began and have no text so far: an empty block leaves no part. */
-  const begun = new Map<string, { kind: "text" | "reasoning"; metadata?: Record<string, unknown> }>()
   let reason: FinishReason | undefined
   let isStored = false
 
@@ -104,61 +99,6 @@ export function startStep(
     }
   }
 
-  function openText(id: string, at: number): TextPart | ReasoningPart {
-    const { kind, metadata } = begun.get(id) ?? { kind: "text" }
-    const part = add<TextPart | ReasoningPart>({ ...base(), type: kind, text: "", time: { start: at } })
-    if (metadata) part.metadata = metadata
-    texts.set(id, part)
-    return part
-  }
-
-  function addDelta(id: string, delta: string): void {
-    const known = texts.get(id)
-    const part = known ?? openText(id, Date.now())
-    part.text += delta
-    // The part's first state is announced empty, its text follows as deltas.
-    if (!known) note({ ...part, text: "" } as Part)
-    recorder.delta(part.id, "text", delta)
-  }
-
-  function closeText(id: string, metadata?: Record<string, unknown>): void {
-    begun.delete(id)
-    const part = texts.get(id)
-    if (!part) return
-    texts.delete(id)
-    part.time = { start: part.time?.start ?? Date.now(), end: Date.now() }
-    if (metadata) part.metadata = metadata
-    note(part)
-  }
-
-  /** Of a text that the model itself has ended. What is cut off is stored as it came. */
-  function endText(id: string, metadata?: Record<string, unknown>): Promise<void> | undefined {
-    const part = texts.get(id)
-    if (!completeText || part?.type !== "text") {
-      closeText(id, metadata)
-      return undefined
-    }
-    return completeText(part).then((text) => {
-      part.text = text
-      closeText(id, metadata)
-    })
-  }
-
-  function openCall(id: string, tool: string): StreamedCall {
-    const callID = uniqueCallID(id)
-    const part: ToolPart = add({ ...base(), type: "tool", callID, tool, state: pending() })
-    const call = { part, whole: false }
-    calls.set(callID, part)
-    given.set(id, [...(given.get(id) ?? []), call])
-    return call
-  }
-
-  function uniqueCallID(id: string): string {
-    let callID = id
-    for (let count = 2; calls.has(callID); count += 1) callID = `${id}_${count}`
-    return callID
-  }
-
   async function setState(callID: string, state: ToolState): Promise<void> {
     const part = calls.get(callID)
     if (!part) throw new Error(`There is no call ${callID} in message ${message.id}.`)
@@ -186,6 +126,9 @@ export function startStep(
     note(part, true)
   }
 
+  const step: StepParts = { base, add, note: (part) => note(part), delta: recorder.delta }
+  const texts = createStreamedTexts(step, completeText)
+  const calls = createStreamedCalls(step)
   const startPart = add<StepStartPart>({ ...base(), type: "step-start" })
 
   return {
@@ -196,44 +139,27 @@ export function startStep(
     apply(event) {
       switch (event.type) {
         case "text-start":
+          texts.begin(event.id, { kind: "text", metadata: event.metadata })
+          return undefined
         case "reasoning-start":
-          begun.set(event.id, {
-            kind: event.type === "text-start" ? "text" : "reasoning",
-            ...(event.metadata ? { metadata: event.metadata } : {}),
-          })
+          texts.begin(event.id, { kind: "reasoning", metadata: event.metadata })
           return undefined
         case "text-delta":
         case "reasoning-delta":
-          addDelta(event.id, event.delta)
+          texts.grow(event.id, event.delta)
           return undefined
         case "text-end":
-          return endText(event.id, event.metadata)
         case "reasoning-end":
-          closeText(event.id, event.metadata)
+          return texts.end(event.id, event.metadata)
+        case "tool-start":
+          calls.begin(event.callID, event.tool)
           return undefined
-        case "tool-start": {
-          const { part } = openCall(event.callID, event.tool)
-          // A state of its own: ours grows with the deltas, and what was announced must not.
-          note({ ...part, state: pending() })
+        case "tool-delta":
+          calls.grow(event.callID, event.delta)
           return undefined
-        }
-        case "tool-delta": {
-          const part = given.get(event.callID)?.at(-1)?.part
-          if (part?.state.status !== "pending") return undefined
-          part.state.raw += event.delta
-          recorder.delta(part.id, "raw", event.delta)
-          return undefined
-        }
         case "tool-call": {
-          const known = given.get(event.callID)?.find(({ whole }) => !whole)
-          const call = known ?? openCall(event.callID, event.tool)
-          const { part } = call
-          call.whole = true
-          part.tool = event.tool
-          part.state = pending(event.input)
-          if (event.metadata) part.metadata = event.metadata
-          // What streamed in was announced as it came; the next state of the call stores it.
-          if (!known) note({ ...part })
+          const { callID: id, tool, input, metadata } = event
+          calls.complete({ id, tool, input, ...(metadata ? { metadata } : {}) })
           return undefined
         }
         case "finish":
@@ -241,14 +167,7 @@ export function startStep(
           return undefined
       }
     },
-    calls() {
-      return [...calls.values()].flatMap(({ callID, tool, state, metadata }) => {
-        if (state.status !== "pending") return []
-        const cut = reason === "length" && !isWhole(state.raw)
-        const repaired = repairedBefore(metadata)
-        return [{ callID, tool, raw: state.raw, cut, ...(repaired !== undefined && { repaired }) }]
-      })
-    },
+    calls: () => calls.pending({ cutOff: reason === "length" }),
     async nest(parentCallID, nested) {
       const added = nested.map(({ callID, tool, raw }) => {
         const part = add<ToolPart>({
@@ -259,7 +178,7 @@ export function startStep(
           parentCallID,
           state: pending(raw),
         })
-        calls.set(callID, part)
+        calls.nest(part)
         return part
       })
       await write(added.map((part) => ({ ...part })))
@@ -268,9 +187,7 @@ export function startStep(
       const left: Part[] = parts.filter((part) => part.type !== "step-start" && part.type !== "retry")
       parts.splice(0, parts.length, ...parts.filter((part) => !left.includes(part)))
       calls.clear()
-      given.clear()
       texts.clear()
-      begun.clear()
       if (left.length > 0) await recorder.removeParts(left)
     },
     async retry(failure) {
@@ -278,9 +195,8 @@ export function startStep(
       await write([part])
     },
     async end(error) {
-      const open = [...texts.keys()]
-      for (const id of open) closeText(id)
-      for (const [callID, { state }] of calls) {
+      texts.closeAll()
+      for (const { callID, state } of calls.all()) {
         if (state.status === "completed" || state.status === "error") continue
         const text =
           state.status === "pending"
@@ -302,25 +218,4 @@ export function startStep(
 /** True while a call works of which nobody could say after a crash what it has done: its begin and end are synced. */
 function hasActed(state: ToolState): boolean {
   return state.status === "running" && mayHaveActed(state)
-}
-
-/** A call on its way in. `whole`: the provider has said that its arguments are complete. */
-interface StreamedCall {
-  part: ToolPart
-  whole: boolean
-}
-
-/** What was mended while the call was read from a text: the note that `model/synthetic/` leaves. */
-function repairedBefore(metadata: ToolPart["metadata"]): string | undefined {
-  const note = metadata?.tackle
-  return isRecord(note) && typeof note.repaired === "string" ? note.repaired : undefined
-}
-
-function isWhole(raw: string): boolean {
-  try {
-    JSON.parse(raw)
-    return true
-  } catch {
-    return false
-  }
 }

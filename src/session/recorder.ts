@@ -84,6 +84,7 @@ export function createRecorder({
 
   /** For what nobody waits for: the next write tells why it could not be stored. */
   function flush(): void {
+    note([], [])
     enqueue(false, {
       resolve() {},
       reject(error) {

@@ -85,11 +85,12 @@ test("2: a config file with a mistake is named with line and column, and what wa
     stderr: expect.stringMatching(/^tackle: TACKLE_CONFIG_CONTENT:1:\d+: /),
   })
 
-  // Of a project that is not trusted a key with a mistake does not count, like the others; it is named all the same.
+  // Of a project that is not trusted no key counts, and a mistake is told as one all the same.
   const untrusted = await machine.run(["config", "show"])
   expect(untrusted).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining("tackle.json: permision, model"),
+    stdout: expect.stringContaining("tackle.json: model\n"),
+    stderr: expect.stringMatching(/tackle\.json:2:3: .*permision.*permission/),
   })
 })
 

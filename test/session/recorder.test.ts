@@ -63,6 +63,15 @@ test("where it could not be stored nothing is announced, the next write is refus
   expect(announced).toEqual(["c"])
 })
 
+test("text that streams in is announced though nothing else happens", async () => {
+  const { recorder, announced } = record()
+  recorder.delta("a", "text", "x")
+  recorder.delta("a", "text", "y")
+  await expect.poll(() => announced).toEqual(["a+xy"])
+  recorder.delta("a", "text", "z")
+  await expect.poll(() => announced).toEqual(["a+xy", "a+z"])
+})
+
 test("writes that are asked for side by side are one transaction, and each resolves once it holds", async () => {
   const { recorder, transactions, announced } = record()
   const call = async (id: string) => {

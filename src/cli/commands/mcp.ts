@@ -29,6 +29,8 @@ export async function listMcpServers(flags: FormatFlags): Promise<void> {
     tellWaiting()
     try {
       const look = (server: McpServerStatus) => {
+        // What is known of a server that was not waited for is no answer.
+        if (signal.aborted) return
         status.clear()
         waiting.delete(server.id)
         if (flags.format === "text") show(server)
