@@ -37,6 +37,8 @@ export const readOnlyTools: readonly (readonly [string, ReadOnlyProgram])[] = [
   ["nproc", { ...text("--all"), maxOperands: 0 }],
   ["arch", { ...text(""), maxOperands: 0 }],
   ["uptime", { ...text("-p -s --pretty --since"), maxOperands: 0 }],
+  // Only waits, and a call has a limit of time.
+  ["sleep", { ...text(""), operand: /^\d+(?:\.\d+)?[smhd]?$/ }],
   ["seq", text("-w -s: -f: --equal-width --separator= --format=")],
   ["command", { mayWrite: true, ...text("-v -V"), requires: ["-v", "-V"] }],
   ["type", text("-a -t -p")],
