@@ -12,8 +12,11 @@ export interface LocalServer {
   models: string[]
 }
 
-/** Milliseconds: a server on the same machine answers in a few. */
-const patienceMs = 300
+/**
+ * Milliseconds. A server on the same machine answers in a few, on a busy machine in some hundreds; where none listens the
+ * answer is there at once.
+ */
+const patienceMs = 1_000
 
 /** More is no list of models. */
 const maxBytes = 1_000_000
@@ -22,7 +25,7 @@ const ModelList = z.object({ data: z.array(z.object({ id: z.string().min(1) })).
 
 /**
  * The model servers on the usual ports of 127.0.0.1 (Ollama, LM Studio, llama.cpp, vLLM), asked all at once for their
- * models, within 300 ms. Whatever does not answer with a list of models is none. `ports` replaces the usual ports, by
+ * models, within a second. Whatever does not answer with a list of models is none. `ports` replaces the usual ports, by
  * provider id. Never rejects but for the signal.
  */
 export async function findLocalServers(options: {
