@@ -24,7 +24,7 @@ beforeAll(async () => {
   cpSync(join(workshop, "package"), installed, { recursive: true })
   // What npm would install: the dependencies that the package names, and nothing else of the repository.
   for (const name of Object.keys(manifest().dependencies)) linkModule(name)
-}, 60_000)
+}, 180_000)
 
 afterAll(() => rmSync(workshop, { recursive: true, force: true, maxRetries: 3 }))
 

@@ -33,16 +33,18 @@ const callOver = new AbortedError("The call has ended: nobody is asked for it an
 export async function executeCall(
   prepared: PreparedCall,
   past: readonly PastCall[],
-  host: CallHost,
+  given: CallHost,
   callTools?: CallTools,
 ): Promise<CallOutcome> {
   const { call, tool } = prepared
   let unstored: { error: unknown } | undefined
-  const report = (state: ToolState) =>
-    host.onState(call.callID, state).catch((error: unknown) => {
-      unstored = { error }
-      throw error
-    })
+  const noteUnstored = (error: unknown): never => {
+    unstored = { error }
+    throw error
+  }
+  const { announced } = given
+  const host: CallHost = announced ? { ...given, announced: () => announced().catch(noteUnstored) } : given
+  const report = (state: ToolState) => host.onState(call.callID, state).catch(noteUnstored)
   const hide = <T>(value: T): T => host.mask?.value(value) ?? value
   let state: PreparedCall["state"] | ToolStateRunning = prepared.state
   let last: CallOutcome["state"]

@@ -1,6 +1,6 @@
 /**
- * Joins calls: the first runs at once, later ones at most once per interval with the newest value. `flush` runs what
- * waits now; after `stop` nothing runs any more.
+ * Joins calls: the first runs at once, later ones at most once per interval with the newest value. After
+ * `stop` nothing runs any more.
  */
 export function createThrottle<T>(intervalMs: number, run: (value: T) => void) {
   let waiting: { value: T } | undefined
@@ -21,10 +21,6 @@ export function createThrottle<T>(intervalMs: number, run: (value: T) => void) {
     push(value: T): void {
       waiting = { value }
       if (!timer) fire()
-    },
-    flush(): void {
-      clearTimeout(timer)
-      fire()
     },
     stop(): void {
       stopped = true

@@ -47,7 +47,10 @@ function spill(
     ...(maxBytes === undefined ? {} : { maxBytes }),
     ...(mask === undefined ? {} : { mask }),
   })()
-  file.write(output)
-  file.close()
+  try {
+    file.write(output)
+  } finally {
+    file.close()
+  }
   return file.path
 }

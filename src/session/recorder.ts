@@ -26,8 +26,6 @@ export interface Recorder {
   todos(todos: readonly Todo[]): Promise<void>
   /** Text that streams in: announced, and stored with its part's next state. */
   delta(partID: string, field: "text" | "raw", delta: string): void
-  /** Announces what needs no commit. */
-  publish(event: EventInput): void
 }
 
 /** Messages and parts as they are now. `created` says that the messages are new. */
@@ -44,12 +42,10 @@ interface Step {
 }
 
 /** One that waits for its transaction. */
-interface AwaitedStep extends Step {
+interface WaitingStep extends Step {
   durable: boolean
-  /** Called once it holds and was announced. */
-  resolve(): void
-  /** Called where the store refused it: nothing of it was stored. */
-  reject(error: unknown): void
+  /** Who is told that it holds and was announced, or why nothing of it was stored. */
+  waiter?: { resolve(): void; reject(error: unknown): void }
 }
 
 export function createRecorder({
@@ -64,7 +60,7 @@ export function createRecorder({
   /** For text that streams in: the store and the bus hide what comes whole. */
   mask?: SecretMask | undefined
 }): Recorder {
-  let waiting: AwaitedStep[] = []
+  let waiting: WaitingStep[] = []
   let committing = false
   let noted: Step = { changes: [], events: [] }
   let noting: NodeJS.Immediate | undefined
@@ -85,12 +81,7 @@ export function createRecorder({
   /** For what nobody waits for: the next write tells why it could not be stored. */
   function flush(): void {
     note([], [])
-    enqueue(false, {
-      resolve() {},
-      reject(error) {
-        lost ??= { error }
-      },
-    })
+    enqueue({ durable: false })
   }
 
   function commit(
@@ -100,14 +91,14 @@ export function createRecorder({
   ): Promise<void> {
     note(changes, events)
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    enqueue(durable, { resolve, reject })
+    enqueue({ durable, waiter: { resolve, reject } })
     return promise
   }
 
-  function enqueue(durable: boolean, ending: Pick<AwaitedStep, "resolve" | "reject">): void {
+  function enqueue(how: Omit<WaitingStep, keyof Step>): void {
     clearImmediate(noting)
     noting = undefined
-    waiting.push({ ...noted, durable, ...ending })
+    waiting.push({ ...noted, ...how })
     noted = { changes: [], events: [] }
     if (committing) return
     committing = true
@@ -123,7 +114,7 @@ export function createRecorder({
       try {
         await commitTogether(steps)
       } catch (error) {
-        for (const step of steps) step.reject(error)
+        tell(steps, error)
         continue
       }
       steps.forEach(announce)
@@ -131,8 +122,14 @@ export function createRecorder({
     committing = false
   }
 
+  function tell(steps: readonly WaitingStep[], error: unknown): void {
+    const waiters = steps.flatMap(({ waiter }) => waiter ?? [])
+    if (waiters.length === 0) lost ??= { error }
+    for (const waiter of waiters) waiter.reject(error)
+  }
+
   /** In one transaction, which saves all but one of the waits for the disk. */
-  async function commitTogether(steps: readonly AwaitedStep[]): Promise<void> {
+  async function commitTogether(steps: readonly WaitingStep[]): Promise<void> {
     const before = lost
     lost = undefined
     if (before) throw before.error
@@ -141,12 +138,12 @@ export function createRecorder({
     await store.commit(changes, { durable: steps.some(({ durable }) => durable) })
   }
 
-  function announce({ events, resolve, reject }: AwaitedStep): void {
+  function announce(step: WaitingStep): void {
     try {
-      for (const event of events) bus.publish(event)
-      resolve()
+      for (const event of step.events) bus.publish(event)
+      step.waiter?.resolve()
     } catch (error) {
-      reject(error)
+      tell([step], error)
     }
   }
 
@@ -171,7 +168,6 @@ export function createRecorder({
     todos: (todos) =>
       commit([{ kind: "todos", sessionID, todos }], [{ type: "todo.updated", sessionID, todos: [...todos] }]),
     delta: deltas.add,
-    publish: (event) => bus.publish(event),
   }
 }
 

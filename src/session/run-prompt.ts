@@ -100,8 +100,13 @@ async function answer(
     ...(demand?.tool === undefined ? {} : { tool: demand.tool }),
     ...(options.caller === undefined ? {} : { caller: options.caller }),
   }
-  // Who works on the prompt stays as it was when that began.
-  const agentNamed = (name: string) => (name === agent.name ? agent : services.agent(name))
+  // Who works on the prompt stays as it was when that began, also where its file is gone by now.
+  const workers = new Map([[agent.name, agent]])
+  const agentNamed = (name: string) => {
+    const named = workers.get(name) ?? services.agent(name)
+    workers.set(name, named)
+    return named
+  }
   async function workAs(name: string): Promise<Worker> {
     await services.definitions.follow()
     return await createWorker(agentNamed(name), context, services)
@@ -154,10 +159,12 @@ async function choose(
 ): Promise<{ agent: Agent; model: Model }> {
   const { session } = conversation
   const chosen = { ...session, agent: options.agent ?? session.agent }
-  conversation.session = chosen
   const agent = services.agent(chosen.agent)
   const named = options.model === undefined ? {} : { model: parseModelName(options.model) }
-  return { agent, model: await services.model({ ...chosen, ...named }, agent) }
+  const model = await services.model({ ...chosen, ...named }, agent)
+  // Once both are there: a prompt that cannot begin leaves the session as it was.
+  conversation.session = { ...conversation.session, agent: chosen.agent }
+  return { agent, model }
 }
 
 /** Throws `UsageError` for a limit of cost where nobody knows what the model costs. */

@@ -23,8 +23,10 @@ export function openSession(initial: Session, services: SessionServices): Sessio
 
   function prompt(text: string, options: PromptOptions = {}): PromptRun {
     services.assertOpen()
+    // Throws for what is no signal, before anybody is held up by this prompt.
+    const given = options.signal && AbortSignal.any([options.signal])
     const { stopped, stop, leave } = turnstile.enter()
-    const signal = options.signal ? AbortSignal.any([stopped, options.signal]) : stopped
+    const signal = given ? AbortSignal.any([stopped, given]) : stopped
     const events = eventStream(bus, sessionID, stop)
     const started = Date.now()
     const completed = whileHeld(() => runPrompt(conversation, services, { text, options, signal }))

@@ -46,8 +46,15 @@ export function openWriteBehind(path: string): WriteBehind {
         if (error) fail(error, own.position)
         else finish(piece.subarray(written), own.position + written)
       }
-      if (closed) closeSync(descriptor)
+      if (closed) closeQuietly()
     })
+  }
+
+  /** Where nobody is left to tell. What was written was written again by whoever closed the file. */
+  function closeQuietly(): void {
+    try {
+      closeSync(descriptor)
+    } catch {}
   }
 
   /** The system may take a part at a time. */
@@ -73,8 +80,14 @@ export function openWriteBehind(path: string): WriteBehind {
   function settle(): void {
     if (failure) throw failure.error
     if (!underWay || underWay.settled) return
-    put(underWay.piece, underWay.position)
+    const { piece, position } = underWay
     underWay.settled = true
+    try {
+      put(piece, position)
+    } catch (error) {
+      fail(error, position)
+      throw error
+    }
   }
 
   return {

@@ -109,7 +109,7 @@ test("a third party's tool is asked for before it runs, once, and a deny holds",
 test("always, for a session or a project, spares the next question and no more", async () => {
   const script = (_: unknown, index: number) =>
     index % 2 === 0
-      ? { calls: [{ name: "bash", arguments: { command: `sleep 0.0${index}` } }] }
+      ? { calls: [{ name: "bash", arguments: { command: `factor ${index}` } }] }
       : { text: "Done." }
   await using engine = await startEngine(script)
   let asked = 0

@@ -10,7 +10,9 @@ import { temporaryProject } from "../../src/testing/project.ts"
 import { startEngine } from "./engine.ts"
 import { resultsOf, run, toolParts } from "./run.ts"
 
-test("after kill -9 the next engine tells the model what became of each call", async () => {
+test("after kill -9 the next engine tells the model what became of each call", {
+  timeout: 60_000,
+}, async () => {
   await using disposer = new AsyncDisposableStack()
   const server = await startModelServer({
     script: (_, index) =>
@@ -34,7 +36,7 @@ test("after kill -9 the next engine tells the model what became of each call", a
   })
   let printed = ""
   child.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString()))
-  await expect.poll(() => printed, { timeout: 10_000 }).toMatch(/running/)
+  await expect.poll(() => printed, { timeout: 25_000 }).toMatch(/running/)
   await expect.poll(() => project.read("mark").catch(() => ""), { timeout: 10_000 }).toBe("started\n")
   child.kill("SIGKILL")
   await once(child, "exit")
@@ -182,7 +184,7 @@ test("a model that is named with a prompt is the session's from then on", async 
 test("a grant for the project holds for later engines over the store until it is taken back", async () => {
   const store = createMemoryStore()
   const script = (_: unknown, index: number) =>
-    index % 2 === 0 ? { calls: [{ name: "bash", arguments: { command: "sleep 0.01" } }] } : { text: "Done." }
+    index % 2 === 0 ? { calls: [{ name: "bash", arguments: { command: "factor 6" } }] } : { text: "Done." }
   let asked = 0
   const open = async (scope: "session" | "project", directory?: string) => {
     const engine = await startEngine(script, { store, ...(directory === undefined ? {} : { directory }) })
