@@ -94,3 +94,21 @@ test("a tool does not start where its intent could not be stored", async () => {
   await run(engine)
   expect(runs).toBe(0)
 })
+
+test("an answer whose end could not be stored before a question about its call ends the run", async () => {
+  let runs = 0
+  let refused = 0
+  const touch = tool("touch", async () => ({ title: "", output: String(++runs) }))
+  const store = failingStore((_, change) => {
+    if (change.kind !== "part" || change.part.type !== "step-finish") return false
+    refused += 1
+    return refused === 1
+  })
+  // In pieces, so that the beginning is stored before the end comes.
+  const answer = { text: "I do.", calls: [{ name: "touch", arguments: {} }], pieceSize: 1, pieceDelayMs: 5 }
+  await using engine = await startEngine([answer, { text: "Done." }], { store, tools: [touch] })
+  engine.tackle.on("permission.asked", (request) => void request.reply("once"))
+  const { end } = await run(engine)
+  expect(end).toMatchObject({ status: "failed", exitCode: 1 })
+  expect(runs).toBe(0)
+})
