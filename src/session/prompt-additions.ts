@@ -2,7 +2,8 @@ import { newTurn } from "../call/call.ts"
 import type { Refusal } from "../event/events.ts"
 import type { OfferedTool } from "../registry/offered-tool.ts"
 import type { MessageWithParts, UserMessage } from "../schema/message.ts"
-import type { Part } from "../schema/part.ts"
+import type { Part, ToolPart } from "../schema/part.ts"
+import { mayHaveActed } from "../schema/tool-moves.ts"
 import { attachMentions } from "./attach-mentions.ts"
 import type { CommandCall } from "./command.ts"
 import type { Conversation } from "./conversation.ts"
@@ -47,13 +48,18 @@ async function addCommand(
   const kept = new Map<string, Part>()
   const keep = async (part: Part) => {
     kept.set(part.id, part)
-    await conversation.recorder.write({ parts: [part] })
+    await conversation.recorder.write({ parts: [part], durable: part.type === "tool" && isSynced(part) })
   }
   const host = { ...hostFor(user, worker, history), keep }
   const expanded = await expandCommand(command, host, subagent)
   await keep({ ...partOf(user)(), type: "text", text: expanded.text, synthetic: true })
   history.at(-1)?.parts.push(...kept.values())
   return expanded
+}
+
+/** That a call may act, and how it ended, survive a loss of power, as with the calls of a model. */
+function isSynced({ state }: ToolPart): boolean {
+  return state.status === "running" ? mayHaveActed(state) : state.status !== "pending"
 }
 
 /** A prompt of a subagent's names nothing: its words are a model's. */

@@ -110,7 +110,9 @@ async function planAt(original: string, depth: number): Promise<ShellPlan> {
     })
     plan.commands.push(...nested.commands.map(within))
     plan.files.push(...nested.files.map(within))
-    if (nested.opaque !== undefined) plan.opaque ??= nested.opaque
+    // That it depends on the machine has to be known, whatever else is wrong.
+    if (nested.opaque === tooSlow) plan.opaque = tooSlow
+    else if (nested.opaque !== undefined) plan.opaque ??= nested.opaque
     plan.garbled ||= nested.garbled
   }
   return plan
