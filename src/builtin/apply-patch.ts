@@ -17,9 +17,11 @@ import { commitFiles } from "./patch/commit-files.ts"
 import { type PatchSection, parsePatch } from "./patch/patch-parse.ts"
 import { type OpenSection, type PatchFile, type PlannedSection, planSection } from "./patch/plan-patch.ts"
 
-const parameters = z.object({
-  patchText: z.string().min(1).describe("The whole patch, from *** Begin Patch to *** End Patch"),
-})
+const parameters = z.lazy(() =>
+  z.object({
+    patchText: z.string().min(1).describe("The whole patch, from *** Begin Patch to *** End Patch"),
+  }),
+)
 
 /** Changes several files in one go: all of it, or nothing. */
 export const applyPatchTool = define("apply_patch", {

@@ -31,24 +31,29 @@ const lastLineBytes = 700
 const liveCharacters = 4_000
 const finalCharacters = 30_000
 
-const parameters = z.object({
-  command: z.string().min(1).describe("The command, as for bash -c"),
-  description: z.string().optional().describe("What it does, in 5 to 10 words, for the person"),
-  timeout: z.coerce
-    .number()
-    .int()
-    .positive()
-    .max(maxTimeout, `at most ${maxTimeout} (one hour); run longer work with a trailing & as a job`)
-    .optional()
-    .describe(`Milliseconds (default ${defaultTimeout}, at most ${maxTimeout})`),
-  workdir: z.string().min(1).optional().describe("Where to run it (default: the working directory)"),
-  stdin: z.boolean().optional().describe("True: a job at once, whose input stays open for job input"),
-})
+const parameters = z.lazy(() =>
+  z.object({
+    command: z.string().min(1).describe("The command, as for bash -c"),
+    description: z.string().optional().describe("What it does, in 5 to 10 words, for the person"),
+    timeout: z.coerce
+      .number()
+      .int()
+      .positive()
+      .max(maxTimeout, `at most ${maxTimeout} (one hour); run longer work with a trailing & as a job`)
+      .optional()
+      .describe(`Milliseconds (default ${defaultTimeout}, at most ${maxTimeout})`),
+    workdir: z.string().min(1).optional().describe("Where to run it (default: the working directory)"),
+    stdin: z.boolean().optional().describe("True: a job at once, whose input stays open for job input"),
+  }),
+)
 
 /** The parameters where there is a sandbox. */
-const sandboxedParameters = parameters.extend({
-  outside: z.boolean().optional().describe("True: not in the sandbox. The person is asked"),
-})
+const sandboxedParameters = z.lazy(() =>
+  parameters.unwrap().extend({
+    outside: z.boolean().optional().describe("True: not in the sandbox. The person is asked"),
+  }),
+)
+
 /**
  * A command with open input is waited for so long, in milliseconds: what asks for something has mostly asked by then,
  * and what has failed has ended.

@@ -6,18 +6,20 @@ import { readText } from "../util/text-file.ts"
 
 const maxCalls = 25
 
-const parameters = z.object({
-  calls: z
-    .array(
-      z.object({
-        tool: z.string().min(1).describe("Id of the tool"),
-        parameters: z.record(z.string(), z.unknown()).describe("Its arguments"),
-      }),
-    )
-    .min(1)
-    .max(maxCalls, `at most ${maxCalls} calls; make several batches`)
-    .describe("The calls, none of which needs the result of another"),
-})
+const parameters = z.lazy(() =>
+  z.object({
+    calls: z
+      .array(
+        z.object({
+          tool: z.string().min(1).describe("Id of the tool"),
+          parameters: z.record(z.string(), z.unknown()).describe("Its arguments"),
+        }),
+      )
+      .min(1)
+      .max(maxCalls, `at most ${maxCalls} calls; make several batches`)
+      .describe("The calls, none of which needs the result of another"),
+  }),
+)
 
 /** Several calls in one. The engine runs and records each like a call of the model's own; none may nest further. */
 export const batchTool = define("batch", {

@@ -15,12 +15,14 @@ import type { Reading } from "./match/readings.ts"
 import type { Strategy } from "./match/strategy.ts"
 import { lineNumbers } from "./match/text-lines.ts"
 
-const parameters = z.object({
-  filePath: z.string().min(1).describe("File to change, absolute or relative"),
-  oldString: z.string().describe("Text to replace, exactly as in the file"),
-  newString: z.string().describe("Text that takes its place"),
-  replaceAll: z.boolean().default(false).describe("Replace every occurrence"),
-})
+const parameters = z.lazy(() =>
+  z.object({
+    filePath: z.string().min(1).describe("File to change, absolute or relative"),
+    oldString: z.string().describe("Text to replace, exactly as in the file"),
+    newString: z.string().describe("Text that takes its place"),
+    replaceAll: z.boolean().default(false).describe("Replace every occurrence"),
+  }),
+)
 
 type Arguments = z.output<typeof parameters>
 

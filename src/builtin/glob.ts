@@ -11,10 +11,12 @@ import { searchRoot, showPath } from "./search/search-root.ts"
 
 const maxPaths = 100
 
-const parameters = z.object({
-  pattern: z.string().min(1).describe("Glob, such as src/**/*.ts or *.{js,mjs}"),
-  path: z.string().min(1).optional().describe("Where to search (default: the working directory)"),
-})
+const parameters = z.lazy(() =>
+  z.object({
+    pattern: z.string().min(1).describe("Glob, such as src/**/*.ts or *.{js,mjs}"),
+    path: z.string().min(1).optional().describe("Where to search (default: the working directory)"),
+  }),
+)
 
 /** Finds files by pattern. */
 export const globTool = createGlobTool(defaultSearchEngine)

@@ -24,11 +24,13 @@ const maxTotalCount = 100_000
 /** 10 MB of text are kept at most until the newest are known. */
 const maxBufferBytes = 10 * 1024 * 1024
 
-const parameters = z.object({
-  pattern: z.string().min(1).describe("Regular expression"),
-  path: z.string().min(1).optional().describe("Directory or file (default: the working directory)"),
-  include: z.string().min(1).optional().describe("Glob of the files to search, such as *.ts"),
-})
+const parameters = z.lazy(() =>
+  z.object({
+    pattern: z.string().min(1).describe("Regular expression"),
+    path: z.string().min(1).optional().describe("Directory or file (default: the working directory)"),
+    include: z.string().min(1).optional().describe("Glob of the files to search, such as *.ts"),
+  }),
+)
 
 /** Finds lines by regular expression. */
 export const grepTool = createGrepTool(defaultSearchEngine)

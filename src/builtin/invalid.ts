@@ -20,10 +20,12 @@ export function invalidCallMessage(call: {
  */
 export const invalidTool = define("invalid", {
   description: readText(new URL("./invalid.md", import.meta.url)),
-  parameters: z.object({
-    tool: z.string().describe("Name that was called"),
-    error: z.string().describe("What was wrong, and what there is instead"),
-  }),
+  parameters: z.lazy(() =>
+    z.object({
+      tool: z.string().describe("Name that was called"),
+      error: z.string().describe("What was wrong, and what there is instead"),
+    }),
+  ),
   access: "meta",
   async execute(call) {
     throw new TackleError(invalidCallMessage(call), { code: "invalid-call", recoverable: true })

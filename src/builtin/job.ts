@@ -17,13 +17,15 @@ const takeMs = 2_000
 const answerMs = 2_000
 const silenceMs = 100
 
-const parameters = z.object({
-  action: z.enum(["list", "output", "input", "kill"]).describe("What to do"),
-  id: z.string().optional().describe("The job (job_…), for all but list"),
-  text: z.string().max(65_536).optional().describe("For input: what to write"),
-  newline: z.boolean().optional().describe("For input: false writes no line end after text (default true)"),
-  close: z.boolean().optional().describe("For input: true ends the input after text"),
-})
+const parameters = z.lazy(() =>
+  z.object({
+    action: z.enum(["list", "output", "input", "kill"]).describe("What to do"),
+    id: z.string().optional().describe("The job (job_…), for all but list"),
+    text: z.string().max(65_536).optional().describe("For input: what to write"),
+    newline: z.boolean().optional().describe("For input: false writes no line end after text (default true)"),
+    close: z.boolean().optional().describe("For input: true ends the input after text"),
+  }),
+)
 
 /** The model named a job that this session does not have. */
 export class UnknownJobError extends TackleError {

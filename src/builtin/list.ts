@@ -16,10 +16,12 @@ const maxShown = 100
 /** Entries that are looked at, to say how many are not shown. */
 const maxCounted = 10_000
 
-const parameters = z.object({
-  path: z.string().min(1).optional().describe("Directory (default: the working directory)"),
-  ignore: z.array(z.string().min(1)).optional().describe("Globs of what to leave out, besides"),
-})
+const parameters = z.lazy(() =>
+  z.object({
+    path: z.string().min(1).optional().describe("Directory (default: the working directory)"),
+    ignore: z.array(z.string().min(1)).optional().describe("Globs of what to leave out, besides"),
+  }),
+)
 
 /** Shows a directory tree. */
 export const listTool = define("list", {

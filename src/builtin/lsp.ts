@@ -23,13 +23,15 @@ export const operations = [
 ] as const
 export type Operation = (typeof operations)[number]
 
-const parameters = z.object({
-  operation: z.enum(operations).describe("What to ask"),
-  filePath: z.string().min(1).describe("The file, absolute or relative"),
-  line: z.number().int().positive().optional().describe("Line of the name, from 1"),
-  character: z.number().int().positive().optional().describe("Column of the name, from 1"),
-  query: z.string().optional().describe("For workspaceSymbol: the name, or a part of it"),
-})
+const parameters = z.lazy(() =>
+  z.object({
+    operation: z.enum(operations).describe("What to ask"),
+    filePath: z.string().min(1).describe("The file, absolute or relative"),
+    line: z.number().int().positive().optional().describe("Line of the name, from 1"),
+    character: z.number().int().positive().optional().describe("Column of the name, from 1"),
+    query: z.string().optional().describe("For workspaceSymbol: the name, or a part of it"),
+  }),
+)
 
 /** Asks the language server of a file. Starting one asks for more than asking one. */
 export const lspTool = define("lsp", {

@@ -4,9 +4,11 @@ import { define } from "../tool/tool.ts"
 import { TackleError } from "../util/errors.ts"
 import { readText } from "../util/text-file.ts"
 
-const parameters = z.object({
-  questions: z.array(Question).min(1).max(10).describe("Asked one after the other, answered together"),
-})
+const parameters = z.lazy(() =>
+  z.object({
+    questions: z.array(Question).min(1).max(10).describe("Asked one after the other, answered together"),
+  }),
+)
 
 /** Asks the person. That they do not want to answer is an answer. */
 export const questionTool = define("question", {

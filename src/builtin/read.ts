@@ -21,11 +21,13 @@ const defaultLimit = 2000
 /** Lines that an interface shows before the person opens the whole. */
 const previewLines = 20
 
-const parameters = z.object({
-  filePath: z.string().min(1).describe("File or directory, absolute or relative"),
-  offset: z.coerce.number().int().min(0).optional().describe("First line to read, counted from 0"),
-  limit: z.coerce.number().int().min(1).optional().describe(`How many lines (default ${defaultLimit})`),
-})
+const parameters = z.lazy(() =>
+  z.object({
+    filePath: z.string().min(1).describe("File or directory, absolute or relative"),
+    offset: z.coerce.number().int().min(0).optional().describe("First line to read, counted from 0"),
+    limit: z.coerce.number().int().min(1).optional().describe(`How many lines (default ${defaultLimit})`),
+  }),
+)
 
 /** What every branch of the tool works on. */
 interface Target {

@@ -7,7 +7,9 @@ import { readText } from "../util/text-file.ts"
 import { listSkillFiles } from "./skill/list-skill-files.ts"
 import { listSkills } from "./skill/list-skills.ts"
 
-const parameters = z.object({ name: z.string().min(1).describe("Name of the skill, as listed") })
+const parameters = z.lazy(() =>
+  z.object({ name: z.string().min(1).describe("Name of the skill, as listed") }),
+)
 
 /** What the host knows of skills. */
 export interface SkillOptions {

@@ -8,12 +8,14 @@ import { TackleError } from "../util/errors.ts"
 import { readText } from "../util/text-file.ts"
 import { formatSeconds } from "./command/command-text.ts"
 
-const parameters = z.object({
-  description: z.string().min(1).describe("The work in 3 to 5 words, for the person"),
-  prompt: z.string().min(1).describe("All that the subagent is told"),
-  subagent_type: z.string().min(1).describe("Which subagent"),
-  task_id: z.string().min(1).optional().describe("Goes on with an earlier task of this session"),
-})
+const parameters = z.lazy(() =>
+  z.object({
+    description: z.string().min(1).describe("The work in 3 to 5 words, for the person"),
+    prompt: z.string().min(1).describe("All that the subagent is told"),
+    subagent_type: z.string().min(1).describe("Which subagent"),
+    task_id: z.string().min(1).optional().describe("Goes on with an earlier task of this session"),
+  }),
+)
 
 /** What the model is told of an agent that it may start. */
 export interface SubagentChoice {

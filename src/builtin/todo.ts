@@ -8,7 +8,7 @@ import { readText } from "../util/text-file.ts"
 /** Replaces the session's to-do list. */
 export const todowriteTool = define("todowrite", {
   description: readText(new URL("./todowrite.md", import.meta.url)),
-  parameters: z.object({ todos: z.array(Todo).describe("The whole list, in order") }),
+  parameters: z.lazy(() => z.object({ todos: z.array(Todo).describe("The whole list, in order") })),
   access: "meta",
   async execute({ todos }, ctx) {
     const list = await openList(ctx)

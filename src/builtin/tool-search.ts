@@ -8,15 +8,17 @@ import { rankTools } from "./tool-search/rank-tools.ts"
 /** The id under which the engine knows this tool. */
 export const toolSearchId = "tool_search"
 
-const parameters = z.object({
-  query: z
-    .string()
-    .trim()
-    .min(1)
-    .max(2_000)
-    .describe("Words for what the tool does, or its name; select:a,b takes the tools of these names"),
-  limit: z.number().int().min(1).max(20).default(5).describe("Most tools that words find"),
-})
+const parameters = z.lazy(() =>
+  z.object({
+    query: z
+      .string()
+      .trim()
+      .min(1)
+      .max(2_000)
+      .describe("Words for what the tool does, or its name; select:a,b takes the tools of these names"),
+    limit: z.number().int().min(1).max(20).default(5).describe("Most tools that words find"),
+  }),
+)
 
 /** Of a description, in characters: the model reads all of it in the definition. */
 const shownLength = 160

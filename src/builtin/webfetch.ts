@@ -8,14 +8,16 @@ import type { Page } from "./web/fetch-page.ts"
 import { createPageCache, type PageCache } from "./web/page-cache.ts"
 import { WebfetchError } from "./web/webfetch-error.ts"
 
-const parameters = z.object({
-  url: z.string().trim().min(1).describe("Address of the page, with http:// or https://"),
-  format: z
-    .enum(["markdown", "text", "html"])
-    .default("markdown")
-    .describe("How a web page is given; anything else comes as it is"),
-  timeout: z.number().positive().max(120).default(30).describe("Seconds to wait for the page"),
-})
+const parameters = z.lazy(() =>
+  z.object({
+    url: z.string().trim().min(1).describe("Address of the page, with http:// or https://"),
+    format: z
+      .enum(["markdown", "text", "html"])
+      .default("markdown")
+      .describe("How a web page is given; anything else comes as it is"),
+    timeout: z.number().positive().max(120).default(30).describe("Seconds to wait for the page"),
+  }),
+)
 
 type Arguments = z.output<typeof parameters>
 

@@ -10,10 +10,12 @@ const maxWebCharacters = 24_000
 
 const tokenCharacters = 4
 
-const webParameters = z.object({
-  query: z.string().trim().min(1).describe("What to look for, in words"),
-  numResults: z.number().int().min(1).max(20).default(8).describe("How many pages, at most"),
-})
+const webParameters = z.lazy(() =>
+  z.object({
+    query: z.string().trim().min(1).describe("What to look for, in words"),
+    numResults: z.number().int().min(1).max(20).default(8).describe("How many pages, at most"),
+  }),
+)
 
 /** Searches the web. */
 export function createWebsearchTool(backend: SearchBackend): Info<typeof webParameters> {
@@ -27,14 +29,16 @@ export function createWebsearchTool(backend: SearchBackend): Info<typeof webPara
   })
 }
 
-const codeParameters = z.object({
-  query: z
-    .string()
-    .trim()
-    .min(1)
-    .describe("Language, library with its version, and what is to be done with it"),
-  tokensNum: z.number().int().min(1_000).max(50_000).default(5_000).describe("How much to give, in tokens"),
-})
+const codeParameters = z.lazy(() =>
+  z.object({
+    query: z
+      .string()
+      .trim()
+      .min(1)
+      .describe("Language, library with its version, and what is to be done with it"),
+    tokensNum: z.number().int().min(1_000).max(50_000).default(5_000).describe("How much to give, in tokens"),
+  }),
+)
 
 /** Searches for examples and documentation of code. */
 export function createCodesearchTool(backend: SearchBackend): Info<typeof codeParameters> {

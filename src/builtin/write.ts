@@ -5,10 +5,12 @@ import { changeFile } from "./file/change-file.ts"
 import { planWrite } from "./file/plan-write.ts"
 import { errorsAfterEdit } from "./language/edit-errors.ts"
 
-const parameters = z.object({
-  filePath: z.string().min(1).describe("File to write, absolute or relative"),
-  content: z.string().describe("The whole content of the file"),
-})
+const parameters = z.lazy(() =>
+  z.object({
+    filePath: z.string().min(1).describe("File to write, absolute or relative"),
+    content: z.string().describe("The whole content of the file"),
+  }),
+)
 
 /** Creates a file or replaces all of its content. */
 export const writeTool = define("write", {

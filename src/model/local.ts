@@ -21,7 +21,7 @@ const patienceMs = 1_000
 /** More is no list of models. */
 const maxBytes = 1_000_000
 
-const ModelList = z.object({ data: z.array(z.object({ id: z.string().min(1) })).max(10_000) })
+const ModelList = z.lazy(() => z.object({ data: z.array(z.object({ id: z.string().min(1) })).max(10_000) }))
 
 /**
  * The model servers on the usual ports of 127.0.0.1 (Ollama, LM Studio, llama.cpp, vLLM), asked all at once for their

@@ -3,15 +3,17 @@ import { errorMessage, UsageError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 
 /** What is kept of signing in to a provider, in the form that OpenCode's plugins know. `expires`: milliseconds since 1970. */
-export const StoredAuth = z.discriminatedUnion("type", [
-  z.looseObject({ type: z.literal("api"), key: z.string() }),
-  z.looseObject({
-    type: z.literal("oauth"),
-    refresh: z.string(),
-    access: z.string(),
-    expires: z.number(),
-  }),
-])
+export const StoredAuth = z.lazy(() =>
+  z.discriminatedUnion("type", [
+    z.looseObject({ type: z.literal("api"), key: z.string() }),
+    z.looseObject({
+      type: z.literal("oauth"),
+      refresh: z.string(),
+      access: z.string(),
+      expires: z.number(),
+    }),
+  ]),
+)
 export type StoredAuth = z.infer<typeof StoredAuth>
 
 /** A plugin's way to a provider: how to sign in, and what the provider's package gets of it. */
@@ -41,22 +43,26 @@ export interface PageStep {
   finish(code?: string): Promise<StoredAuth>
 }
 
-const Method = z.object({
-  type: z.enum(["api", "oauth"]),
-  label: z.string(),
-  prompts: z
-    .array(z.looseObject({ type: z.string().optional(), key: z.string(), message: z.string() }))
-    .default([]),
-  authorize: z
-    .custom<NonNullable<AuthMethod["authorize"]>>((value) => typeof value === "function")
-    .optional(),
-})
+const Method = z.lazy(() =>
+  z.object({
+    type: z.enum(["api", "oauth"]),
+    label: z.string(),
+    prompts: z
+      .array(z.looseObject({ type: z.string().optional(), key: z.string(), message: z.string() }))
+      .default([]),
+    authorize: z
+      .custom<NonNullable<AuthMethod["authorize"]>>((value) => typeof value === "function")
+      .optional(),
+  }),
+)
 
-const Shape = z.object({
-  provider: z.string().min(1),
-  loader: z.custom<NonNullable<AuthHook["loader"]>>((value) => typeof value === "function").optional(),
-  methods: z.array(Method).default([]),
-})
+const Shape = z.lazy(() =>
+  z.object({
+    provider: z.string().min(1),
+    loader: z.custom<NonNullable<AuthHook["loader"]>>((value) => typeof value === "function").optional(),
+    methods: z.array(Method).default([]),
+  }),
+)
 
 /** The `auth` of what a plugin returned. Throws `TypeError` where it is none. */
 export function readAuthHook(value: unknown): AuthHook {

@@ -1,64 +1,71 @@
 import * as z from "zod"
 
 /** A file that a tool hands back beside its text. `url` is a data URL or an absolute path. */
-export const Attachment = z.object({
-  type: z.literal("file"),
-  mime: z.string(),
-  url: z.string(),
-  filename: z.string().optional(),
-})
+export const Attachment = z.lazy(() =>
+  z.object({
+    type: z.literal("file"),
+    mime: z.string(),
+    url: z.string(),
+    filename: z.string().optional(),
+  }),
+)
 export type Attachment = z.infer<typeof Attachment>
 
-const Input = z.record(z.string(), z.unknown())
-const Metadata = z.record(z.string(), z.unknown())
+const Input = z.lazy(() => z.record(z.string(), z.unknown()))
+const Metadata = z.lazy(() => z.record(z.string(), z.unknown()))
 
 /** The call is arriving: `raw` is the JSON text so far, `input` its value once it is whole. */
-export const ToolStatePending = z.object({ status: z.literal("pending"), input: Input, raw: z.string() })
+export const ToolStatePending = z.lazy(() =>
+  z.object({ status: z.literal("pending"), input: Input, raw: z.string() }),
+)
 export type ToolStatePending = z.infer<typeof ToolStatePending>
 
 /**
  * The tool works; title and metadata are what it last reported. `harmless`: so far it has changed nothing outside of the
  * engine, since it only reads or waits for leave. Times are milliseconds since the epoch.
  */
-export const ToolStateRunning = z.object({
-  status: z.literal("running"),
-  input: Input,
-  title: z.string().optional(),
-  metadata: Metadata.optional(),
-  harmless: z.literal(true).optional(),
-  time: z.object({ start: z.number() }),
-})
+export const ToolStateRunning = z.lazy(() =>
+  z.object({
+    status: z.literal("running"),
+    input: Input,
+    title: z.string().optional(),
+    metadata: Metadata.optional(),
+    harmless: z.literal(true).optional(),
+    time: z.object({ start: z.number() }),
+  }),
+)
 export type ToolStateRunning = z.infer<typeof ToolStateRunning>
 
 /** `output` is what the model reads, `title` and `metadata` what people and programs read. */
-export const ToolStateCompleted = z.object({
-  status: z.literal("completed"),
-  input: Input,
-  output: z.string(),
-  title: z.string(),
-  metadata: Metadata,
-  time: z.object({ start: z.number(), end: z.number() }),
-  attachments: z.array(Attachment).optional(),
-  /** The file that holds the output. The model is no longer given that itself, but told where it is. */
-  pruned: z.string().optional(),
-})
+export const ToolStateCompleted = z.lazy(() =>
+  z.object({
+    status: z.literal("completed"),
+    input: Input,
+    output: z.string(),
+    title: z.string(),
+    metadata: Metadata,
+    time: z.object({ start: z.number(), end: z.number() }),
+    attachments: z.array(Attachment).optional(),
+    /** The file that holds the output. The model is no longer given that itself, but told where it is. */
+    pruned: z.string().optional(),
+  }),
+)
 export type ToolStateCompleted = z.infer<typeof ToolStateCompleted>
 
 /** `error` is the text the model reads. `metadata.kind` says why: see `call/settle.ts`. */
-export const ToolStateError = z.object({
-  status: z.literal("error"),
-  input: Input,
-  error: z.string(),
-  metadata: Metadata.optional(),
-  time: z.object({ start: z.number(), end: z.number() }),
-})
+export const ToolStateError = z.lazy(() =>
+  z.object({
+    status: z.literal("error"),
+    input: Input,
+    error: z.string(),
+    metadata: Metadata.optional(),
+    time: z.object({ start: z.number(), end: z.number() }),
+  }),
+)
 export type ToolStateError = z.infer<typeof ToolStateError>
 
 /** Where a call stands. The legal moves are the functions of `tool-moves.ts` and no others. */
-export const ToolState = z.discriminatedUnion("status", [
-  ToolStatePending,
-  ToolStateRunning,
-  ToolStateCompleted,
-  ToolStateError,
-])
+export const ToolState = z.lazy(() =>
+  z.discriminatedUnion("status", [ToolStatePending, ToolStateRunning, ToolStateCompleted, ToolStateError]),
+)
 export type ToolState = z.infer<typeof ToolState>

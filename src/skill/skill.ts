@@ -13,14 +13,18 @@ export interface Skill {
 }
 
 /** As the format has it, but for case and dots, which others take too. It is a pattern of rules, so it holds no wildcards. */
-const Name = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
-  error: 'must be 1 to 64 letters, digits, ".", "_" or "-"',
-})
+const Name = z.lazy(() =>
+  z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
+    error: 'must be 1 to 64 letters, digits, ".", "_" or "-"',
+  }),
+)
 
-const Fields = z.looseObject({
-  name: Name.optional(),
-  description: z.string({ error: "must be a text that says what the skill is for" }).trim().min(1),
-})
+const Fields = z.lazy(() =>
+  z.looseObject({
+    name: Name.optional(),
+    description: z.string({ error: "must be a text that says what the skill is for" }).trim().min(1),
+  }),
+)
 
 /**
  * Reads a `SKILL.md`. Without a name it has that of its directory. Fields that Tackle does not know are passed over:

@@ -51,7 +51,8 @@ test("list: none, then each with its state", async () => {
 })
 
 test("output: what came so far and the state, also after the end", async () => {
-  const id = await start("(echo one; sleep 0.2; echo two) &")
+  const id = await start("(echo one; sleep 1; echo two) &")
+  while (jobs.get(id)?.info().bytes === 0) await delay(5)
   expect((await job({ action: "output", id })).output).toMatch(new RegExp(`^one\\n\\[${id} · running · `))
   while (jobs.get(id)?.info().status === "running") await delay(5)
   const { output, metadata } = await job({ action: "output", id })

@@ -40,6 +40,6 @@ export function defineRun(program: Command): void {
       ]),
     )
     .action(async (message: string[], flags: RunFlags) =>
-      (await import("../commands/index.ts")).run.run(message, flags),
+      (await import("../commands/run.ts")).run(message, flags),
     )
 }

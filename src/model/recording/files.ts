@@ -4,12 +4,14 @@ import * as z from "zod"
  * A file of the prompt, with its content: a recording reads nothing of the machine that it is played on. Text stands as it
  * is, so that what is another in each place can be marked in it.
  */
-export const RecordedFile = z.strictObject({
-  mime: z.string(),
-  filename: z.string().optional(),
-  url: z.string().startsWith("data:").optional(),
-  text: z.string().optional(),
-})
+export const RecordedFile = z.lazy(() =>
+  z.strictObject({
+    mime: z.string(),
+    filename: z.string().optional(),
+    url: z.string().startsWith("data:").optional(),
+    text: z.string().optional(),
+  }),
+)
 export type RecordedFile = z.infer<typeof RecordedFile>
 
 interface DataFile {
