@@ -1,7 +1,8 @@
 /**
  * Builds what is published: `dist/cli`, the command as one bundle with lazy chunks, and `dist/lib`, the library as
  * plain modules with types. Runs in about a second; `npm ci` calls it. The old build stays until the new one is whole,
- * so that a command started meanwhile, and one started after a build that failed, finds it.
+ * so that a command started meanwhile, and one started after a build that failed, finds it. In the end the command is
+ * run a few times, so that the first person who runs it finds it warm.
  */
 import { execFileSync } from "node:child_process"
 import {
@@ -18,6 +19,7 @@ import {
 import { createRequire } from "node:module"
 import { basename, dirname, join, relative, resolve } from "node:path"
 import { bundleCommand } from "./bundle-command.ts"
+import { warmCommand } from "./warm-command.ts"
 
 const root = resolve(import.meta.dirname, "..")
 const source = join(root, "src")
@@ -34,6 +36,7 @@ try {
 } finally {
   rmSync(workshop, { recursive: true, force: true, maxRetries: 3 })
 }
+await warmCommand(root)
 
 async function buildCommand(directory: string): Promise<void> {
   await bundleCommand({ source, directory, version: version() })

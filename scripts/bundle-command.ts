@@ -39,15 +39,16 @@ export async function bundleCommand({ source, directory, version }: CommandBundl
       // For the provider packages; the file says why.
       inject: { Headers: [join(source, "model/headers.ts"), "Headers"] },
     },
-    plugins: [leaveOutLocales, leaveOutChildren, builtins, chunks.plugin, plainAscii],
+    plugins: [leaveOutLocales, leaveOutChildren, builtins, chunks.plugin, plainAscii, importOther],
     checks: { eval: false, ineffectiveDynamicImport: false },
   })
   await bundle.write({
     dir: directory,
-    format: "esm",
-    // With this ending Node need not look for a package.json to know what the files are.
-    entryFileNames: "[name].mjs",
-    chunkFileNames: "[name]-[hash].mjs",
+    // Such as V8 can keep compiled: see bin/load.cjs.
+    format: "cjs",
+    strict: true,
+    entryFileNames: "[name].cjs",
+    chunkFileNames: "[name]-[hash].cjs",
     codeSplitting: { groups: chunks.groups },
     // Names stay: errors and stack traces are read by people, and keeping them by wrapping costs time at every closure.
     minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
@@ -63,6 +64,7 @@ const loadedByEveryRun = [
   "config/layer.ts",
   "model/http-fetch.ts",
   "store/sqlite.ts",
+  "../node_modules/@ai-sdk/openai-compatible/dist/index.js",
 ]
 
 /**
@@ -100,6 +102,26 @@ const plainAscii: Plugin = {
   generateBundle(_, files) {
     for (const file of Object.values(files)) if (file.type === "chunk") file.code = escapeSigns(file.code)
   },
+}
+
+/** Calls what `bin/load.cjs` hands in for `import`, where it imports what is not in the bundle. */
+const importOther: Plugin = {
+  name: "import-other",
+  generateBundle(_, files) {
+    for (const file of Object.values(files)) {
+      if (file.type !== "chunk" || !file.code.includes("import(")) continue
+      for (const start of importCalls(this.parse(file.code)).toSorted((a, b) => b - a))
+        file.code = `${file.code.slice(0, start)}importOther${file.code.slice(start + "import".length)}`
+    }
+  },
+}
+
+/** Where calls of `import` begin, anywhere below a node. */
+function importCalls(node: object): number[] {
+  const below = Object.values(node).filter((value) => typeof value === "object" && value !== null)
+  const own =
+    "type" in node && node.type === "ImportExpression" && "start" in node ? [Number(node.start)] : []
+  return [...own, ...below.flatMap(importCalls)]
 }
 
 function escapeSigns(code: string): string {

@@ -32,7 +32,7 @@ describe("the packed package", () => {
   test("holds the command, the library with its types, and nothing of the workshop", () => {
     const files = filesBelow(installed)
     expect(files).toContain("bin/tackle")
-    expect(files).toContain("dist/cli/main.mjs")
+    expect(files).toContain("dist/cli/main.cjs")
     expect(files).toContain("dist/lib/index.d.ts")
     expect(files.filter((file) => !/^(bin|dist\/cli|dist\/lib)\//.test(file)).sort()).toEqual([
       "CHANGELOG.md",

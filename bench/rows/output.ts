@@ -20,7 +20,7 @@ const scenario: Scenario = {
 export const outputRow: Row = {
   id: "output",
   async measure(bench) {
-    const runs = await bench.compare(scenario, { runs: 3 })
+    const runs = await bench.compare(scenario, { runs: 5 })
     return [
       line({
         row: "output",

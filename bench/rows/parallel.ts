@@ -23,7 +23,7 @@ const scenario: Scenario = {
 export const parallelRow: Row = {
   id: "parallel",
   async measure(bench) {
-    const runs = await bench.compare(scenario, { runs: 5 })
+    const runs = await bench.compare(scenario, { runs: 9 })
     return [
       line({
         row: "parallel",

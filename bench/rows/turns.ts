@@ -24,7 +24,7 @@ const scenario: Scenario = {
 export const turnsRow: Row = {
   id: "turns",
   async measure(bench) {
-    const runs = await bench.compare(scenario, { runs: 11 })
+    const runs = await bench.compare(scenario, { runs: 21 })
     return [
       line({
         row: "turns",

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto"
 import { act, complete, fail, progress, start } from "../schema/tool-moves.ts"
 import type { ToolState, ToolStateRunning } from "../schema/tool-state.ts"
 import type { CallTools } from "../tool/call-tools.ts"
@@ -93,7 +92,7 @@ export async function executeCall(
       (error) => host.onEscape(tool.id, error),
     )
     const result = hide(await settleOrAbort(work, limit.signal))
-    prepared.past.result = digest(result.output)
+    prepared.past.result = result.output
     if (result.handover && tool.source.kind === "builtin") host.turn.handover = result.handover
     limit.end()
     const metadata = { ...state.metadata, ...result.metadata }
@@ -104,7 +103,7 @@ export async function executeCall(
     if (unstored) throw unstored.error
     const failure = hide(settleFailure(error, { callID: call.callID, tool: tool.id, turn: host.turn, state }))
     // A refused loop got no new result: it must not look like a change, which would let the next rounds run.
-    if (failure.metadata.kind !== "loop") prepared.past.result = digest(failure.error)
+    if (failure.metadata.kind !== "loop") prepared.past.result = failure.error
     const { error: text, metadata } = failure
     const end = await endOf(prepared, host, { title: tool.id, output: text, metadata }, "error")
     // Of what kind the failure is, is not a plugin's to say.
@@ -184,8 +183,4 @@ async function settleOrAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<
     clearTimeout(timer)
     throw error instanceof TimeoutError ? error : new AbortedError(undefined, error)
   }
-}
-
-function digest(text: string): string {
-  return createHash("sha1").update(text).digest("base64")
 }

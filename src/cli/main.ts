@@ -4,9 +4,6 @@ const args = process.argv.slice(2)
 if (args.length === 1 && (args[0] === "--version" || args[0] === "-V")) {
   process.stdout.write(`${process.env.TACKLE_VERSION ?? "development"}\n`)
 } else {
-  const { runProgram } = await import("./program.ts")
-  await runProgram(args)
+  // Not awaited: where it fails to load, Node says so and ends; what it runs never throws.
+  void import("./program.ts").then(({ runProgram }) => runProgram(args))
 }
-
-// Without this the file would be a script, which cannot await at its top.
-export {}

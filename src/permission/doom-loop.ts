@@ -1,4 +1,4 @@
-/** A past call: `input` is canonical JSON, `result` a digest of what came back, absent while it runs. */
+/** A past call: `input` is canonical JSON, `result` the text that came back, absent while it runs. */
 export interface LoopCall {
   readonly tool: string
   readonly input: string

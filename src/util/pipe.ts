@@ -1,6 +1,5 @@
 import { execFile } from "node:child_process"
-import { randomBytes } from "node:crypto"
-import { closeSync, constants, openSync, rmSync } from "node:fs"
+import { closeSync, constants, mkdtempSync, openSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
@@ -54,15 +53,11 @@ export function preparePipes(): void {
  * it is seldom wanted. Throws {@link PipeError}.
  */
 export async function openInputPipe(): Promise<Pipe> {
-  const path = join(tmpdir(), `tackle-${randomBytes(12).toString("hex")}-in`)
-  try {
+  return await inOwnDirectory(async (directory) => {
+    const path = join(directory, "in")
     await makeFifos("mkfifo", ["-m", "600", path], { cwd: "/" })
     return openForChild(path)
-  } catch (error) {
-    throw new PipeError(error)
-  } finally {
-    rmSync(path, { force: true })
-  }
+  })
 }
 
 /** An end can be opened without waiting only while the other one is there, so a third holds the place. */
@@ -89,15 +84,23 @@ function makePipesOnce(): Promise<void> {
 }
 
 async function makePipes(): Promise<void> {
-  const stem = join(tmpdir(), `tackle-${randomBytes(12).toString("hex")}`)
-  const paths = Array.from({ length: batchSize }, (_, index) => `${stem}-${index}`)
-  try {
+  await inOwnDirectory(async (directory) => {
+    const paths = Array.from({ length: batchSize }, (_, index) => join(directory, String(index)))
     await makeFifos("mkfifo", ["-m", "600", ...paths], { cwd: "/" })
     for (const path of paths) ready.push(openBothEnds(path))
+  })
+}
+
+/** Named pipes stand for a moment, in a directory where nobody else can put anything. */
+async function inOwnDirectory<T>(make: (directory: string) => Promise<T>): Promise<T> {
+  let directory: string | undefined
+  try {
+    directory = mkdtempSync(join(tmpdir(), "tackle-pipes-"))
+    return await make(directory)
   } catch (error) {
     throw new PipeError(error)
   } finally {
-    for (const path of paths) rmSync(path, { force: true })
+    if (directory !== undefined) rmSync(directory, { recursive: true, force: true })
   }
 }
 

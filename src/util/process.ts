@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process"
-import { randomBytes } from "node:crypto"
 import { closeSync } from "node:fs"
 import { within } from "./abort.ts"
 import { errorMessage, systemCode, TackleError } from "./errors.ts"
+import { newId } from "./id.ts"
 import { childEnds, openPipes, ownEnds, type Pipes } from "./process-pipes.ts"
 import { joinOutputs, type ProcessInput, readOutput, writeInput } from "./process-streams.ts"
 import {
@@ -84,7 +84,7 @@ const lastReadMs = 100
 
 /** Starts a program, with closed input unless told otherwise. Throws {@link SpawnError} or `PipeError`. */
 export async function startProcess(options: ProcessOptions): Promise<RunningProcess> {
-  const mark = { name: markName, value: randomBytes(12).toString("hex") }
+  const mark = { name: markName, value: newId("prc") }
   const pipes = await openPipes({
     errors: options.onErrorOutput !== undefined,
     input: options.input ?? false,
