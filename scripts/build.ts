@@ -1,6 +1,6 @@
 /**
  * Builds what is published: `dist/cli`, the command as one bundle with lazy chunks, and `dist/lib`, the library as
- * plain modules with types. Runs in about a second; `npm ci` calls it. The old build stays until the new one is whole,
+ * plain modules with types. Runs in a few seconds; `npm ci` calls it. The old build stays until the new one is whole,
  * so that a command started meanwhile, and one started after a build that failed, finds it. In the end the command is
  * run a few times, so that the first person who runs it finds it warm.
  */
