@@ -16,11 +16,11 @@ export interface CommandBundle {
  */
 export async function bundleCommand({ source, directory, version }: CommandBundle): Promise<void> {
   const chunks = createChunks(source, [
-    { name: "help", roots: ["cli/program.ts"] },
+    { name: "help", roots: ["./cli/program.ts"] },
     { name: "start", roots: loadedByEveryRun },
     // With the YAML parser, which is an eighth of all.
-    { name: "markdown", roots: ["config/markdown.ts", "util/front-matter.ts"] },
-    { name: "commands", roots: ["cli/commands/index.ts"] },
+    { name: "markdown", roots: ["./config/markdown.ts", "./util/front-matter.ts"] },
+    { name: "commands", roots: ["./cli/commands/index.ts"] },
   ])
   const bundle = await rolldown({
     input: {
@@ -59,17 +59,17 @@ export async function bundleCommand({ source, directory, version }: CommandBundl
 
 /** Modules that a run imports while it goes on, whatever it does. What they import statically comes with them. */
 const loadedByEveryRun = [
-  "cli/commands/run.ts",
-  "cli/stdout.ts",
-  "config/layer.ts",
-  "model/http-fetch.ts",
-  "store/sqlite.ts",
-  "../node_modules/@ai-sdk/openai-compatible/dist/index.js",
+  "./cli/commands/run.ts",
+  "./cli/stdout.ts",
+  "./config/layer.ts",
+  "./model/http-fetch.ts",
+  "./store/sqlite.ts",
+  "@ai-sdk/openai-compatible",
 ]
 
 /**
- * Groups that each become one file: a group's roots, as paths from `source`, with all they import statically, but for
- * what an earlier one has.
+ * Groups that each become one file: a group's roots, named as a module in `source` would, with all they import
+ * statically, but for what an earlier one has.
  */
 function createChunks(source: string, groups: readonly { name: string; roots: readonly string[] }[]) {
   const groupOf = new Map<string, string>()
@@ -82,9 +82,13 @@ function createChunks(source: string, groups: readonly { name: string; roots: re
   }
   const plugin: Plugin = {
     name: "chunks",
-    buildEnd(error) {
+    async buildEnd(error) {
       if (error) return
-      for (const { name, roots } of groups) for (const root of roots) collect(this, join(source, root), name)
+      for (const { name, roots } of groups)
+        for (const root of roots) {
+          const found = await this.resolve(root, join(source, "index.ts"))
+          collect(this, found?.id ?? root, name)
+        }
     },
   }
   return {

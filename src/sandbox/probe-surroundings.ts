@@ -18,7 +18,9 @@ export interface Surroundings {
   /** One without a file; undefined where the system has none (macOS). */
   abstract: string | undefined
   /** A process outside; `mark` stands in its environment. */
-  stranger: { pid: number; mark: string; alive(): boolean }
+  stranger: { pid: number; mark: string }
+  /** Another one: attempts to end it may succeed, while others still look at the first. */
+  victim: { pid: number; alive(): boolean }
   /** What was reached so far. */
   reached(name: "ipv4" | "ipv6" | "udp" | "dns" | "unix" | "abstract"): boolean
   close(): Promise<void>
@@ -61,11 +63,15 @@ export async function startSurroundings(directory: string): Promise<Surroundings
   const [udp, dns] = [await listenForDatagrams("udp"), await listenForDatagrams("dns")]
   const mark = randomBytes(12).toString("hex")
   const stranger = spawn("/bin/sleep", ["60"], { env: { PROBE_MARK: mark }, stdio: "ignore" })
-  await once(stranger, "spawn")
-  const alive = () => stranger.exitCode === null && stranger.signalCode === null
+  const victim = spawn("/bin/sleep", ["60"], { env: {}, stdio: "ignore" })
+  await Promise.all([once(stranger, "spawn"), once(victim, "spawn")])
 
   return {
-    stranger: { pid: stranger.pid ?? 0, mark, alive },
+    stranger: { pid: stranger.pid ?? 0, mark },
+    victim: {
+      pid: victim.pid ?? 0,
+      alive: () => victim.exitCode === null && victim.signalCode === null,
+    },
     ipv4,
     ipv6,
     udp: udp.address().port,
@@ -75,6 +81,7 @@ export async function startSurroundings(directory: string): Promise<Surroundings
     reached: (name) => reached.has(name),
     async close() {
       stranger.kill()
+      victim.kill()
       udp.close()
       dns.close()
       await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))

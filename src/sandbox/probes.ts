@@ -163,10 +163,10 @@ export const probes: readonly Probe[] = [
   {
     id: "ptrace",
     attempt: "reach into a process outside",
-    async run({ run, surroundings: { stranger } }) {
-      const said = await run(`cat /proc/${stranger.pid}/maps && echo reached; kill -9 ${stranger.pid}`)
+    async run({ run, surroundings: { victim } }) {
+      const said = await run(`cat /proc/${victim.pid}/maps && echo reached; kill -9 ${victim.pid}`)
       await delay(arrivalMs)
-      return held(stranger.alive() && !said.includes("reached"))
+      return held(victim.alive() && !said.includes("reached"))
     },
   },
   {
