@@ -36,7 +36,12 @@ try {
 } finally {
   rmSync(workshop, { recursive: true, force: true, maxRetries: 3 })
 }
-await warmCommand(root)
+try {
+  await warmCommand(root)
+} catch (error) {
+  // It is built all the same, and starts a little slower the first times.
+  process.stderr.write(`The command could not be run to warm it: ${String(error)}\n`)
+}
 
 async function buildCommand(directory: string): Promise<void> {
   await bundleCommand({ source, directory, version: version() })

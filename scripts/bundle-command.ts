@@ -114,6 +114,8 @@ const importOther: Plugin = {
   generateBundle(_, files) {
     for (const file of Object.values(files)) {
       if (file.type !== "chunk" || !file.code.includes("import(")) continue
+      if (file.name === "html-worker")
+        throw new Error(`${file.fileName} is loaded by Node, without importOther`)
       for (const start of importCalls(this.parse(file.code)).toSorted((a, b) => b - a))
         file.code = `${file.code.slice(0, start)}importOther${file.code.slice(start + "import".length)}`
     }

@@ -7,7 +7,7 @@ const root = resolve(import.meta.dirname, "..")
 /** Builds the command where a source is newer than it, so that no test runs what was built before. */
 export default function buildOnce(): void {
   const built = statSync(join(root, "dist/cli/main.cjs"), { throwIfNoEntry: false })?.mtimeMs ?? 0
-  if (newest("src") <= built && newest("scripts/build.ts") <= built && newest("package.json") <= built) return
+  if (newest("src") <= built && newest("scripts") <= built && newest("package.json") <= built) return
   execFileSync(process.execPath, [join(root, "scripts/build.ts")], { stdio: "inherit" })
 }
 

@@ -45,11 +45,11 @@ export interface CallOutcome {
   state: ToolStateCompleted | ToolStateError
 }
 
-/** A past call of this turn, as the loop detector sees it. `result` is a digest of what came back. */
+/** A past call of this turn, as the loop detector sees it. `result` is the text that came back. */
 export interface PastCall {
   tool: string
   input: string
-  result?: string
+  result?: string | undefined
 }
 
 /** What the calls of one prompt share, across its steps. */

@@ -1,4 +1,4 @@
-import { detectLoop } from "../permission/doom-loop.ts"
+import { detectLoop, rememberedResults } from "../permission/doom-loop.ts"
 import { permissionOf } from "../registry/tool-permission.ts"
 import { fail } from "../schema/tool-moves.ts"
 import type { CallTools } from "../tool/call-tools.ts"
@@ -18,6 +18,9 @@ import { runOrRecall } from "./recorded.ts"
  * never for what a tool does.
  */
 export async function runCalls(calls: readonly Call[], host: CallHost): Promise<CallOutcome[]> {
+  // All calls of the steps before have ended. Their texts may be long, and are kept nowhere else once they are pruned.
+  if (!host.nested) for (const old of host.turn.past.slice(0, -rememberedResults)) old.result = undefined
+
   const prepared: (PreparedCall | InvalidCall)[] = []
   for (const call of calls) prepared.push(await prepareCall(call, host))
 

@@ -2,7 +2,7 @@
 export interface LoopCall {
   readonly tool: string
   readonly input: string
-  readonly result?: string
+  readonly result?: string | undefined
 }
 
 /** `count` rounds of `period` calls, the coming one included. */
@@ -13,6 +13,8 @@ export interface Loop {
 }
 
 const longestPeriod = 4
+/** Of the calls before these no result is looked at. */
+export const rememberedResults = 2 * longestPeriod
 const roundsWithEqualResults = 3
 const roundsWithChangingResults = 10
 

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process"
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join, resolve } from "node:path"
+import { dirname, join, resolve } from "node:path"
 import { promisify } from "node:util"
 import { afterEach, beforeEach, expect, test } from "vitest"
 
@@ -22,35 +22,36 @@ afterEach(() => rmSync(directory, { recursive: true, force: true }))
 
 test("what ran is kept, but for the entry, and taken by the next run", async () => {
   expect((await run()).stdout).toBe("part tells one\n")
-  expect(kept()).toEqual(["part-1.cjs.bin"])
+  expect(kept()).toEqual(["part-1.cjs.bin", "runs"])
   const first = statSync(keptFile("part-1.cjs")).mtimeMs
-  // V8 knows a file by its length: what is told then comes from what was kept.
+  // V8 knows a file by its length: what is told then comes from what was kept. Nothing was added, so it stays.
   write("part-1.cjs", 'exports.tell = (what) => console.log("PART TELLS", what)')
   write("main.cjs", 'require("./part-1.cjs").tell("two")')
   expect((await run()).stdout).toBe("part tells two\n")
   expect(statSync(keptFile("part-1.cjs")).mtimeMs).toBe(first)
 })
 
-test("what is kept holds the functions that were called; a renewing run adds its own", async () => {
+test("what is kept holds the functions that were called; the first runs add theirs", async () => {
   const body = Array.from({ length: 200 }, (_, index) => `value += ${index} * value`).join(";")
-  write("part-1.cjs", `exports.one = (value) => { ${body} }\nexports.two = (value) => { ${body}; value++ }`)
-  write("main.cjs", 'require("./part-1.cjs")[process.argv[2]]?.(1)')
-  await run({ args: ["none"] })
-  const sizes = [size()]
-  await run({ args: ["one"] })
-  sizes.push(size())
-  await run({ args: ["one"], renew: true })
-  sizes.push(size())
-  await run({ args: ["two"], renew: true })
-  sizes.push(size())
-  const [none = 0, same = 0, one = 0, both = 0] = sizes
-  expect(same).toBe(none)
-  expect(one).toBeGreaterThan(none + 1000)
-  expect(both).toBeGreaterThan(one + 1000)
-
-  function size(): number {
-    return statSync(keptFile("part-1.cjs")).size
+  const called = Array.from({ length: 9 }, (_, index) => `f${index}`)
+  write("part-1.cjs", called.map((name) => `exports.${name} = (value) => { ${body} }`).join("\n"))
+  write("main.cjs", 'require("./part-1.cjs")[process.argv[2]](1)')
+  const sizes: number[] = []
+  for (const name of called) {
+    await run({ args: [name] })
+    sizes.push(statSync(keptFile("part-1.cjs")).size)
   }
+  const grown = sizes.slice(1).map((size, index) => size - (sizes[index] ?? 0))
+  expect(Math.min(...grown.slice(0, 7))).toBeGreaterThan(1000)
+  expect(grown.at(7)).toBe(0)
+})
+
+test("a run with other options of Node keeps its own", async () => {
+  await run()
+  const first = statSync(keptFile("part-1.cjs")).mtimeMs
+  expect((await run({ options: "--expose-gc" })).stdout).toBe("part tells one\n")
+  expect(statSync(keptFile("part-1.cjs")).mtimeMs).toBe(first)
+  expect(readdirSync(cache)).toHaveLength(2)
 })
 
 test("what V8 does not take is made anew", async () => {
@@ -66,6 +67,26 @@ test("what V8 does not take is made anew", async () => {
 test("without a place for it everything runs as well", async () => {
   writeFileSync(cache, "a file, and no folder")
   expect(await run()).toEqual({ stdout: "part tells one\n", stderr: "" })
+})
+
+test("where the bundle is gone by the end of the run, nothing is kept of it", async () => {
+  write("part-1.cjs", 'exports.tell = () => require("fs").rmSync(process.argv[1].replace("start", "main"))')
+  await run()
+  expect(readdirSync(directory)).not.toContain("cache")
+})
+
+test("Node's own variable turns it off", async () => {
+  await run({ env: { NODE_DISABLE_COMPILE_CACHE: "1" } })
+  expect(readdirSync(directory)).not.toContain("cache")
+})
+
+test("a file that fails fails again for whoever asks again", async () => {
+  write(
+    "main.cjs",
+    'for (const n of [1, 2]) try { require("./part-1.cjs") } catch (e) { console.log(e.message) }',
+  )
+  write("part-1.cjs", 'throw new Error("no")')
+  expect((await run()).stdout).toBe("no\nno\n")
 })
 
 test("a file of the bundle is run once, finds others by name, and imports by the loader", async () => {
@@ -90,17 +111,26 @@ function write(name: string, text: string): void {
 }
 
 function kept(): string[] {
-  return readdirSync(cache, { recursive: true, encoding: "utf8" })
-    .filter((path) => path.includes("/"))
-    .map((path) => path.slice(path.indexOf("/") + 1))
+  return readdirSync(dirname(keptFile("any"))).toSorted()
 }
 
 function keptFile(name: string): string {
   return join(cache, `${process.version}-${process.platform}-${process.arch}`, `${name}.bin`)
 }
 
-async function run({ args = [], renew = false }: { args?: string[]; renew?: boolean } = {}) {
-  const options = JSON.stringify({ entry: join(directory, "main.cjs"), cache, renew })
-  const program = `require(${JSON.stringify(loader)}).runBundle(${options})`
-  return await execute(process.execPath, ["-e", program, "entry", ...args])
+interface RunOptions {
+  args?: string[]
+  env?: Record<string, string>
+  /** Node's own. */
+  options?: string
+}
+
+/** Runs the entry as `bin/tackle` does: from a file, so that Node itself has no options. */
+async function run({ args = [], env = {}, options = "" }: RunOptions = {}) {
+  const entry = join(directory, "main.cjs")
+  const start = join(directory, "start.cjs")
+  writeFileSync(start, `require(${JSON.stringify(loader)}).runBundle(${JSON.stringify({ entry, cache })})`)
+  const { NODE_OPTIONS: _, ...inherited } = process.env
+  const given = options === "" ? {} : { NODE_OPTIONS: options }
+  return await execute(process.execPath, [start, ...args], { env: { ...inherited, ...given, ...env } })
 }

@@ -67,7 +67,7 @@ test.skipIf(process.platform !== "linux")(
       return () => {}
     })
     const bystander = await sleeper()
-    const never = { mark: "TACKLE_PROCESS=0123456789abcdef01234567", bootID: started.identity?.bootID }
+    const never = { mark: "TACKLE_PROCESS=prc_0mk3v1f2a000h2msdhe835", bootID: started.identity?.bootID }
     for (const [index, tree] of [...intents, never].entries())
       await writeFile(
         join(directory, `${index}.json`),
