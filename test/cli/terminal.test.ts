@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { readFile } from "node:fs/promises"
 import { createServer } from "node:http"
 import { join } from "node:path"
@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from "vitest"
 import type { ModelRequestBody } from "../../src/testing/model-server.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import type { Reply } from "../../src/testing/reply.ts"
-import { createMachine, until } from "./run-tackle.ts"
+import { createMachine, tackleCommand, until } from "./run-tackle.ts"
 import { hasTmux, openTerminal } from "./terminal.ts"
 
 const bash = (command: string) => ({ name: "bash", arguments: { command, description: "Do it" } })
@@ -17,6 +17,18 @@ function atStep({ messages }: ModelRequestBody, replies: Reply[]): Reply {
   return (
     replies[messages.slice(asked).filter(({ role }) => role === "assistant").length] ?? { text: "All done." }
   )
+}
+
+/** Ids of the processes that have the text among their arguments. */
+function processesWith(text: string): string[] {
+  const ids = readdirSync("/proc").filter((name) => /^\d+$/.test(name))
+  return ids.filter((id) => {
+    try {
+      return readFileSync(`/proc/${id}/cmdline`, "utf8").includes(text)
+    } catch {
+      return false
+    }
+  })
 }
 
 describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
@@ -287,6 +299,19 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
       '"--with",\n    "arguments", "and", "more"]   (a program',
     )
     expect(await terminal.broken()).toEqual([])
+  })
+
+  test("a run whose terminal is closed ends, with what it was running", async () => {
+    const mark = `closed-${process.pid}`
+    const machine = await createMachine({ script: () => ({ calls: [bash(`sleep 300; echo ${mark}`)] }) })
+    const terminal = await openTerminal(machine)
+    // As its own window: there is no shell behind it that would hear of it too.
+    await terminal.type(`exec ${tackleCommand} run ${mark}`)
+    await terminal.sees(/bash sleep 300.* \d s/)
+    // The program that the shell starts has the text among its arguments, too.
+    expect(processesWith(mark).length).toBeGreaterThan(1)
+    await terminal.close()
+    await until("the end of all of it", () => processesWith(mark).length === 0)
   })
 
   test("mcp serve by hand says what it waits for", async () => {

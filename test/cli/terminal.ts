@@ -21,6 +21,8 @@ export interface Terminal {
   /** Lines that were too long for the terminal, which broke them itself. */
   broken(): Promise<string[]>
   cursorIsVisible(): Promise<boolean>
+  /** Closes the window, as a person does who has seen enough. */
+  close(): Promise<void>
 }
 
 /** False where tmux is not installed. */
@@ -87,6 +89,7 @@ export async function openTerminal(
     },
     cursorIsVisible: async () =>
       (await tmux("display-message", "-p", "-t", "t", "#{cursor_flag}")).trim() === "1",
+    close: async () => void (await tmux("kill-server")),
   }
   await terminal.sees(/\$$/)
   return terminal
