@@ -25,7 +25,7 @@ export function eventLogger(log: Log): (event: TackleEvent) => void {
         return log.write("info", "answered", { session, request, reply, by: source })
       }
       case "session.error":
-        return log.write("error", "run failed", { session, ...event.error })
+        return log.write("error", "run failed", { session, error: event.error })
       case "run.completed": {
         const { status, exitCode, durationMs, usage, refused } = event
         const fields = { session, status, exitCode, durationMs, usage, refused: refused.length }
@@ -43,7 +43,7 @@ function notePart(log: Log, part: Part): void {
   const session = part.sessionID
   if (part.type === "step-finish") {
     const { reason, tokens, cost } = part
-    log.write("info", "step", { session, message: part.messageID, reason, tokens, cost })
+    log.write("info", "step", { session, answer: part.messageID, reason, tokens, cost })
   } else if (part.type === "retry") {
     const { attempt, error, delayMs } = part
     log.write("warn", "retry", { session, attempt, error, delayMs })

@@ -39,6 +39,6 @@ function tellIgnored({ config, untrusted }: Place): void {
   const ignored = [...config.ignored, ...files]
   if (ignored.length === 0) return
   warn(
-    `this project is not trusted, so these do not count: ${ignored.join("; ")}. \`tackle trust\` shows and enables them.`,
+    `this project is not trusted as it is now, so these do not count: ${ignored.join("; ")}. \`tackle trust\` shows and enables them.`,
   )
 }

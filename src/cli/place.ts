@@ -94,8 +94,19 @@ export async function openPlace(flags: PlaceFlags): Promise<Place> {
 
 /** The directory that `--dir` names, links followed. Throws `UsageError` where there is none. */
 export function directoryOf(given: string | undefined): string {
-  const directory = resolve(given ?? ".")
+  const directory = fromHere(given ?? ".")
   if (!existsSync(directory)) throw new UsageError(`There is no directory ${directory} (--dir).`)
   if (!statSync(directory).isDirectory()) throw new UsageError(`${directory} is no directory (--dir).`)
   return realpathSync(directory)
+}
+
+function fromHere(path: string): string {
+  try {
+    return resolve(path)
+  } catch (error) {
+    throw new UsageError(
+      "The directory that you are in is gone. Go to one that is there, or name it: --dir /path/to/project.",
+      error,
+    )
+  }
 }

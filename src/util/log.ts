@@ -86,7 +86,8 @@ interface Line {
 }
 
 function asJson({ time, level, message, fields }: Line): string {
-  return JSON.stringify({ time: new Date(time).toISOString(), level, message, ...fields, pid: process.pid })
+  // What every line has comes over a field of the same name.
+  return JSON.stringify({ ...fields, time: new Date(time).toISOString(), level, message, pid: process.pid })
 }
 
 /** Whoever notes what is no JSON must not silence the others. */

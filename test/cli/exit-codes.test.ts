@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { callsOf, createMachine, endOf, eventsOf, only } from "./run-tackle.ts"
+import { callsOf, createMachine, endOf, eventsOf, only, tackleCommand } from "./run-tackle.ts"
 
 const bash = (command: string) => ({ name: "bash", arguments: { command, description: "Do it" } })
 
@@ -65,6 +65,18 @@ test("2: what is wrong with the command line is said in a line or two, and nothi
   }
   expect(machine.server.requests).toEqual([])
   expect((await machine.run(["session", "list", "--all"])).stdout).toBe("No sessions yet.\n")
+})
+
+test("2: a directory that is gone is no defect", async () => {
+  const machine = await createMachine()
+  const gone = await machine.run(["list the files"], {
+    command: ["/bin/sh", "-c", `mkdir gone && cd gone && rmdir ../gone && exec ${tackleCommand} run "$0"`],
+  })
+  expect(gone).toMatchObject({ code: 2, stdout: "" })
+  // Before it, the shell of bin/tackle says so in its own words.
+  expect(gone.stderr).toMatch(
+    /^tackle: The directory that you are in is gone\. .*--dir \/path\/to\/project\.\n$/m,
+  )
 })
 
 test("2: a config file with a mistake is named with line and column, and what was meant", async () => {

@@ -52,7 +52,7 @@ test("a project's tools and settings count only after trust, and no longer once 
   const before = await go()
   expect(callsOf(before)).toEqual([["shout", "error", expect.stringContaining("no such tool")]])
   expect(before.stderr).toBe(
-    "tackle: this project is not trusted, so these do not count: tackle.json: shell; .tackle/tool/broken.ts; " +
+    "tackle: this project is not trusted as it is now, so these do not count: tackle.json: shell; .tackle/tool/broken.ts; " +
       ".tackle/tool/shout.ts. `tackle trust` shows and enables them.\n",
   )
   // What tightens, and instructions as text, count without trust.

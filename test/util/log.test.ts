@@ -15,7 +15,8 @@ test("lines are written in their order, that of an error at once with those befo
   const project = await temporaryProject()
   const log = createLog({ directory: project.path("logs") })
   log.write("info", "one", { n: 1 })
-  log.write("error", "two")
+  // A field of the same name does not take the message's place.
+  log.write("error", "two", { message: "other" })
   expect(linesOf(log.path)).toMatchObject([
     { level: "info", message: "one", n: 1, pid: process.pid },
     { level: "error", message: "two" },
