@@ -51,9 +51,9 @@ export async function listSessions(flags: SessionListFlags): Promise<void> {
 /** `tackle session show [id]`. */
 export async function showSession(id: string | undefined, flags: FormatFlags): Promise<void> {
   await withTackle(flags, async (tackle) => {
-    const handle = id === undefined ? await tackle.sessions.latest() : await tackle.sessions.get(id)
-    if (!handle)
-      throw id === undefined ? new UsageError("There is no session of this project yet.") : noSession(id)
+    const sessionID = await namedOrLast(tackle, id)
+    const handle = await tackle.sessions.get(sessionID)
+    if (!handle) throw noSession(sessionID)
     const pages = historyPages((page) => handle.messages(page))
     if (flags.format === "json") return writePieces(shownPieces(handle.info(), pages))
     printLine(describeSession(handle.info()))
@@ -64,12 +64,13 @@ export async function showSession(id: string | undefined, flags: FormatFlags): P
   })
 }
 
-/** `tackle session export <id>`: everything that is stored, for `session import` and for bug reports. */
-export async function exportSession(id: string, flags: SessionExportFlags): Promise<void> {
+/** `tackle session export [id]`: everything that is stored, for `session import` and for bug reports. */
+export async function exportSession(id: string | undefined, flags: SessionExportFlags): Promise<void> {
   await withTackle(flags, async (tackle) => {
     const { archiveText } = await archives()
-    const archive = await archiveText(tackle.store, id, { sanitize: flags.sanitize ?? false })
-    if (!archive) throw noSession(id)
+    const sessionID = await namedOrLast(tackle, id)
+    const archive = await archiveText(tackle.store, sessionID, { sanitize: flags.sanitize ?? false })
+    if (!archive) throw noSession(sessionID)
     await writePieces(archive)
   })
 }
@@ -86,8 +87,7 @@ export async function importSession(file: string, flags: SessionImportFlags): Pr
 /** `tackle session fork [id]`. */
 export async function forkSession(id: string | undefined, flags: SessionForkFlags): Promise<void> {
   await withTackle(flags, async (tackle) => {
-    const from = id ?? (await tackle.sessions.latest())?.id
-    if (from === undefined) throw new UsageError("There is no session of this project yet.")
+    const from = await namedOrLast(tackle, id)
     const fork = await tackle.sessions.fork(from, flags.at === undefined ? {} : { at: flags.at })
     if (!fork) throw noSession(from)
     printLine(`Forked ${from} as ${fork.id}. Go on with it: tackle run -s ${fork.id} "…"`)
@@ -114,6 +114,13 @@ export async function withTackle(flags: PlaceFlags, work: (tackle: Tackle) => Pr
   } finally {
     await tackle.close()
   }
+}
+
+/** The id that was given, or that of the project's last session. Throws `UsageError` where there is none yet. */
+export async function namedOrLast(tackle: Tackle, id: string | undefined): Promise<string> {
+  const found = id ?? (await tackle.sessions.latest())?.id
+  if (found === undefined) throw new UsageError("There is no session of this project yet.")
+  return found
 }
 
 /** Says of which file an archive's fault is. */
