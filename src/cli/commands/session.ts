@@ -16,6 +16,7 @@ import { callLine } from "../view/call-line.ts"
 import { style } from "../view/style.ts"
 import { usageWords } from "../view/usage.ts"
 import { oneLine, visible } from "../view/visible.ts"
+import { foldWords } from "../view/word-fold.ts"
 
 export interface SessionListFlags extends FormatFlags {
   all?: boolean
@@ -153,7 +154,15 @@ export function noSession(id: string): UsageError {
 
 function describeSession({ id, title, agent, directory, model }: Session): string {
   const asked = model ? ` · ${model.providerID}/${model.modelID}` : ""
-  return `${id} · ${agent}${asked} · ${directory}\n${visible(title)}\n`
+  return `${prose(`${id} · ${agent}${asked} · ${directory}\n${title}`)}\n`
+}
+
+/** Text that people read, each line behind the mark: as `run` shows it, at a terminal broken between words. */
+function prose(text: string, mark = ""): string {
+  const whole = visible(text)
+  const { isTTY, columns } = process.stdout
+  const lines = isTTY ? foldWords(whole, (columns || 80) - mark.length) : whole
+  return mark + lines.replaceAll("\n", `\n${mark}`)
 }
 
 async function* shownPieces(session: Session, pages: AsyncIterable<readonly MessageWithParts[]>) {
@@ -164,19 +173,14 @@ async function* shownPieces(session: Session, pages: AsyncIterable<readonly Mess
 
 function printMessage({ message, parts }: MessageWithParts, worktree: string): void {
   for (const part of parts) {
-    if (part.type === "text")
-      printLine(
-        message.role === "user"
-          ? `> ${visible(part.text).replaceAll("\n", "\n> ")}\n`
-          : `${visible(part.text)}\n`,
-      )
+    if (part.type === "text") printLine(`${prose(part.text, message.role === "user" ? "> " : "")}\n`)
     if (part.type === "file") printLine(`> [file ${part.filename ?? part.mime}]`)
     if (part.type === "tool")
       for (const line of callLine(part, worktree, process.stdout.columns || 100)) printLine(line)
   }
   const used = message.role === "assistant" ? usageWords(sumUsage([message])) : []
   if (used.length > 0) printLine(style.dim(`  ${used.join(" · ")}`))
-  if (message.role === "assistant" && message.error) printLine(`✗ ${visible(message.error.message)}`)
+  if (message.role === "assistant" && message.error) printLine(prose(`✗ ${message.error.message}`))
 }
 
 /** The schema of a whole archive takes long to make, and every command would: they are one module. */
