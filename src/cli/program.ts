@@ -20,7 +20,7 @@ export async function runProgram(args: readonly string[]): Promise<void> {
   const program = createProgram(args)
   if (args.length === 0) return program.outputHelp()
   try {
-    await program.parseAsync([...args], { from: "user" })
+    await program.parseAsync(withInnerHelp(program, args), { from: "user" })
   } catch (error) {
     if (error instanceof CommanderError) {
       // commander has told the person already; help and version are no errors.
@@ -80,6 +80,13 @@ function createProgram(args: readonly string[]): Command {
     command.showHelpAfterError(behind ?? help)
   }
   return program
+}
+
+/** `help session export` as `session help export`: commander's `help` reads one name and drops the others. */
+function withInnerHelp(program: Command, args: readonly string[]): string[] {
+  const [first, name = "", ...inner] = args
+  const isGroup = program.commands.some((command) => command.name() === name && command.commands.length > 0)
+  return first === "help" && isGroup && inner.length > 0 ? [name, "help", ...inner] : [...args]
 }
 
 /** What to write where a flag stands before the command that it is for. */

@@ -23,12 +23,17 @@ export interface RefusedFile {
 export class UndoRefusedError extends TackleError {
   readonly refused: readonly RefusedFile[]
 
-  constructor(direction: Direction, refused: readonly RefusedFile[]) {
+  /** `total`: so many files the turn has, with those that are refused. */
+  constructor(direction: Direction, refused: readonly RefusedFile[], total: number) {
     const lines = refused.map(({ path, why }) => `  ${path}: ${reasons[why]}`)
-    super(
-      `Cannot ${direction} the turn; no file was touched. In the way:\n${lines.join("\n")}\nLook at them first, or put back the others alone, where there are any (--others).`,
-      { code: "session.undo", recoverable: false },
-    )
+    const advice =
+      total > refused.length
+        ? "Look at them first, or put back the others alone (--others)."
+        : adviceAlone(direction, refused)
+    super(`Cannot ${direction} the turn; no file was touched. In the way:\n${lines.join("\n")}\n${advice}`, {
+      code: "session.undo",
+      recoverable: false,
+    })
     this.refused = refused
   }
 }
@@ -41,6 +46,13 @@ const reasons: Record<RefusedFile["why"], string> = {
   mixed: "somebody else changed it in the middle of the turn",
   "too-large": "it was too large to be kept",
   "not-kept": "what it was is no longer kept",
+}
+
+/** What holds where the turn changed nothing else: only what was changed since can be made good. */
+function adviceAlone(direction: Direction, refused: readonly RefusedFile[]): string {
+  const alone = "The turn changed no other file, so --others does not help."
+  if (!refused.some(({ why }) => why === "changed")) return alone
+  return `${alone} What was changed since can be put back once it is again as the ${direction === "undo" ? "turn" : "undo"} left it.`
 }
 
 /** What became of the files of a turn. */
@@ -72,12 +84,17 @@ export async function putBack(
   )
   // Without others the turn stays as it is: it may be undone once what is in the way is gone.
   const isAlone = refused.length === planned.length
-  if (refused.length > 0 && (isAlone || !others)) throw new UndoRefusedError(direction, refused)
+  if (refused.length > 0 && (isAlone || !others))
+    throw new UndoRefusedError(direction, refused, planned.length)
   const moves = planned.flatMap((entry) => ("why" in entry || entry.done ? [] : [entry]))
   for (const { now, change } of moves) await keepForTheWayBack(now, change.path, contents)
   for (const { change, now } of moves)
     if ((await lookAt(change.path))?.hash !== now?.hash)
-      throw new UndoRefusedError(direction, [{ path: change.path, why: "changed" }])
+      throw new UndoRefusedError(
+        direction,
+        [...refused, { path: change.path, why: "changed" }],
+        planned.length,
+      )
   await commitFiles(
     moves.flatMap(({ step }) => step ?? []),
     note,

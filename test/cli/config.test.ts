@@ -9,18 +9,24 @@ test("help and version need nothing, not even a place to write", async () => {
   const machine = await createMachine({ files: { file: "" } })
   const env = { TACKLE_DATA_DIR: machine.project.path("file/data"), TACKLE_CONFIG_CONTENT: "{broken" }
   const run = (...args: string[]) => machine.run(args, { env })
-  const [version, help, alone, runHelp, ofRun, permission] = await Promise.all([
+  const [version, help, alone, runHelp, ofRun, permission, exportHelp, ofExport, ofNone] = await Promise.all([
     run("--version"),
     run("--help"),
     run(),
     run("run", "--help"),
     run("help", "run"),
     run("permission", "--help"),
+    run("session", "export", "--help"),
+    run("help", "session", "export"),
+    run("help", "session", "nope"),
   ])
   expect(version).toMatchObject({ code: 0, stdout: `${manifest.version}\n`, stderr: "" })
   expect(help).toMatchObject({ code: 0, stderr: "" })
   expect(alone).toMatchObject({ code: 0, stdout: help.stdout })
   expect(runHelp).toMatchObject({ code: 0, stdout: ofRun.stdout })
+  expect(exportHelp.stdout).toContain("--sanitize")
+  expect(ofExport).toMatchObject({ code: 0, stdout: exportHelp.stdout, stderr: "" })
+  expect(ofNone).toMatchObject({ code: 2, stdout: "" })
   for (const name of ["run", "tool", "session", "config", "models", "trust", "doctor"]) {
     expect(help.stdout).toMatch(new RegExp(`^ {2}${name}\\b`, "m"))
   }

@@ -24,6 +24,7 @@ test("a turn of an earlier process is undone, refused and done again", async () 
   const refused = await machine.run(["session", "redo"])
   expect(refused.code).toBe(1)
   expect(refused.stderr).toContain(`${path}: it was changed since`)
+  expect(refused.stderr).toContain("put back the others alone (--others)")
   expect(await readFile(path, "utf8")).toBe("mine")
   await writeFile(path, "A")
   const redone = await machine.run(["session", "redo", "--format", "json"])
@@ -32,4 +33,24 @@ test("a turn of an earlier process is undone, refused and done again", async () 
     files: [{ path, kind: "restored" }, {}],
   })
   expect(await readFile(path, "utf8")).toBe("B")
+})
+
+test("where the turn has no other file, --others is not recommended, and what helps does", async () => {
+  const machine = await createMachine({
+    files: { "a.txt": "A" },
+    script: [{ calls: [{ name: "bash", arguments: { command: "printf B > a.txt" } }] }, { text: "Done." }],
+  })
+  await machine.run(["run", "change it", "--allow", "*"])
+  const path = machine.project.path("a.txt")
+  await writeFile(path, "mine")
+  for (const flags of [[], ["--others"]]) {
+    const { code, stderr } = await machine.run(["session", "undo", ...flags])
+    expect(code).toBe(1)
+    expect(stderr).toContain("The turn changed no other file, so --others does not help.")
+    expect(stderr).toContain("once it is again as the turn left it.\n")
+  }
+  expect(await readFile(path, "utf8")).toBe("mine")
+  await writeFile(path, "B")
+  expect(await machine.run(["session", "undo"])).toMatchObject({ code: 0 })
+  expect(await readFile(path, "utf8")).toBe("A")
 })

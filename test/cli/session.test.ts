@@ -12,6 +12,8 @@ test("sessions are listed, shown, exported and deleted", async () => {
   })
   const empty = await machine.run(["session", "show"])
   expect(empty).toMatchObject({ code: 2, stderr: "tackle: There is no session of this project yet.\n" })
+  const { code, stderr } = empty
+  expect(await machine.run(["session", "export"])).toMatchObject({ code, stderr })
   await machine.run(["run", "what does a.txt say?"])
   await machine.run(["run", "hello"])
   const list = await machine.run(["session", "list"])
@@ -23,13 +25,14 @@ test("sessions are listed, shown, exported and deleted", async () => {
   expect(await hour("Asia/Tokyo")).toBe(((await hour("UTC")) + 9) % 24)
   const [latest = "", first = ""] = list.stdout.match(/ses_\w+/g) ?? []
 
-  const [elsewhere, everywhere, json, shown, shownJson, exported, unknown] = await Promise.all([
+  const [elsewhere, everywhere, json, shown, shownJson, exported, last, unknown] = await Promise.all([
     machine.run(["session", "list", "--dir", machine.home]),
     machine.run(["session", "list", "--dir", machine.home, "--all"]),
     machine.run(["session", "list", "--format", "json"]),
     machine.run(["session", "show", first]),
     machine.run(["session", "show", "--format", "json"]),
     machine.run(["session", "export", first]),
+    machine.run(["session", "export"]),
     machine.run(["session", "show", "ses_none"]),
   ])
   expect(elsewhere.stdout).toBe("No sessions yet.\n")
@@ -49,6 +52,7 @@ test("sessions are listed, shown, exported and deleted", async () => {
     id: first,
     todos: [],
   })
+  expect(JSON.parse(last.stdout)).toMatchObject({ session: { id: latest } })
   expect(messages.map(({ message }: { message: { role: string } }) => message.role)).toEqual([
     "user",
     "assistant",

@@ -301,6 +301,21 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect(await terminal.broken()).toEqual([])
   })
 
+  test("session show breaks what was said between words, behind the mark of the prompt; a pipe gets it whole", async () => {
+    const answer = `${"An answer of a considerable length. ".repeat(4)}\n\n- ${"item ".repeat(20)}`.trim()
+    const prompt = "a question with ".repeat(8).trim()
+    const machine = await createMachine({ script: [{ text: answer }] })
+    await machine.run(["run", prompt])
+    const terminal = await openTerminal(machine)
+    await terminal.tackle("session", "show")
+    const screen = await terminal.sees("[exit 0]")
+    expect(screen).toMatch(/^> a question .* a question$\n^> with a question /m)
+    expect(screen).toMatch(/ An$\n^answer of a considerable /m)
+    expect(await terminal.broken()).toEqual([])
+    const { stdout } = await machine.run(["session", "show"])
+    expect(stdout).toContain(`\n> ${prompt}\n\n${answer}\n`)
+  })
+
   test("a run whose terminal is closed ends, with what it was running", async () => {
     const mark = `closed-${process.pid}`
     const machine = await createMachine({ script: () => ({ calls: [bash(`sleep 300; echo ${mark}`)] }) })

@@ -177,6 +177,23 @@ tackle.toml  (new)
   expect(Object.keys(json.items[0].files)).toEqual([".tackle/tool/x.ts", ".tackle/tool/lib/h.ts"])
 })
 
+test("trust does not offer --trust, which would change nothing there, and --json is called what it is", async () => {
+  const machine = await createMachine({ config: null, files: brought })
+  const help = await machine.run(["trust", "--help"])
+  expect(help.stdout).not.toContain("--trust")
+  expect(help.stdout).toMatch(/^ {2}--json +the same as --format json$/m)
+  expect(await machine.run(["trust", "--list", "--trust"])).toMatchObject({
+    code: 2,
+    stdout: "",
+    stderr: expect.stringContaining("unknown option '--trust'"),
+  })
+  const [short, long] = await Promise.all([
+    machine.run(["trust", "--json"]),
+    machine.run(["trust", "--format", "json"]),
+  ])
+  expect(short.stdout).toBe(long.stdout)
+})
+
 test("items are trusted and taken back one by one, or all", async () => {
   const machine = await createMachine({ config: null, files: brought })
   const trust = (...args: string[]) => machine.run(["trust", ...args])

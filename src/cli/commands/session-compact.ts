@@ -1,13 +1,11 @@
-import { UsageError } from "../../util/errors.ts"
 import type { FormatFlags } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
-import { noSession, withTackle } from "./session.ts"
+import { namedOrLast, noSession, withTackle } from "./session.ts"
 
 /** `tackle session compact [id]`. */
 export async function compactSession(id: string | undefined, flags: FormatFlags): Promise<void> {
   await withTackle(flags, async (tackle) => {
-    const sessionID = id ?? (await tackle.sessions.latest())?.id
-    if (sessionID === undefined) throw new UsageError("There is no session of this project yet.")
+    const sessionID = await namedOrLast(tackle, id)
     const result = await tackle.sessions.compact(sessionID)
     if (!result) throw noSession(sessionID)
     if (flags.format === "json") return printJson({ sessionID, ...result })

@@ -1,9 +1,8 @@
-import { UsageError } from "../../util/errors.ts"
 import { displayPath } from "../../util/paths.ts"
 import type { FormatFlags } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
 import { oneLine, visible } from "../view/visible.ts"
-import { noSession, withTackle } from "./session.ts"
+import { namedOrLast, noSession, withTackle } from "./session.ts"
 
 export interface SessionUndoFlags extends FormatFlags {
   others?: boolean
@@ -16,8 +15,7 @@ export async function undoSession(
   flags: SessionUndoFlags,
 ): Promise<void> {
   await withTackle(flags, async (tackle) => {
-    const sessionID = id ?? (await tackle.sessions.latest())?.id
-    if (sessionID === undefined) throw new UsageError("There is no session of this project yet.")
+    const sessionID = await namedOrLast(tackle, id)
     const result = await tackle.sessions[way](sessionID, { others: flags.others ?? false })
     if (!result) throw noSession(sessionID)
     if (flags.format === "json") return printJson({ sessionID, ...result })

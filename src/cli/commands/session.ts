@@ -16,6 +16,7 @@ import { callLine } from "../view/call-line.ts"
 import { style } from "../view/style.ts"
 import { usageWords } from "../view/usage.ts"
 import { oneLine, visible } from "../view/visible.ts"
+import { foldWords } from "../view/word-fold.ts"
 
 export interface SessionListFlags extends FormatFlags {
   all?: boolean
@@ -51,9 +52,9 @@ export async function listSessions(flags: SessionListFlags): Promise<void> {
 /** `tackle session show [id]`. */
 export async function showSession(id: string | undefined, flags: FormatFlags): Promise<void> {
   await withTackle(flags, async (tackle) => {
-    const handle = id === undefined ? await tackle.sessions.latest() : await tackle.sessions.get(id)
-    if (!handle)
-      throw id === undefined ? new UsageError("There is no session of this project yet.") : noSession(id)
+    const sessionID = await namedOrLast(tackle, id)
+    const handle = await tackle.sessions.get(sessionID)
+    if (!handle) throw noSession(sessionID)
     const pages = historyPages((page) => handle.messages(page))
     if (flags.format === "json") return writePieces(shownPieces(handle.info(), pages))
     printLine(describeSession(handle.info()))
@@ -64,12 +65,13 @@ export async function showSession(id: string | undefined, flags: FormatFlags): P
   })
 }
 
-/** `tackle session export <id>`: everything that is stored, for `session import` and for bug reports. */
-export async function exportSession(id: string, flags: SessionExportFlags): Promise<void> {
+/** `tackle session export [id]`: everything that is stored, for `session import` and for bug reports. */
+export async function exportSession(id: string | undefined, flags: SessionExportFlags): Promise<void> {
   await withTackle(flags, async (tackle) => {
     const { archiveText } = await archives()
-    const archive = await archiveText(tackle.store, id, { sanitize: flags.sanitize ?? false })
-    if (!archive) throw noSession(id)
+    const sessionID = await namedOrLast(tackle, id)
+    const archive = await archiveText(tackle.store, sessionID, { sanitize: flags.sanitize ?? false })
+    if (!archive) throw noSession(sessionID)
     await writePieces(archive)
   })
 }
@@ -86,8 +88,7 @@ export async function importSession(file: string, flags: SessionImportFlags): Pr
 /** `tackle session fork [id]`. */
 export async function forkSession(id: string | undefined, flags: SessionForkFlags): Promise<void> {
   await withTackle(flags, async (tackle) => {
-    const from = id ?? (await tackle.sessions.latest())?.id
-    if (from === undefined) throw new UsageError("There is no session of this project yet.")
+    const from = await namedOrLast(tackle, id)
     const fork = await tackle.sessions.fork(from, flags.at === undefined ? {} : { at: flags.at })
     if (!fork) throw noSession(from)
     printLine(`Forked ${from} as ${fork.id}. Go on with it: tackle run -s ${fork.id} "…"`)
@@ -114,6 +115,13 @@ export async function withTackle(flags: PlaceFlags, work: (tackle: Tackle) => Pr
   } finally {
     await tackle.close()
   }
+}
+
+/** The id that was given, or that of the project's last session. Throws `UsageError` where there is none yet. */
+export async function namedOrLast(tackle: Tackle, id: string | undefined): Promise<string> {
+  const found = id ?? (await tackle.sessions.latest())?.id
+  if (found === undefined) throw new UsageError("There is no session of this project yet.")
+  return found
 }
 
 /** Says of which file an archive's fault is. */
@@ -146,7 +154,15 @@ export function noSession(id: string): UsageError {
 
 function describeSession({ id, title, agent, directory, model }: Session): string {
   const asked = model ? ` · ${model.providerID}/${model.modelID}` : ""
-  return `${id} · ${agent}${asked} · ${directory}\n${visible(title)}\n`
+  return `${prose(`${id} · ${agent}${asked} · ${directory}\n${title}`)}\n`
+}
+
+/** Text that people read, each line behind the mark: as `run` shows it, at a terminal broken between words. */
+function prose(text: string, mark = ""): string {
+  const whole = visible(text)
+  const { isTTY, columns } = process.stdout
+  const lines = isTTY ? foldWords(whole, (columns || 80) - mark.length) : whole
+  return mark + lines.replaceAll("\n", `\n${mark}`)
 }
 
 async function* shownPieces(session: Session, pages: AsyncIterable<readonly MessageWithParts[]>) {
@@ -157,19 +173,14 @@ async function* shownPieces(session: Session, pages: AsyncIterable<readonly Mess
 
 function printMessage({ message, parts }: MessageWithParts, worktree: string): void {
   for (const part of parts) {
-    if (part.type === "text")
-      printLine(
-        message.role === "user"
-          ? `> ${visible(part.text).replaceAll("\n", "\n> ")}\n`
-          : `${visible(part.text)}\n`,
-      )
+    if (part.type === "text") printLine(`${prose(part.text, message.role === "user" ? "> " : "")}\n`)
     if (part.type === "file") printLine(`> [file ${part.filename ?? part.mime}]`)
     if (part.type === "tool")
       for (const line of callLine(part, worktree, process.stdout.columns || 100)) printLine(line)
   }
   const used = message.role === "assistant" ? usageWords(sumUsage([message])) : []
   if (used.length > 0) printLine(style.dim(`  ${used.join(" · ")}`))
-  if (message.role === "assistant" && message.error) printLine(`✗ ${visible(message.error.message)}`)
+  if (message.role === "assistant" && message.error) printLine(prose(`✗ ${message.error.message}`))
 }
 
 /** The schema of a whole archive takes long to make, and every command would: they are one module. */

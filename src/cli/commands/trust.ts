@@ -25,7 +25,7 @@ export interface TrustFlags extends FormatFlags {
  * hash. With names only these; `--list` and JSON without `--yes` change nothing.
  */
 export async function trustProject(names: readonly string[], flags: TrustFlags): Promise<void> {
-  const place = await openPlace({ ...flags, trust: false })
+  const place = await openPlace(flags)
   const json = flags.json || flags.format === "json"
   const known = chosen(await shownItems(place), names)
   if (flags.revoke) return revoke(place, names, { known, json })

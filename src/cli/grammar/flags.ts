@@ -2,9 +2,13 @@ import { type Command, InvalidArgumentError, Option } from "commander"
 
 /** The flags that every command with a project has. */
 export function place(command: Command): Command {
+  return placeAsItIs(command).option("--trust", "let the project's own config and tools count, this once")
+}
+
+/** The same for a command that looks at what is trusted, which trust for this once would hide. */
+export function placeAsItIs(command: Command): Command {
   return command
     .option("--dir <path>", "work in this directory (default: here)")
-    .option("--trust", "let the project's own config and tools count, this once")
     .option("--verbose", "log to stderr too")
 }
 

@@ -29,9 +29,9 @@ export function defineSession(program: Command): void {
     )
   place(session.command("export"))
     .description("a whole session as JSON, on stdout")
-    .argument("<id>", "the session")
+    .argument("[id]", "the session (default: the last of this project)")
     .option("--sanitize", "without what was said, read, written or run, and without paths")
-    .action(async (id: string, flags: SessionExportFlags) =>
+    .action(async (id: string | undefined, flags: SessionExportFlags) =>
       (await import("../commands/index.ts")).session.exportSession(id, flags),
     )
   place(session.command("import"))

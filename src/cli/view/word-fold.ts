@@ -64,3 +64,9 @@ export function createWordFold(width: () => number): WordFold {
     },
   }
 }
+
+/** The same for a text that is there already. */
+export function foldWords(text: string, width: number): string {
+  const { push, end } = createWordFold(() => width)
+  return push(text) + end()
+}
