@@ -2,6 +2,7 @@ import { tmpdir } from "node:os"
 import type { Agent } from "../agent/agent.ts"
 import { createSandboxFor } from "../call/sandbox.ts"
 import type { Scope } from "../permission/request.ts"
+import type { PlaceholderBook } from "../sandbox/placeholder-book.ts"
 import { openSandbox } from "../sandbox/wrap.ts"
 import type { SandboxCapability } from "../tool/context.ts"
 import { homeDirectory } from "../util/home.ts"
@@ -22,6 +23,7 @@ export interface CommandSandbox {
 export function openCommandSandbox(
   { sandbox: mode = "auto", passEnvironment = [], configFiles = [], configDirectories = [] }: TackleOptions,
   { environment, worktree, dataDirectory }: Pick<EnginePlace, "environment" | "worktree" | "dataDirectory">,
+  placeholders: PlaceholderBook,
 ): CommandSandbox {
   const sandbox = openSandbox({
     mode,
@@ -30,6 +32,7 @@ export function openCommandSandbox(
     searchPath: environment.PATH ?? "",
     worktree,
     passEnvironment,
+    placeholders,
   })
   const sandboxFor = createSandboxFor({
     sandbox,

@@ -31,6 +31,8 @@ export interface DataPlaces {
   processes: string
   /** A note for each file that stands beside another while that is written. */
   temporaries: string
+  /** A note for each empty directory that stands in a project while a command runs. */
+  placeholders: string
   logs: string
 }
 
@@ -48,6 +50,7 @@ export function dataPlaces(directory: string): DataPlaces {
     programs: join(directory, "external-tool"),
     processes: join(directory, "processes"),
     temporaries: join(directory, "temporary"),
+    placeholders: join(directory, "placeholders"),
     logs: join(directory, "log"),
   }
 }

@@ -44,12 +44,12 @@ export async function openEquipment(
   opening: AsyncDisposableStack,
 ): Promise<Equipment> {
   const { given, options, place, places, variables, processes } = foundation
-  const { temporaries, mask, credentials, plugins } = foundation
+  const { temporaries, placeholders, mask, credentials, plugins } = foundation
   const { environment, worktree, onFault } = place
   const bus = createBus((error) => onFault("a subscriber threw", error), mask.value)
   if (plugins) bus.subscribe(plugins.tell)
   const models = openModels(options, credentials, plugins, place)
-  const sandbox = openCommandSandbox(options, place)
+  const sandbox = openCommandSandbox(options, place, placeholders)
   opening.defer(() => sandbox.close())
   const retention = { ...defaultRetentionLimits, ...options.limits?.retention }
   const search = chooseSearch(environment, options.search)

@@ -1,6 +1,7 @@
 import { storedSecrets } from "../call/known-secrets.ts"
 import { type Credentials, createCredentials } from "../model/credentials.ts"
 import type { Plugins } from "../plugin/open.ts"
+import { createPlaceholderBook, type PlaceholderBook } from "../sandbox/placeholder-book.ts"
 import { settleKilled } from "../session/restore.ts"
 import type { Store } from "../store/store.ts"
 import { createSecretMask, type SecretMask } from "../tool/secrets.ts"
@@ -27,6 +28,7 @@ export interface Foundation {
   /** What is written down of the programs and files that must not outlive the engine. */
   processes: ProcessBook
   temporaries: TemporaryBook
+  placeholders: PlaceholderBook
   mask: SecretMask
   credentials: Credentials
   /** Gets secrets that come up while the engine is open, such as renewed tokens. */
@@ -49,6 +51,7 @@ export async function layFoundation(
   const processes = createProcessBook(places.processes, onFault)
   opening.defer(() => processes.clear())
   const temporaries = createTemporaryBook(places.temporaries, onFault)
+  const placeholders = createPlaceholderBook(places.placeholders, onFault)
 
   const mask = given.mask ?? createSecretMask()
   const onSecrets = (secrets: Record<string, string>) => mask.add(storedSecrets(secrets))
@@ -80,6 +83,7 @@ export async function layFoundation(
     variables: commandVariables(options, environment),
     processes,
     temporaries,
+    placeholders,
     mask,
     credentials,
     onSecrets,

@@ -1,5 +1,6 @@
 import { readFile, stat } from "node:fs/promises"
 import type { JobTable } from "../builtin/command/job-table.ts"
+import type { PlaceholderBook } from "../sandbox/placeholder-book.ts"
 import { familyOf } from "../session/descendants.ts"
 import { isAnyHeld } from "../session/lease.ts"
 import { type ContentStore, hashOf } from "../snapshot/content-store.ts"
@@ -11,7 +12,7 @@ import { cleanUp, type RetentionLimits } from "./retention.ts"
 
 /** What goes on beside the first work of an engine. */
 export interface Housekeeping {
-  /** Resolves when the processes that killed runs left are ended, and their temporary files removed. */
+  /** Resolves when the processes that killed runs left are ended, and what those had put into projects is removed. */
   cleared: Promise<void>
   /** Resolves when nothing of it goes on. */
   done(): Promise<void>
@@ -25,14 +26,19 @@ export interface HousekeepingOptions {
   contents: Pick<ContentStore, "fileBytes" | "get" | "put" | "sweep">
   processes: Pick<ProcessBook, "endOrphans" | "isAtWork">
   temporaries: Pick<TemporaryBook, "endOrphans">
+  placeholders: Pick<PlaceholderBook, "endOrphans">
   jobs: Pick<JobTable, "runsFor">
   onFault(message: string, error: unknown): void
 }
 
 /** Ends what killed runs left, and removes old files, at most once a day. Neither promise rejects: faults are told of. */
 export function startHousekeeping(options: HousekeepingOptions): Housekeeping {
-  const { dataDirectory, retention, limits, store, contents, processes, temporaries, jobs, onFault } = options
-  const cleared = Promise.all([processes.endOrphans(), temporaries.endOrphans(isKept)]).then(
+  const { dataDirectory, retention, limits, store, contents, processes, jobs, onFault } = options
+  const cleared = Promise.all([
+    // A command that still runs must not lose what keeps it from its project's protected places.
+    processes.endOrphans().then(options.placeholders.endOrphans),
+    options.temporaries.endOrphans(isKept),
+  ]).then(
     () => {},
     (error: unknown) => onFault("what killed runs left could not be looked for", error),
   )

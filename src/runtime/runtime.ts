@@ -31,7 +31,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   await using opening = new AsyncDisposableStack()
   opening.defer(holdProcess())
   const foundation = await layFoundation(given, opening)
-  const { options, place, places, processes, temporaries, mask, credentials, plugins, store } = foundation
+  const { options, place, places, processes, mask, credentials, plugins, store } = foundation
   const { environment, directory, worktree, dataDirectory, onFault } = place
   const { defaultAgent = "build" } = options
   const hide = mask.value
@@ -63,7 +63,8 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     store,
     contents,
     processes,
-    temporaries,
+    temporaries: foundation.temporaries,
+    placeholders: foundation.placeholders,
     jobs,
     onFault,
   })

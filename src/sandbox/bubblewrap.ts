@@ -29,7 +29,7 @@ export async function underBubblewrap(
   bounds: Bounds,
   { program, filter, placeholders, relay }: Bubblewrap,
 ): Promise<ConfinedCommand> {
-  const release = placeholders.hold(bounds.absent)
+  const release = placeholders.hold(bounds)
   try {
     const pipe = await filledPipe(filter)
     const sharesNetwork = bounds.network === "open" || relay !== undefined

@@ -9,6 +9,7 @@ import type { Bounds, Command, ConfinedCommand, HostFilter } from "./bounds.ts"
 import { type Bubblewrap, underBubblewrap } from "./bubblewrap.ts"
 import { scrubEnvironment } from "./environment.ts"
 import type { HostProxy, Relay } from "./host-proxy.ts"
+import { noPlaceholderBook, type PlaceholderBook } from "./placeholder-book.ts"
 import { createPlaceholders } from "./placeholders.ts"
 import { proxyVariables } from "./proxy-variables.ts"
 import { seatbeltProgram, underSeatbelt } from "./seatbelt.ts"
@@ -59,6 +60,8 @@ export interface SandboxOptions {
   worktree: string
   /** Variables that commands keep though they are named like credentials. */
   passEnvironment?: readonly string[]
+  /** Where the directories are written down that stand in the worktree while a command runs. Absent: nowhere. */
+  placeholders?: PlaceholderBook
 }
 
 /** Port of the relay inside: each command has a loopback of its own. */
@@ -70,7 +73,7 @@ const trialMs = 5_000
 /** Looks for the means at once, and tries them with the first command. */
 export function openSandbox(options: SandboxOptions): Sandbox {
   const { mode } = options
-  const placeholders = createPlaceholders()
+  const placeholders = createPlaceholders(options.placeholders ?? noPlaceholderBook)
   const means = mode === "off" ? { fault: 'It is switched off ("sandbox": "off").' } : findMeans(options)
   const proxies = new Map<string, Promise<HostProxy>>()
   let tried: Promise<SandboxState> | undefined

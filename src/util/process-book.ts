@@ -56,7 +56,8 @@ export function createProcessBook(
       return book.add(`${mark}-${tree.group ?? "intent"}`, { tree, ...session })
     },
     clear: book.clear,
-    isAtWork: async (sessionID) => (await book.living()).some((entry) => entry.sessionID === sessionID),
+    isAtWork: async (sessionID) =>
+      book.entries().some(({ isAlive, record }) => isAlive && record.sessionID === sessionID),
     endOrphans: () =>
       book.endOrphans(async ({ tree }) => {
         await killOrphans(tree)

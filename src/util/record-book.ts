@@ -1,5 +1,5 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs"
-import { readdir, readFile, rm } from "node:fs/promises"
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { rm } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import * as z from "zod"
 import { systemCode } from "./errors.ts"
@@ -12,12 +12,22 @@ export interface RecordBook<T extends object> {
    * out; it may be called again.
    */
   add(name: string, record: T): () => void
-  /** What processes of ours that run have written. */
-  living(): Promise<T[]>
+  /**
+   * What processes of ours have written, and whether they still run. At once: nothing of this process comes between the
+   * look and what follows from it.
+   */
+  entries(): RecordEntry<T>[]
   /** Strikes out all that was added. */
   clear(): void
   /** Clears away what processes of ours that are gone have written, and strikes it out where that did not fail. */
   endOrphans(end: (record: T) => Promise<void>): Promise<void>
+}
+
+/** A record that was found. */
+export interface RecordEntry<T> {
+  /** True while the process runs that wrote it. */
+  isAlive: boolean
+  record: T
 }
 
 export interface RecordBookOptions<T> {
@@ -49,9 +59,9 @@ export function createRecordBook<T extends object>(options: RecordBookOptions<T>
   }
 
   /** Undefined: gone by now, or half written by a process that was killed. */
-  async function read(file: string): Promise<{ isAlive: boolean; record: T } | undefined> {
+  function read(file: string): RecordEntry<T> | undefined {
     try {
-      const value: unknown = JSON.parse(await readFile(file, "utf8"))
+      const value: unknown = JSON.parse(readFileSync(file, "utf8"))
       const { owner } = ownedSchema.parse(value)
       return { isAlive: isProcessRunning(owner), record: schema.parse(value) }
     } catch (error) {
@@ -62,7 +72,7 @@ export function createRecordBook<T extends object>(options: RecordBookOptions<T>
   }
 
   async function endOrphan(file: string, end: (record: T) => Promise<void>): Promise<void> {
-    const entry = await read(file)
+    const entry = read(file)
     // What is not whole may be about to become it.
     if (entry?.isAlive ?? isProcessRunning({ pid: writerOf(file) })) return
     if (entry) await end(entry.record)
@@ -83,12 +93,9 @@ export function createRecordBook<T extends object>(options: RecordBookOptions<T>
     clear() {
       for (const file of files) strike(file)
     },
-    async living() {
-      const entries = await Promise.all((await filesIn(directory)).map(read))
-      return entries.flatMap((entry) => (entry?.isAlive ? [entry.record] : []))
-    },
+    entries: () => filesIn(directory).flatMap((file) => read(file) ?? []),
     async endOrphans(end) {
-      const left = await filesIn(directory)
+      const left = filesIn(directory)
       await Promise.all(
         left.map((file) => endOrphan(file, end).catch((error: unknown) => onFault("end", error))),
       )
@@ -114,9 +121,9 @@ function write(file: string, text: string): void {
   }
 }
 
-async function filesIn(directory: string): Promise<string[]> {
+function filesIn(directory: string): string[] {
   try {
-    const names = await readdir(directory)
+    const names = readdirSync(directory)
     return names.flatMap((name) => (name.endsWith(".json") ? [join(directory, name)] : []))
   } catch (error) {
     if (systemCode(error) === "ENOENT") return []

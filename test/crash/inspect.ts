@@ -112,7 +112,7 @@ export function wrongAtEnd(remains: Remains, place: Place): string[] {
   if (remains.leases > 0) wrong.push("a lease is left")
   const running = processesIn(directory)
   if (running.length > 0) wrong.push(`processes are left: ${running.map(({ pid }) => pid).join(", ")}`)
-  for (const name of ["processes", "temporary"]) {
+  for (const name of ["processes", "temporary", "placeholders"]) {
     const book = join(data, name)
     if (existsSync(book) && readdirSync(book).length > 0) wrong.push(`the book of ${name} is not empty`)
   }

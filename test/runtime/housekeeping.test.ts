@@ -5,6 +5,7 @@ import { expect, test } from "vitest"
 import { createJobTable } from "../../src/builtin/command/job-table.ts"
 import { startHousekeeping } from "../../src/runtime/housekeeping.ts"
 import { defaultRetentionLimits } from "../../src/runtime/retention.ts"
+import { noPlaceholderBook } from "../../src/sandbox/placeholder-book.ts"
 import { createContentStore, defaultContentLimits, hashOf } from "../../src/snapshot/content-store.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
@@ -42,6 +43,7 @@ async function keepHouse(project: TemporaryProject): Promise<string[]> {
     contents: createContentStore(join(data, "snapshot"), defaultContentLimits),
     processes: createProcessBook(join(data, "processes"), onFault),
     temporaries: createTemporaryBook(join(data, "temporary"), onFault),
+    placeholders: noPlaceholderBook,
     jobs: createJobTable(),
     onFault,
   }).done()

@@ -1,0 +1,122 @@
+import { randomBytes } from "node:crypto"
+import { lstatSync, rmdirSync } from "node:fs"
+import * as z from "zod"
+import { systemCode } from "../util/errors.ts"
+import { createRecordBook } from "../util/record-book.ts"
+
+/** The placeholders of every process on a data directory, so that a later start removes what a killed one left. */
+export interface PlaceholderBook {
+  /** Writes down that a directory will be made, or is held together with others. */
+  note(path: string): NotedPlaceholder
+  /** The paths of those that stand as they were made, also where whoever made them is gone. */
+  standing(): string[]
+  /**
+   * Removes what processes that are gone made: only directories that are written down, the very ones, empty and held
+   * by no process that runs. To be called when the commands of those processes are ended.
+   */
+  endOrphans(): Promise<void>
+}
+
+/** One that is written down. */
+export interface NotedPlaceholder {
+  /** It is there: from now on only this very directory counts, and not a later one at its path. */
+  stands(): void
+  /** True while someone else who runs holds it too. */
+  isShared(): boolean
+  /** It is gone, or held no more. May be called again. */
+  strikeOut(): void
+}
+
+/** For a sandbox whose placeholders no process will look after. */
+export const noPlaceholderBook: PlaceholderBook = {
+  note: () => ({ stands() {}, isShared: () => false, strikeOut() {} }),
+  standing: () => [],
+  endOrphans: async () => {},
+}
+
+const recordSchema = z.lazy(() =>
+  z.object({ id: z.string(), path: z.string().startsWith("/"), stamp: z.string().optional() }),
+)
+
+const faults = {
+  write:
+    "an empty directory could not be written down, so nobody removes it from the project should this process be killed",
+  strike: "an empty directory that is gone from the project could not be struck out",
+  end: "an empty directory that a killed run left in the project could not be removed",
+}
+
+/** A book in the directory, which is made with the first placeholder. What goes wrong with it stops no command. */
+export function createPlaceholderBook(
+  directory: string,
+  onFault: (message: string, error: unknown) => void,
+): PlaceholderBook {
+  const book = createRecordBook<z.infer<typeof recordSchema>>({
+    directory,
+    schema: recordSchema,
+    onFault: (what, error) => onFault(faults[what], error),
+  })
+
+  function isHeld(path: string, except?: string): boolean {
+    return book
+      .entries()
+      .some(({ isAlive, record }) => isAlive && record.path === path && record.id !== except)
+  }
+
+  return {
+    note(path) {
+      const id = randomBytes(8).toString("hex")
+      let strikeOut = book.add(`${id}-intent`, { id, path })
+      return {
+        stands() {
+          const strikeIntent = strikeOut
+          const stamp = stampOf(path)
+          if (stamp === undefined) return
+          strikeOut = book.add(id, { id, path, stamp })
+          strikeIntent()
+        },
+        isShared: () => isHeld(path, id),
+        strikeOut: () => strikeOut(),
+      }
+    },
+    standing() {
+      const paths = book.entries().flatMap(({ record: { path, stamp } }) => {
+        return stamp !== undefined && stamp === stampOf(path) ? [path] : []
+      })
+      return [...new Set(paths)]
+    },
+    endOrphans: () =>
+      book.endOrphans(async ({ path, stamp }) => {
+        // Who holds it takes it away. Nothing of this process comes between the look and the removal.
+        if (isHeld(path)) return
+        // Without a stamp the process was killed while it made it.
+        if (stamp === undefined || stamp === stampOf(path)) removeEmpty(path)
+      }),
+  }
+}
+
+/**
+ * Tells the directory from a later one at its path; undefined where there is none. The number alone does not: file
+ * systems give it again at once.
+ */
+function stampOf(path: string): string | undefined {
+  try {
+    const found = lstatSync(path, { bigint: true })
+    return found.isDirectory() ? `${found.ino}-${found.birthtimeNs}` : undefined
+  } catch (error) {
+    if (isGone(error)) return undefined
+    throw error
+  }
+}
+
+/** What has content by now is the person's, and stays. */
+function removeEmpty(path: string): void {
+  try {
+    rmdirSync(path)
+  } catch (error) {
+    if (!isGone(error) && !["ENOTEMPTY", "EEXIST"].includes(systemCode(error) ?? "")) throw error
+  }
+}
+
+function isGone(error: unknown): boolean {
+  return ["ENOENT", "ENOTDIR"].includes(systemCode(error) ?? "")
+}
