@@ -20,12 +20,12 @@ const mixedCount = 132
 export const editRow: Row = {
   id: "edit",
   async measure(bench) {
-    const random = createRandom(seed)
     const modules = join(repository, "node_modules")
     const released = { edits: editsOfVersions(modules, createRandom(seed)), random: createRandom(seed) }
     const sources: [string, RealEdit[]][] = [
-      ["history", editsOfHistory(repository, random)],
-      ["real code", editsOfCode(modules, 1_500, random)],
+      ["history", editsOfHistory(repository, createRandom(seed))],
+      // Of its own, so that the next commit does not pick others.
+      ["real code", editsOfCode(modules, 1_500, createRandom(seed))],
     ]
     return [
       ...sources.flatMap(([source, edits]) =>

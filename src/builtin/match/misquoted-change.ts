@@ -14,15 +14,15 @@ export interface MisquotedChange {
 
 /**
  * True if the new lines can stand in place of the file's though one old line has other words than the file: they have
- * the file's words where the old line is wrong, or nothing of that line stays. Else the change may be meant for another
- * text.
+ * the file's words where the old line is wrong, or nothing of that line stays, and a word of it tells that it is the
+ * file's. Else the change may be meant for another text.
  */
 export function isMeantForFile({ file, old, fresh, added, isOnly }: MisquotedChange): boolean {
   const misquoted = [...old.keys()].filter((at) => differInWords(old[at] ?? "", file[at] ?? ""))
   const [only] = misquoted
   if (only === undefined) return true
   const [own, quoted] = [file[only] ?? "", old[only] ?? ""]
-  return isOnly && (hasFilesWords(own, quoted, fresh) || isGone(quoted, added))
+  return isOnly && (hasFilesWords(own, quoted, fresh) || (sharesWord(own, quoted) && isGone(quoted, added)))
 }
 
 /** True if the new lines have each word that the file has otherwise, and none of those that it has not. */
@@ -35,6 +35,11 @@ function hasFilesWords(own: string, misquoted: string, fresh: readonly string[])
     lacking.every((word) => wanted.includes(word)) &&
     !extra.some((word) => wanted.includes(word))
   )
+}
+
+function sharesWord(a: string, b: string): boolean {
+  const words = new Set(wordsOf(a))
+  return wordsOf(b).some((word) => words.has(word))
 }
 
 function without(words: readonly string[], others: readonly string[]): string[] {

@@ -47,6 +47,13 @@ test.each([
   expect(edit(file, old, old.replace(line, fresh))).toMatchObject({ unclear: "misquoted" })
 })
 
+test("refused: no word of the line that goes is one of the file's", () => {
+  const open = (line: string) => `    model: options.model,\n    ${line},\n    policies,\n`
+  expect(edit(`{\n${open("agentsThird")}}\n`, open("agents"), open("definitions"))).toMatchObject({
+    unclear: "misquoted",
+  })
+})
+
 test("refused: another line is misquoted besides, so that the place may be another", () => {
   const twoWrong = "functions run(name) {\n  const found = lookup(name)\n  reports(found)\n  return found\n}"
   const block = file.slice(file.indexOf("function"))
