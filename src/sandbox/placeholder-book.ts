@@ -1,7 +1,7 @@
-import { randomBytes } from "node:crypto"
 import { lstatSync, rmdirSync } from "node:fs"
 import * as z from "zod"
 import { systemCode } from "../util/errors.ts"
+import { newId } from "../util/id.ts"
 import { createRecordBook } from "../util/record-book.ts"
 
 /** The placeholders of every process on a data directory, so that a later start removes what a killed one left. */
@@ -64,7 +64,7 @@ export function createPlaceholderBook(
 
   return {
     note(path) {
-      const id = randomBytes(8).toString("hex")
+      const id = newId("plc")
       let strikeOut = book.add(`${id}-intent`, { id, path })
       return {
         stands() {

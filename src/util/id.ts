@@ -1,5 +1,5 @@
 /** One prefix per noun that is stored or announced. */
-export type IdPrefix = "ses" | "msg" | "prt" | "per" | "que" | "gra" | "job" | "call" | "eng" | "prc"
+export type IdPrefix = "ses" | "msg" | "prt" | "per" | "que" | "gra" | "job" | "call" | "eng" | "prc" | "plc"
 
 const timeLength = 9 // 36^9 ms reaches past the year 5000
 const countLength = 3 // 46,656 ids in one millisecond before the clock is pushed on
