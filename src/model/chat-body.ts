@@ -27,9 +27,16 @@ interface PendingRequest {
   body?: string
 }
 
+/** The messages of one conversation as they went out the last time. */
+interface SentMessages {
+  messages: readonly LanguageModelV4Message[]
+  json: string
+}
+
 export function createChatBodyWriter(): ChatBodyWriter {
   const written = new WeakMap<LanguageModelV4Message, string>()
   const pending = new Map<string, PendingRequest>()
+  const sent = new WeakMap<LanguageModelV4Message, SentMessages>()
   const writeTools = createToolWriter()
 
   async function ask<T>(
@@ -37,7 +44,8 @@ export function createChatBodyWriter(): ChatBodyWriter {
     inner: (call: LanguageModelV4CallOptions) => PromiseLike<T>,
   ): Promise<T> {
     const { prompt } = call
-    const fresh = [...new Set(prompt.filter((message) => !written.has(message)))]
+    const known = sentBefore(prompt)?.messages.length ?? 0
+    const fresh = [...new Set(prompt.slice(known).filter((message) => !written.has(message)))]
     const mark = newId("call")
     pending.set(mark, { prompt, fresh })
     try {
@@ -45,6 +53,19 @@ export function createChatBodyWriter(): ChatBodyWriter {
     } finally {
       pending.delete(mark)
     }
+  }
+
+  /** What went out of this conversation the last time, if the prompt only adds to it. */
+  function sentBefore(prompt: readonly LanguageModelV4Message[]): SentMessages | undefined {
+    const before = prompt[0] && sent.get(prompt[0])
+    return before?.messages.every((message, index) => message === prompt[index]) ? before : undefined
+  }
+
+  /** The messages of a prompt as texts that commas join to their JSON. */
+  function messageTexts(prompt: readonly LanguageModelV4Message[]): string[] {
+    const before = sentBefore(prompt)
+    const added = prompt.slice(before?.messages.length ?? 0).map((message) => written.get(message) ?? "")
+    return [before?.json ?? "", ...added].filter((text) => text !== "")
   }
 
   return {
@@ -67,11 +88,13 @@ export function createChatBodyWriter(): ChatBodyWriter {
         const message = request.fresh[index]
         if (message) written.set(message, messages.map(asciiJson).join(","))
       })
-      const messages = request.prompt.flatMap((message) => written.get(message) || [])
-      request.body = writeBody(body, {
-        messages: `[${messages.join(",")}]`,
-        ...(Array.isArray(body.tools) && { tools: writeTools(body.tools) }),
-      })
+      const { prompt } = request
+      const { messages: _, ...others } = body
+      const fields = writeFields(others, Array.isArray(body.tools) ? { tools: writeTools(body.tools) } : {})
+      const start = `{${[...fields, '"messages":['].join(",")}`
+      request.body = joinWithin(start, messageTexts(prompt), "]}")
+      // A part of the whole: it takes no memory of its own.
+      if (prompt[0]) sent.set(prompt[0], { messages: prompt, json: request.body.slice(start.length, -2) })
       return { ...body, toJSON: () => mark }
     },
     fetch: (inner) => (input, init) => {
@@ -97,13 +120,20 @@ function splitAtMarks(converted: readonly Body[], mark: string): Body[][] {
   return groups
 }
 
-/** The body as JSON, some of its fields being JSON already. */
-function writeBody(body: Body, ready: Record<string, string>): string {
-  const fields = Object.entries(body).flatMap(([key, value]) => {
+/** The fields of an object as JSON, some of them being JSON already. */
+function writeFields(fields: Body, ready: Record<string, string>): string[] {
+  return Object.entries(fields).flatMap(([key, value]) => {
     if (value === undefined) return []
     return [`${asciiJson(key)}:${ready[key] ?? asciiJson(value)}`]
   })
-  return `{${fields.join(",")}}`
+}
+
+/** Joined by commas between a start and an end. All in one step, so that it is copied once: it may be megabytes. */
+function joinWithin(start: string, texts: readonly string[], end: string): string {
+  const whole = texts.length === 0 ? [""] : [...texts]
+  whole[0] = start + whole[0]
+  whole.push((whole.pop() ?? "") + end)
+  return whole.join(",")
 }
 
 /** Writes lists of tools. The schema of a tool is the same object in each request, so it is written once. */

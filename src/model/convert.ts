@@ -26,16 +26,16 @@ export function toPrompt(input: PromptInput): LanguageModelV4Prompt {
 export function createPromptBuilder(): (input: PromptInput) => LanguageModelV4Prompt {
   const kept = new Map<string, Kept>()
   let keptFor: string | undefined
+  let keptSystem: readonly LanguageModelV4Message[] = []
 
   return ({ system, messages, model }) => {
     const wanted = `${modelName(model.ref)} ${model.family} ${model.attachment}`
     if (wanted !== keptFor) kept.clear()
     keptFor = wanted
 
-    const prompt: LanguageModelV4Prompt = []
-    for (const text of system) {
-      if (text !== "") prompt.push({ role: "system", content: text.toWellFormed() })
-    }
+    // The same objects where the text is the same: what is made of a message is kept by its object.
+    keptSystem = system.filter((text) => text !== "").map((text) => systemMessage(text, keptSystem))
+    const prompt: LanguageModelV4Prompt = [...keptSystem]
     for (const entry of messages) {
       const { message, parts } = entry
       let current = kept.get(message.id)
@@ -50,6 +50,11 @@ export function createPromptBuilder(): (input: PromptInput) => LanguageModelV4Pr
     const { afterResults, cacheMark } = quirksOf(model)
     return markForCache(fillGaps(prompt, afterResults), cacheMark)
   }
+}
+
+function systemMessage(text: string, known: readonly LanguageModelV4Message[]): LanguageModelV4Message {
+  const content = text.toWellFormed()
+  return known.find((message) => message.content === content) ?? { role: "system", content }
 }
 
 /** Puts words of the model's between results and a message of the person's. */
