@@ -1,29 +1,22 @@
-import { open, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { mkdir, open } from "node:fs/promises"
 import { join } from "node:path"
-import { median } from "./statistics.ts"
 
 const pieceBytes = 65_536
 
 /**
- * What the system takes for so many bytes into new files, one after the other and all kept meanwhile, as the output of
- * commands is: the median of three, in milliseconds. On virtual machines, where memory is lent out page by page, that
- * is between 0.3 and 3 seconds for the same 500 MB, and nothing that a program does changes it.
+ * What the system takes for so many bytes into a new file in the directory, in milliseconds. The file stays, as the output of a command
+ * does: where one was removed before, the next is written to memory that is at hand. On virtual machines, which lend
+ * memory out page by page, that makes 0.2 or 3 seconds of the same 500 MB, and nothing that a program does changes it.
  */
-export async function diskMs(bytes: number): Promise<number> {
+export async function diskMs(bytes: number, directory: string): Promise<number> {
   const piece = Buffer.alloc(pieceBytes, "a line of text\n")
-  const paths = [1, 2, 3].map((number) => join(tmpdir(), `tackle-bench-disk-${process.pid}-${number}`))
-  const times: number[] = []
+  await mkdir(directory, { recursive: true })
+  const file = await open(join(directory, `disk-${performance.now()}`), "wx")
   try {
-    for (const path of paths) {
-      const file = await open(path, "w")
-      const start = performance.now()
-      for (let written = 0; written < bytes; written += pieceBytes) await file.write(piece)
-      times.push(performance.now() - start)
-      await file.close()
-    }
+    const start = performance.now()
+    for (let written = 0; written < bytes; written += pieceBytes) await file.write(piece)
+    return performance.now() - start
   } finally {
-    for (const path of paths) await rm(path, { force: true })
+    await file.close()
   }
-  return median(times)
 }

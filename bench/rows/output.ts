@@ -1,7 +1,8 @@
-import { gapMs, type Row } from "../bench.ts"
+import { type Bench, gapMs, type Row, runLimitMs } from "../bench.ts"
 import { diskMs } from "../disk.ts"
-import { line } from "../line.ts"
-import type { Scenario } from "../run-subject.ts"
+import { line, type Runs } from "../line.ts"
+import { runSubject, type Scenario, type Trace } from "../run-subject.ts"
+import { median } from "../statistics.ts"
 
 const bytes = 500_000_000
 const text = "one of many lines that nobody is ever going to read"
@@ -20,7 +21,9 @@ const scenario: Scenario = {
 export const outputRow: Row = {
   id: "output",
   async measure(bench) {
-    const runs = await bench.compare(scenario, { runs: 5 })
+    const runs = await measureRuns(bench)
+    const tackle = runs.get("tackle")
+    const onDisk = Array.isArray(tackle) ? median(tackle.map((run) => run.diskMs ?? 0)) : 0
     return [
       line({
         row: "output",
@@ -31,8 +34,8 @@ export const outputRow: Row = {
         // Nothing of the output is lost, so the disk's own time comes on top.
         target: {
           kind: "figure",
-          limit: 900 * (await bench.slowness()) + (await diskMs(bytes)),
-          note: "0.9 s on the machine of the targets, and the time of this disk for the bytes alone",
+          limit: 900 * (await bench.slowness()) + onDisk,
+          note: "0.9 s on the machine of the targets, and the time of this disk for the bytes alone, beside each run",
         },
       }),
       line({
@@ -45,4 +48,20 @@ export const outputRow: Row = {
       }),
     ]
   },
+}
+
+/**
+ * By turns before a run of Tackle and after it the disk alone has the bytes: what it takes changes by a factor of ten
+ * within seconds, and whoever comes first finds more memory at hand.
+ */
+function measureRuns(bench: Bench): Promise<Runs<Trace & { diskMs?: number }>> {
+  let diskFirst = false
+  return bench.alternate(bench.subjects, bench.count(5), async (subject, home) => {
+    const run = () => runSubject(subject, scenario, { home, limitMs: runLimitMs })
+    if (subject.name !== "tackle") return await run()
+    diskFirst = !diskFirst
+    const before = diskFirst ? await diskMs(bytes, home) : undefined
+    const trace = await run()
+    return { ...trace, diskMs: before ?? (await diskMs(bytes, home)) }
+  })
 }
