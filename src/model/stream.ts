@@ -29,11 +29,16 @@ export const defaultStreamLimits: StreamLimits = { firstByteMs: 300_000, idleMs:
 /** Of an end that the provider announced: how long it may then take to close the stream. */
 const closingMs = 1_000
 
+/** One request to a model. Of two limits that of `info.timeouts` goes before that of `limits`. */
 export interface StepRequest extends CallRequest {
   signal: AbortSignal
   limits?: Partial<StreamLimits>
 }
 
+/**
+ * What a model answers in one step, piece by piece. An `id` or `callID` is the provider's: it joins the pieces of one
+ * block or call, and may come again in the next.
+ */
 export type StepEvent =
   | {
       type: "text-start" | "text-end" | "reasoning-start" | "reasoning-end"

@@ -4,6 +4,7 @@ import { endsString, lookAhead, opensQuotedObject, type StringPlace } from "./st
 /** How the reading of a bracketed value ended. `stopped`: before the literal that ends what it stands in. */
 export type ScanEnd = "closed" | "stopped" | "ended"
 
+/** What ends the reading early, and who hears how far it is. */
 export interface ScanOptions {
   /** Ends the value wherever it comes outside of a string. */
   stop?: string | undefined
