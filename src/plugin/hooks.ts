@@ -38,12 +38,14 @@ export interface Hooks {
   dispose?: () => unknown
 }
 
+/** The call that a hook is about. `tool` is the tool's id, as it was found. */
 export interface CallInput {
   tool: string
   sessionID: string
   callID: string
 }
 
+/** The arguments of the model. What a plugin makes of them is validated, asked about and shown in their place. */
 export interface BeforeOutput {
   args: Record<string, unknown>
 }
@@ -67,6 +69,10 @@ export interface DefinitionOutput {
   parameters: Record<string, unknown>
 }
 
+/**
+ * What is asked leave for: `type` is the permission, `pattern` what it is to cover, `id` that of the call, or of the
+ * session where no call asks. `time` is when it was asked, in milliseconds since the epoch.
+ */
 export interface PermissionInput {
   id: string
   type: string
@@ -79,11 +85,13 @@ export interface PermissionInput {
   time: { created: number }
 }
 
+/** A model by its provider's id and its own. */
 export interface ModelRef {
   providerID: string
   modelID: string
 }
 
+/** The person's message, and the agent and model that are to answer it. */
 export interface MessageInput {
   sessionID: string
   agent: string
@@ -97,6 +105,7 @@ export interface MessageOutput {
   parts: Record<string, unknown>[]
 }
 
+/** The request that goes out next. `message` is the person's, as it is stored; of `provider` only its `id` is told. */
 export interface ChatInput {
   sessionID: string
   agent: string
@@ -120,17 +129,20 @@ export interface TransformedMessage {
   parts: Record<string, unknown>[]
 }
 
+/** The session that takes its next step, and the model that is asked. */
 export interface SystemInput {
   sessionID: string
   model: Record<string, unknown>
 }
 
+/** The part that holds the text. */
 export interface TextInput {
   sessionID: string
   messageID: string
   partID: string
 }
 
+/** Where a command is about to run, as an absolute path, and the call that runs it. */
 export interface ShellInput {
   cwd: string
   sessionID: string
@@ -159,6 +171,7 @@ export interface OutputHooks {
   "session.compacting": { input: { sessionID: string }; output: CompactingOutput }
 }
 
+/** The name of one of these, without the `experimental.` that OpenCode puts before some. */
 export type OutputHook = keyof OutputHooks
 
 /** What OpenCode calls differently. */

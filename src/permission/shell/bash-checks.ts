@@ -31,6 +31,7 @@ export interface BashChecks {
   commands: { command: PlannedCommand; check: Check }[]
 }
 
+/** A shell text, and whose rules it is held against. */
 export interface BashRequest {
   text: string
   /** Where the text starts. Absolute. */
@@ -38,6 +39,7 @@ export interface BashRequest {
   scope: Scope
   place: Place
   policy: Policy
+  /** What `~` stands for. Absolute. */
   home: string
 }
 
