@@ -5,6 +5,7 @@ import { errorMessage } from "../util/errors.ts"
 import { atTerminal } from "./client.ts"
 import { warn } from "./notice.ts"
 
+/** Who answers the requests of a run, and what becomes of its screen meanwhile. */
 export interface AnswerOptions {
   /** `--auto`: yes, once, to everything but loops, the way out of the sandbox and protected files. */
   auto: boolean
