@@ -1,5 +1,5 @@
 import type { Action } from "../schema/permission.ts"
-import { type AuthHook, readAuthHook } from "./auth.ts"
+import type { AuthHook } from "./auth.ts"
 
 /**
  * What a plugin gives back: functions by the name of their moment, in the shape that OpenCode's plugins have. Each gets
@@ -173,59 +173,3 @@ export interface OutputHooks {
 
 /** The name of one of these, without the `experimental.` that OpenCode puts before some. */
 export type OutputHook = keyof OutputHooks
-
-/** What OpenCode calls differently. */
-const otherNames: Readonly<Record<string, string>> = {
-  "experimental.session.compacting": "session.compacting",
-  "experimental.chat.messages.transform": "chat.messages.transform",
-  "experimental.chat.system.transform": "chat.system.transform",
-  "experimental.text.complete": "text.complete",
-}
-
-const known: ReadonlySet<string> = new Set([
-  "config",
-  "event",
-  "tool",
-  "auth",
-  "dispose",
-  "tool.execute.before",
-  "tool.execute.after",
-  "tool.definition",
-  "permission.ask",
-  "chat.message",
-  "chat.params",
-  "chat.headers",
-  "chat.messages.transform",
-  "chat.system.transform",
-  "text.complete",
-  "shell.env",
-  "session.compacting",
-] satisfies (keyof Hooks)[])
-
-/**
- * The hooks of what a plugin returned, under our names, and the names of those that nothing here calls. Throws
- * `TypeError` for a hook that is no function.
- */
-export function readHooks(returned: Record<string, unknown>): { hooks: Hooks; unused: string[] } {
-  const hooks: Record<string, unknown> = {}
-  const unused: string[] = []
-  for (const [written, value] of Object.entries(returned)) {
-    if (value === undefined || value === null) continue
-    const name = otherNames[written] ?? written
-    if (!known.has(name)) {
-      unused.push(written)
-      continue
-    }
-    if (name === "auth") {
-      hooks[name] = readAuthHook(value)
-      continue
-    }
-    const fits = name === "tool" ? typeof value === "object" : typeof value === "function"
-    if (!fits)
-      throw new TypeError(
-        `its "${written}" is ${typeof value}, not ${name === "tool" ? "a map of tools" : "a function"}`,
-      )
-    hooks[name] = typeof value === "function" ? value.bind(returned) : value
-  }
-  return { hooks, unused }
-}
