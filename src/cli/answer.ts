@@ -87,7 +87,10 @@ export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
   })
 }
 
-/** What `--auto` never says yes to: a call that goes round in circles, the way out of the sandbox, and files that no rule names. */
+/**
+ * What `--auto` never says yes to: a call that goes round in circles, the way out of the sandbox, and files that no
+ * rule names.
+ */
 export function autoReply(request: PermissionRequest): PermissionReply {
   const guarded =
     request.permission === "doom_loop" ||

@@ -63,7 +63,8 @@ export type StepEvent =
  * Asks the model for one step and hands on what it answers, as it comes. `finish` comes last and exactly once; a
  * `tool-call` may come without a `tool-start` and is to be run only after `finish`, since a stream that breaks off may
  * have announced a truncated one. Throws {@link ProviderError} for whatever the provider does wrong (refuses, breaks
- * off, sends garbage, stays silent), `UsageError` for what the config forbids, and `AbortedError` at the signal. Whoever stops reading early closes the connection.
+ * off, sends garbage, stays silent), `UsageError` for what the config forbids, and `AbortedError` at the signal.
+ * Whoever stops reading early closes the connection.
  */
 export async function* streamStep(request: StepRequest): AsyncGenerator<StepEvent, void, undefined> {
   const { language, info } = request

@@ -6,7 +6,10 @@ import type { AuthHook } from "./auth.ts"
  * an input, which says what it is about, and an output, which it changes in place.
  */
 export interface Hooks {
-  /** Once, before the engine is made. The config as it stands: of its keys `model`, `default_agent`, `agent`, `provider` and `mcp` may be changed. */
+  /**
+   * Once, before the engine is made. The config as it stands: of its keys `model`, `default_agent`, `agent`, `provider`
+   * and `mcp` may be changed.
+   */
   config?: (config: Record<string, unknown>) => unknown
   /** Every event, after it happened. Nobody waits for it. */
   event?: (input: { event: { type: string; properties: Record<string, unknown> } }) => unknown

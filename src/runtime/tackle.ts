@@ -144,7 +144,10 @@ export interface Tackle {
    * what is returned ends the rest. Asks for no leave; throws as `mcpPrompt` does.
    */
   watchMcpResource(asked: ResourceWatch & { signal?: AbortSignal }): Promise<() => Promise<void>>
-  /** Calls the listener when an MCP server says that it has other tools: what `tools` tells may then differ. Returns the end. */
+  /**
+   * Calls the listener when an MCP server says that it has other tools: what `tools` tells may then differ. Returns the
+   * end.
+   */
   onToolsChanged(listener: () => void): () => void
   /** What kept tools out. */
   problems(): readonly RegistryProblem[]

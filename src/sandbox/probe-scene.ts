@@ -18,8 +18,8 @@ export interface ProbeOutcome {
 }
 
 /**
- * Where an attempt is made. `inside` may be written but for `protected`, cannot read `secret` and what lies in `private`, and may not get `missing`;
- * `outside` may only be read. The network is closed.
+ * Where an attempt is made. `inside` may be written but for `protected`, cannot read `secret` and what lies in
+ * `private`, and may not get `missing`; `outside` may only be read. The network is closed.
  */
 export interface ProbeScene {
   inside: string

@@ -22,8 +22,9 @@ const probes: readonly Probe[] = [...fileProbes, ...networkProbes, ...processPro
 const attemptMs = 10_000
 
 /**
- * Attempts, inside a real sandbox, everything that a sandbox has to prevent, and looks outside at what came of it. Takes
- * as long as the slowest, some three seconds: one program has to be killed that does not want to end. The caller makes sure that the sandbox works.
+ * Attempts, inside a real sandbox, everything that a sandbox has to prevent, and looks outside at what came of it.
+ * Takes as long as the slowest, some three seconds: one program has to be killed that does not want to end. The caller
+ * makes sure that the sandbox works.
  */
 export async function probeSandbox(sandbox: Sandbox): Promise<ProbeResult[]> {
   const root = await realpath(await mkdtemp(join(tmpdir(), "tackle-probe-")))
