@@ -3,17 +3,17 @@ import type { ChangedPath } from "../lsp/service.ts"
 import type { ToolContext } from "../tool/context.ts"
 import type { FileStamp } from "../tool/ledger.ts"
 import { define } from "../tool/tool.ts"
-import { TimeoutError, throwIfAborted } from "../util/abort.ts"
+import { throwIfAborted } from "../util/abort.ts"
 import { errorMessage, TackleError } from "../util/errors.ts"
 import { displayPath, resolvePath } from "../util/paths.ts"
 import { readText } from "../util/text-file.ts"
 import { FileAccessError } from "./file/file-errors.ts"
-import { type Formatting, formatFile, formatReport } from "./file/format-file.ts"
 import { assertUnchanged, bytesOf, FileChangeError, readBefore, resolveTarget } from "./file/freshness.ts"
 import { keepingFiles } from "./file/keeping-files.ts"
 import { showName } from "./file/show-name.ts"
 import { errorsAfterEdit } from "./language/edit-errors.ts"
 import { commitFiles } from "./patch/commit-files.ts"
+import { formatPatch } from "./patch/format-patch.ts"
 import { type PatchSection, parsePatch } from "./patch/patch-parse.ts"
 import { type OpenSection, type PatchFile, type PlannedSection, planSection } from "./patch/plan-patch.ts"
 
@@ -51,7 +51,7 @@ export const applyPatchTool = define("apply_patch", {
           if (target) await assertUnchanged(target.before)
         }
         const stamps = await keepingFiles(ctx, contents(planned), () => commit(planned, ctx.files))
-        return { stamps, formattings: await formatAll(planned, stamps, ctx) }
+        return { stamps, formattings: await formatPatch(planned, stamps, ctx) }
       })
       for (const { path, stamp } of knownFiles(planned, stamps)) ctx.files.record(path, stamp)
       return {
@@ -137,62 +137,6 @@ function contents(planned: readonly PlannedSection[]) {
   return {
     before: opened.map(({ before }) => ({ path: before.real, bytes: bytesOf(before) })),
     after: planned.flatMap(({ steps }) => steps),
-  }
-}
-
-/** Formatters have so long for all files of a patch, in milliseconds: other sessions wait for the files meanwhile. */
-const maxFormattingMs = 30_000
-
-/** By file, what formatters made of it and why one did not do its work. */
-interface PatchFormatting {
-  formatted?: (Formatting & { path: string })[]
-  notFormatted?: { path: string; problem: string }[]
-}
-
-/** Formats what the patch wrote within a limit. `stamps` become those of the formatted files. */
-async function formatAll(
-  planned: readonly PlannedSection[],
-  stamps: Map<string, FileStamp>,
-  ctx: ToolContext,
-): ReturnType<typeof formatEach> {
-  const limit = new AbortController()
-  const message = `formatters had ${maxFormattingMs / 1_000} s for the whole patch`
-  const timer = setTimeout(() => limit.abort(new TimeoutError(message, maxFormattingMs)), maxFormattingMs)
-  try {
-    return await formatEach(planned, stamps, { ...ctx, abort: AbortSignal.any([ctx.abort, limit.signal]) })
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-/** One file after the other. */
-async function formatEach(
-  planned: readonly PlannedSection[],
-  stamps: Map<string, FileStamp>,
-  ctx: ToolContext,
-): Promise<{ reports: string; metadata: PatchFormatting }> {
-  let reports = ""
-  const formatted: NonNullable<PatchFormatting["formatted"]> = []
-  const notFormatted: NonNullable<PatchFormatting["notFormatted"]> = []
-  const titles = new Map(
-    planned.map(({ file, target }) => [(target ?? file).before.real, (target ?? file).title]),
-  )
-  for (const { path, bytes } of contents(planned).after) {
-    const stamp = stamps.get(path)
-    if (!stamp || !bytes) continue
-    const title = titles.get(path) ?? showName(path)
-    const written = await formatFile(ctx, { path, real: path, title, bytes, stamp })
-    stamps.set(path, written.stamp)
-    reports += formatReport(title, written)
-    if (written.formatted) formatted.push({ path, ...written.formatted })
-    if (written.problem !== undefined) notFormatted.push({ path, problem: written.problem })
-  }
-  return {
-    reports,
-    metadata: {
-      ...(formatted.length > 0 ? { formatted } : {}),
-      ...(notFormatted.length > 0 ? { notFormatted } : {}),
-    },
   }
 }
 

@@ -21,6 +21,7 @@ export const operations = [
   "outgoingCalls",
   "diagnostics",
 ] as const
+/** One of the {@link operations}. */
 export type Operation = (typeof operations)[number]
 
 const parameters = z.lazy(() =>

@@ -5,6 +5,7 @@ import { errorMessage } from "../util/errors.ts"
 import { atTerminal } from "./client.ts"
 import { warn } from "./notice.ts"
 
+/** Who answers the requests of a run, and what becomes of its screen meanwhile. */
 export interface AnswerOptions {
   /** `--auto`: yes, once, to everything but loops, the way out of the sandbox and protected files. */
   auto: boolean
@@ -86,7 +87,10 @@ export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
   })
 }
 
-/** What `--auto` never says yes to: a call that goes round in circles, the way out of the sandbox, and files that no rule names. */
+/**
+ * What `--auto` never says yes to: a call that goes round in circles, the way out of the sandbox, and files that no
+ * rule names.
+ */
 export function autoReply(request: PermissionRequest): PermissionReply {
   const guarded =
     request.permission === "doom_loop" ||

@@ -80,7 +80,10 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
   }
 }
 
-/** More mistakes of a file that nobody vouches for, and longer words, are not told: they must not bury what else there is to read. */
+/**
+ * More mistakes of a file that nobody vouches for, and longer words, are not told: they must not bury what else there
+ * is to read.
+ */
 const maxTypos = 5
 const maxTypoLength = 400
 

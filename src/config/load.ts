@@ -18,6 +18,7 @@ import { shownName, shownNames } from "./shown-name.ts"
 /** Tells which of a project's items the person has not trusted as they are now: `Trust.isTrusted` for its work tree. */
 export type TrustCheck = (items: readonly TrustItem[]) => { changed: readonly TrustItem[] }
 
+/** Where the config is looked for, and what of it counts. */
 export interface LoadConfigOptions extends Location {
   /** Whether the project's own files count in full. A check decides for each file by its content. */
   trusted: boolean | TrustCheck

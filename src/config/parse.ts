@@ -7,7 +7,10 @@ import { markdownPlace } from "./markdown-place.ts"
 import type { ObjectNode } from "./node.ts"
 import { parseToml } from "./toml.ts"
 
-/** The tree of a config file, in the shape of our own whatever its format, and what was left out of it. Throws `ConfigError`. */
+/**
+ * The tree of a config file, in the shape of our own whatever its format, and what was left out of it. Throws
+ * `ConfigError`.
+ */
 export async function parseConfig(
   path: string,
   text: string,

@@ -64,6 +64,7 @@ interface Payloads {
   }
 }
 
+/** The name of an event, noun first: `part.updated`. */
 export type EventType = keyof Payloads
 
 /** What a caller publishes: the bus adds the time. */

@@ -1,12 +1,15 @@
-/** Takes bytes as they come, and gives whole lines. Limits in bytes, the line's end left out. */
+/** Takes bytes as they come, and gives whole lines. */
 export interface LineReader {
-  /** False once reading has ended at a problem: the rest is not looked at. */
+  /** False once reading has ended before the output did: the rest is not looked at. */
   push(bytes: Uint8Array): boolean
   /** The output has ended: what stands after the last line end is a line too. */
   end(): void
 }
 
-/** Standard output of one call, attachments among it: several pictures as data URLs have room. */
+/**
+ * For the standard output of one call, attachments among it: several pictures as data URLs have room. In bytes; the end
+ * of a line counts for the total alone.
+ */
 export const defaultLineLimits = { lineBytes: 16 * 1024 * 1024, totalBytes: 64 * 1024 * 1024 }
 
 /**

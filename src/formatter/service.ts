@@ -30,6 +30,7 @@ export interface FormatterService {
   format(path: string, signal: AbortSignal): AsyncIterable<FormatterRun>
 }
 
+/** Which formatters there are, and what they may run. */
 export interface FormatterServiceOptions {
   config: FormatterConfig
   /** Absolute, links followed. */

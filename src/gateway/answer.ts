@@ -2,6 +2,7 @@ import type { ModelAnswer, ModelPart, ModelUsage } from "../model/chat-server.ts
 import { newId } from "../util/id.ts"
 import { GatewayError } from "./errors.ts"
 
+/** What of the request decides how its answer is written. */
 export interface AnswerOptions {
   /** As the client named it. */
   model: string

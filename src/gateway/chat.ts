@@ -11,6 +11,7 @@ import type { Reply } from "./reply.ts"
 import { type ChatRequest, offersTools, parseChatRequest, parseTextRequest } from "./request.ts"
 import type { Upstream } from "./upstream.ts"
 
+/** What all requests of a gateway share. */
 export interface ChatDependencies {
   upstream: Upstream
   policy: ToolCalling

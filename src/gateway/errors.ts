@@ -2,6 +2,7 @@ import { AbortedError, TimeoutError } from "../util/abort.ts"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 
+/** What the client is told of an error beside its text. */
 export interface GatewayFault {
   /** HTTP status of the answer. */
   status: number
@@ -11,6 +12,7 @@ export interface GatewayFault {
   param?: string
   /** Sent with the answer, such as `retry-after`. */
   headers?: Record<string, string>
+  /** For whoever debugs the gateway: the client is not told of it. */
   cause?: unknown
 }
 

@@ -3,10 +3,11 @@ import { holdsKey } from "../util/bearer-key.ts"
 import { loopbackHosts } from "../util/loopback.ts"
 import { GatewayError } from "./errors.ts"
 
+/** What every request is held against. */
 export interface GuardOptions {
   /** What a client has to send as `Authorization: Bearer`. Undefined: nothing. */
   key: string | undefined
-  /** Bytes of a body. */
+  /** Of a request. A longer one is refused with status 413. */
   maxBodyBytes: number
 }
 

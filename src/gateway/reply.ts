@@ -15,6 +15,10 @@ export interface Reply {
   readonly begun: boolean
 }
 
+/**
+ * An answer as a stream of server-sent events. Its head, with status 200, goes out with the first of them: before that
+ * the reply can still be another.
+ */
 export interface EventReply {
   readonly begun: boolean
   send(event: object): Promise<void>

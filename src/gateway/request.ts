@@ -42,8 +42,11 @@ const Message = z.discriminatedUnion("role", [
   z.object({ role: z.literal("assistant"), content: spoken.nullish(), tool_calls: z.array(Call).nullish() }),
   z.object({ role: z.literal("tool"), tool_call_id: z.string(), content: shown }),
 ])
+/** A message of a request whose tools become text. */
 export type ChatMessage = z.infer<typeof Message>
+/** What may hold pictures: the contents of people and tools. */
 export type ShownContent = z.infer<typeof shown>
+/** What is text alone: the contents of models, and of who instructs them. */
 export type SpokenContent = z.infer<typeof spoken>
 
 const FunctionTool = z.object({

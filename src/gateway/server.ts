@@ -11,12 +11,14 @@ import { assertAllowed, type GuardOptions, readBody } from "./guard.ts"
 import { createReply, type Reply } from "./reply.ts"
 import { createUpstream } from "./upstream.ts"
 
+/** Where the gateway listens, whom it asks and what it does with tools. */
 export interface GatewayOptions {
   /** The base URL of a chat completions API, with its `/v1`. */
   upstream: string
   /** In the place of the clients' own. */
   upstreamKey?: string
   policy: ToolCalling
+  /** How models are told to write calls. Default: by their names. */
   dialect?: DialectName
   /** Default: 127.0.0.1. Any other than this machine's own needs a key. */
   host?: string
@@ -24,15 +26,16 @@ export interface GatewayOptions {
   port: number
   /** What clients have to send. Default: nothing, and their own key goes to the upstream. */
   key?: string
-  /** How long the upstream may be silent. Default: 10 minutes, as long as OpenAI's clients wait. */
+  /** Milliseconds for which the upstream may be silent. Default: 10 minutes, as long as OpenAI's clients wait. */
   silenceMs?: number
-  /** Default: 64 MiB. */
+  /** Of a request. Default: 64 MiB. */
   maxBodyBytes?: number
   fetch: typeof fetch
   /** Told of each request that failed, in one line. */
   onFailure?: (text: string) => void
 }
 
+/** A gateway that listens. */
 export interface Gateway {
   /** What a client takes as its base URL. */
   url: string

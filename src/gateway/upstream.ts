@@ -3,12 +3,13 @@ import { text } from "node:stream/consumers"
 import { watchStream } from "../model/stream-watch.ts"
 import { TimeoutError } from "../util/abort.ts"
 
+/** Whom the gateway asks, and how long it waits. */
 export interface UpstreamOptions {
   /** With `/v1`, without a slash at the end. */
   baseURL: string
   /** In the place of the client's own. */
   key: string | undefined
-  /** How long it may stay silent, before its answer and within it. */
+  /** Milliseconds for which it may stay silent, before its answer and within it. */
   silenceMs: number
   fetch: typeof fetch
 }

@@ -34,11 +34,13 @@ export interface LanguageClient {
   end(): Promise<void>
 }
 
+/** How long an answer is waited for: `ms` milliseconds, and no longer than until `signal` fires. */
 export interface Limit {
   ms: number
   signal: AbortSignal
 }
 
+/** What became of a file. One that was moved is two: deleted here, created or changed there. */
 export type FileChange = "created" | "changed" | "deleted"
 
 /** The protocol's numbers. */

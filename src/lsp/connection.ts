@@ -32,6 +32,7 @@ export interface Connection {
   end(): Promise<void>
 }
 
+/** The program to start, and who hears what it says by itself. */
 export interface ConnectionOptions {
   /** How errors name the server. */
   name: string

@@ -16,9 +16,13 @@ export interface DiagnosticBook {
   next(path: string, wait: DiagnosticWait): Promise<Diagnostic[] | undefined>
 }
 
+/** Which diagnostics are news, and how long they are waited for. */
 export interface DiagnosticWait {
+  /** The `count` up to which all is outdated: only what comes after it is news. */
   since: number
+  /** Servers publish in several goes: the last is the one after which nothing comes for so many milliseconds. */
   quietMs: number
+  /** Milliseconds for all of it, the quiet time included. */
   ms: number
   signal: AbortSignal
   /** What was published for an earlier version of the file does not count, where the server says so. */

@@ -31,14 +31,15 @@ interface OpenDocument {
   mtimeMs: number
 }
 
-export interface DocumentBookOptions {
+/** Files are read at once, not in turns: no change can then overtake another. */
+export function createDocumentBook({
+  notify,
+  onShow,
+}: {
   notify(method: string, params: unknown): void
   /** Called before the server is told what a file holds. */
   onShow(path: string): void
-}
-
-/** Files are read at once, not in turns: no change can then overtake another. */
-export function createDocumentBook({ notify, onShow }: DocumentBookOptions): DocumentBook {
+}): DocumentBook {
   const open = new Map<string, OpenDocument>()
 
   function show(path: string): void {

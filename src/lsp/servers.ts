@@ -23,6 +23,7 @@ export interface LanguageServer {
   restrict?(program: string, initialization: Settings): Settings
 }
 
+/** A server's own options, as JSON: what they mean is between it and whoever wrote them. */
 export type Settings = Readonly<Record<string, unknown>>
 
 /** The servers there are, in the order in which they are tried: own ones first, then those known here. */

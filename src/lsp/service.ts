@@ -22,15 +22,18 @@ export interface LanguageService {
   close(): Promise<void>
 }
 
+/** Which server answers for a file, and whether it runs. */
 export interface FoundServer {
   id: string
   /** The program's absolute path. */
   program: string
+  /** The directory that it works on. */
   root: string
   /** True: it was started before, by whomever. */
   started: boolean
 }
 
+/** A request of the protocol, to the server that answers for `path`. */
 export interface LanguageQuestion {
   path: string
   method: string
@@ -40,17 +43,21 @@ export interface LanguageQuestion {
   signal: AbortSignal
 }
 
+/** A file whose change is on disk already. */
 export interface ChangedPath {
   path: string
   kind: "created" | "changed" | "deleted"
 }
 
+/** All that a server finds wrong in one file. Empty: it looked, and found nothing. */
 export interface FileDiagnostics {
   path: string
   diagnostics: Diagnostic[]
 }
 
+/** Which servers there are, and what they may run. */
 export interface LanguageServiceOptions {
+  /** `lsp` of the config. Default: the known servers, as far as they are installed. */
   config?: LspConfig
   /** Absolute, links followed. */
   worktree: string
@@ -60,6 +67,7 @@ export interface LanguageServiceOptions {
   environment: Readonly<Record<string, string | undefined>>
   /** Writes each server down while it runs, so that it is ended where this process is killed. */
   record?: RecordTree
+  /** What is not named is as `pool.ts` has it. */
   limits?: Partial<LanguageLimits>
 }
 

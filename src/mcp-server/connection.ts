@@ -15,6 +15,7 @@ import { offerTools } from "./offered-tools.ts"
 import { offerSubscriptions } from "./subscriptions.ts"
 import type { Warnings } from "./warnings.ts"
 
+/** What clients are offered, the same for all of a server. */
 export interface ConnectionOptions {
   tackle: Tackle
   /** Whose rules and tools. Default: the engine's default agent. */

@@ -10,6 +10,7 @@ import { AbortedError } from "../util/abort.ts"
 /** A form to the person at the client. */
 export type AskByForm = (form: Omit<ElicitRequestFormParams, "mode">) => Promise<ElicitResult>
 
+/** The way to the person at one client. */
 export interface Forms {
   /** The way to the person within a call. Undefined where the call is over, or the client shows no forms. */
   forCall(requestID: string, call: ServerContext | undefined): AskByForm | undefined

@@ -2,6 +2,7 @@ import { hostHeaderValidationResponse, originValidationResponse } from "@modelco
 import { holdsKey } from "../util/bearer-key.ts"
 import { isLoopback, loopbackHosts } from "../util/loopback.ts"
 
+/** What requests are held against. */
 export interface GuardOptions {
   /** What a client has to send as `Authorization: Bearer`. Undefined: nothing. */
   key: string | undefined

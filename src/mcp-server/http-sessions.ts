@@ -7,6 +7,7 @@ import { type ConnectionOptions, openConnection } from "./connection.ts"
 import { jsonRefusal } from "./guard.ts"
 import { createSentMessages } from "./sent-messages.ts"
 
+/** How many clients there may be, for how long, and what each is offered. */
 export interface HttpSessionOptions {
   connection: ConnectionOptions
   /** How long a session is kept without an open request, in milliseconds. */

@@ -5,6 +5,7 @@ import { jsonRefusal, refusalOf } from "./guard.ts"
 import { sendWebResponse, toWebRequest } from "./http-exchange.ts"
 import { createHttpSessions } from "./http-sessions.ts"
 
+/** Where the server listens, and whom it serves. */
 export interface HttpOptions {
   connection: ConnectionOptions
   /** Default: 127.0.0.1. Any other than this machine's own needs a key. */
@@ -15,10 +16,11 @@ export interface HttpOptions {
   key?: string
   /** How long a session without an open request is kept, in milliseconds. Default: 30 minutes. */
   idleMs?: number
-  /** Default: 64. */
+  /** Clients at once. Default: 64. */
   maxSessions?: number
 }
 
+/** A server that listens. */
 export interface HttpServer {
   /** What a client takes as the server's address. */
   url: string

@@ -2,6 +2,7 @@ import type { ServerContext } from "@modelcontextprotocol/server"
 import type { ToolStateRunning } from "../schema/tool-state.ts"
 import { isRecord } from "../util/json.ts"
 
+/** What the client hears of one call while it runs. */
 export interface Progress {
   /** Tells the client what a running call shows of itself. */
   report(state: ToolStateRunning): void

@@ -11,6 +11,7 @@ export interface Greeted {
   transport: ServerTransport
 }
 
+/** The server, and who hears what it says by itself. */
 export interface GreetOptions {
   server: McpServer
   /** In milliseconds, for each way. */

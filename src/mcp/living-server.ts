@@ -16,6 +16,7 @@ export interface Restarts {
 /** One that ends more often is broken, and each start may take half a minute of the person's time. */
 export const defaultRestarts: Restarts = { max: 3, withinMs: 10 * 60_000, delayMs: 500 }
 
+/** How a server is kept alive, and who hears of what becomes of it. */
 export interface LivingServerOptions extends Omit<ConnectOptions, "onResourceChanged"> {
   restarts: Restarts
   /** Why it is never started. */

@@ -1,6 +1,6 @@
 import type { ReadResourceResult } from "@modelcontextprotocol/client"
 import type { Info } from "../tool/tool.ts"
-import { orAbort, within } from "../util/abort.ts"
+import { orAbort } from "../util/abort.ts"
 import type { McpServer } from "./config.ts"
 import { McpServerError } from "./errors.ts"
 import { createLivingServer, defaultRestarts, type LivingServer, type Restarts } from "./living-server.ts"
@@ -8,8 +8,8 @@ import type { PinBook } from "./pins.ts"
 import { type McpPrompt, type McpPromptMessage, toPrompt, toPromptMessage } from "./prompts.ts"
 import { resourceTools } from "./resources.ts"
 import type { ConnectOptions, McpConnection, ResourceList } from "./server.ts"
+import { type McpLook, type McpServerStatus, statusWithin } from "./server-status.ts"
 import { fromMcpTool } from "./tool.ts"
-import { mcpToolID } from "./tool-id.ts"
 
 /** What the servers of an engine share. */
 export interface McpPoolOptions
@@ -25,25 +25,6 @@ export interface McpPoolOptions
   onToolsChanged?(): void
   /** How soon a server that ended is started again. For tests; the defaults are below. */
   restarts?: Partial<Restarts>
-}
-
-/** A server as `tackle mcp list` shows it. `problem` is set where it is `failed`. */
-export interface McpServerStatus {
-  id: string
-  status: "connected" | "failed"
-  tools: { id: string; name: string; description: string }[]
-  problem?: string
-}
-
-/** How a person looks at the servers. */
-export interface McpLook {
-  /**
-   * Milliseconds after which a server that is not up, and whose `timeout` the config does not name, counts as one that
-   * does not answer. Default: as long as it may take to start.
-   */
-  patienceMs?: number
-  /** Hears of each as soon as it is known, in no particular order. */
-  onStatus?(status: McpServerStatus): void
 }
 
 /** A tool with the server it is from, or with the servers that it reads from. */
@@ -178,8 +159,7 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
     status: ({ patienceMs, onStatus } = {}) =>
       Promise.all(
         living.map(async (each) => {
-          const limitMs = each.server.settings.timeout === undefined ? patienceMs : undefined
-          const status = (await upWithin(each, limitMs)) ? statusOf(each) : lateStatus(each, limitMs)
+          const status = await statusWithin(each, patienceMs)
           onStatus?.(status)
           return status
         }),
@@ -218,26 +198,4 @@ function toolsOf({ server: { id }, ...living }: LivingServer): PooledTool[] {
       return connection.call(asked)
     }),
   }))
-}
-
-/** False where it takes longer; it goes on starting then. */
-async function upWithin(living: LivingServer, limitMs: number | undefined): Promise<boolean> {
-  const up = living.refresh().then(() => true)
-  return limitMs === undefined ? up : ((await within(up, limitMs)) ?? false)
-}
-
-function lateStatus({ server: { id } }: LivingServer, limitMs = 0): McpServerStatus {
-  const problem = `It does not answer within ${limitMs / 1000} s. Where it only needs longer, give it a "timeout" in the config (milliseconds).`
-  return { id, status: "failed", tools: [], problem }
-}
-
-function statusOf(living: LivingServer): McpServerStatus {
-  const { id } = living.server
-  const problem = living.problem()
-  const tools = living.tools().map((tool) => ({
-    id: mcpToolID(id, tool.name),
-    name: tool.name,
-    description: tool.description ?? "",
-  }))
-  return problem === undefined ? { id, status: "connected", tools } : { id, status: "failed", tools, problem }
 }

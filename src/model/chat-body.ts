@@ -33,6 +33,7 @@ interface SentMessages {
   json: string
 }
 
+/** A writer for the models of one server. Its three parts only work together. */
 export function createChatBodyWriter(): ChatBodyWriter {
   const written = new WeakMap<LanguageModelV4Message, string>()
   const pending = new Map<string, PendingRequest>()

@@ -7,12 +7,16 @@ import type {
 import type { LanguageModel } from "./model.ts"
 import { alwaysStreamed } from "./whole-answer.ts"
 
-/** What a model is asked and what it answers: named here for those above this folder. */
+/** A request to a model. It and its answers are named here for those above this folder. */
 export type ModelCall = LanguageModelV4CallOptions
+/** A part of an answer that streams in. */
 export type ModelPart = LanguageModelV4StreamPart
+/** A whole answer. */
 export type ModelAnswer = LanguageModelV4GenerateResult
+/** The tokens that an answer took, as far as the server tells. */
 export type ModelUsage = LanguageModelV4Usage
 
+/** The model, and the server it is asked at. */
 export interface ChatServerOptions {
   /** With `/v1`, or whatever comes before `/chat/completions`. */
   baseURL: string

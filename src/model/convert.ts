@@ -6,6 +6,7 @@ import { convertAssistant, convertUser } from "./convert-message.ts"
 import { type ModelInfo, modelName } from "./model.ts"
 import { quirksOf } from "./quirks.ts"
 
+/** A conversation as it is stored, and the model that is to go on with it. */
 export interface PromptInput {
   /** System prompts in order. */
   system: readonly string[]

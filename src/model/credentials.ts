@@ -17,7 +17,10 @@ export interface Credentials {
   save(providerID: string, entry: Readonly<Record<string, unknown>> | undefined): Promise<void>
   /** Ids of the providers in the auth file. Throws as {@link key} does. */
   providers(): Promise<string[]>
-  /** The keys and tokens of the auth file by what they are, to be hidden. Empty where it cannot be used: {@link key} says so. */
+  /**
+   * The keys and tokens of the auth file by what they are, to be hidden. Empty where it cannot be used: {@link key}
+   * says so.
+   */
   stored(): Promise<Record<string, string>>
 }
 

@@ -18,13 +18,14 @@ export type ProviderErrorKind =
   | "aborted"
   | "unknown"
 
+/** What a {@link ProviderError} carries beside its text. */
 export interface ProviderFault {
   kind: ProviderErrorKind
   /** True: the same request may succeed later. */
   retryable: boolean
   /** HTTP status, where there was an answer. */
   status?: number
-  /** How long the server asks to wait. */
+  /** Milliseconds that the server asks to wait. */
   retryAfterMs?: number
   cause?: unknown
 }

@@ -4,8 +4,9 @@ import type { ModelRef } from "../schema/message.ts"
 import { UsageError } from "../util/errors.ts"
 import { dialectNames } from "./synthetic/dialect.ts"
 
-/** A model of the AI SDK's provider interface, and the history as it takes it: named here for those above this folder. */
+/** A model of the AI SDK's provider interface: named here for those above this folder. */
 export type LanguageModel = LanguageModelV4
+/** The history as such a model takes it. */
 export type ModelPrompt = LanguageModelV4Prompt
 
 /** Whose wire format a provider speaks. Habits of a family are data in `convert-message.ts` and `quirks.ts`. */

@@ -14,6 +14,7 @@ export interface ProviderRow {
   port?: number
 }
 
+/** For a provider of which neither the table nor the config says by which package it is asked. */
 export const defaultPackage = "@ai-sdk/openai-compatible"
 
 /** The known providers. Any model id is taken for them: the server knows which it has. */

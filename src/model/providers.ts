@@ -19,6 +19,7 @@ export interface Models {
   providers(): string[]
 }
 
+/** The sources of models beside the table of known providers. */
 export interface ModelsDependencies extends OpeningDependencies {
   /** `provider` of the config. */
   config: Readonly<Record<string, ProviderConfig>>

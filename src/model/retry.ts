@@ -1,5 +1,6 @@
 import type { ProviderError } from "./errors.ts"
 
+/** How long a step is tried again after faults that may pass. */
 export interface RetryLimits {
   /** Attempts in all, the first one included. */
   maxAttempts: number

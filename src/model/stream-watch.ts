@@ -16,7 +16,10 @@ export interface StreamWatch {
   end(): void
 }
 
-/** `silence` makes the error for a limit that ran out. One timer serves all waits, so that a wait costs no more than a look at the clock. */
+/**
+ * `silence` makes the error for a limit that ran out. One timer serves all waits, so that a wait costs no more than a
+ * look at the clock.
+ */
 export function watchStream(
   signal: AbortSignal,
   limitMs: number,

@@ -29,11 +29,16 @@ export const defaultStreamLimits: StreamLimits = { firstByteMs: 300_000, idleMs:
 /** Of an end that the provider announced: how long it may then take to close the stream. */
 const closingMs = 1_000
 
+/** One request to a model. Of two limits that of `info.timeouts` goes before that of `limits`. */
 export interface StepRequest extends CallRequest {
   signal: AbortSignal
   limits?: Partial<StreamLimits>
 }
 
+/**
+ * What a model answers in one step, piece by piece. An `id` or `callID` is the provider's: it joins the pieces of one
+ * block or call, and may come again in the next.
+ */
 export type StepEvent =
   | {
       type: "text-start" | "text-end" | "reasoning-start" | "reasoning-end"
@@ -58,7 +63,8 @@ export type StepEvent =
  * Asks the model for one step and hands on what it answers, as it comes. `finish` comes last and exactly once; a
  * `tool-call` may come without a `tool-start` and is to be run only after `finish`, since a stream that breaks off may
  * have announced a truncated one. Throws {@link ProviderError} for whatever the provider does wrong (refuses, breaks
- * off, sends garbage, stays silent), `UsageError` for what the config forbids, and `AbortedError` at the signal. Whoever stops reading early closes the connection.
+ * off, sends garbage, stays silent), `UsageError` for what the config forbids, and `AbortedError` at the signal.
+ * Whoever stops reading early closes the connection.
  */
 export async function* streamStep(request: StepRequest): AsyncGenerator<StepEvent, void, undefined> {
   const { language, info } = request

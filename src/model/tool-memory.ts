@@ -16,7 +16,10 @@ export interface ToolMemory {
 
 type Refusals = Record<string, { reason: string; time: string }>
 
-/** The memory in `tool-support.json` of the data directory. A missing file is an empty one, and so is one that cannot be understood. */
+/**
+ * The memory in `tool-support.json` of the data directory. A missing file is an empty one, and so is one that cannot be
+ * understood.
+ */
 export function openToolMemory(dataDirectory: string): ToolMemory {
   const path = join(dataDirectory, "tool-support.json")
   let known: Refusals | undefined

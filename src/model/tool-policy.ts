@@ -6,6 +6,7 @@ import type { DialectName } from "./synthetic/dialect.ts"
 import type { ToolMemory } from "./tool-memory.ts"
 import { toolRefusal } from "./tool-refusal.ts"
 
+/** The policy for one model, and where it comes from. */
 export interface ToolPolicyOptions {
   ref: ModelRef
   policy: ToolCalling

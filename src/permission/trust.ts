@@ -27,6 +27,7 @@ export interface Trust {
 
 type ItemName = Pick<TrustItem, "kind" | "path">
 
+/** See {@link Trust.isTrusted}. An item that is gone since it was trusted changes nothing. */
 export interface TrustVerdict {
   trusted: boolean
   changed: TrustItem[]

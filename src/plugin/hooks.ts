@@ -1,12 +1,15 @@
 import type { Action } from "../schema/permission.ts"
-import { type AuthHook, readAuthHook } from "./auth.ts"
+import type { AuthHook } from "./auth.ts"
 
 /**
  * What a plugin gives back: functions by the name of their moment, in the shape that OpenCode's plugins have. Each gets
  * an input, which says what it is about, and an output, which it changes in place.
  */
 export interface Hooks {
-  /** Once, before the engine is made. The config as it stands: of its keys `model`, `default_agent`, `agent`, `provider` and `mcp` may be changed. */
+  /**
+   * Once, before the engine is made. The config as it stands: of its keys `model`, `default_agent`, `agent`, `provider`
+   * and `mcp` may be changed.
+   */
   config?: (config: Record<string, unknown>) => unknown
   /** Every event, after it happened. Nobody waits for it. */
   event?: (input: { event: { type: string; properties: Record<string, unknown> } }) => unknown
@@ -38,12 +41,14 @@ export interface Hooks {
   dispose?: () => unknown
 }
 
+/** The call that a hook is about. `tool` is the tool's id, as it was found. */
 export interface CallInput {
   tool: string
   sessionID: string
   callID: string
 }
 
+/** The arguments of the model. What a plugin makes of them is validated, asked about and shown in their place. */
 export interface BeforeOutput {
   args: Record<string, unknown>
 }
@@ -67,6 +72,10 @@ export interface DefinitionOutput {
   parameters: Record<string, unknown>
 }
 
+/**
+ * What is asked leave for: `type` is the permission, `pattern` what it is to cover, `id` that of the call, or of the
+ * session where no call asks. `time` is when it was asked, in milliseconds since the epoch.
+ */
 export interface PermissionInput {
   id: string
   type: string
@@ -79,11 +88,13 @@ export interface PermissionInput {
   time: { created: number }
 }
 
+/** A model by its provider's id and its own. */
 export interface ModelRef {
   providerID: string
   modelID: string
 }
 
+/** The person's message, and the agent and model that are to answer it. */
 export interface MessageInput {
   sessionID: string
   agent: string
@@ -97,6 +108,7 @@ export interface MessageOutput {
   parts: Record<string, unknown>[]
 }
 
+/** The request that goes out next. `message` is the person's, as it is stored; of `provider` only its `id` is told. */
 export interface ChatInput {
   sessionID: string
   agent: string
@@ -120,17 +132,20 @@ export interface TransformedMessage {
   parts: Record<string, unknown>[]
 }
 
+/** The session that takes its next step, and the model that is asked. */
 export interface SystemInput {
   sessionID: string
   model: Record<string, unknown>
 }
 
+/** The part that holds the text. */
 export interface TextInput {
   sessionID: string
   messageID: string
   partID: string
 }
 
+/** Where a command is about to run, as an absolute path, and the call that runs it. */
 export interface ShellInput {
   cwd: string
   sessionID: string
@@ -159,60 +174,5 @@ export interface OutputHooks {
   "session.compacting": { input: { sessionID: string }; output: CompactingOutput }
 }
 
+/** The name of one of these, without the `experimental.` that OpenCode puts before some. */
 export type OutputHook = keyof OutputHooks
-
-/** What OpenCode calls differently. */
-const otherNames: Readonly<Record<string, string>> = {
-  "experimental.session.compacting": "session.compacting",
-  "experimental.chat.messages.transform": "chat.messages.transform",
-  "experimental.chat.system.transform": "chat.system.transform",
-  "experimental.text.complete": "text.complete",
-}
-
-const known: ReadonlySet<string> = new Set([
-  "config",
-  "event",
-  "tool",
-  "auth",
-  "dispose",
-  "tool.execute.before",
-  "tool.execute.after",
-  "tool.definition",
-  "permission.ask",
-  "chat.message",
-  "chat.params",
-  "chat.headers",
-  "chat.messages.transform",
-  "chat.system.transform",
-  "text.complete",
-  "shell.env",
-  "session.compacting",
-] satisfies (keyof Hooks)[])
-
-/**
- * The hooks of what a plugin returned, under our names, and the names of those that nothing here calls. Throws
- * `TypeError` for a hook that is no function.
- */
-export function readHooks(returned: Record<string, unknown>): { hooks: Hooks; unused: string[] } {
-  const hooks: Record<string, unknown> = {}
-  const unused: string[] = []
-  for (const [written, value] of Object.entries(returned)) {
-    if (value === undefined || value === null) continue
-    const name = otherNames[written] ?? written
-    if (!known.has(name)) {
-      unused.push(written)
-      continue
-    }
-    if (name === "auth") {
-      hooks[name] = readAuthHook(value)
-      continue
-    }
-    const fits = name === "tool" ? typeof value === "object" : typeof value === "function"
-    if (!fits)
-      throw new TypeError(
-        `its "${written}" is ${typeof value}, not ${name === "tool" ? "a map of tools" : "a function"}`,
-      )
-    hooks[name] = typeof value === "function" ? value.bind(returned) : value
-  }
-  return { hooks, unused }
-}

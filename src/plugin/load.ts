@@ -2,8 +2,9 @@ import { within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 import { loadModule, type ModuleAliases } from "../util/load-module.ts"
-import { type Hooks, readHooks } from "./hooks.ts"
+import type { Hooks } from "./hooks.ts"
 import type { PluginInput } from "./input.ts"
+import { readHooks } from "./read-hooks.ts"
 import type { PluginSource } from "./source.ts"
 
 /** A plugin, ready: what it hooks into, under the name that people know it by. */

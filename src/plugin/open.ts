@@ -37,10 +37,13 @@ export interface Plugins {
   tell(event: TackleEvent): void
 }
 
+/** Which plugins there are, what they are given, and what becomes of those that fail. */
 export interface PluginsOptions {
   sources: readonly PluginSource[]
   surroundings: PluginSurroundings
+  /** What they may import without having it installed: those that are files, and those that are packages. */
   aliases: { file: ModuleAliases; package: ModuleAliases }
+  /** Runs work of a plugin so that an error which escapes it is told as that of the plugin. */
   contain<T>(plugin: string, work: () => Promise<T>): Promise<T>
   onFailure(error: PluginFailedError): void
   /** Gets what was left out of what plugins gave, each text once. */

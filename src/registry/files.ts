@@ -16,7 +16,10 @@ import { isModuleFile } from "../util/load-module.ts"
 /** The folders of a config directory that hold custom tools. */
 export const toolFolders = ["tool", "tools"] as const
 
-/** Paths of the tool files, modules and executables, below the config directories, in order; a directory that is not there has none. */
+/**
+ * Paths of the tool files, modules and executables, below the config directories, in order; a directory that is not
+ * there has none.
+ */
 export function findToolFiles(configDirectories: readonly string[]): string[] {
   return foldersOf(configDirectories).flatMap((folder) => pathsIn(folder).filter(isToolFile))
 }

@@ -15,6 +15,7 @@ export interface ToolFileSource {
   find(): Promise<FoundToolFiles>
 }
 
+/** The tool files there are. `problems`: what is to be said of those that may not run. */
 export interface FoundToolFiles {
   files: readonly ToolFile[]
   problems: readonly RegistryProblem[]
@@ -23,6 +24,7 @@ export interface FoundToolFiles {
 /** Custom tools that follow their files. Only what changed is loaded again, and no reading rejects for what a file does. */
 export type LiveToolFiles = FollowedFiles<LoadedTools>
 
+/** The tools that the files hold. `problems`: also why a tool of a file is not among them. */
 export interface LoadedTools {
   tools: readonly RegisteredTool[]
   problems: readonly RegistryProblem[]

@@ -9,6 +9,7 @@ import type { Sample } from "../tool/sample.ts"
 import type { Info } from "../tool/tool.ts"
 import { AbortedError, orAbort } from "../util/abort.ts"
 
+/** What a caller may do, and whether a person is with them. */
 export interface CallerOptions {
   /** Whose rules and tools. Default: the engine's default agent. */
   agent?: string

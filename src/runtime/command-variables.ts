@@ -9,7 +9,10 @@ import type { TackleOptions } from "./options.ts"
 
 type Variables = Readonly<Record<string, string | undefined>>
 
-/** What programs get of the process's variables: not our own settings nor, unless they are named, the keys of providers and searches. */
+/**
+ * What programs get of the process's variables: not our own settings nor, unless they are named, the keys of providers
+ * and searches.
+ */
 export function commandVariables(
   options: TackleOptions,
   environment: Variables,

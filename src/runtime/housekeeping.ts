@@ -18,9 +18,11 @@ export interface Housekeeping {
   done(): Promise<void>
 }
 
+/** What is looked after, and what must be asked before anything of it goes. */
 export interface HousekeepingOptions {
   dataDirectory: string
   retention: RetentionLimits
+  /** `retentionDays` goes before the days of `retention`, for full outputs. */
   limits: TackleOptions["limits"]
   store: Store
   contents: Pick<ContentStore, "fileBytes" | "get" | "put" | "sweep">

@@ -23,6 +23,7 @@ export interface DefinitionSource {
   find(): Promise<Definitions & { problems: readonly DefinitionProblem[] }>
 }
 
+/** Why a file does not count, in words for people. */
 export interface DefinitionProblem {
   file: string
   message: string

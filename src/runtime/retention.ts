@@ -19,6 +19,7 @@ export const defaultRetentionLimits: RetentionLimits = { days: 7, megabytes: 512
 /** The file whose time says when was last cleaned up. */
 const markName = "swept"
 
+/** What is cleaned up, and what of it must stay. */
 export interface RetentionOptions {
   dataDirectory: string
   limits: RetentionLimits
@@ -27,6 +28,7 @@ export interface RetentionOptions {
   contents: Pick<ContentStore, "sweep">
   /** True for a session that somebody works on, or that has jobs: its outputs stay. */
   inUse(sessionID: string): Promise<boolean>
+  /** In milliseconds since the epoch. Default: the time of the clock. */
   now?: number
 }
 

@@ -153,11 +153,11 @@ export function createSessions(options: SessionsOptions): Sessions {
 
 /** Most runs need none of it, and the schema of a whole archive takes long to make. */
 async function archives() {
-  const [archive, sanitize] = await Promise.all([
-    import("../session/archive.ts"),
+  const [transfer, sanitize] = await Promise.all([
+    import("../session/transfer-session.ts"),
     import("../session/sanitize.ts"),
   ])
-  return { ...archive, ...sanitize }
+  return { ...transfer, ...sanitize }
 }
 
 /** A session and all that were started below it. */

@@ -1,9 +1,10 @@
 import type { Agent } from "../agent/agent.ts"
 import type { CallOutcome, Turn } from "../call/call.ts"
 import type { EventOf, EventType, TackleEvent } from "../event/events.ts"
-import type { McpLook, McpResources, McpServerStatus, PromptCall, ResourceWatch } from "../mcp/pool.ts"
+import type { McpResources, PromptCall, ResourceWatch } from "../mcp/pool.ts"
 import type { McpPrompt, McpPromptMessage } from "../mcp/prompts.ts"
 import type { McpContents } from "../mcp/resources.ts"
+import type { McpLook, McpServerStatus } from "../mcp/server-status.ts"
 import type { Credentials } from "../model/credentials.ts"
 import type { ModelInfo } from "../model/model.ts"
 import type { Explanation } from "../permission/explain.ts"
@@ -143,7 +144,10 @@ export interface Tackle {
    * what is returned ends the rest. Asks for no leave; throws as `mcpPrompt` does.
    */
   watchMcpResource(asked: ResourceWatch & { signal?: AbortSignal }): Promise<() => Promise<void>>
-  /** Calls the listener when an MCP server says that it has other tools: what `tools` tells may then differ. Returns the end. */
+  /**
+   * Calls the listener when an MCP server says that it has other tools: what `tools` tells may then differ. Returns the
+   * end.
+   */
   onToolsChanged(listener: () => void): () => void
   /** What kept tools out. */
   problems(): readonly RegistryProblem[]

@@ -5,27 +5,26 @@ import { within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
 import type { RunningProcess } from "../util/process.ts"
 import type { Bounds } from "./bounds.ts"
+import type { Probe, ProbeOutcome, ProbeScene } from "./probe-scene.ts"
 import { type Surroundings, startSurroundings } from "./probe-surroundings.ts"
-import { type ProbeScene, probes } from "./probes.ts"
+import { fileProbes } from "./probes/files.ts"
+import { networkProbes } from "./probes/network.ts"
+import { processProbes } from "./probes/processes.ts"
 import { type Sandbox, startConfined } from "./wrap.ts"
 
 /** What one attempt to get out came to. */
-export interface ProbeResult {
-  id: string
-  /** What was attempted. */
-  attempt: string
-  /** `untested`: this machine lacks what the attempt takes. */
-  outcome: "enforced" | "not enforced" | "untested"
-  /** What was seen, where that says more. */
-  detail?: string
-}
+export interface ProbeResult extends ProbeOutcome, Pick<Probe, "id" | "attempt"> {}
+
+/** Each has a scene of its own. */
+const probes: readonly Probe[] = [...fileProbes, ...networkProbes, ...processProbes]
 
 /** Longest a single attempt may take, in milliseconds. */
 const attemptMs = 10_000
 
 /**
- * Attempts, inside a real sandbox, everything that a sandbox has to prevent, and looks outside at what came of it. Takes
- * as long as the slowest, some three seconds: one program has to be killed that does not want to end. The caller makes sure that the sandbox works.
+ * Attempts, inside a real sandbox, everything that a sandbox has to prevent, and looks outside at what came of it.
+ * Takes as long as the slowest, some three seconds: one program has to be killed that does not want to end. The caller
+ * makes sure that the sandbox works.
  */
 export async function probeSandbox(sandbox: Sandbox): Promise<ProbeResult[]> {
   const root = await realpath(await mkdtemp(join(tmpdir(), "tackle-probe-")))

@@ -1,5 +1,6 @@
 import * as z from "zod"
 
+/** What becomes of what is asked for. `ask`: a person decides. */
 export const Action = z.enum(["allow", "ask", "deny"])
 export type Action = z.infer<typeof Action>
 

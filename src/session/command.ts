@@ -5,7 +5,10 @@ import { UsageError } from "../util/errors.ts"
 
 /** A prompt that is kept under a name and written as `/name arguments`. */
 export interface CommandConfig {
-  /** `$ARGUMENTS` and `$1`, `$2` … stand for what follows the name, `` !`…` `` for the output of a command, `@path` for a file. */
+  /**
+   * `$ARGUMENTS` and `$1`, `$2` … stand for what follows the name, `` !`…` `` for the output of a command, `@path` for
+   * a file.
+   */
   template: string
   description?: string | undefined
   /** Works on this prompt; afterwards the session is its own agent's again. */

@@ -40,6 +40,7 @@ export interface PromptFile {
   filename?: string
 }
 
+/** What comes with a prompt, and how far its run may go. */
 export interface PromptOptions {
   files?: readonly PromptFile[]
   /** Fires to interrupt the run; every part is finished before it ends. */

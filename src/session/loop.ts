@@ -56,6 +56,7 @@ export interface LoopInput {
   signal: AbortSignal
 }
 
+/** How a loop ended. `error`: why, where it was not the model that ended it. */
 export interface LoopResult {
   status: RunStatus
   error?: MessageError

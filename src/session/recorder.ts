@@ -48,6 +48,7 @@ interface WaitingStep extends Step {
   waiter?: { resolve(): void; reject(error: unknown): void }
 }
 
+/** The recorder of one session. It orders its own calls alone: a second one would not know of them. */
 export function createRecorder({
   sessionID,
   store,

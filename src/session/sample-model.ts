@@ -8,6 +8,7 @@ import { costOf } from "./cost.ts"
 /** Characters that stand for a token, of texts that nobody has counted yet. */
 const charactersPerToken = 4
 
+/** The model of the run beside which it is asked, and what the run has left. */
 export interface SamplerOptions {
   model: Model
   limits: StreamLimits

@@ -28,6 +28,7 @@ interface StreamedCall {
   whole: boolean
 }
 
+/** No calls yet. Each that comes in becomes a part of the message. */
 export function createStreamedCalls({ base, add, note, delta }: StepParts): StreamedCalls {
   const calls = new Map<string, ToolPart>()
   /** Under the ids that the provider gave them. */

@@ -27,7 +27,10 @@ export interface Worker {
   tools(history: readonly MessageWithParts[]): readonly OfferedTool[]
   /** The history as the provider takes it. Cheap to call at every step. Rejects when the signal fires. */
   toPrompt(history: readonly MessageWithParts[]): Promise<ModelPrompt>
-  /** False where the files of its tools, or of agents and skills, have changed: it is to be made anew. Cheap to call at every step. */
+  /**
+   * False where the files of its tools, or of agents and skills, have changed: it is to be made anew. Cheap to call at
+   * every step.
+   */
   isCurrent(): boolean
   host(step: { messageID: string; turn: Turn; offered: ReadonlyMap<string, OfferedTool> }): StepHost
 }

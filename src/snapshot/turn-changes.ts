@@ -15,6 +15,7 @@ export interface TurnRecord {
   unseen: string[]
 }
 
+/** What is watched, and where what is found is kept. */
 export interface TurnChangesOptions {
   contents: ContentStore
   /** Where commands are watched. With every link followed. */

@@ -46,6 +46,7 @@ export interface RecordedRequest {
 /** The answers in the order of the requests, or a function of the request and its number from 0. */
 export type Script = Reply[] | ((request: RecordedRequest, index: number) => Reply | Promise<Reply>)
 
+/** What the server answers, and in which formats. */
 export interface ModelServerOptions {
   script: Script
   /** The ids that `GET /v1/models` lists. Default: `m`. A request may name any model. */
@@ -54,6 +55,7 @@ export interface ModelServerOptions {
   formats?: WireFormat[]
 }
 
+/** A scripted server that listens on 127.0.0.1. */
 export interface ModelServer {
   /** The base URL with `/v1`, as a provider's `baseURL` wants it. */
   url: string

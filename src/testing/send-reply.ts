@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http"
 import type { Fault, Reply } from "./reply.ts"
 import type { Asked, EventStream, WireFormat } from "./wire-format.ts"
 
+/** When the first and the last byte of an answer were handed to the system. */
 export interface AnswerTimes {
   answerStart?: number
   answerEnd?: number

@@ -12,7 +12,7 @@ export interface OutputView extends Truncation {
   text: string
 }
 
-/** Takes an output of any length as it comes. Memory stays below a megabyte. */
+/** Takes an output of any length as it comes. Holds less than a megabyte of it, unless the limit is above a third of one. */
 export interface OutputBuffer {
   /** Bytes so far. */
   readonly bytes: number

@@ -21,6 +21,7 @@ export interface SecretMask {
   split(text: string): { shown: string; held: string }
 }
 
+/** Output on its way through the mask. What may be the beginning of a secret waits for what comes next. */
 export interface MaskedStream {
   /** What can be handed on: up to the longest secret's length less than what came in so far. Its own bytes. */
   push(chunk: Uint8Array): Uint8Array

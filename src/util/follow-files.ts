@@ -12,6 +12,7 @@ export interface FollowedFiles<T> {
   last(): T
 }
 
+/** Which files, and how they are read. */
 export interface FollowOptions<T> {
   /** Absolute paths of files and directories, there or not, whose change makes it worth reading again. */
   watched(): readonly string[]
@@ -20,6 +21,7 @@ export interface FollowOptions<T> {
   read(): Promise<T>
   /** What stands where reading failed, or throws. Until something changes it is not tried again. */
   onFailure(error: unknown): T
+  /** What `last` gives before anything was read. */
   initial: T
   /** From what `initial` was read. Without it the files are read when they are first asked for. */
   begun?: Beginning

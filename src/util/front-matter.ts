@@ -9,7 +9,10 @@ export interface FrontMatter {
   body: string
 }
 
-/** Takes apart a text that begins with YAML between two lines of `---`. Undefined where it does not. Throws for bad YAML. */
+/**
+ * Takes apart a text that begins with YAML between two lines of `---`. Undefined where it does not. Throws for YAML
+ * that is bad, or that is no list of fields.
+ */
 export function readFrontMatter(text: string): FrontMatter | undefined {
   const split = splitFrontMatter(text)
   if (!split) return undefined

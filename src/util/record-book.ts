@@ -30,6 +30,7 @@ export interface RecordEntry<T> {
   record: T
 }
 
+/** Where the records lie, and what they look like. */
 export interface RecordBookOptions<T> {
   /** Is made with the first record. */
   directory: string

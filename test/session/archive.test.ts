@@ -4,14 +4,9 @@ import { join } from "node:path"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { Part } from "../../src/schema/part.ts"
-import {
-  type Archive,
-  ArchiveError,
-  exportSession,
-  forkSession,
-  importSession,
-} from "../../src/session/archive.ts"
+import { type Archive, ArchiveError } from "../../src/session/archive.ts"
 import { sanitizeArchive } from "../../src/session/sanitize.ts"
+import { exportSession, forkSession, importSession } from "../../src/session/transfer-session.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import { openSqliteStore } from "../../src/store/sqlite.ts"
 import type { Store } from "../../src/store/store.ts"

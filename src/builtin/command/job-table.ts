@@ -13,6 +13,7 @@ export interface JobTable extends JobCapability {
   killAll(): Promise<void>
 }
 
+/** An empty table. */
 export function createJobTable(): JobTable {
   const jobs = new Map<string, Job>()
 

@@ -9,6 +9,7 @@ export interface Progress {
   finish(): Promise<void>
 }
 
+/** Calls of `report` never overlap. Once one has failed no further is made. */
 export function createProgress(report: () => Promise<void>): Progress {
   let timer: NodeJS.Timeout | undefined
   let finished = false

@@ -32,10 +32,11 @@ export async function statPath(path: string, kind: "File" | "Path"): Promise<Sta
 }
 
 /**
- * Opens a regular file for reading; the caller closes it. `real` is where its path led when leave was given for it: what
- * it leads to since is refused, and with `leave` so is another file under that name: one that was asked about may have
- * been exchanged for a protected one, by its name or by a second name (a hard link). Never blocks: a pipe that took the file's place since it was looked at is opened
- * without waiting for a writer, and refused. Throws `MovedPathError`, else as {@link statPath} does.
+ * Opens a regular file for reading; the caller closes it. `real` is where its path led when leave was given for it:
+ * what it leads to since is refused, and with `leave` so is another file under that name: one that was asked about may
+ * have been exchanged for a protected one, by its name or by a second name (a hard link). Never blocks: a pipe that
+ * took the file's place since it was looked at is opened without waiting for a writer, and refused. Throws
+ * `MovedPathError`, else as {@link statPath} does.
  */
 export async function openFile(
   path: string,

@@ -16,8 +16,8 @@ export interface Media extends Pick<FittingPicture, "mime" | "scaled"> {
 }
 
 /**
- * A whole image or document as a data URL, a picture that providers refuse made smaller where that can be done. Throws {@link UnreadableContentError} above {@link maxMediaBytes}, also
- * for a file that grows while it is read.
+ * A whole image or document as a data URL, a picture that providers refuse made smaller where that can be done. Throws
+ * {@link UnreadableContentError} above {@link maxMediaBytes}, also for a file that grows while it is read.
  */
 export async function readMedia(
   handle: OpenFile,

@@ -5,11 +5,14 @@ import { indentOf, type Line } from "./text-lines.ts"
 /** A line as the comparison sees it. */
 export type LineKey = (text: string) => string
 
+/** Indentation and white space at the end do not count. */
 export const trimmed: LineKey = (text) => text.trim()
+/** As `trimmed`, and blanks and tabs within the line count as one blank. */
 export const collapsed: LineKey = (text) => text.trim().replace(/[ \t]+/g, " ")
 /** White space counts between two words alone. */
 export const unspaced: LineKey = (text) =>
   text.trim().replace(/(?<![\p{L}\p{N}_])[ \t]+|[ \t]+(?![\p{L}\p{N}_])/gu, "")
+/** As `unspaced`, and signs that look alike count as the same. */
 export const plain: LineKey = (text) => unspaced(toPlain(text))
 
 /**

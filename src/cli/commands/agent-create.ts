@@ -21,14 +21,18 @@ import { type FormatFlags, openPlace, type Place } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
 import { question } from "../question.ts"
 
+/** What goes into the file: a field without its flag is left out of it, or asked for. */
 export interface AgentCreateFlags extends FormatFlags {
   description?: string
+  /** `-` reads it from stdin. */
   prompt?: string
   mode?: Agent["mode"]
   model?: string
   temperature?: number
   steps?: number
+  /** Ids with commas between them. Default: all tools. */
   tools?: string
+  /** Into the person's own folder, in place of the project's. */
   user?: boolean
 }
 

@@ -11,6 +11,7 @@ import { printJson, printLine } from "../print.ts"
 import { placeOfRule } from "../shadowed-rules.ts"
 import { oneLine, visible } from "../view/visible.ts"
 
+/** `all`: hidden agents too. */
 export interface AgentListFlags extends FormatFlags {
   all?: boolean
 }

@@ -10,6 +10,7 @@ import { printJson, printLine } from "../print.ts"
 import { question } from "../question.ts"
 import { visible } from "../view/visible.ts"
 
+/** `method`: the label of one of the ways that a plugin offers. Default: asked for, where there are several. */
 export interface LoginFlags extends PlaceFlags {
   method?: string
 }

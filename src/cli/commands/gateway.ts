@@ -3,13 +3,16 @@ import type { DialectName } from "../../model/synthetic/dialect.ts"
 import { warn } from "../notice.ts"
 import { printLine } from "../print.ts"
 
+/** Defaults are those of the grammar; keys that are not given come from the environment. */
 export interface GatewayFlags {
   upstream: string
   policy: ToolCalling
   dialect?: DialectName
   host: string
   port: number
+  /** What clients have to send. Default: `TACKLE_GATEWAY_KEY`, else nothing. */
   key?: string
+  /** Seconds for which the upstream may be silent. */
   timeout?: number
   verbose?: boolean
 }

@@ -13,13 +13,16 @@ import { stdout } from "../stdout.ts"
 import { tellFault } from "../tell-fault.ts"
 import { describeRequest } from "../view/request.ts"
 
+/** Whose tools are served, and to whom. `port`, `host`, `stream` and `key` are refused without `http`. */
 export interface ServeFlags extends PlaceFlags, RuleFlags {
   agent?: string
   tools?: string[]
   http?: boolean
   port?: number
   host?: string
+  /** Seconds after which the stream of a call ends, and the client comes back for the rest. */
   stream?: number
+  /** What clients have to send. Default: `TACKLE_MCP_KEY`, else nothing. */
   key?: string
 }
 

@@ -9,12 +9,15 @@ import { openPlace, type Place, type PlaceFlags } from "../place.ts"
 import { printLine } from "../print.ts"
 import { visible } from "../view/visible.ts"
 
+/** `env` is for a program, `header` for an address; each as `name=value`. */
 export interface AddServerFlags extends PlaceFlags {
+  /** Into the person's own config, in place of the project's. */
   user?: boolean
   env?: string[]
   header?: string[]
 }
 
+/** `browser` is false under `--no-browser`: the address is only printed. */
 export interface AuthFlags extends PlaceFlags {
   browser: boolean
 }

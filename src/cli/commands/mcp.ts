@@ -1,6 +1,6 @@
 import { enabledServers } from "../../mcp/config.ts"
 import { McpServerError } from "../../mcp/errors.ts"
-import type { McpServerStatus } from "../../mcp/pool.ts"
+import type { McpServerStatus } from "../../mcp/server-status.ts"
 import type { TackleOptions } from "../../runtime/options.ts"
 import { errorMessage } from "../../util/errors.ts"
 import { exitCode } from "../exit.ts"

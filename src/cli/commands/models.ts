@@ -5,6 +5,7 @@ import { openTackle } from "../open-tackle.ts"
 import { type FormatFlags, openPlace, type Place } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
 
+/** With `forgetTools` no models are listed. */
 export interface ModelsFlags extends FormatFlags {
   /** A model's name, or `all`. */
   forgetTools?: string

@@ -18,6 +18,7 @@ import type { RuleFlags } from "../rule-layers.ts"
 import { describeExplanation } from "../view/explanation.ts"
 import { oneLine, visible } from "../view/visible.ts"
 
+/** `agent`: by whose rules. Default: those of the default agent. */
 export interface CheckFlags extends FormatFlags, RuleFlags {
   agent?: string
   /** The older name of `--format json`. */

@@ -22,14 +22,22 @@ import { tellMissingMentions } from "../tell-missing-mentions.ts"
 import { createJsonView } from "../view/json.ts"
 import { createTextView } from "../view/text.ts"
 
+/**
+ * The session that goes on, the answers to questions, and what becomes of the run. Which flags exclude each other is
+ * the grammar's.
+ */
 export interface RunFlags extends PlaceFlags, TaskFlags {
+  /** Goes on with the session of this id, `continue` with the last of the project; `fork`: with a copy of either. */
   session?: string
   continue?: boolean
   fork?: boolean
   format: "text" | "json"
   auto?: boolean
+  /** Paths of what is attached. */
   file?: string[]
+  /** Seconds until the run is interrupted. */
   timeout?: number
+  /** Paths of recordings: one to be written, one to be run again. */
   record?: string
   replay?: string
 }

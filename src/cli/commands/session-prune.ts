@@ -5,6 +5,7 @@ import { printJson, printLine } from "../print.ts"
 import { oneLine } from "../view/visible.ts"
 import { withTackle } from "./session.ts"
 
+/** Which sessions go: both limits have to be passed where both are given. */
 export interface SessionPruneFlags extends FormatFlags {
   /** In milliseconds. */
   olderThan?: number

@@ -4,6 +4,7 @@ import { printJson, printLine } from "../print.ts"
 import { oneLine, visible } from "../view/visible.ts"
 import { namedOrLast, noSession, withTackle } from "./session.ts"
 
+/** `others`: files that were changed since stay as they are, where without it all of it is refused. */
 export interface SessionUndoFlags extends FormatFlags {
   others?: boolean
 }

@@ -18,18 +18,22 @@ import { usageWords } from "../view/usage.ts"
 import { oneLine, visible } from "../view/visible.ts"
 import { foldWords } from "../view/word-fold.ts"
 
+/** `all`: those of every project. */
 export interface SessionListFlags extends FormatFlags {
   all?: boolean
 }
 
+/** `sanitize`: without what was said, read, written or run, and without paths. */
 export interface SessionExportFlags extends PlaceFlags {
   sanitize?: boolean
 }
 
+/** `copy`: under new ids, so that one which is there already is no obstacle. */
 export interface SessionImportFlags extends PlaceFlags {
   copy?: boolean
 }
 
+/** `at`: the id of a message, whose turn is the last one taken over. Default: the whole history. */
 export interface SessionForkFlags extends PlaceFlags {
   at?: string
 }

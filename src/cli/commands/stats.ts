@@ -5,6 +5,7 @@ import { usageWords } from "../view/usage.ts"
 import { visible } from "../view/visible.ts"
 import { withTackle } from "./session.ts"
 
+/** `all`: of every project. */
 export interface StatsFlags extends FormatFlags {
   all?: boolean
 }

@@ -15,12 +15,14 @@ import type { RuleFlags } from "../rule-layers.ts"
 import { allowHint } from "../view/allow-hint.ts"
 import { oneLine } from "../view/visible.ts"
 
+/** `all`: also tools that are not offered. `model` and `agent`: to whom, by default to those of the config. */
 export interface ToolListFlags extends FormatFlags {
   all?: boolean
   model?: string
   agent?: string
 }
 
+/** `agent`: by whose rules. `auto`: every question is answered once with yes. */
 export interface ToolCallFlags extends FormatFlags, RuleFlags {
   agent?: string
   auto?: boolean

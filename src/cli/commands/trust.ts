@@ -13,10 +13,12 @@ import { printJson, printLine } from "../print.ts"
 import { describeItem, type ShownItem } from "../view/trust-item.ts"
 import { folded } from "../view/visible.ts"
 
+/** `yes`: nothing is asked. `list` changes nothing. */
 export interface TrustFlags extends FormatFlags {
   yes?: boolean
   list?: boolean
   revoke?: boolean
+  /** The older name of `--format json`. */
   json?: boolean
 }
 

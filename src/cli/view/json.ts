@@ -5,8 +5,8 @@ import type { View } from "./view.ts"
 
 /**
  * One event a line, nothing else, in the order in which they happened. Those of subagents are among them, but for their
- * `run.completed`: the last line is the end of the run, and the only one of its type. Lines of one turn of the event loop leave in one
- * write, which costs more than a line, and are written after all that the engine does in that turn.
+ * `run.completed`: the last line is the end of the run, and the only one of its type. Lines of one turn of the event
+ * loop leave in one write, which costs more than a line, and are written after all that the engine does in that turn.
  */
 export function createJsonView(output: Output): View {
   const children = createChildren()

@@ -12,7 +12,10 @@ export interface ShownItem extends TrustItem {
   settings?: EnabledSetting[]
   /** Of a tool: the id it is offered under. Absent where it is not loaded by itself. */
   tool?: string
-  /** Of a tool or plugin all files that it may run, of a skill all that it comes with, relative to the work tree, with hashes. */
+  /**
+   * Of a tool or plugin all files that it may run, of a skill all that it comes with, relative to the work tree, with
+   * hashes.
+   */
   files?: Record<string, string>
   /** Of a package, how many packages it needs that its hash covers, and the names of those that it does not. */
   dependencies?: { covered: number; beyond: readonly string[] }

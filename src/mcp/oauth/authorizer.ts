@@ -11,12 +11,14 @@ import { createOAuthFetch } from "./oauth-fetch.ts"
 import { createOAuthProvider } from "./provider.ts"
 import type { TokenBook } from "./token-book.ts"
 
+/** The server that requests go to, and where its tokens are kept. */
 export interface AuthorizerOptions {
   /** Id of the server. */
   id: string
   url: string
   settings: OAuthSettings
   book: TokenBook
+  /** Ends the requests that renew a token. */
   signal: AbortSignal
 }
 

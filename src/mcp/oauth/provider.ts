@@ -3,6 +3,7 @@ import type { OAuthSettings } from "../config.ts"
 import { proveByKey } from "./key-pair.ts"
 import type { TokenBook } from "./token-book.ts"
 
+/** For which server, and whether a person is there to sign in. */
 export interface OAuthProviderOptions {
   /** Address of the server. */
   url: string

@@ -7,11 +7,13 @@ import { createOAuthFetch } from "./oauth-fetch.ts"
 import { createOAuthProvider } from "./provider.ts"
 import type { SignedIn, TokenBook } from "./token-book.ts"
 
+/** The server, and the way to the person. */
 export interface SignInOptions {
   server: RemoteServer
   book: TokenBook
   /** Shows the person the page on which they sign in: its address is http or https. */
   open(url: URL): void
+  /** Fires to give up. */
   signal: AbortSignal
 }
 

@@ -117,6 +117,7 @@ const Line = z.discriminatedUnion("type", [
   MentionsLine,
   McpLine,
 ])
+/** A line of a recording: one JSON object. */
 export type RecordingLine = z.infer<typeof Line>
 
 /** A request with its answer; without one where the run ended before. */

@@ -3,8 +3,9 @@ import { repairName } from "../repair.ts"
 import type { ReadCall, SyntheticTool } from "./dialect.ts"
 import { readLooseValue } from "./loose-value.ts"
 
-/** Keys under which models write the tool's name, and those for its arguments. In order of preference. */
+/** Keys under which models write the tool's name. In order of preference. */
 export const nameKeys = ["name", "tool_name", "function_name", "tool", "function", "action"] as const
+/** Keys under which models write the arguments. In order of preference. */
 export const argumentKeys = [
   "arguments",
   "parameters",

@@ -10,6 +10,7 @@ export interface SyntheticTool {
 
 /** The ways to write a call that a model can be told. */
 export const dialectNames = ["hermes", "json-fence", "llama", "mistral", "pythonic", "xml"] as const
+/** One of the {@link dialectNames}. */
 export type DialectName = (typeof dialectNames)[number]
 
 /** A call that was read. `input` is JSON; `repaired` says in words what was mended to get there. */

@@ -15,6 +15,7 @@ import { describeTools } from "./prompt.ts"
 import { defaultRetries, retryMessages } from "./retry.ts"
 import { createTranslator } from "./translate.ts"
 
+/** How calls are asked for in words, and how often anew. */
 export interface SyntheticOptions {
   /** How the model is told to write calls. Default: by the model's id, else `hermes`. */
   dialect?: DialectName

@@ -4,6 +4,7 @@ import { readLooseValue } from "./loose-value.ts"
 import { scanBrackets } from "./scan-brackets.ts"
 import { charAt, type Reading, type Source, skipSpace, slice, takes, takeWhile } from "./source.ts"
 
+/** Where objects end that the model leaves open. */
 export interface ObjectOptions {
   /** What ends the text that the objects stand in, where there is such a mark. */
   stop?: string

@@ -4,6 +4,7 @@ import { endsString, lookAhead, opensQuotedObject, type StringPlace } from "./st
 /** How the reading of a bracketed value ended. `stopped`: before the literal that ends what it stands in. */
 export type ScanEnd = "closed" | "stopped" | "ended"
 
+/** What ends the reading early, and who hears how far it is. */
 export interface ScanOptions {
   /** Ends the value wherever it comes outside of a string. */
   stop?: string | undefined
@@ -15,8 +16,8 @@ export interface ScanOptions {
 
 /**
  * Reads the value in brackets or quotes that begins at the source's position, whose end is its own closing bracket:
- * JSON, or a Python literal or call. Brackets within strings do not count; a quote counts as a string's end only where something
- * follows that can follow the string there, so that quotes which the model forgot to escape do no harm.
+ * JSON, or a Python literal or call. Brackets within strings do not count; a quote counts as a string's end only where
+ * something follows that can follow the string there, so that quotes which the model forgot to escape do no harm.
  */
 export function* scanBrackets(source: Source, options: ScanOptions = {}): Reading<ScanEnd> {
   const open: string[] = []

@@ -5,7 +5,7 @@ import { fileChecks, fromRoot } from "../place.ts"
 import { judge, type Policy } from "../policy.ts"
 import { protectionOf } from "../protected.ts"
 import type { Check, Scope } from "../request.ts"
-import { commandFileChecks, placesOf, plannedFileChecks } from "./command-files.ts"
+import { commandFileChecks, plannedFileChecks } from "./command-files.ts"
 import {
   type CommandForms,
   type CommandPlace,
@@ -18,6 +18,7 @@ import { crudeForms } from "./crude-forms.ts"
 import { showsContents } from "./git-contents.ts"
 import { trackedPaths } from "./git-index.ts"
 import { findRepository, repositoryFault } from "./git-repository.ts"
+import { placesOf } from "./named-paths.ts"
 import { maxCommandLength, type PlannedCommand, planCommand, type ShellPlan } from "./plan.ts"
 import { type Proof, proveReadOnly } from "./read-only.ts"
 import { filesNeedingLeave } from "./recursive-read.ts"
@@ -31,6 +32,7 @@ export interface BashChecks {
   commands: { command: PlannedCommand; check: Check }[]
 }
 
+/** A shell text, and whose rules it is held against. */
 export interface BashRequest {
   text: string
   /** Where the text starts. Absolute. */
@@ -38,6 +40,7 @@ export interface BashRequest {
   scope: Scope
   place: Place
   policy: Policy
+  /** What `~` stands for. Absolute. */
   home: string
 }
 

@@ -4,20 +4,16 @@ import { namesProtected, protectionOf } from "../protected.ts"
 import type { Check } from "../request.ts"
 import { type CommandPlace, coversAll, expandWord, tableName } from "./command-forms.ts"
 import { globFiles } from "./glob-files.ts"
+import { candidates, globDirectory, isPossibleName, looksLikePath, placesOf } from "./named-paths.ts"
 import type { PlannedCommand, PlannedFile } from "./plan.ts"
 import { risksOf } from "./programs.ts"
 import { fileOperands, isReader, takesText } from "./read-only.ts"
+import { withoutTextWords } from "./text-words.ts"
 import { literalWord, type Word } from "./words.ts"
 import { innerCommands } from "./wrappers.ts"
 
 /** Devices that hold nothing and lead nowhere. */
 const harmlessDevice = /^\/dev\/(?:null|zero|stdin|stdout|stderr|fd\/\d+)$/
-
-/** Options whose value is a text for people, whatever it looks like. */
-const textOptions: Readonly<Record<string, readonly string[]>> = {
-  git: ["-m", "--message"],
-  gh: ["-b", "-t", "--body", "--title"],
-}
 
 /** Programs whose operands are files that they write. */
 const writers = new Set(["tee", "truncate", "touch"])
@@ -41,7 +37,7 @@ export async function commandFileChecks(
     name !== "find" && innerCommands(name, words).some(({ kind }) => kind === "argv" || kind === "shell")
   const operands = fileOperands(name, words)
   // Where all options are known the script is not among them any more.
-  const texts = operands === words ? withoutScript(name, withoutTexts(name, words)) : operands
+  const texts = operands === words ? withoutTextWords(name, words) : operands
   const considered = wraps ? [] : texts
   const checks = await wordsChecks(considered, { name, directories, place })
   return [...somewhere, ...checks, ...scriptChecks(basename(name), words, directories, place)]
@@ -156,71 +152,6 @@ function possibleFile(text: string, word: Word, directory: string, place: Comman
   }
 }
 
-/** The word itself and the parts of it that an option may take as a path. */
-export function candidates(word: Word, home: string): string[] {
-  const text = word.base === "directory" ? `.${word.tail ?? ""}` : expandWord(word, home)
-  if (text === "" || text === "-" || text === "--") return []
-  const found = text.startsWith("-") ? [] : [text]
-  const equals = text.indexOf("=")
-  if (equals !== -1) found.push(text.slice(equals + 1))
-  if (/^-[^-]/.test(text) && equals === -1) {
-    const attached = text.slice(2)
-    if (looksLikePath(attached)) found.push(attached)
-    if (attached.includes("/")) found.push(text.slice(text.indexOf("/")))
-  }
-  const address = /^file:(?:\/\/[^/]*)?(\/.*)$/is.exec(text)?.[1]
-  if (address !== undefined) found.push(address)
-  // `name=@file`, `from:to`, `type=bind,src=place`: whatever stands between such marks may be a path.
-  else if (!text.includes("://") && /[:@,=]/.test(text)) {
-    const parts = text.split(/[=:,@]+/)
-    found.push(
-      ...parts.slice(text.startsWith("-") ? 1 : 0),
-      ...parts.slice(1).map((_, at) => tailAfter(text, at)),
-    )
-  }
-  return found
-    .filter((part) => part !== "" && isPossibleName(part))
-    .map((part) => (part === "~" || part.startsWith("~/") ? `${home}${part.slice(1)}` : part))
-}
-
-/** What follows the mark of this number, marks and all: file names may hold them too. */
-function tailAfter(text: string, number: number): string {
-  const mark = [...text.matchAll(/[=:,@]+/g)][number]
-  return mark ? text.slice(mark.index + mark[0].length) : ""
-}
-
-/** The system refuses longer names, so a long text is none. */
-function isPossibleName(text: string): boolean {
-  return text.length <= 4_096 && text.split("/").every((segment) => Buffer.byteLength(segment) <= 255)
-}
-
-/** The directory in which a pattern of file names starts; undefined where it climbs out again after its first star. */
-function globDirectory(text: string): string | undefined {
-  const at = text.search(/[*?[]/)
-  if (text.slice(at).split("/").includes("..")) return undefined
-  const slash = text.lastIndexOf("/", at)
-  return slash === -1 ? "." : text.slice(0, slash) || "/"
-}
-
-/** The absolute paths that a text may name. `..` stays in it. */
-export function placesOf(
-  text: string,
-  word: Word,
-  directories: readonly string[] | undefined,
-): string[] | undefined {
-  const own = word.base === "directory" ? `.${word.tail ?? ""}` : text.replace(ownDirectory, "./")
-  if (isAbsolute(own)) return [own]
-  return directories?.map((directory) => `${directory}/${own}`)
-}
-
-/** Where a process stands, by the name that the system gives it: for the command that is not where the engine stands. */
-const ownDirectory =
-  /^\/+(?:\.\/+)*proc\/+(?:\.\/+)*(?:thread-)?self\/+(?:\.\/+)*(?:task\/+\d+\/+)?cwd(?:\/+|$)/
-
-function looksLikePath(text: string): boolean {
-  return text.includes("/") || text.startsWith(".")
-}
-
 /** Which file it is will be known only when the command runs: only a rule for all files allows it. */
 function unknownFile(permission: string, word: Word): Check {
   return {
@@ -267,24 +198,3 @@ function unknownPlace(command: PlannedCommand): Check {
     reason: "where it runs cannot be told",
   }
 }
-
-function withoutTexts(name: string, words: readonly Word[]): readonly Word[] {
-  const options = Object.hasOwn(textOptions, name) ? textOptions[name] : undefined
-  if (!options) return words
-  return words.filter((_, index) => !options.includes(words[index - 1]?.text ?? ""))
-}
-
-/** The script of `sed` and `awk` looks like a path and is none. */
-function withoutScript(name: string, words: readonly Word[]): readonly Word[] {
-  if (!scripted.has(name)) return words
-  const given = words.some((word) => /^-(?:-expression|-source|-file|[A-Za-z]*[ef])/.test(word.text))
-  const isScript = ({ text }: Word, index: number) =>
-    !text.startsWith("-") && !/^-[vF]$/.test(words[index - 1]?.text ?? "")
-  const script = given ? undefined : words.find(isScript)
-  return words.filter(
-    (word, index) =>
-      word !== script && !/^-(?:-expression|-source|[A-Za-z]*e)$/.test(words[index - 1]?.text ?? ""),
-  )
-}
-
-const scripted = new Set(["sed", "awk", "gawk", "mawk", "nawk"])

@@ -1,6 +1,9 @@
 /** What is risky about a program whose wildcard rule would otherwise cover all of its options. */
 export interface RiskyProgram {
-  /** Options that run a program or write a named file, the names of one joined by `|`. A `*` at the end: and whatever follows. */
+  /**
+   * Options that run a program or write a named file, the names of one joined by `|`. A `*` at the end: and whatever
+   * follows.
+   */
   options?: string
   /** Options that take a value, so that it is not taken for an option, an operand or a subcommand. */
   valued?: string

@@ -24,8 +24,9 @@ export interface Draft {
   fault?: string
 }
 
-/** In a mask: a character that the shell takes as it is, and one that is not known before the command runs. */
+/** In a mask: a character that the shell takes as it is. */
 export const quoted = "\u0000"
+/** In a mask: a character that is not known before the command runs. */
 export const unknown = "\u0001"
 
 function read(node: ShellNode, text: string, draft: Draft, inQuotes: boolean): void {

@@ -1,0 +1,69 @@
+import { isAbsolute } from "node:path"
+import { expandWord } from "./command-forms.ts"
+import type { Word } from "./words.ts"
+
+/** The word itself and the parts of it that an option may take as a path. */
+export function candidates(word: Word, home: string): string[] {
+  const text = word.base === "directory" ? `.${word.tail ?? ""}` : expandWord(word, home)
+  if (text === "" || text === "-" || text === "--") return []
+  const found = text.startsWith("-") ? [] : [text]
+  const equals = text.indexOf("=")
+  if (equals !== -1) found.push(text.slice(equals + 1))
+  if (/^-[^-]/.test(text) && equals === -1) {
+    const attached = text.slice(2)
+    if (looksLikePath(attached)) found.push(attached)
+    if (attached.includes("/")) found.push(text.slice(text.indexOf("/")))
+  }
+  const address = /^file:(?:\/\/[^/]*)?(\/.*)$/is.exec(text)?.[1]
+  if (address !== undefined) found.push(address)
+  // `name=@file`, `from:to`, `type=bind,src=place`: whatever stands between such marks may be a path.
+  else if (!text.includes("://") && /[:@,=]/.test(text)) {
+    const parts = text.split(/[=:,@]+/)
+    found.push(
+      ...parts.slice(text.startsWith("-") ? 1 : 0),
+      ...parts.slice(1).map((_, at) => tailAfter(text, at)),
+    )
+  }
+  return found
+    .filter((part) => part !== "" && isPossibleName(part))
+    .map((part) => (part === "~" || part.startsWith("~/") ? `${home}${part.slice(1)}` : part))
+}
+
+/** What follows the mark of this number, marks and all: file names may hold them too. */
+function tailAfter(text: string, number: number): string {
+  const mark = [...text.matchAll(/[=:,@]+/g)][number]
+  return mark ? text.slice(mark.index + mark[0].length) : ""
+}
+
+/** False for a longer text than systems take as a path (Linux: PATH_MAX), or as a name within it (NAME_MAX). */
+export function isPossibleName(text: string): boolean {
+  return text.length <= 4_096 && text.split("/").every((segment) => Buffer.byteLength(segment) <= 255)
+}
+
+/** The directory in which a pattern of file names starts; undefined where it climbs out again after its first star. */
+export function globDirectory(text: string): string | undefined {
+  const at = text.search(/[*?[]/)
+  if (text.slice(at).split("/").includes("..")) return undefined
+  const slash = text.lastIndexOf("/", at)
+  return slash === -1 ? "." : text.slice(0, slash) || "/"
+}
+
+/** The absolute paths that a text may name. `..` stays in it. Undefined for a relative one where no directory is known. */
+export function placesOf(
+  text: string,
+  word: Word,
+  directories: readonly string[] | undefined,
+): string[] | undefined {
+  const own = word.base === "directory" ? `.${word.tail ?? ""}` : text.replace(ownDirectory, "./")
+  if (isAbsolute(own)) return [own]
+  return directories?.map((directory) => `${directory}/${own}`)
+}
+
+/** Where a process stands, by the name that the system gives it: for the command that is not where the engine stands. */
+const ownDirectory =
+  /^\/+(?:\.\/+)*proc\/+(?:\.\/+)*(?:thread-)?self\/+(?:\.\/+)*(?:task\/+\d+\/+)?cwd(?:\/+|$)/
+
+/** Whoever writes such a word mostly means a file, whether there is one or not. */
+export function looksLikePath(text: string): boolean {
+  return text.includes("/") || text.startsWith(".")
+}
