@@ -88,7 +88,7 @@ export async function importSession(file: string, flags: SessionImportFlags): Pr
 
 /** `tackle session fork [id]`. */
 export async function forkSession(id: string | undefined, flags: SessionForkFlags): Promise<void> {
-  await withTackle(flags, async (tackle) => {
+  await withRecords(flags, async (tackle) => {
     const from = await namedOrLast(tackle, id)
     const fork = await tackle.sessions.fork(from, flags.at === undefined ? {} : { at: flags.at })
     if (!fork) throw noSession(from)
