@@ -7,11 +7,14 @@ import { ask, referenceTo } from "./ask-leave.ts"
 import type { CallHost } from "./call.ts"
 import type { PreparedCall } from "./prepare.ts"
 import type { TimeLimit } from "./time-limit.ts"
+import type { Waits } from "./waits.ts"
 
 /** What a call does with what its tool tells the context. */
 export interface ContextHooks {
   /** Of what it asks the person. */
   signal: AbortSignal
+  /** Are told of what is asked of a person. */
+  waits: Waits
   onProgress(update: { title?: string; metadata?: Record<string, unknown> }): void
   /** Before the tool hears that it may go on. */
   onLeave(): Promise<void>
@@ -22,11 +25,18 @@ export function createContext(
   prepared: PreparedCall,
   host: CallHost,
   limit: TimeLimit,
-  { signal, onProgress, onLeave }: ContextHooks,
+  { signal, waits, onProgress, onLeave }: ContextHooks,
 ): ToolContext {
   const { call, tool } = prepared
   const { spawn, question, sample, form } = host
   const askedFor = tool.source.kind === "builtin" ? undefined : tool.id
+  const awaited = <T>(answer: () => Promise<T>) =>
+    limit.outside(() =>
+      waits.during((begin) => {
+        begin()
+        return answer()
+      }),
+    )
   const ctx: ToolContext = {
     sessionID: host.sessionID,
     messageID: host.messageID,
@@ -60,7 +70,15 @@ export function createContext(
       const again = request.permission === askedFor
       const check = again ? await host.permission.check(request, host.scope) : undefined
       if (check && check.action !== "deny") return
-      await limit.outside(() => ask(request, prepared, host, signal))
+      await limit.outside(() =>
+        waits.during((begin) => {
+          const announced = async () => {
+            await host.announced?.()
+            begin()
+          }
+          return ask(request, prepared, { ...host, announced }, signal)
+        }),
+      )
       await onLeave()
     },
   }
@@ -79,11 +97,11 @@ export function createContext(
     ctx.question = (questions, document, stop) => {
       const asked = document ? { questions, document } : { questions }
       const ended = stop ? AbortSignal.any([stop, signal]) : signal
-      return limit.outside(() => question(asked, referenceTo(call, host), ended))
+      return awaited(() => question(asked, referenceTo(call, host), ended))
     }
   // Our own code says in it which server asks.
   if (form && tool.source.kind === "mcp")
-    ctx.form = (shown, stop) => limit.outside(() => form(shown, AbortSignal.any([stop, signal])))
+    ctx.form = (shown, stop) => awaited(() => form(shown, AbortSignal.any([stop, signal])))
   // Our own code asks for leave before it hands on what a server asks.
   if (sample && tool.source.kind === "mcp") {
     const sampled: NonNullable<SampleResult["spent"]>[] = []

@@ -15,6 +15,7 @@ import type { PreparedCall } from "./prepare.ts"
 import { settleFailure } from "./settle.ts"
 import { createThrottle } from "./throttle.ts"
 import { createTimeLimit } from "./time-limit.ts"
+import { createWaits } from "./waits.ts"
 
 /** Progress of one call is stored and shown at most ten times a second. */
 const progressIntervalMs = 100
@@ -58,7 +59,10 @@ export async function executeCall(
   })
 
   const over = new AbortController()
+  const waits = createWaits()
+  const ended = () => ({ at: Date.now(), waited: waits.total() })
   const ctx = createContext(prepared, host, limit, {
+    waits,
     // What a tool asked and does not wait for is asked in the name of a call: with it, it ends.
     signal: AbortSignal.any([limit.signal, over.signal]),
     onProgress(update) {
@@ -97,7 +101,7 @@ export async function executeCall(
     limit.end()
     const metadata = { ...state.metadata, ...result.metadata }
     const end = await endOf(prepared, host, { ...result, metadata }, "completed")
-    last = complete(state, { ...result, ...recut(end, result, ctx, host) }, Date.now())
+    last = complete(state, { ...result, ...recut(end, result, ctx, host) }, ended())
   } catch (error) {
     // It is no failure of the tool, and a further state would not be stored either.
     if (unstored) throw unstored.error
@@ -107,7 +111,7 @@ export async function executeCall(
     const { error: text, metadata } = failure
     const end = await endOf(prepared, host, { title: tool.id, output: text, metadata }, "error")
     // Of what kind the failure is, is not a plugin's to say.
-    last = fail(state, { error: end.output, metadata: { ...end.metadata, ...metadata } }, Date.now())
+    last = fail(state, { error: end.output, metadata: { ...end.metadata, ...metadata } }, ended())
   } finally {
     progressing.stop()
     limit.end()

@@ -1,7 +1,7 @@
 import { ownConfigDirectories } from "../config/config-directories.ts"
 import { instructionFiles } from "../config/instruction-files.ts"
-import type { LoadedConfig } from "../config/load.ts"
 import type { TackleOptions } from "../runtime/options.ts"
+import { noRetentionLimits } from "../runtime/retention.ts"
 import type { LogLevel } from "../util/log.ts"
 import { definitionSource, definitionsOf } from "./definitions.ts"
 import { instructionsNear, readInstructions } from "./instructions.ts"
@@ -43,7 +43,7 @@ export async function engineOptions(place: Place, flags: RuleFlags): Promise<Tac
       { trusted: place.trusted, named: config.instructions ?? [] },
       warn,
     ),
-    limits: limitsOf(config),
+    limits: limitsOf(place),
     onFault: (message, error) => void tellFault(place, message, error),
     ...pick("model", config.model),
     ...pick("defaultAgent", config.default_agent),
@@ -64,7 +64,9 @@ export async function engineOptions(place: Place, flags: RuleFlags): Promise<Tac
   }
 }
 
-function limitsOf(config: LoadedConfig["config"]): NonNullable<TackleOptions["limits"]> {
+/** The limits of the config. Where that has mistakes no old files are removed: how long they are kept may be one. */
+export function limitsOf({ config: loaded, mistakes }: Place): NonNullable<TackleOptions["limits"]> {
+  const { config } = loaded
   return {
     output: {
       ...pick("maxLines", config.truncate?.maxLines),
@@ -87,6 +89,7 @@ function limitsOf(config: LoadedConfig["config"]): NonNullable<TackleOptions["li
     retention: config.retention ?? {},
     ...pick("spillBytes", config.truncate?.spillBytes),
     ...pick("retentionDays", config.truncate?.retentionDays),
+    ...(mistakes.length > 0 ? { retention: noRetentionLimits, retentionDays: noRetentionLimits.days } : {}),
   }
 }
 

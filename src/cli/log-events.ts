@@ -1,5 +1,6 @@
 import type { TackleEvent } from "../event/events.ts"
 import type { Part } from "../schema/part.ts"
+import { workMs } from "../schema/tool-state.ts"
 import type { Log } from "../util/log.ts"
 
 /**
@@ -56,7 +57,7 @@ function notePart(log: Log, part: Part): void {
       tool,
       status,
       kind: metadata?.kind,
-      durationMs: time.end - time.start,
+      durationMs: workMs(time),
     })
   }
 }

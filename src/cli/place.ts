@@ -1,5 +1,6 @@
 import { existsSync, realpathSync, statSync } from "node:fs"
 import { resolve } from "node:path"
+import { ConfigError, type Problem } from "../config/errors.ts"
 import { type LoadedConfig, loadConfig } from "../config/load.ts"
 import { findWorktree, type Location } from "../config/location.ts"
 import { projectTrustItems } from "../config/project-trust-items.ts"
@@ -31,6 +32,8 @@ export interface FormatFlags extends PlaceFlags {
 export interface Place extends Location {
   dataDirectory: string
   config: LoadedConfig
+  /** What is wrong in config files and does not count. Empty but for {@link openPlaceAnyhow}. */
+  mistakes: readonly Problem[]
   trust: Trust
   /** The person trusts the project as it is, by `tackle trust` or `--trust`. One with no items was not asked about. */
   trusted: boolean
@@ -49,8 +52,22 @@ export interface Place extends Location {
   hide: <T>(value: T) => T
 }
 
-/** Reads config and trust for the directory the flags name. Throws `UsageError` for what is wrong with them. */
+/**
+ * Reads config and trust for the directory the flags name. Tells the warnings of the config, and throws `UsageError` for
+ * what is wrong with it.
+ */
 export async function openPlace(flags: PlaceFlags): Promise<Place> {
+  const place = await openPlaceAnyhow(flags)
+  for (const warning of place.config.warnings) warn(warning)
+  if (place.mistakes.length > 0) throw new ConfigError(place.mistakes)
+  return place
+}
+
+/**
+ * The same without a word on the config: what is wrong with it is in `mistakes`, and the sections that it stands in do not
+ * count. For commands that do not act by the config: a rule that was meant to deny can be missing.
+ */
+export async function openPlaceAnyhow(flags: PlaceFlags): Promise<Place> {
   reserveStdout()
   const readAt = Date.now()
   const environment = { ...process.env }
@@ -67,8 +84,9 @@ export async function openPlace(flags: PlaceFlags): Promise<Place> {
   const items = await projectTrustItems({ ...location, dataDirectory })
   const untrusted = flags.trust ? [] : check(items).changed
   const trusted = flags.trust === true || (items.length > 0 && untrusted.length === 0)
-  const config = await loadConfig({ ...location, trusted: flags.trust ? true : check })
-  for (const warning of config.warnings) warn(warning)
+  const mistakes: Problem[] = []
+  const onMistakes = (found: readonly Problem[]) => mistakes.push(...found)
+  const config = await loadConfig({ ...location, trusted: flags.trust ? true : check, onMistakes })
   const { provider: providers = {}, ...named } = config.config
   const credentials = createCredentials({ environment, authFile: places.auth })
   const stored = { environment, credentials, mcpTokens: places.mcpTokens }
@@ -80,6 +98,7 @@ export async function openPlace(flags: PlaceFlags): Promise<Place> {
     ...location,
     dataDirectory,
     config,
+    mistakes,
     trust,
     trusted,
     trustedForRun,

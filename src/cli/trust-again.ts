@@ -23,7 +23,7 @@ export interface UntrustedNews {
 
 /**
  * Looks at the project's items of these kinds anew, and asks the trust file anew. What `--trust` covers is what was there
- * when the run began. A config that is broken now plays no part, unless config or plugins are asked about.
+ * when the run began. A config that cannot be parsed now plays no part.
  */
 export async function askTrustAgain(
   place: Place,

@@ -11,9 +11,11 @@ export interface Place {
 export interface Problem {
   place: Place
   text: string
+  /** The key at the top of the file that it stands under. Absent: it is about the file as a whole. */
+  section?: string
 }
 
-/** A config file that cannot be used. The message has one line for each problem: `file:line:column: what, and what to do`. */
+/** Config files that cannot be used. The message has one line for each problem: `file:line:column: what, and what to do`. */
 export class ConfigError extends UsageError {
   readonly problems: readonly Problem[]
   constructor(problems: readonly Problem[], cause?: unknown) {

@@ -2,17 +2,16 @@ import { resolve } from "node:path"
 import { displayPath } from "../util/paths.ts"
 import { checkTree, pruneTree } from "./check.ts"
 import type { ConfigFile } from "./config-files.ts"
-import { ConfigError, describeProblem, type Problem } from "./errors.ts"
+import { describeProblem, type Problem } from "./errors.ts"
 import { instructionsDirectory, keepOwnInstructions, resolveInstructions } from "./instructions.ts"
 import type { Location } from "./location.ts"
 import { markdownPlace } from "./markdown-place.ts"
-import { filterEntries, nodeAt, type ObjectNode, withoutRepeats } from "./node.ts"
+import { filterEntries, nodeAt, type ObjectNode, type Path, withoutRepeats } from "./node.ts"
 import { parseConfig } from "./parse.ts"
 import { brokenExamples } from "./rule-examples.ts"
 import { type FileRules, takeRules } from "./rules.ts"
 import { sectionNames } from "./schema.ts"
-import { wholeName } from "./shown-name.ts"
-import { type FileReader, substitute } from "./substitute.ts"
+import { type FileReader, type Surroundings, substitute } from "./substitute.ts"
 
 /** A config text that was found, before anyone looked into it. */
 export interface ConfigSource extends Pick<ConfigFile, "path" | "kind" | "scope"> {
@@ -32,11 +31,15 @@ export interface ConfigLayer {
   tree: ObjectNode
   rules: FileRules
   warnings: string[]
+  /** Mistakes in what does not count before trust. They stop nothing. */
+  typos: Problem[]
+  /** What makes it unusable, in the order of the text. What stands under those keys is not in `tree`. */
+  problems: Problem[]
   /** Keys that do not count because the project is not trusted. */
   ignored: string[]
 }
 
-/** Parses, substitutes and checks one source. Throws {@link ConfigError}. */
+/** Parses, substitutes and checks one source. Throws `ConfigError` for a text that cannot be parsed. */
 export async function readLayer(source: ConfigSource, location: Location): Promise<ConfigLayer> {
   const { path, text, trusted, kind, read } = source
   const parsed = await parseConfig(path, text)
@@ -46,15 +49,11 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
   const warn = (warning: string) => warnings.push(warning)
   for (const note of parsed.notes) warn(describeProblem(note))
 
-  const counted = trusted
-    ? {
-        tree: markdownPlace(path)
-          ? written
-          : substitute(written, { ...location, ...(read ? { read } : {}) }, warn),
-        ignored: [],
-      }
-    : restrict(written, { worktree: location.worktree, directory })
-  if (!trusted && kind === "tackle") for (const typo of typosIn(written, counted.ignored)) warn(typo)
+  const counted: Counted = !trusted
+    ? restrict(written, { worktree: location.worktree, directory })
+    : markdownPlace(path)
+      ? { tree: written, ignored: [], problems: [] }
+      : substituteSections(written, { ...location, ...(read ? { read } : {}) }, warn)
   const { rest, rules, problems } = takeRules(counted.tree)
   // What nobody knows would not count with trust either.
   const known = counted.ignored.filter(
@@ -66,18 +65,47 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
     ? await brokenExamples(rules, { home: location.home, ofProject: source.scope === "project" })
     : []
   const values = withoutRepeats(rest)
-  const tree =
+  const checked =
     kind === "tackle"
-      ? strict(values, [...problems, ...broken])
-      : lenient(values, problems, { name: displayPath(path, location.worktree), warn })
+      ? strict(values, [...counted.problems, ...problems, ...broken])
+      : {
+          tree: lenient(values, problems, { name: displayPath(path, location.worktree), warn }),
+          problems: counted.problems,
+        }
   if (kind !== "tackle") for (const problem of broken) warn(describeProblem(problem))
+  const typos = !trusted && kind === "tackle" ? typosIn(written, counted.ignored) : []
+  // Whoever has to look into the file is told of all at once.
+  const isWrong = checked.problems.length > 0
   return {
     source,
-    tree: resolveInstructions(tree, { directory, home: location.home }),
+    tree: resolveInstructions(checked.tree, { directory, home: location.home }),
     rules,
     warnings,
+    typos: isWrong ? [] : typos,
+    problems: isWrong ? inOrder([...checked.problems, ...typos]) : [],
     ignored,
   }
+}
+
+/** What counts of a file as it is written. */
+interface Counted {
+  tree: ObjectNode
+  ignored: string[]
+  problems: Problem[]
+}
+
+/** The whole file, with what it puts in. */
+function substituteSections(
+  tree: ObjectNode,
+  around: Surroundings,
+  warn: (warning: string) => void,
+): Counted {
+  const problems: Problem[] = []
+  const filled = filterEntries(tree, (entry) => {
+    const fail = (problem: Problem) => problems.push({ ...problem, section: entry.key })
+    return { ...entry, value: substitute(entry.value, around, { warn, fail }) }
+  })
+  return { tree: filled, ignored: [], problems }
 }
 
 /**
@@ -91,7 +119,7 @@ const maxTypoLength = 400
  * What would be an error if the file were trusted, of the keys that do not count before: a person looks for their typo,
  * not for trust. What is put in by `{env:…}` and `{file:…}` is not known yet.
  */
-function typosIn(tree: ObjectNode, ignored: readonly string[]): string[] {
+function typosIn(tree: ObjectNode, ignored: readonly string[]): Problem[] {
   const { rest } = takeRules(
     filterEntries(tree, (entry) => (ignored.includes(entry.key) ? entry : undefined)),
   )
@@ -101,19 +129,19 @@ function typosIn(tree: ObjectNode, ignored: readonly string[]): string[] {
     const found = nodeAt(values, path)
     return found?.kind !== "scalar" || !/\{(?:env|file):/.test(String(found.value))
   })
-  const more = typos.length > maxTypos ? [`${typos.length - maxTypos} more mistakes there.`] : []
-  const told = typos.slice(0, maxTypos).map(({ place, text }) => {
+  return typos.slice(0, maxTypos).map(({ place, path, text }, index) => {
     const short = text.length > maxTypoLength ? `${text.slice(0, maxTypoLength)}…` : text
-    return wholeName(describeProblem({ place, text: short }))
+    const more = index + 1 === maxTypos ? typos.length - maxTypos : 0
+    return {
+      place,
+      section: sectionOf(path),
+      text: more > 0 ? `${short} (And ${more} more mistakes.)` : short,
+    }
   })
-  return [...told, ...more]
 }
 
 /** All that counts of a project's file before the person trusts it: instructions of its own, and rules. */
-function restrict(
-  tree: ObjectNode,
-  project: { worktree: string; directory: string },
-): { tree: ObjectNode; ignored: string[] } {
+function restrict(tree: ObjectNode, project: { worktree: string; directory: string }): Counted {
   const ignored = new Set<string>()
   const kept = filterEntries(tree, (entry) => {
     if (entry.key === "instructions" || entry.key === "permission") return entry
@@ -122,18 +150,34 @@ function restrict(
   })
   const own = keepOwnInstructions(kept, project)
   if (own.dropped) ignored.add("some instructions")
-  return { tree: own.tree, ignored: [...ignored] }
+  return { tree: own.tree, ignored: [...ignored], problems: [] }
 }
 
 function allowsAnything({ permission }: FileRules): boolean {
   return permission.some(({ action }) => action === "allow")
 }
 
-/** Tackle's own file: every problem at once, as an error. */
-function strict(tree: ObjectNode, problems: readonly Problem[]): ObjectNode {
-  const all = [...problems, ...checkTree(tree)]
-  if (all.length > 0) throw new ConfigError(all)
-  return tree
+/** Tackle's own file: every problem at once, and the sections that have none. */
+function strict(
+  tree: ObjectNode,
+  problems: readonly Problem[],
+): { tree: ObjectNode; problems: readonly Problem[] } {
+  const wrong = checkTree(tree).map(({ place, path, text }) => ({ place, section: sectionOf(path), text }))
+  const all = inOrder([...problems, ...wrong])
+  const sections = new Set(all.map(({ section }) => section))
+  return {
+    tree: filterEntries(tree, (entry) => (sections.has(entry.key) ? undefined : entry)),
+    problems: all,
+  }
+}
+
+function sectionOf([first]: Path): string {
+  return String(first)
+}
+
+/** As they stand in the text. */
+function inOrder(problems: readonly Problem[]): Problem[] {
+  return problems.toSorted((a, b) => a.place.line - b.place.line || a.place.column - b.place.column)
 }
 
 /** Another program's file: what Tackle does not understand goes, with a warning. */

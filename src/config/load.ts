@@ -1,27 +1,35 @@
-import { type TrustItem, trustPath } from "../permission/trust-items.ts"
 import type { NamedPlugin } from "../plugin/source.ts"
 import type { Rule } from "../schema/permission.ts"
-import { errorMessage } from "../util/errors.ts"
 import { displayPath } from "../util/paths.ts"
 import { withoutToolsGivenBack } from "./agent-tools.ts"
-import { checkFormatters } from "./check-formatters.ts"
 import { type ConfigFile, configFiles } from "./config-files.ts"
-import { ConfigError } from "./errors.ts"
+import { ConfigError, describeProblem, type Problem } from "./errors.ts"
+import { formatterProblems } from "./formatter-problems.ts"
 import type { ConfigLayer, ConfigSource } from "./layer.ts"
 import type { Location } from "./location.ts"
-import { entryOf, mergeNodes, type ObjectNode, toPlain } from "./node.ts"
-import { trustKind } from "./project-trust-items.ts"
-import { readSmallFile } from "./read.ts"
+import { entryOf, mergeNodes, type ObjectNode, toPlain, without } from "./node.ts"
 import type { Config } from "./schema.ts"
-import { shownName, shownNames } from "./shown-name.ts"
-
-/** Tells which of a project's items the person has not trusted as they are now: `Trust.isTrusted` for its work tree. */
-export type TrustCheck = (items: readonly TrustItem[]) => { changed: readonly TrustItem[] }
+import { shownName, shownNames, wholeName } from "./shown-name.ts"
+import {
+  contentName,
+  isForeignText,
+  isText,
+  readFiles,
+  readSources,
+  type TrustCheck,
+  withTrust,
+} from "./sources.ts"
 
 /** Where the config is looked for, and what of it counts. */
 export interface LoadConfigOptions extends Location {
   /** Whether the project's own files count in full. A check decides for each file by its content. */
   trusted: boolean | TrustCheck
+  /**
+   * Is told all that is wrong, in the order of the files, in place of the throw. What stands under the key at the top of a
+   * file where something is wrong does not count then, nor does anything of a file that cannot be read. For those who need
+   * none of it: a rule that was meant to deny could be lost.
+   */
+  onMistakes?: (mistakes: readonly Problem[]) => void
 }
 
 /** The config of a run. Nothing in it names a value's origin but `origin`. */
@@ -50,6 +58,8 @@ export interface LoadedConfig {
   origin(keyPath: readonly string[]): { file: string; line: number } | undefined
   /** For people, one line each. */
   warnings: string[]
+  /** Those of the warnings that are mistakes in Tackle's own files, where an untrusted project's do not count anyway. */
+  typos: string[]
   /** What is not used of agents and commands in Markdown, most of them other programs', one line each. */
   notes: { file: string; text: string }[]
   /**
@@ -61,137 +71,93 @@ export interface LoadedConfig {
   ignored: string[]
 }
 
-/** The name that stands for a file where the config came in a variable. */
-const contentName = "TACKLE_CONFIG_CONTENT"
-
 /**
  * Reads and merges every config there is. Objects merge by key, lists replace each other except `instructions` and
  * `secrets`, rules line up in written order. Missing files are normal, and with none at all no parser or schema is loaded.
- * Throws `ConfigError` for a file that cannot be read or understood, for formatters that nobody knows, and for unknown keys
- * and wrong types in Tackle's own files; in OpenCode's these are warnings.
+ * Throws one `ConfigError` for all of these: files that cannot be read or understood, formatters that nobody knows, and
+ * unknown keys and wrong types in Tackle's own files; in OpenCode's these are warnings.
  */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
-  return fromLayers(await readLayers(await withTrust(readSources(options), options), options), options)
+  const { sources, problems } = readSources(options)
+  const read = await readLayers(await withTrust(sources, options), options)
+  return fromLayers({ ...read, problems: [...problems, ...read.problems] }, options)
 }
 
 /** Sources, understood, and what is said of those that were left out. */
 interface ReadLayers {
   layers: ConfigLayer[]
   notes: LoadedConfig["notes"]
+  problems: Problem[]
 }
 
 async function readLayers(sources: readonly ConfigSource[], options: LoadConfigOptions): Promise<ReadLayers> {
-  if (sources.length === 0) return { layers: [], notes: [] }
+  const read: ReadLayers = { layers: [], notes: [], problems: [] }
+  if (sources.length === 0) return read
   const { readLayer } = await import("./layer.ts")
-  const layers: ConfigLayer[] = []
-  const notes: LoadedConfig["notes"] = []
   for (const source of sources) {
     try {
-      layers.push(await readLayer(source, options))
+      const layer = await readLayer(source, options)
+      read.layers.push(layer)
+      read.problems.push(...layer.problems)
     } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
       // A file that somebody wrote for another program in its own format stops nothing here.
-      if (!isForeignText(source) || !(error instanceof ConfigError)) throw error
-      const text = `${error.message} The file is left out.`
-      notes.push({ file: source.path, text })
+      if (isForeignText(source))
+        read.notes.push({ file: source.path, text: `${error.message} The file is left out.` })
+      else read.problems.push(...error.problems)
     }
   }
-  return { layers, notes }
+  return read
 }
 
-function fromLayers({ layers, notes }: ReadLayers, options: LoadConfigOptions): LoadedConfig {
-  const loaded = merge(layers, options.worktree)
+/** Throws `ConfigError` for the problems, unless somebody wants to be told of them. */
+function fromLayers({ layers, notes, problems }: ReadLayers, options: LoadConfigOptions): LoadedConfig {
+  const merged = mergeTrees(layers)
+  // What another file adds may be missing.
+  const isPart = problems.some(({ section }) => section === undefined || section === "formatter")
+  const unknown = isPart ? [] : formatterProblems(merged)
+  const mistakes = [...problems, ...unknown]
+  if (mistakes.length > 0) {
+    if (!options.onMistakes) throw new ConfigError(mistakes)
+    options.onMistakes(mistakes)
+  }
+  const tree = unknown.length === 0 ? merged : without(merged, ["formatter"])
+  const loaded = describe(layers, tree, options.worktree)
   return {
     ...loaded,
     notes: [...notes, ...loaded.notes],
     async withTexts(trusted) {
       const now = { ...options, trusted }
       const files = configFiles(options)
-      const texts = await withTrust(
-        files.filter(isText).flatMap((file) => readSource(file) ?? []),
-        now,
-      )
-      const read = await readLayers(texts, now)
+      const texts = readFiles(files.filter(isText))
+      const read = await readLayers(await withTrust(texts.sources, now), now)
       const settings = layers.filter(({ source }) => !isText(source))
       const order = new Map(files.map(({ path }, index) => [path, index]))
       // What came in a variable is no file, and stands over all.
       const rank = ({ source }: ConfigLayer) => order.get(source.path) ?? files.length
       const all = [...settings, ...read.layers].sort((a, b) => rank(a) - rank(b))
-      return fromLayers({ layers: all, notes: read.notes }, options)
+      return fromLayers(
+        { layers: all, notes: read.notes, problems: [...texts.problems, ...read.problems] },
+        options,
+      )
     },
   }
 }
 
-function isForeignText(source: Pick<ConfigSource, "path" | "kind">): boolean {
-  return source.kind !== "tackle" && isText(source)
-}
-
-/** An agent or command in Markdown. */
-function isText({ path }: Pick<ConfigSource, "path">): boolean {
-  return trustKind(path) !== "config"
-}
-
-function readSources(options: LoadConfigOptions): ConfigSource[] {
-  const sources = configFiles(options).flatMap((file) => readSource(file) ?? [])
-  const text = options.environment[contentName]
-  if (!text) return sources
-  const content = { path: contentName, kind: "tackle", scope: "env", text, hash: "", trusted: true } as const
-  return [...sources, content]
-}
-
-function readSource({ path, kind, scope, required }: ConfigFile): ConfigSource | undefined {
-  const place = { file: path, line: 1, column: 1 }
-  try {
-    const file = readSmallFile(path)
-    if (file) return { path, kind, scope, ...file, trusted: true }
-  } catch (error) {
-    // It cannot be pinned either, so that it is told as not trusted.
-    if (isForeignText({ path, kind })) return undefined
-    throw new ConfigError([{ place, text: `the config file cannot be read: ${errorMessage(error)}.` }], error)
-  }
-  if (!required) return undefined
-  throw new ConfigError([{ place, text: "TACKLE_CONFIG names this file, and there is none." }])
-}
-
-async function withTrust(sources: ConfigSource[], options: LoadConfigOptions): Promise<ConfigSource[]> {
-  const { trusted } = options
-  if (trusted === true) return sources
-  const judged: ConfigSource[] = []
-  for (const source of sources) {
-    const ofProject = source.scope === "project"
-    const looked = !ofProject
-      ? source
-      : trusted === false
-        ? { ...source, trusted: false }
-        : await judge(source, trusted, options)
-    // An agent or command has no part that would count before trust.
-    if (looked.trusted || !isText(looked)) judged.push(looked)
-  }
-  return judged
-}
-
-/** What counts of a trusted file, also of what it puts in, is what the check was about. */
-async function judge(
-  source: ConfigSource,
-  check: TrustCheck,
-  options: LoadConfigOptions,
-): Promise<ConfigSource> {
-  const kind = trustKind(source.path)
-  const path = trustPath(options.worktree, source.path)
-  if (kind !== "config")
-    return { ...source, trusted: check([{ kind, path, hash: source.hash }]).changed.length === 0 }
-  const { readTrustContent } = await import("./trust-content.ts")
-  const { hash, read } = await readTrustContent(source, options)
-  return { ...source, trusted: check([{ kind, path, hash }]).changed.length === 0, read }
-}
-
-function merge(layers: readonly ConfigLayer[], worktree: string): Omit<LoadedConfig, "withTexts"> {
+function mergeTrees(layers: readonly ConfigLayer[]): ObjectNode {
   const nowhere: ObjectNode = { kind: "object", place: { file: "", line: 1, column: 1 }, entries: [] }
   const isOwn = ({ source }: ConfigLayer) => source.scope !== "project"
   const own = layers.filter(isOwn).map((layer) => layer.tree)
-  const tree = layers
+  return layers
     .map((layer) => (isOwn(layer) ? layer.tree : withoutToolsGivenBack(layer.tree, own)))
     .reduce(mergeNodes, nowhere)
-  checkFormatters(tree)
+}
+
+function describe(
+  layers: readonly ConfigLayer[],
+  tree: ObjectNode,
+  worktree: string,
+): Omit<LoadedConfig, "withTexts"> {
   const rulesOf = (wanted: (source: ConfigSource) => boolean) =>
     layers.filter(({ source }) => wanted(source)).flatMap(({ rules }) => rules.permission)
   const agentRulesOf = (wanted: (source: ConfigSource) => boolean) =>
@@ -212,7 +178,8 @@ function merge(layers: readonly ConfigLayer[], worktree: string): Omit<LoadedCon
     projectTrusted: layers.every(({ source }) => source.trusted),
     files: layers.map(({ source: { path, kind, scope } }) => ({ path, kind, scope })),
     origin: (keyPath) => originOf(tree, keyPath),
-    warnings: layers.flatMap(({ source, warnings }) => (isText(source) ? [] : warnings)),
+    warnings: layers.flatMap((layer) => (isText(layer.source) ? [] : [...layer.warnings, ...typosOf(layer)])),
+    typos: layers.flatMap(typosOf),
     notes: layers.flatMap(({ source, warnings }) =>
       isText(source) ? warnings.map((text) => ({ file: source.path, text })) : [],
     ),
@@ -222,6 +189,10 @@ function merge(layers: readonly ConfigLayer[], worktree: string): Omit<LoadedCon
         ({ source, ignored }) => `${shownName(displayPath(source.path, worktree))}: ${shownNames(ignored)}`,
       ),
   }
+}
+
+function typosOf({ typos }: ConfigLayer): string[] {
+  return typos.map((typo) => wholeName(describeProblem(typo)))
 }
 
 function isOwnFile({ path, scope }: ConfigSource): boolean {

@@ -1,7 +1,7 @@
 import { basename } from "node:path"
 import { fromClaudeServers } from "./claude-servers.ts"
 import { claudeServersName } from "./config-files.ts"
-import type { Problem } from "./errors.ts"
+import { ConfigError, type Problem } from "./errors.ts"
 import { parseJsonc } from "./jsonc.ts"
 import { markdownPlace } from "./markdown-place.ts"
 import type { ObjectNode } from "./node.ts"
@@ -24,4 +24,14 @@ export async function parseConfig(
   }
   const tree = await parseJsonc(text, path)
   return { tree: basename(path) === claudeServersName ? fromClaudeServers(tree) : tree, notes: [] }
+}
+
+/** The tree alone. Undefined for a text that cannot be parsed: whoever loads the file says what is wrong with it. */
+export async function treeOf(path: string, text: string): Promise<ObjectNode | undefined> {
+  try {
+    return (await parseConfig(path, text)).tree
+  } catch (error) {
+    if (error instanceof ConfigError) return undefined
+    throw error
+  }
 }

@@ -4,8 +4,7 @@ import { configDirectories } from "./config-directories.ts"
 import type { ConfigFile } from "./config-files.ts"
 import type { Location } from "./location.ts"
 import { entryOf, toPlain } from "./node.ts"
-import { parseConfig } from "./parse.ts"
-import { readSmallFile } from "./read.ts"
+import { treeOf } from "./parse.ts"
 
 /** A place that has the data directory too. */
 type PluginLocation = Location & { dataDirectory: string }
@@ -27,13 +26,13 @@ export function packageDirectories(
 
 /**
  * The packages that a config file of the project names as plugins, as far as they are installed. A name that is put in
- * (`{env:…}`) is none: nobody could say yes to it. Throws `ConfigError` where the file cannot be parsed.
+ * (`{env:…}`) is none: nobody could say yes to it. One that cannot be parsed names none.
  */
 export async function namedPackages(
-  file: Pick<ConfigFile, "path" | "scope">,
+  file: Pick<ConfigFile, "path" | "scope"> & { text: string },
   location: PluginLocation,
 ): Promise<{ name: string; root: string; provided: readonly string[] }[]> {
-  const { tree } = await parseConfig(file.path, readSmallFile(file.path)?.text ?? "")
+  const tree = await treeOf(file.path, file.text)
   const value = entryOf(tree, "plugin")?.value
   const named = value === undefined ? [] : toPlain(value)
   const entries: unknown[] = Array.isArray(named) ? named : []

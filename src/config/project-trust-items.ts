@@ -11,7 +11,7 @@ import { projectSkillFiles } from "./skill-files.ts"
 /**
  * What a project brings that has to be trusted before it counts: its config, tools, plugins, skills, agents and commands,
  * and the installed packages that its config names as plugins; also the person's own tools, where the work tree holds
- * them. Throws `ConfigError`, where config and plugins are wanted: no other kind takes understanding the config.
+ * them. A config that cannot be parsed has no hash, and names no packages: whoever loads it says what is wrong with it.
  */
 export async function projectTrustItems(
   location: Location & { dataDirectory: string },
@@ -24,9 +24,10 @@ export async function projectTrustItems(
   const packages: { name: string; root: string; provided: readonly string[] }[] = []
   const understood = wanted.includes("config") || wanted.includes("plugin")
   for (const path of understood ? holding("config") : []) {
-    config.push({ path, hash: await hashConfig(path, location) })
+    const file = readIfPossible(path)
+    config.push({ path, hash: await hashConfig(path, file, location) })
     const { namedPackages } = await import("./plugin-packages.ts")
-    packages.push(...(await namedPackages({ path, scope: "project" }, location)))
+    packages.push(...(await namedPackages({ path, scope: "project", text: file?.text ?? "" }, location)))
   }
   const below = (directories: readonly string[], names: readonly string[]) =>
     directories.flatMap((path) => names.map((name) => join(path, name)))
@@ -50,10 +51,9 @@ export function trustKind(path: string): TrustItem["kind"] {
 }
 
 /** Empty for what cannot be read: it is never trusted. */
-async function hashConfig(path: string, location: Location): Promise<string> {
+async function hashConfig(path: string, file: SmallFile | undefined, location: Location): Promise<string> {
   // Brings the parsers: only where there is a config.
   const { readTrustContent } = await import("./trust-content.ts")
-  const file = readIfPossible(path)
   return file === undefined ? "" : (await readTrustContent({ path, ...file }, location)).hash
 }
 

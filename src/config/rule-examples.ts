@@ -32,6 +32,7 @@ export async function brokenExamples(
     // The example itself is a value of the file and not shown: its place and path lead to it.
     problems.push({
       place,
+      section: example.agent === undefined ? "permission" : "agent",
       text: `${path}: this ${verdicts[verdict]} where the example says ${expected}${by}. Mend the rule or the example; \`tackle permission check\` explains a verdict.`,
     })
   }

@@ -36,7 +36,7 @@ export function takeRules(tree: ObjectNode): { rest: ObjectNode; rules: FileRule
       const found = readRules(entry.value, "permission")
       rules.permission.push(...found.rules)
       rules.examples.push(...found.examples)
-      problems.push(...found.problems)
+      problems.push(...found.problems.map((problem) => ({ ...problem, section: entry.key })))
       return undefined
     }
     if (entry.key !== "agent" || entry.value.kind !== "object") return entry
@@ -47,7 +47,7 @@ export function takeRules(tree: ObjectNode): { rest: ObjectNode; rules: FileRule
         const found = readRules(field.value, `agent.${agent.key}.permission`)
         rules.agents.set(agent.key, [...(rules.agents.get(agent.key) ?? []), ...found.rules])
         rules.examples.push(...found.examples.map((example) => ({ ...example, agent: agent.key })))
-        problems.push(...found.problems)
+        problems.push(...found.problems.map((problem) => ({ ...problem, section: entry.key })))
         return undefined
       })
       return { ...agent, value }

@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from "node:path"
 import { errorMessage } from "../util/errors.ts"
-import { ConfigError, describeProblem, type Place } from "./errors.ts"
+import { describeProblem, type Place, type Problem } from "./errors.ts"
 import type { ConfigNode } from "./node.ts"
 import { readSmallFile, type SmallFile } from "./read.ts"
 
@@ -18,43 +18,42 @@ export interface Surroundings {
   read?: FileReader
 }
 
+/** Who is told what went wrong. */
+export interface Listener {
+  warn(text: string): void
+  fail(problem: Problem): void
+}
+
 const pattern = /\{(env|file):([^{}]+)\}/g
 
 /**
  * Replaces `{env:NAME}` and `{file:path}` in every string value, once: what is put in is not looked at again. A
- * variable that is not set is empty, with a warning unless it is an `apiKey`; a file that cannot be read is a
- * {@link ConfigError}. File paths start at the config file; the white space around a file's text is dropped.
+ * variable that is not set is empty, with a warning unless it is an `apiKey`; a file that cannot be read is empty too, and
+ * a problem. File paths start at the config file; the white space around a file's text is dropped.
  */
-export function substitute<T extends ConfigNode>(
-  node: T,
-  around: Surroundings,
-  warn: (text: string) => void,
-): T
-export function substitute(node: ConfigNode, around: Surroundings, warn: (text: string) => void): ConfigNode {
+export function substitute<T extends ConfigNode>(node: T, around: Surroundings, listener: Listener): T
+export function substitute(node: ConfigNode, around: Surroundings, listener: Listener): ConfigNode {
   if (node.kind === "array") {
-    return { ...node, items: node.items.map((item) => substitute(item, around, warn)) }
+    return { ...node, items: node.items.map((item) => substitute(item, around, listener)) }
   }
   if (node.kind === "object") {
     const entries = node.entries.map((entry) => {
       // A key of a provider that is not used is no fault; one that is used says itself what it misses.
-      const heard = entry.key === "apiKey" ? () => {} : warn
+      const heard = entry.key === "apiKey" ? { ...listener, warn: () => {} } : listener
       return { ...entry, value: substitute(entry.value, around, heard) }
     })
     return { ...node, entries }
   }
   if (typeof node.value !== "string") return node
   const value = node.value.replace(pattern, (_, kind: string, name: string) =>
-    kind === "env" ? variable(name, node.place, around, warn) : fileText(name, node.place, around),
+    kind === "env"
+      ? variable(name, node.place, around, listener)
+      : fileText(name, node.place, around, listener),
   )
   return { ...node, value }
 }
 
-function variable(
-  name: string,
-  place: Place,
-  { environment }: Surroundings,
-  warn: (text: string) => void,
-): string {
+function variable(name: string, place: Place, { environment }: Surroundings, { warn }: Listener): string {
   const value = environment[name]
   if (value === undefined) {
     warn(describeProblem({ place, text: `the environment variable ${name} is not set; taken as empty.` }))
@@ -66,6 +65,7 @@ function fileText(
   name: string,
   place: Place,
   { directory, home, read = readSmallFile }: Surroundings,
+  { fail }: Listener,
 ): string {
   const path = name.startsWith("~/")
     ? join(home, name.slice(2))
@@ -73,8 +73,9 @@ function fileText(
   try {
     const file = read(path)
     if (file) return file.text.trim()
+    fail({ place, text: `there is no file ${path}.` })
   } catch (error) {
-    throw new ConfigError([{ place, text: `${path} cannot be read: ${errorMessage(error)}.` }], error)
+    fail({ place, text: `${path} cannot be read: ${errorMessage(error)}.` })
   }
-  throw new ConfigError([{ place, text: `there is no file ${path}.` }])
+  return ""
 }

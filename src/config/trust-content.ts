@@ -1,12 +1,15 @@
 import { createHash } from "node:crypto"
 import { errorMessage } from "../util/errors.ts"
-import { parseConfig } from "./parse.ts"
+import { treeOf } from "./parse.ts"
 import { readSmallFile, type SmallFile } from "./read.ts"
 import { type FileReader, type Surroundings, substitute } from "./substitute.ts"
 
 /** What trust in a config is about: its own bytes, and those of every file that it puts in. */
 export interface TrustContent {
-  /** sha256 in hex: of the file alone where it puts in none. Empty: it puts in more than is looked at. */
+  /**
+   * sha256 in hex: of the file alone where it puts in none. Empty: it cannot be parsed, or puts in more than is looked at,
+   * so that nobody can trust it.
+   */
   hash: string
   /** Gives the files as they were when the hash was made, and no others. */
   read: FileReader
@@ -17,7 +20,7 @@ const maxFiles = 64
 
 /**
  * Reads each file that the config puts in, once. One that is missing or cannot be read counts with its reason, so that
- * trust lapses when it comes. Throws `ConfigError` where the config cannot be parsed.
+ * trust lapses when it comes. Of a config that cannot be parsed whoever loads it says what is wrong.
  */
 export async function readTrustContent(
   { path, text, hash }: SmallFile & { path: string },
@@ -28,10 +31,10 @@ export async function readTrustContent(
     if (!files.has(file)) files.set(file, files.size < maxFiles ? putIn(file) : tooMany)
     return { text: "", hash: "" }
   }
-  const { tree } = await parseConfig(path, text)
-  substitute(tree, { ...around, read: collect }, () => {})
+  const tree = await treeOf(path, text)
+  if (tree) substitute(tree, { ...around, read: collect }, { warn: () => {}, fail: () => {} })
   return {
-    hash: [...files.values()].includes(tooMany) ? "" : hashOf(hash, files),
+    hash: tree === undefined || [...files.values()].includes(tooMany) ? "" : hashOf(hash, files),
     read(file) {
       const found = files.get(file) ?? tooMany
       if ("reason" in found) throw found.cause

@@ -6,7 +6,7 @@ import { within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
 import { type FileStamps, stampFiles } from "../util/file-stamp.ts"
 import { isModuleFile, loadModule, type ModuleAliases, moduleFiles } from "../util/load-module.ts"
-import { isInside } from "../util/paths.ts"
+import { isInside, realPath } from "../util/paths.ts"
 import type { PinnedFiles } from "../util/pinned-file.ts"
 import { loadFailure } from "./load-failure.ts"
 import type { RegistryProblem } from "./problems.ts"
@@ -42,8 +42,23 @@ export interface LoadedToolFile {
  * executable is one tool with the file's name. A file that cannot be loaded or is not done with it within the limit, and
  * one that exports no tool, has a problem. Never rejects.
  */
-export function loadToolFile(file: ToolFile, host: ToolFileHost): Promise<LoadedToolFile> {
-  return isModuleFile(file.path) ? loadModuleTools(file, host) : describeProgramFile(file, host)
+export async function loadToolFile(file: ToolFile, host: ToolFileHost): Promise<LoadedToolFile> {
+  const loaded = await (isModuleFile(file.path)
+    ? loadModuleTools(file, host)
+    : describeProgramFile(file, host))
+  const { problem } = loaded
+  if (!problem) return loaded
+  return { ...loaded, problem: { ...problem, message: withoutOwnPath(problem.message, file.path) } }
+}
+
+/** The message is shown behind the file's path, which it does not say again: a place there is a line, and the file is "it". */
+function withoutOwnPath(message: string, path: string): string {
+  const names = [...new Set([path, realPath(path)])]
+    .map((name) => name.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&"))
+    .join("|")
+  return message
+    .replaceAll(new RegExp(`(?:${names}):(\\d+)`, "g"), "line $1")
+    .replace(new RegExp(`^(?:${names})(?= )`), "it")
 }
 
 const defaultLimitMs = 10_000

@@ -16,6 +16,12 @@ export interface RetentionLimits {
 /** Half a gigabyte holds thousands of turns; a week is enough to come back to a piece of work. */
 export const defaultRetentionLimits: RetentionLimits = { days: 7, megabytes: 512 }
 
+/** Nothing is removed. */
+export const noRetentionLimits: RetentionLimits = {
+  days: Number.POSITIVE_INFINITY,
+  megabytes: Number.POSITIVE_INFINITY,
+}
+
 /** The file whose time says when was last cleaned up. */
 const markName = "swept"
 

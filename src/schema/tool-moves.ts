@@ -81,14 +81,26 @@ export function progress(
   return to
 }
 
+/** When a call ended, and how long it had waited for people, in milliseconds. */
+interface Ended {
+  at: number
+  waited: number
+}
+
+function timeOf(from: ToolStatePending | ToolStateRunning, ended: number | Ended): ToolStateError["time"] {
+  const { at, waited } = typeof ended === "number" ? { at: ended, waited: 0 } : ended
+  const start = from.status === "running" ? from.time.start : at
+  return { start, end: at, ...(waited > 0 ? { waited } : {}) }
+}
+
 /** running → completed. */
 export function complete(
   from: ToolStateRunning,
   result: { title: string; output: string; metadata: Record<string, unknown>; attachments?: Attachment[] },
-  at: number,
+  ended: number | Ended,
 ): ToolStateCompleted {
   const { title, output, metadata, attachments } = result
-  const time = { start: from.time.start, end: at }
+  const time = timeOf(from, ended)
   const to: ToolStateCompleted = { status: "completed", input: from.input, output, title, metadata, time }
   if (attachments && attachments.length > 0) to.attachments = attachments
   assertMove(from, to)
@@ -99,10 +111,10 @@ export function complete(
 export function fail(
   from: ToolStatePending | ToolStateRunning,
   failure: { error: string; metadata?: Record<string, unknown>; input?: Record<string, unknown> },
-  at: number,
+  ended: number | Ended,
 ): ToolStateError {
   const metadata = { ...(from.status === "running" ? from.metadata : undefined), ...failure.metadata }
-  const time = { start: from.status === "running" ? from.time.start : at, end: at }
+  const time = timeOf(from, ended)
   const to: ToolStateError = {
     status: "error",
     input: failure.input ?? from.input,

@@ -36,6 +36,14 @@ export const ToolStateRunning = z.lazy(() =>
 )
 export type ToolStateRunning = z.infer<typeof ToolStateRunning>
 
+/** When it ran. `waited`: so many milliseconds of that for people's answers. Absent: nobody was asked. */
+const Time = z.lazy(() => z.object({ start: z.number(), end: z.number(), waited: z.number().optional() }))
+
+/** How long the tool of a call that ended was at work, in milliseconds. What a person took to answer is not its time. */
+export function workMs({ start, end, waited = 0 }: z.infer<typeof Time>): number {
+  return Math.max(0, end - start - waited)
+}
+
 /** `output` is what the model reads, `title` and `metadata` what people and programs read. */
 export const ToolStateCompleted = z.lazy(() =>
   z.object({
@@ -44,7 +52,7 @@ export const ToolStateCompleted = z.lazy(() =>
     output: z.string(),
     title: z.string(),
     metadata: Metadata,
-    time: z.object({ start: z.number(), end: z.number() }),
+    time: Time,
     attachments: z.array(Attachment).optional(),
     /** The file that holds the output. The model is no longer given that itself, but told where it is. */
     pruned: z.string().optional(),
@@ -59,7 +67,7 @@ export const ToolStateError = z.lazy(() =>
     input: Input,
     error: z.string(),
     metadata: Metadata.optional(),
-    time: z.object({ start: z.number(), end: z.number() }),
+    time: Time,
   }),
 )
 export type ToolStateError = z.infer<typeof ToolStateError>

@@ -3,6 +3,7 @@ import { modelName } from "../model/model.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { ToolPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
+import { workMs } from "../schema/tool-state.ts"
 import { isRecord } from "../util/json.ts"
 import { addUsage, type Spent, sumUsage } from "./cost.ts"
 
@@ -26,7 +27,10 @@ export interface ModelStats {
   usage: Usage
 }
 
-/** `failed` are those that ended with an error, refusals among them. `durationMs` of all together. */
+/**
+ * `failed` are those that ended with an error, refusals among them. `durationMs` of all together, without
+ * the time that people took to answer.
+ */
 export interface ToolStats {
   tool: string
   calls: number
@@ -55,7 +59,7 @@ export function createStats(): {
     const known = tools.get(tool) ?? { tool, calls: 0, failed: 0, durationMs: 0 }
     known.calls += 1
     if (state.status === "error") known.failed += 1
-    known.durationMs += state.time.end - state.time.start
+    known.durationMs += workMs(state.time)
     tools.set(tool, known)
   }
 

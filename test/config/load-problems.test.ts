@@ -1,6 +1,7 @@
 import { mkdirSync, symlinkSync } from "node:fs"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import type { LoadConfigOptions } from "../../src/config/load.ts"
 import type { Rule } from "../../src/schema/permission.ts"
 import { createPlace, type TestPlace } from "./place.ts"
 
@@ -99,6 +100,51 @@ describe("what is wrong in Tackle's own files", () => {
     const message = await place.failure()
     expect(message.split("\n").length).toBeGreaterThanOrEqual(6)
     expect(message).not.toContain("SECRET")
+  })
+
+  test("is all told at once, of every file, and in the order of the text", async () => {
+    const user = place.write("home/.config/tackle/config.json", '{ "modle": 1,\n "sandbox": "of" }')
+    const broken = place.write("project/opencode.json", "{ nonsense")
+    const own = place.write(
+      "project/tackle.json",
+      '{\n "shell": "{file:no}",\n "permission": { "bash": "alow" },\n "model": 5,\n "secrets": "{file:nor}" }',
+    )
+    expect((await place.failure()).split("\n")).toEqual([
+      expect.stringContaining(`${user}:1:3: unknown key "modle"`),
+      expect.stringContaining(`${user}:2:2: sandbox: expected`),
+      expect.stringContaining(`${broken}:1:3: expected a key`),
+      expect.stringContaining(`${own}:2:11: there is no file`),
+      expect.stringContaining(`${own}:3:18: permission.bash: expected`),
+      expect.stringContaining(`${own}:4:2: model: expected a string`),
+      expect.stringContaining(`${own}:5:2: secrets: expected`),
+      expect.stringContaining(`${own}:5:13: there is no file`),
+    ])
+  })
+
+  test("a formatter that nobody knows is told with the rest, unless what it runs may be in what is not understood", async () => {
+    place.write("project/tackle.json", { modle: 1, formatter: { pretier: {} } })
+    expect(await place.failure()).toMatch(/unknown key "modle".*\n.*formatter\.pretier is not known/)
+    place.write("home/.config/tackle/tackle.json", { formatter: { pretier: { command: "x" } } })
+    expect(await place.failure()).toMatch(/command: expected a list.*\n.*unknown key "modle"[^\n]*$/)
+  })
+
+  test("leaves the other sections to whoever asks for them, and nothing of a file that cannot be parsed", async () => {
+    place.write("home/.config/tackle/config.json", "{ nonsense")
+    place.write("project/tackle.json", {
+      model: "a/b",
+      mcp: { on: { type: "local", command: ["x"] }, off: { type: "local", command: ["y"], enabled: "no" } },
+      permission: { bash: "alow", edit: "deny" },
+      secrets: ["A_B"],
+      shell: "{file:no}",
+      formatter: { pretier: {} },
+    })
+    const mistakes: string[] = []
+    const onMistakes: LoadConfigOptions["onMistakes"] = (found) =>
+      mistakes.push(...found.map(({ text }) => text.slice(0, 16)))
+    const { config, permission } = await place.load({ onMistakes })
+    expect(mistakes).toEqual(["expected a key o", "mcp.off.enabled:", "permission.bash:", "there is no file"])
+    expect(config).toEqual({ model: "a/b", secrets: ["A_B"], formatter: { pretier: {} } })
+    expect(brief(permission.project)).toEqual(["bash * ask", "edit * deny"])
   })
 
   test("in TOML has its line too", async () => {

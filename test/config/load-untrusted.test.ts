@@ -119,7 +119,27 @@ describe("a project that is not trusted", () => {
     expect(ignored).toContain("tackle.json: model, sandbox, mcp")
     const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`k${index}`, 1]))
     place.write("project/tackle.json", many)
-    expect((await place.load({ trusted: false })).warnings.at(-1)).toBe("95 more mistakes there.")
+    expect((await place.load({ trusted: false })).warnings.at(-1)).toMatch(
+      /unknown key "k4"\..* \(And 95 more mistakes\.\)$/,
+    )
+  })
+
+  test("has all of its mistakes told at once where one of them is in what counts", async () => {
+    place.write("project/tackle.json", {
+      modle: 1,
+      permission: { bash: "alow" },
+      sandbox: "of",
+    })
+    expect(await place.failure({ trusted: false })).toMatch(/"modle".*\n.*permission\.bash.*\n.*sandbox: /)
+  })
+
+  test("that cannot be parsed is not trusted, and stops nobody who does not ask for it", async () => {
+    place.write("project/tackle.json", "{ nonsense")
+    const check = (items: readonly TrustItem[]) => ({ changed: items.filter(({ hash }) => hash === "") })
+    expect(await place.failure({ trusted: check })).toMatch(/^[^\n]*tackle\.json:1:3: expected[^\n]*$/)
+    let told = 0
+    const loaded = await place.load({ trusted: check, onMistakes: ({ length }) => (told += length) })
+    expect([loaded.config.model, told]).toEqual(["mine/model", 1])
   })
 
   test("cannot make an action out of a variable", async () => {

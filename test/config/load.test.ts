@@ -24,6 +24,7 @@ describe("precedence", () => {
       origin: undefined,
       withTexts: undefined,
       warnings: [],
+      typos: [],
       notes: [],
       ignored: [],
     })

@@ -1,18 +1,19 @@
 import { describe, expect, test } from "vitest"
-import { ConfigError } from "../../src/config/errors.ts"
+import { ConfigError, describeProblem } from "../../src/config/errors.ts"
 import { readLayer } from "../../src/config/layer.ts"
 
 /** What is said of a file with this one line, without its name. */
 async function told(text: string, name = "tackle.json"): Promise<string> {
   const source = { path: `/p/${name}`, kind: "tackle", scope: "user", hash: "", trusted: true, text } as const
   const location = { directory: "/p", worktree: "/p", home: "/h", environment: {} }
-  try {
-    await readLayer(source, location)
-    return "nothing"
-  } catch (error) {
-    if (!ConfigError.isInstance(error)) throw error
-    return error.message.replaceAll(`/p/${name}:`, "")
-  }
+  const problems = await readLayer(source, location).then(
+    (layer) => layer.problems,
+    (error: unknown) => {
+      if (!(error instanceof ConfigError)) throw error
+      return error.problems
+    },
+  )
+  return problems.map(describeProblem).join("\n").replaceAll(`/p/${name}:`, "") || "nothing"
 }
 
 describe("a mistake is told with its place and key, what was found, what is expected and what to write", () => {

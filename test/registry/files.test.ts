@@ -79,10 +79,23 @@ test("a broken file is reported with its place and takes nobody with it", async 
     { calls: { fine: {} } },
   )
   expect(problems.map(({ file }) => file.split("/").at(-1))).toEqual(["broken.js", "empty.js", "throws.ts"])
-  expect(problems[0]?.message).toMatch(/broken\.js:2/)
+  expect(problems[0]?.message).toMatch(/^[^/]*\(line 2\)$/)
   expect(problems[1]?.message).toMatch(/exports no tool/)
-  expect(problems[2]?.message).toMatch(/not today b.*throws\.ts:2/)
+  expect(problems[2]?.message).toBe("not today b (line 2)")
   expect(outputs).toEqual({ fine: "fine" })
+})
+
+test("what is wrong with another file is told with that one's place", async () => {
+  const { problems } = await load(
+    {
+      ".tackle/tool/a (1).ts": 'import "./lib/b.mjs"\n',
+      ".tackle/tool/lib/b.mjs": '\nthrow new Error("not today")\n',
+    },
+    { calls: {} },
+  )
+  expect(problems.map(({ message }) => message)).toEqual([
+    expect.stringMatching(/^not today \(\/.*\/tool\/lib\/b\.mjs:2\)$/),
+  ])
 })
 
 test("what is meant as a tool and is none is told with what to write", async () => {

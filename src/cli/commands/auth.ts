@@ -8,6 +8,7 @@ import { openTackle } from "../open-tackle.ts"
 import { type FormatFlags, openPlace, type Place, type PlaceFlags } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
 import { question } from "../question.ts"
+import { withRecords } from "../records.ts"
 import { visible } from "../view/visible.ts"
 
 /** `method`: the label of one of the ways that a plugin offers. Default: asked for, where there are several. */
@@ -50,7 +51,7 @@ export async function listLogins(flags: FormatFlags): Promise<void> {
 
 /** `tackle auth logout <provider>`: what `auth login` kept is deleted; the provider is not told. */
 export async function logOut(provider: string, flags: PlaceFlags): Promise<void> {
-  await withTackle(flags, async ({ credentials }) => {
+  await withRecords(flags, async ({ credentials }) => {
     const kept = await credentials.providers()
     if (!kept.includes(provider))
       throw new UsageError(`Nothing is kept for "${provider}". There are: ${kept.join(", ") || "none"}.`)

@@ -2,7 +2,9 @@ import { accessSync, constants, existsSync, mkdirSync } from "node:fs"
 import { defaultSearchEngine } from "../../builtin/search/default-search-engine.ts"
 import type { FileQuery } from "../../builtin/search/search-engine.ts"
 import { unusedClaudeSettings } from "../../config/claude-settings.ts"
+import { describeProblem } from "../../config/errors.ts"
 import { trustKind } from "../../config/project-trust-items.ts"
+import { wholeName } from "../../config/shown-name.ts"
 import { createCredentials } from "../../model/credentials.ts"
 import { parseModelName } from "../../model/model.ts"
 import { createModels } from "../../model/providers.ts"
@@ -16,7 +18,7 @@ import { errorMessage } from "../../util/errors.ts"
 import { displayPath, isInside } from "../../util/paths.ts"
 import { exitCode } from "../exit.ts"
 import { openTackle } from "../open-tackle.ts"
-import { type FormatFlags, openPlace, type Place } from "../place.ts"
+import { type FormatFlags, openPlaceAnyhow, type Place } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
 import { agentRulesets, placeOfRule, shadowedConfigRules } from "../shadowed-rules.ts"
 import { describeTakenOver, takenOver } from "../taken-over.ts"
@@ -32,11 +34,11 @@ interface Finding {
 
 /** `tackle doctor`: tries what the engine stands on. Exit code 1 where something fails. */
 export async function checkHealth(flags: FormatFlags): Promise<void> {
-  const place = await openPlace(flags)
+  const place = await openPlaceAnyhow(flags)
   const findings = [
     await check("node", () => ({ detail: `${process.version} (24.15 or newer is needed)` })),
     await check("data directory", () => checkData(place)),
-    await check("config", () => ({ detail: describeConfig(place) })),
+    await check("config", () => checkConfig(place)),
     await check("rules", () => checkRules(place)),
     await check("trust", () => checkTrust(place)),
     await check("search", () => checkSearch(place)),
@@ -63,7 +65,8 @@ export async function checkHealth(flags: FormatFlags): Promise<void> {
   if (flags.format === "json") return printJson({ findings, probes })
   const marks = { ok: "✓", warn: "!", fail: "✗" }
   for (const { check: name, status, detail } of findings)
-    printFolded(`${marks[status]} ${name.padEnd(14)} ${detail}`)
+    for (const [index, line] of detail.split("\n").entries())
+      printFolded(index === 0 ? `${marks[status]} ${name.padEnd(14)} ${line}` : `${" ".repeat(17)}${line}`)
   if (probes.length > 0) printLine("\nWhat a command in the sandbox was kept from, each attempted just now:")
   for (const { attempt, outcome, detail } of probes)
     printFolded(
@@ -93,10 +96,18 @@ function checkData({ dataDirectory }: Place): Outcome {
   return { detail: dataDirectory }
 }
 
-function describeConfig({ config }: Place): string {
+/** Each mistake by itself: they are mended one by one. */
+function checkConfig({ config, mistakes }: Place): Outcome {
+  if (mistakes.length > 0)
+    return {
+      status: "fail",
+      detail: mistakes.map((mistake) => wholeName(describeProblem(mistake))).join("\n"),
+    }
+  if (config.typos.length > 0)
+    return { status: "warn", detail: [...config.typos, "This does not count before trust."].join("\n") }
   const files = config.files.filter(({ path }) => trustKind(path) === "config")
   const names = files.map(({ path }) => path)
-  return names.length === 0 ? "no files; defaults hold" : names.join(", ")
+  return { detail: names.length === 0 ? "no files; defaults hold" : names.join(", ") }
 }
 
 function checkRules(place: Place): Outcome {
@@ -177,7 +188,8 @@ function checkTexts({ config, worktree, home }: Place, kind: "agent" | "command"
 
 /** What other programs left that counts; what of their config and texts was not understood. */
 function checkTakenOver(place: Place): Outcome {
-  const { warnings, notes } = place.config
+  const { notes, typos } = place.config
+  const warnings = place.config.warnings.filter((warning) => !typos.includes(warning))
   const detail = describeTakenOver(takenOver(place))
   const told = warnings.length === 0 && notes.length > 0 ? ["see agents and commands"] : warnings
   const settings = unusedClaudeSettings(place)

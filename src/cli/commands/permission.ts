@@ -14,6 +14,7 @@ import { warn } from "../notice.ts"
 import { openTackle } from "../open-tackle.ts"
 import { directoryOf, type FormatFlags, openPlace, type PlaceFlags } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
+import { withRecords } from "../records.ts"
 import type { RuleFlags } from "../rule-layers.ts"
 import { describeExplanation } from "../view/explanation.ts"
 import { oneLine, visible } from "../view/visible.ts"
@@ -80,7 +81,7 @@ export async function testPermissions(files: string[], flags: PlaceFlags): Promi
 
 /** `tackle permission list`: what was granted with "always" in this project. */
 export async function listGrants(flags: FormatFlags): Promise<void> {
-  const grants = await withTackle(flags, (tackle) => tackle.grants())
+  const grants = await withRecords(flags, (tackle) => tackle.grants())
   if (flags.format === "json") return printJson({ grants })
   if (grants.length === 0) return printLine("Nothing was granted in this project.")
   for (const grant of grants) printLine(describeGrant(grant))
@@ -90,7 +91,7 @@ export async function listGrants(flags: FormatFlags): Promise<void> {
 export async function revokeGrants(ids: string[], flags: PlaceFlags & { all?: boolean }): Promise<void> {
   if ((flags.all === true) === ids.length > 0)
     throw new UsageError("Name the grants to revoke, or --all for every one.")
-  const revoked = await withTackle(flags, async (tackle) => {
+  const revoked = await withRecords(flags, async (tackle) => {
     const chosen = flags.all ? (await tackle.grants()).map(({ id }) => id) : ids
     await tackle.revoke(chosen)
     return chosen.length

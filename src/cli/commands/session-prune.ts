@@ -2,8 +2,8 @@ import type { PruneChoice } from "../../session/prune.ts"
 import { localMinute } from "../../util/local-time.ts"
 import type { FormatFlags } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
+import { withRecords } from "../records.ts"
 import { oneLine } from "../view/visible.ts"
-import { withTackle } from "./session.ts"
 
 /** Which sessions go: both limits have to be passed where both are given. */
 export interface SessionPruneFlags extends FormatFlags {
@@ -21,7 +21,7 @@ export async function pruneSessions(flags: SessionPruneFlags): Promise<void> {
     ...(flags.olderThan === undefined ? {} : { olderThanMs: flags.olderThan }),
     ...(flags.keep === undefined ? {} : { keep: flags.keep }),
   }
-  await withTackle(flags, async (tackle) => {
+  await withRecords(flags, async (tackle) => {
     const { deleted, held } = await tackle.sessions.prune({ ...choice, everywhere, dryRun })
     if (flags.format === "json") return printJson({ dryRun, deleted, held })
     for (const { id, title, time } of deleted)

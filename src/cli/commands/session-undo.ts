@@ -1,8 +1,9 @@
 import { displayPath } from "../../util/paths.ts"
 import type { FormatFlags } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
+import { withRecords } from "../records.ts"
 import { oneLine, visible } from "../view/visible.ts"
-import { namedOrLast, noSession, withTackle } from "./session.ts"
+import { namedOrLast, noSession } from "./session.ts"
 
 /** `others`: files that were changed since stay as they are, where without it all of it is refused. */
 export interface SessionUndoFlags extends FormatFlags {
@@ -15,7 +16,7 @@ export async function undoSession(
   id: string | undefined,
   flags: SessionUndoFlags,
 ): Promise<void> {
-  await withTackle(flags, async (tackle) => {
+  await withRecords(flags, async (tackle) => {
     const sessionID = await namedOrLast(tackle, id)
     const result = await tackle.sessions[way](sessionID, { others: flags.others ?? false })
     if (!result) throw noSession(sessionID)

@@ -11,6 +11,7 @@ import { localMinute } from "../../util/local-time.ts"
 import { openTackle } from "../open-tackle.ts"
 import { type FormatFlags, openPlace, type PlaceFlags } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
+import { withRecords } from "../records.ts"
 import { writePieces } from "../stdout.ts"
 import { callLine } from "../view/call-line.ts"
 import { style } from "../view/style.ts"
@@ -40,7 +41,7 @@ export interface SessionForkFlags extends PlaceFlags {
 
 /** `tackle session list`. */
 export async function listSessions(flags: SessionListFlags): Promise<void> {
-  await withTackle(flags, async (tackle) => {
+  await withRecords(flags, async (tackle) => {
     const sessions = await tackle.sessions.list({ everywhere: flags.all ?? false })
     if (flags.format === "json") return printJson({ sessions })
     if (sessions.length === 0) return printLine("No sessions yet.")
@@ -55,7 +56,7 @@ export async function listSessions(flags: SessionListFlags): Promise<void> {
 
 /** `tackle session show [id]`. */
 export async function showSession(id: string | undefined, flags: FormatFlags): Promise<void> {
-  await withTackle(flags, async (tackle) => {
+  await withRecords(flags, async (tackle) => {
     const sessionID = await namedOrLast(tackle, id)
     const handle = await tackle.sessions.get(sessionID)
     if (!handle) throw noSession(sessionID)
@@ -71,7 +72,7 @@ export async function showSession(id: string | undefined, flags: FormatFlags): P
 
 /** `tackle session export [id]`: everything that is stored, for `session import` and for bug reports. */
 export async function exportSession(id: string | undefined, flags: SessionExportFlags): Promise<void> {
-  await withTackle(flags, async (tackle) => {
+  await withRecords(flags, async (tackle) => {
     const { archiveText } = await archives()
     const sessionID = await namedOrLast(tackle, id)
     const archive = await archiveText(tackle.store, sessionID, { sanitize: flags.sanitize ?? false })
@@ -91,7 +92,7 @@ export async function importSession(file: string, flags: SessionImportFlags): Pr
 
 /** `tackle session fork [id]`. */
 export async function forkSession(id: string | undefined, flags: SessionForkFlags): Promise<void> {
-  await withTackle(flags, async (tackle) => {
+  await withRecords(flags, async (tackle) => {
     const from = await namedOrLast(tackle, id)
     const fork = await tackle.sessions.fork(from, flags.at === undefined ? {} : { at: flags.at })
     if (!fork) throw noSession(from)
@@ -101,7 +102,7 @@ export async function forkSession(id: string | undefined, flags: SessionForkFlag
 
 /** `tackle session delete <id...>`. Those that are there are removed even where another is not. */
 export async function deleteSessions(ids: readonly string[], flags: PlaceFlags): Promise<void> {
-  await withTackle(flags, async (tackle) => {
+  await withRecords(flags, async (tackle) => {
     const missing: string[] = []
     for (const id of ids) {
       if (await tackle.sessions.delete(id)) printLine(`Deleted ${id}.`)

@@ -1,9 +1,9 @@
 import type { Usage } from "../../event/events.ts"
 import type { FormatFlags } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
+import { withRecords } from "../records.ts"
 import { usageWords } from "../view/usage.ts"
 import { visible } from "../view/visible.ts"
-import { withTackle } from "./session.ts"
 
 /** `all`: of every project. */
 export interface StatsFlags extends FormatFlags {
@@ -12,7 +12,7 @@ export interface StatsFlags extends FormatFlags {
 
 /** `tackle stats`: what the sessions of this project, or of all, used. */
 export async function showStats(flags: StatsFlags): Promise<void> {
-  await withTackle(flags, async (tackle) => {
+  await withRecords(flags, async (tackle) => {
     const stats = await tackle.sessions.stats({ everywhere: flags.all ?? false })
     if (flags.format === "json") return printJson(stats)
     const { sessions, prompts, usage, models, tools } = stats

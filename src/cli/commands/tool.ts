@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs"
 import { nearNames } from "../../model/near-name.ts"
+import { repairArguments } from "../../model/repair.ts"
 import type { ToolListing } from "../../registry/registry.ts"
 import type { PermissionRequest } from "../../schema/permission.ts"
 import { UsageError } from "../../util/errors.ts"
@@ -12,6 +13,7 @@ import { openTackle } from "../open-tackle.ts"
 import { type FormatFlags, openPlace, type PlaceFlags } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
 import type { RuleFlags } from "../rule-layers.ts"
+import { unknownKeys } from "../unknown-keys.ts"
 import { allowHint } from "../view/allow-hint.ts"
 import { oneLine } from "../view/visible.ts"
 
@@ -45,11 +47,7 @@ export async function listTools(flags: ToolListFlags): Promise<void> {
 export async function showSchema(id: string, flags: PlaceFlags): Promise<void> {
   const tools = await readTools(flags)
   const tool = tools.find((entry) => entry.id === id)
-  if (!tool)
-    throw noTool(
-      id,
-      tools.map((entry) => entry.id),
-    )
+  if (!tool) throw noTool(id, tools)
   printJson({ name: tool.id, description: tool.description, parameters: tool.parameters })
 }
 
@@ -69,13 +67,12 @@ export async function callTool(id: string, input: string, flags: ToolCallFlags):
     })
     try {
       const scope = { signal: stopped, ...(flags.agent === undefined ? {} : { agent: flags.agent }) }
-      const ids = (await tackle.tools(scope)).map((tool) => tool.id)
-      if (!ids.includes(id)) throw noTool(id, ids)
-      const { state } = await tackle.callTool({
-        tool: id,
-        input: input === "-" ? readFileSync(0, "utf8") : input,
-        ...scope,
-      })
+      const tools = await tackle.tools(scope)
+      const tool = tools.find((each) => each.id === id)
+      if (!tool) throw noTool(id, tools)
+      const text = input === "-" ? readFileSync(0, "utf8") : input
+      tellUnknownKeys(tool, text)
+      const { state } = await tackle.callTool({ tool: id, input: text, ...scope })
       process.exitCode = stopped.aborted ? exitCode.interrupted : codeOf(state)
       if (flags.format === "json") return printJson({ tool: id, ...state })
       if (state.status === "completed") return printLine(state.output)
@@ -88,7 +85,15 @@ export async function callTool(id: string, input: string, flags: ToolCallFlags):
   })
 }
 
-function noTool(id: string, ids: readonly string[]): UsageError {
+/** What the text is read as is up to the call, which says so where it is nothing. */
+function tellUnknownKeys({ id, parameters }: ToolListing, text: string): void {
+  const read = repairArguments(text)
+  if (!read.ok) return
+  for (const line of unknownKeys(parameters, read.value)) warn(`${id}: ${line}`)
+}
+
+function noTool(id: string, tools: readonly ToolListing[]): UsageError {
+  const ids = tools.map((tool) => tool.id)
   const near = nearNames(id, ids, Math.max(2, Math.floor(id.length / 3))).slice(0, 3)
   const hint = near.length > 0 ? ` Did you mean ${near.join(" or ")}?` : ""
   return new UsageError(`There is no tool "${id}".${hint} \`tackle tool list --all\` shows them.`)

@@ -8,8 +8,9 @@ import { type FoundItem, trustPath } from "../../permission/trust-items.ts"
 import { isToolFile } from "../../registry/files.ts"
 import { UsageError } from "../../util/errors.ts"
 import { atTerminal } from "../client.ts"
-import { type FormatFlags, openPlace, type Place } from "../place.ts"
+import { type FormatFlags, openPlace, openPlaceAnyhow, type Place } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
+import { tellMistakes } from "../records.ts"
 import { describeItem, type ShownItem } from "../view/trust-item.ts"
 import { folded } from "../view/visible.ts"
 
@@ -27,7 +28,9 @@ export interface TrustFlags extends FormatFlags {
  * hash. With names only these; `--list` and JSON without `--yes` change nothing.
  */
 export async function trustProject(names: readonly string[], flags: TrustFlags): Promise<void> {
-  const place = await openPlace(flags)
+  // What is taken back, or only looked at, is not held up by a mistake in what it says.
+  const place = await (flags.revoke || flags.list ? openPlaceAnyhow : openPlace)(flags)
+  tellMistakes(place.mistakes)
   const json = flags.json || flags.format === "json"
   const known = chosen(await shownItems(place), names)
   if (flags.revoke) return revoke(place, names, { known, json })

@@ -1,7 +1,7 @@
 import type { Command } from "commander"
 import type { LoginFlags } from "../commands/auth.ts"
 import type { FormatFlags, PlaceFlags } from "../place.ts"
-import { format, place } from "./flags.ts"
+import { format, place, placeAsItIs } from "./flags.ts"
 
 /** The command line of `tackle auth …`. */
 export function defineAuth(program: Command): void {
@@ -17,7 +17,7 @@ export function defineAuth(program: Command): void {
     .description("the providers that you signed in to, and the plugins' ways to do so")
     .addOption(format())
     .action(async (flags: FormatFlags) => (await import("../commands/index.ts")).auth.listLogins(flags))
-  place(auth.command("logout"))
+  placeAsItIs(auth.command("logout"))
     .description("forget what was kept for a provider")
     .argument("<provider>", "the provider")
     .action(async (provider: string, flags: PlaceFlags) =>

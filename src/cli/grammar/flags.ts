@@ -1,15 +1,21 @@
 import { type Command, InvalidArgumentError, Option } from "commander"
 
-/** The flags that every command with a project has. */
+/** The flags of a command for which the project's config and tools count. */
 export function place(command: Command): Command {
   return placeAsItIs(command).option("--trust", "let the project's own config and tools count, this once")
 }
 
-/** The same for a command that looks at what is trusted, which trust for this once would hide. */
+/**
+ * The same for a command in which they have no part, such as one on what is stored, and for one that shows what is trusted,
+ * which trust for this once would hide.
+ */
 export function placeAsItIs(command: Command): Command {
-  return command
-    .option("--dir <path>", "work in this directory (default: here)")
-    .option("--verbose", "log to stderr too")
+  return directory(command).option("--verbose", "log to stderr too")
+}
+
+/** The flag of a command that only has to know where it is. */
+export function directory(command: Command): Command {
+  return command.option("--dir <path>", "work in this directory (default: here)")
 }
 
 /** `--format text|json`. */

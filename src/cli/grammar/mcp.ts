@@ -2,7 +2,7 @@ import type { Command } from "commander"
 import type { ServeFlags } from "../commands/mcp-serve.ts"
 import type { AddServerFlags, AuthFlags } from "../commands/mcp-servers.ts"
 import type { FormatFlags, PlaceFlags } from "../place.ts"
-import { collect, format, names, place, port, positive } from "./flags.ts"
+import { collect, format, names, place, placeAsItIs, port, positive } from "./flags.ts"
 
 /** The command line of `tackle mcp …`. */
 export function defineMcp(program: Command): void {
@@ -11,7 +11,7 @@ export function defineMcp(program: Command): void {
     .description("start every MCP server, and show its tools or why it is not there")
     .addOption(format())
     .action(async (flags: FormatFlags) => (await import("../commands/index.ts")).mcp.listMcpServers(flags))
-  place(mcp.command("add"))
+  placeAsItIs(mcp.command("add"))
     .description("write an MCP server into the project's config: an address, or a program behind --")
     .argument("<id>", "what its tools' names begin with")
     .argument("<command...>", "address, or program with its arguments")

@@ -1,7 +1,7 @@
 import type { Command } from "commander"
 import type { CheckFlags } from "../commands/permission.ts"
 import type { FormatFlags, PlaceFlags } from "../place.ts"
-import { collect, format, place } from "./flags.ts"
+import { collect, directory, format, place, placeAsItIs } from "./flags.ts"
 
 /** The command line of `tackle permission …`. */
 export function definePermission(program: Command): void {
@@ -18,17 +18,17 @@ export function definePermission(program: Command): void {
     .action(async (name: string, patterns: string[], flags: CheckFlags) =>
       (await import("../commands/index.ts")).permission.checkPermission(name, patterns, flags),
     )
-  place(permission.command("test"))
+  directory(permission.command("test"))
     .description("hold rules against the verdicts that files expect of them")
     .argument("<file...>", "one JSON object a line: rules, permission, pattern, expect")
     .action(async (files: string[], flags: PlaceFlags) =>
       (await import("../commands/index.ts")).permission.testPermissions(files, flags),
     )
-  place(permission.command("list"))
+  placeAsItIs(permission.command("list"))
     .description('what was granted with "always" in this project')
     .addOption(format())
     .action(async (flags: FormatFlags) => (await import("../commands/index.ts")).permission.listGrants(flags))
-  place(permission.command("revoke"))
+  placeAsItIs(permission.command("revoke"))
     .description("take grants back")
     .argument("[id...]", "as `permission list` shows them")
     .option("--all", "every grant of this project")

@@ -8,26 +8,26 @@ import type {
 import type { SessionPruneFlags } from "../commands/session-prune.ts"
 import type { SessionUndoFlags } from "../commands/session-undo.ts"
 import type { FormatFlags, PlaceFlags } from "../place.ts"
-import { duration, format, place, positive } from "./flags.ts"
+import { duration, format, place, placeAsItIs, positive } from "./flags.ts"
 
 /** The command line of `tackle session …`. */
 export function defineSession(program: Command): void {
   const session = program.command("session").description("show and manage sessions")
-  place(session.command("list"))
+  placeAsItIs(session.command("list"))
     .description("the sessions of this project, newest first")
     .option("--all", "of every project")
     .addOption(format())
     .action(async (flags: SessionListFlags) =>
       (await import("../commands/index.ts")).session.listSessions(flags),
     )
-  place(session.command("show"))
+  placeAsItIs(session.command("show"))
     .description("what was said and done in a session")
     .argument("[id]", "the session (default: the last of this project)")
     .addOption(format())
     .action(async (id: string | undefined, flags: FormatFlags) =>
       (await import("../commands/index.ts")).session.showSession(id, flags),
     )
-  place(session.command("export"))
+  placeAsItIs(session.command("export"))
     .description("a whole session as JSON, on stdout")
     .argument("[id]", "the session (default: the last of this project)")
     .option("--sanitize", "without what was said, read, written or run, and without paths")
@@ -41,7 +41,7 @@ export function defineSession(program: Command): void {
     .action(async (file: string, flags: SessionImportFlags) =>
       (await import("../commands/index.ts")).session.importSession(file, flags),
     )
-  place(session.command("fork"))
+  placeAsItIs(session.command("fork"))
     .description("a new session with the history of another")
     .argument("[id]", "the session (default: the last of this project)")
     .option("--at <message>", "only up to the end of this message's turn")
@@ -56,7 +56,7 @@ export function defineSession(program: Command): void {
       (await import("../commands/index.ts")).sessionCompact.compactSession(id, flags),
     )
   for (const way of ["undo", "redo"] as const) {
-    place(session.command(way))
+    placeAsItIs(session.command(way))
       .description(
         way === "undo" ? "put back the files that the last turn changed" : "take the last undo back",
       )
@@ -67,7 +67,7 @@ export function defineSession(program: Command): void {
         (await import("../commands/index.ts")).sessionUndo.undoSession(way, id, flags),
       )
   }
-  place(session.command("prune"))
+  placeAsItIs(session.command("prune"))
     .description("remove old sessions with everything in them")
     .option("--older-than <time>", "those last used so long ago: 30d, 12h, 6w", duration)
     .option("--keep <number>", "all but so many of a project, the newest", positive)
@@ -77,7 +77,7 @@ export function defineSession(program: Command): void {
     .action(async (flags: SessionPruneFlags) =>
       (await import("../commands/index.ts")).sessionPrune.pruneSessions(flags),
     )
-  place(session.command("delete"))
+  placeAsItIs(session.command("delete"))
     .description("remove sessions with everything in them")
     .argument("<id...>", "the sessions")
     .action(async (ids: string[], flags: PlaceFlags) =>

@@ -1,10 +1,10 @@
 import type { Command } from "commander"
 import type { StatsFlags } from "../commands/stats.ts"
-import { format, place } from "./flags.ts"
+import { format, placeAsItIs } from "./flags.ts"
 
 /** The command line of `tackle stats`. */
 export function defineStats(program: Command): void {
-  place(program.command("stats"))
+  placeAsItIs(program.command("stats"))
     .description("tokens, cost and calls of this project's sessions")
     .option("--all", "of every project")
     .addOption(format())

@@ -1,5 +1,5 @@
 import type { ToolPart } from "../../schema/part.ts"
-import type { ToolStateCompleted, ToolStateError } from "../../schema/tool-state.ts"
+import { type ToolStateCompleted, type ToolStateError, workMs } from "../../schema/tool-state.ts"
 import { isRecord } from "../../util/json.ts"
 import { displayPath } from "../../util/paths.ts"
 import { diffCount } from "./diff-count.ts"
@@ -80,9 +80,9 @@ function detailsOf(tool: string, { metadata, output }: ToolStateCompleted): stri
   return details
 }
 
-/** Only waits that people notice. */
+/** Only waits that people notice, and not for themselves. */
 function duration({ time }: ToolStateCompleted): string[] {
-  const ms = time.end - time.start
+  const ms = workMs(time)
   return ms < 500 ? [] : [`${(ms / 1000).toFixed(1)} s`]
 }
 

@@ -1,0 +1,68 @@
+import { expect, test } from "vitest"
+import { createWaits } from "../../src/call/waits.ts"
+import { callLine } from "../../src/cli/view/call-line.ts"
+import type { ToolPart } from "../../src/schema/part.ts"
+import { startEngine } from "../session/engine.ts"
+import { run, tool, toolParts } from "../session/run.ts"
+
+test("what a person took to answer is told apart from what the tool took", async () => {
+  const asking = tool("asking", async (_, ctx) => {
+    await ctx.ask({ permission: "edit", patterns: ["x"], always: ["*"] })
+    return { title: "asking", output: "done" }
+  })
+  const script = [{ calls: [{ name: "asking", arguments: {} }] }, { text: "Done." }]
+  const permission = { asking: "allow", edit: "ask" } as const
+  await using engine = await startEngine(script, { tools: [asking], permission })
+  engine.tackle.on("permission.asked", ({ id }) => {
+    setTimeout(() => engine.tackle.reply(id, { reply: "once" }), 30)
+  })
+  const { session, events } = await run(engine)
+  const timeOf = (type: string) => events.find((event) => event.type === type)?.time ?? 0
+  const [asked, replied] = [timeOf("permission.asked"), timeOf("permission.replied")]
+  const [call] = await toolParts(session)
+  if (call?.state.status !== "completed") throw new Error("the call did not complete")
+  const { start, end, waited = 0 } = call.state.time
+  expect(replied).toBeGreaterThan(asked)
+  expect(waited).toBeGreaterThanOrEqual(replied - asked)
+  expect(waited).toBeLessThanOrEqual(end - start)
+})
+
+test("of waits side by side each moment counts once, and what asks nobody waits for nobody", async () => {
+  const waits = createWaits()
+  const began = Date.now()
+  const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
+  const [first, second, none] = [
+    waits.during((begin) => {
+      begin()
+      begin()
+      return gates[0].promise
+    }),
+    waits.during((begin) => {
+      begin()
+      return gates[1].promise
+    }),
+    waits.during(async () => {}),
+  ]
+  await none
+  while (Date.now() - began < 20) await new Promise((next) => setTimeout(next, 5))
+  gates[0].resolve()
+  await first
+  gates[1].reject(new Error("refused"))
+  await expect(second).rejects.toThrow("refused")
+  const total = waits.total()
+  expect(total).toBeLessThanOrEqual(Date.now() - began)
+  expect(total).toBeGreaterThan(0)
+  expect(waits.total()).toBe(total)
+})
+
+test("the line of a call shows the time of its work", () => {
+  const line = (time: { start: number; end: number; waited?: number }) => {
+    const state = { status: "completed", input: {}, output: "", title: "", metadata: {}, time } as const
+    const ids = { id: "prt_1", sessionID: "ses_1", messageID: "msg_1", callID: "1" }
+    const part: ToolPart = { ...ids, type: "tool", tool: "edit", state }
+    return callLine(part, "/", 80).join("\n")
+  }
+  expect(line({ start: 0, end: 9_000, waited: 8_400 })).toContain("0.6 s")
+  expect(line({ start: 0, end: 9_000, waited: 8_900 })).not.toContain(" s")
+  expect(line({ start: 0, end: 9_000 })).toContain("9.0 s")
+})

@@ -1,0 +1,90 @@
+import { mkdir, stat, utimes, writeFile } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { expect, test } from "vitest"
+import { createMachine } from "./run-tackle.ts"
+
+const mistakes = '{\n  "modle": "a/b",\n  "retention": { "days": "365" }\n}\n'
+
+test("a mistake in a config stops no command on sessions, and is told in one line", async () => {
+  const machine = await createMachine({ script: [{ text: "one" }, { text: "two" }] })
+  const ids: string[] = []
+  for (const prompt of ["first", "second"]) {
+    const run = await machine.run(["run", "--format", "json", prompt])
+    ids.push(JSON.parse(run.stdout.split("\n")[0] ?? "").sessionID)
+  }
+  const [first = "", second = ""] = ids
+  await machine.project.write("tackle.json", mistakes)
+  const file = machine.project.path("tackle.json")
+  const user = join(machine.home, "config/tackle/tackle.json")
+  await mkdir(dirname(user), { recursive: true })
+  await writeFile(user, "{ nonsense")
+  const line = expect.stringMatching(
+    new RegExp(`^tackle: there is a mistake [^\\n]*: ${user}:1:3: [^\\n]*\\n$`),
+  )
+  for (const [args, says] of [
+    [["session", "list"], first],
+    [["session", "show", first], "first"],
+    [["session", "export", first], '"one"'],
+    [["session", "delete", first], `Deleted ${first}.`],
+    [["session", "prune", "--keep", "1"], "Deleted 0 sessions."],
+    [["stats"], "1 session"],
+    [["permission", "list"], "Nothing was granted"],
+    [["trust", "--list"], "tackle.json"],
+    [["trust", "--revoke"], "not trusted any more"],
+  ] as const) {
+    const ended = await machine.run([...args])
+    expect(ended, args.join(" ")).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(says),
+      stderr: line,
+    })
+  }
+  for (const args of [["run", "x"], ["tool", "list"], ["models"], ["config", "show"], ["trust", "--yes"]]) {
+    const { code, stdout, stderr } = await machine.run(args)
+    expect([code, stdout], args.join(" ")).toEqual([2, ""])
+    expect(stderr).toContain(`${user}:1:3: expected`)
+  }
+  const trusted = await machine.run(["session", "show", second, "--verbose"], {
+    env: { TACKLE_CONFIG: file },
+  })
+  expect(trusted).toMatchObject({ code: 0, stdout: expect.stringContaining("second") })
+  expect(trusted.stderr).toContain("(And 2 more:")
+})
+
+test("doctor tells every mistake as a failed check of its own, and goes on", async () => {
+  const machine = await createMachine({ config: null })
+  const file = machine.project.path("tackle.json")
+  await machine.project.write("tackle.json", `${mistakes.slice(0, -2)},\n  "model": "test/m" }`)
+  const [text, json] = await Promise.all([
+    machine.run(["doctor", "--trust"]),
+    machine.run(["doctor", "--trust", "--format", "json"]),
+  ])
+  expect([text.code, json.code]).toEqual([1, 1])
+  expect(text.stdout).toContain(
+    `✗ config         ${file}:2:3: unknown key "modle". Did you mean "model"?\n` +
+      `                 ${file}:3:18: retention.days: expected a number, found a string. Write it without quotes.\n`,
+  )
+  const { findings } = JSON.parse(json.stdout) as {
+    findings: { check: string; status: string; detail: string }[]
+  }
+  // Nobody declared the provider of the model, which is read from the same file.
+  expect(findings.filter(({ status }) => status === "fail").map(({ check }) => check)).toEqual([
+    "config",
+    "model",
+  ])
+  expect(findings.find(({ check }) => check === "model")?.detail).toContain("test")
+  expect(findings.map(({ check }) => check)).toContain("sandbox")
+})
+
+test("while nobody can tell how long files are to be kept none is removed", async () => {
+  const machine = await createMachine({ config: null })
+  const old = join(machine.data, "truncate/ses_1/1.txt")
+  const user = join(machine.home, "config/tackle/tackle.json")
+  for (const path of [old, user]) await mkdir(dirname(path), { recursive: true })
+  await writeFile(user, mistakes)
+  await writeFile(old, "kept")
+  const day = 24 * 3600 * 1000
+  for (const path of [old, dirname(old)]) await utimes(path, new Date(), new Date(Date.now() - 30 * day))
+  for (const args of [["session", "list"], ["doctor"]]) await machine.run(args)
+  expect((await stat(old)).size).toBe(4)
+})
