@@ -10,8 +10,9 @@ const vm = require("node:vm")
  *
  * Node's own compile cache keeps a file as it was before it ran: without the functions that were compiled since, because
  * they were called. To compile those again takes a third of a start. So each file is taken here as V8 has it at the end
- * of a run, and kept in `cache`. What V8 does not take is made anew; a folder that cannot be written leaves runs slower
- * and is no fault. `NODE_DISABLE_COMPILE_CACHE` turns it off, as it does Node's.
+ * of a run, and kept in `cache`, or where that cannot be written with the person's own data. What V8 does not take is made
+ * anew, as is what was written to since, which V8 would believe, and what somebody else could have written. No place for
+ * it leaves runs slower and is no fault. `NODE_DISABLE_COMPILE_CACHE` turns it off, as it does Node's.
  *
  * @param {object} options
  * @param {string} options.entry The file to run. Those beside it are found by their names, which change with what the
@@ -20,14 +21,16 @@ const vm = require("node:vm")
  */
 exports.runBundle = ({ entry, cache }) => {
   const directory = path.dirname(entry)
-  const kept = process.env.NODE_DISABLE_COMPILE_CACHE ? undefined : path.join(cache, variant())
+  const places = process.env.NODE_DISABLE_COMPILE_CACHE ? [] : placesOf(entry, cache)
+  const folders = places.map((place) => path.join(place, variant()))
+  const [place] = places
   const requireOther = createRequire(entry)
   /** @type {Map<string, { exports: object }>} */
   const modules = new Map()
   /** @type {Map<string, vm.Script>} By the file where it is kept. */
   const scripts = new Map()
 
-  if (kept) process.once("exit", () => keepAll({ entry, kept, scripts }))
+  if (place) process.once("exit", () => keepAll({ entry, cache, place, scripts }))
   load(path.basename(entry))
 
   function load(name) {
@@ -52,10 +55,10 @@ exports.runBundle = ({ entry, cache }) => {
     const source = `${head}${fs.readFileSync(filename, "latin1")}\n})`
     const options = { filename, columnOffset: -head.length }
     // The entry's name does not change with its content; it is a few lines.
-    if (!kept || filename === entry) return new vm.Script(source, options)
-    const file = path.join(kept, `${name}.bin`)
-    const script = new vm.Script(source, { ...options, cachedData: read(file) })
-    scripts.set(file, script)
+    if (!place || filename === entry) return new vm.Script(source, options)
+    const files = folders.map((folder) => path.join(folder, `${name}.bin`))
+    const script = new vm.Script(source, { ...options, cachedData: readFirst(files) })
+    scripts.set(files[0], script)
     return script
   }
 
@@ -66,7 +69,7 @@ exports.runBundle = ({ entry, cache }) => {
 
   /** Scripts have no `import` of their own but an experimental one. The bundler calls this where they do. */
   function importOther(name) {
-    if (kept) enableCompileCache(cache)
+    if (place && fs.existsSync(place)) enableCompileCache(place)
     return import(name)
   }
 }
@@ -80,12 +83,74 @@ function variant() {
   return `${process.version}-${process.platform}-${process.arch}${suffix}`
 }
 
-function read(file) {
+/**
+ * Where to look for what is kept; what is new is written to the first. Beside the bundle, unless this user cannot write
+ * there or others can. Then it is with the person's own data, which what a model starts cannot write either.
+ */
+function placesOf(entry, cache) {
+  const besides = fs.statSync(cache, { throwIfNoEntry: false })
+  const isTrusted = besides === undefined || isOwn(besides)
+  if (isTrusted && mayWrite(besides ? cache : path.dirname(cache))) return [cache]
+  const own = ownPlace(entry)
+  const owned = own && fs.statSync(own, { throwIfNoEntry: false })
+  return [...(own && (!owned || isOwn(owned)) ? [own] : []), ...(besides && isTrusted ? [cache] : [])]
+}
+
+/** True if nobody but this user and root can have written it. What is read of it is run. */
+function isOwn({ uid, mode }) {
+  return (uid === 0 || uid === process.getuid?.()) && (mode & 0o022) === 0
+}
+
+function mayWrite(folder) {
   try {
-    return fs.readFileSync(file)
+    fs.accessSync(folder, fs.constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A folder of this build alone in the person's data directory. Undefined where no absolute path says where that is. */
+function ownPlace(entry) {
+  const { TACKLE_DATA_DIR: given, XDG_DATA_HOME: shared, HOME: home } = process.env
+  const data = given || path.join(shared || path.join(home || "", ".local/share"), "tackle")
+  if (!path.isAbsolute(data)) return undefined
+  const built = fs.statSync(entry).mtimeMs.toString(36)
+  return path.join(data, "compiled", `${Buffer.from(entry).toString("base64url").slice(-200)}.${built}`)
+}
+
+function readFirst(files) {
+  for (const file of files) {
+    const compiled = read(file)
+    if (compiled) return compiled
+  }
+  return undefined
+}
+
+function read(file) {
+  let descriptor
+  try {
+    descriptor = fs.openSync(file)
+    const stats = fs.fstatSync(descriptor)
+    return isOwn(stats) && isWhole(stats) ? fs.readFileSync(descriptor) : undefined
   } catch {
     return undefined
+  } finally {
+    if (descriptor !== undefined) fs.closeSync(descriptor)
   }
+}
+
+/**
+ * True if the file was not written to since it was kept. V8 looks at the head of what it is given and believes the rest,
+ * and to look at every byte would take a tenth of a start. So a file is given a time that no clock gives any more.
+ */
+function isWhole({ size, mtimeMs }) {
+  return mtimeMs === 1000 * timeOf(size)
+}
+
+/** In seconds: a time in the years from 2001. It says the size too, and is even, since not every disk keeps odd ones. */
+function timeOf(size) {
+  return 1_000_000_000 + 2 * size
 }
 
 /**
@@ -94,15 +159,17 @@ function read(file) {
  */
 const learningRuns = 8
 
-function keepAll({ entry, kept, scripts }) {
+function keepAll({ entry, cache, place, scripts }) {
   try {
+    const kept = path.join(place, variant())
     // Each run that keeps something leaves a sign.
     const runs = path.join(kept, "runs")
     const learning = (fs.statSync(runs, { throwIfNoEntry: false })?.size ?? 0) < learningRuns
     const wanted = [...scripts].filter(([, script]) => learning || script.cachedDataRejected !== false)
     // Where the bundle is gone, nothing of it is made again.
     if (wanted.length === 0 || !fs.existsSync(entry)) return
-    for (const folder of [path.dirname(kept), kept]) if (!fs.existsSync(folder)) fs.mkdirSync(folder)
+    if (place !== cache) makeOwn(place)
+    for (const folder of [place, kept]) makeFolder(folder)
     for (const [file, script] of wanted) keep(file, script)
     fs.appendFileSync(runs, ".")
   } catch {
@@ -110,18 +177,39 @@ function keepAll({ entry, kept, scripts }) {
   }
 }
 
-/**
- * Whole or not at all: V8 looks at the head of what it is given, and believes the rest. A long run has dropped what it
- * did not need any more; so what is smaller does not replace what is good.
- */
+/** The folder of a build, in place of those of the builds before it. */
+function makeOwn(place) {
+  if (fs.existsSync(place)) return
+  const all = path.dirname(place)
+  makeFolder(all)
+  const [name] = path.basename(place).split(".")
+  for (const other of fs.readdirSync(all))
+    if (other.startsWith(`${name}.`)) fs.rmSync(path.join(all, other), { recursive: true, force: true })
+  makeFolder(place)
+}
+
+/** In one that is there: neither a bundle that is gone nor a person's data directory is made by this. */
+function makeFolder(folder) {
+  if (!fs.existsSync(folder)) fs.mkdirSync(folder, 0o755)
+}
+
+/** Whole or not at all. A long run has dropped what it did not need; so what is smaller does not replace what is good. */
 function keep(file, script) {
   const compiled = script.createCachedData()
-  const before =
-    script.cachedDataRejected === false ? (fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0) : 0
+  const stats = fs.statSync(file, { throwIfNoEntry: false })
+  const before = script.cachedDataRejected === false && stats && isWhole(stats) ? stats.size : 0
   if (compiled.length <= before) return
   const draft = `${file}.${process.pid}-${Math.random().toString(36).slice(2)}`
   try {
-    fs.writeFileSync(draft, compiled, { flag: "wx", flush: true })
+    const descriptor = fs.openSync(draft, "wx", 0o644)
+    try {
+      fs.writeFileSync(descriptor, compiled)
+      const time = timeOf(compiled.length)
+      fs.futimesSync(descriptor, time, time)
+      fs.fsyncSync(descriptor)
+    } finally {
+      fs.closeSync(descriptor)
+    }
     fs.renameSync(draft, file)
   } catch (error) {
     fs.rmSync(draft, { force: true })

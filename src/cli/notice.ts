@@ -1,5 +1,4 @@
 import { showInvisible } from "../permission/invisible.ts"
-import { systemCode } from "../util/errors.ts"
 import { folded } from "./view/visible.ts"
 
 /**
@@ -7,15 +6,17 @@ import { folded } from "./view/visible.ts"
  * of theirs does not look like one of ours.
  */
 export function warn(message: string): void {
-  if (process.stderr.listenerCount("error", onLost) === 0) process.stderr.on("error", onLost)
+  outliveStderr()
   const text = `tackle: ${showInvisible(message, { keepTabs: true }).replaceAll("\n", "\n  ")}`
   process.stderr.write(`${process.stderr.isTTY ? folded(text, process.stderr.columns) : text}\n`)
 }
 
 /**
- * A notice that cannot be written must not become another notice. Where the terminal itself is gone the run ends, in
- * order, like one whose reader went away.
+ * From now on nothing that cannot be written on stderr ends what is under way, or becomes another notice. A terminal that
+ * is gone says so by SIGHUP to those who shall end with it; who was started apart from it goes on, and is stored whole.
  */
-function onLost(error: Error): void {
-  if (systemCode(error) === "EIO") process.kill(process.pid, "SIGTERM")
+export function outliveStderr(): void {
+  if (process.stderr.listenerCount("error", onLost) === 0) process.stderr.on("error", onLost)
 }
+
+function onLost(): void {}

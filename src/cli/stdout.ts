@@ -1,4 +1,5 @@
 import { systemCode } from "../util/errors.ts"
+import { outliveStderr } from "./notice.ts"
 
 /** What is written on stdout. */
 export interface Output {
@@ -16,11 +17,16 @@ export async function writePieces(pieces: AsyncIterable<string>): Promise<void> 
   for await (const piece of pieces) await new Promise<unknown>((resolve) => write(piece, resolve))
 }
 
-// When whoever reads our output goes away (`tackle session show | head`), we go too, in order where a run is under way.
-process.stdout.once("error", (error) => {
-  if (systemCode(error) !== "EPIPE") throw error
-  process.stdout.on("error", () => {})
-  process.kill(process.pid, "SIGTERM")
+let isRead = true
+
+process.stdout.on("error", (error) => {
+  const code = systemCode(error)
+  // The terminal is gone: see `outliveStderr`.
+  if (code === "EIO") return
+  if (code !== "EPIPE") throw error
+  // When whoever reads our output goes away (`tackle session show | head`), we go too, in order where a run is under way.
+  if (isRead) process.kill(process.pid, "SIGTERM")
+  isRead = false
 })
 
 /**
@@ -28,6 +34,7 @@ process.stdout.once("error", (error) => {
  * whoever reads our stdout reads answers and events and nothing else.
  */
 export function reserveStdout(): void {
+  outliveStderr()
   process.stdout.write = process.stderr.write.bind(process.stderr)
 }
 

@@ -24,6 +24,7 @@ import type { PruneChoice } from "../session/prune.ts"
 import type { QuestionOutcome, Questions } from "../session/questions.ts"
 import type { UsageStats } from "../session/stats.ts"
 import type { UndoResult } from "../session/undo.ts"
+import type { UndoChoice } from "../snapshot/undo.ts"
 import type { Store } from "../store/store.ts"
 import type { Caller, CallerOptions } from "./caller.ts"
 
@@ -63,8 +64,8 @@ export interface Sessions {
   /** `SessionHandle.compact` by id. Undefined where there is no such session. */
   compact(id: string, options?: { signal?: AbortSignal }): Promise<CompactionResult | undefined>
   /** `SessionHandle.undo` by id. Undefined where there is no such session. */
-  undo(id: string, options?: { others?: boolean }): Promise<UndoResult | undefined>
-  redo(id: string, options?: { others?: boolean }): Promise<UndoResult | undefined>
+  undo(id: string, options?: UndoChoice): Promise<UndoResult | undefined>
+  redo(id: string, options?: UndoChoice): Promise<UndoResult | undefined>
   /** All that is stored of a session and its subagents'; `sanitize` leaves out whatever was said, read, written or run. */
   export(id: string, options?: { sanitize?: boolean }): Promise<Archive | undefined>
   /** Stores an archive as a session of this worktree; `copy` gives everything new ids. Throws `ArchiveError`. */

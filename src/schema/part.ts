@@ -98,6 +98,8 @@ export const FileChange = z.object({
   after: FileVersion.optional(),
   /** Why the change cannot be undone. `mixed`: somebody else changed the file between two changes of the turn. */
   fixed: z.enum(["too-large", "mixed"]).optional(),
+  /** The turn is undone but for this file, which stayed as it was: what was not undone is not done again. */
+  left: z.boolean().optional(),
 })
 export type FileChange = z.infer<typeof FileChange>
 
@@ -108,7 +110,7 @@ export const PatchPart = z.object({
   files: z.array(FileChange),
   /** What else the turn may have changed, in words: commands of which not all could be seen. */
   unseen: z.array(z.string()).optional(),
-  /** The files were put back to what they were before the turn. */
+  /** The files were put back to what they were before the turn, but for those that were left. */
   undone: z.boolean().optional(),
 })
 export type PatchPart = z.infer<typeof PatchPart>

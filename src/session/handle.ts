@@ -2,6 +2,7 @@ import type { EventOf, TackleEvent } from "../event/events.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { CallReference } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
+import type { UndoChoice } from "../snapshot/undo.ts"
 import type { MessagePage } from "../store/store.ts"
 import { TackleError } from "../util/errors.ts"
 import type { SharedBudget } from "./budget.ts"
@@ -96,8 +97,8 @@ export interface SessionHandle {
   /**
    * Puts the files of the last turn that changed any back to what they were before it; `redo` takes that back, until the
    * next prompt. All or none, and none that somebody else changed since: throws `UndoRefusedError`, which names them.
-   * With `others` those are left alone. Throws `UsageError` where there is nothing to do, and {@link SessionBusyError}.
+   * With `others` those are left alone, with `skip` all files of the turn, and the next one goes on beyond it. Throws `UsageError` where there is nothing to do, and {@link SessionBusyError}.
    */
-  undo(options?: { others?: boolean }): Promise<UndoResult>
-  redo(options?: { others?: boolean }): Promise<UndoResult>
+  undo(options?: UndoChoice): Promise<UndoResult>
+  redo(options?: UndoChoice): Promise<UndoResult>
 }

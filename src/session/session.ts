@@ -1,5 +1,5 @@
 import type { Session } from "../schema/session.ts"
-import type { Direction } from "../snapshot/undo.ts"
+import type { Direction, UndoChoice } from "../snapshot/undo.ts"
 import type { CompactionResult } from "./compact.ts"
 import { compactConversation } from "./compact-conversation.ts"
 import { openConversation } from "./conversation.ts"
@@ -59,12 +59,12 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     })
   }
 
-  function goBack(direction: Direction, { others = false }: { others?: boolean } = {}): Promise<UndoResult> {
+  function goBack(direction: Direction, choice: UndoChoice = {}): Promise<UndoResult> {
     return alone(async () => {
       await conversation.catchUp()
       const { contents } = services
       const { note } = files
-      const options = { direction, others, readPage, contents, recorder, note }
+      const options = { direction, choice, readPage, contents, recorder, note }
       const { session, result } = await undoTurn(conversation.session, options)
       conversation.session = session
       return result

@@ -2,7 +2,13 @@ import type { MessageWithParts } from "../schema/message.ts"
 import type { FileChange, PatchPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import type { ContentStore } from "../snapshot/content-store.ts"
-import { type Direction, putBack, type RefusedFile, type RestoredFile } from "../snapshot/undo.ts"
+import {
+  type Direction,
+  putBack,
+  type RefusedFile,
+  type RestoredFile,
+  type UndoChoice,
+} from "../snapshot/undo.ts"
 import type { NoteTemporary } from "../tool/temporary-book.ts"
 import { UsageError } from "../util/errors.ts"
 import { findNewest, type PageReader } from "./history.ts"
@@ -28,14 +34,14 @@ export async function undoTurn(
   session: Session,
   options: {
     direction: Direction
-    others: boolean
+    choice: UndoChoice
     readPage: PageReader
     contents: ContentStore
     recorder: Recorder
     note: NoteTemporary
   },
 ): Promise<{ session: Session; result: UndoResult }> {
-  const { direction, others, readPage, contents, recorder, note } = options
+  const { direction, choice, readPage, contents, recorder, note } = options
   const undone = session.undone ?? []
   const last = undone.at(-1)
   const isNext = direction === "undo" ? isDone : ({ message }: MessageWithParts) => message.id === last
@@ -43,7 +49,7 @@ export async function undoTurn(
   const patch = found?.parts.find(isPatch)
   if (!found || !patch) throw new UsageError(nothing[direction])
 
-  const { files, refused, changes } = await putBack(patch.files, { direction, contents, note, others })
+  const { files, refused, changes } = await putBack(patch.files, { ...choice, direction, contents, note })
   patch.files = changes
   patch.undone = direction === "undo"
   const { id } = found.message
@@ -70,7 +76,9 @@ export async function describeUndone(
   // The oldest turn was undone last.
   for (const id of undone?.toReversed() ?? []) {
     const turn = await findNewest(readPage, ({ message }) => message.id === id)
-    changes.push(...(turn?.parts ?? []).filter(isPatch).flatMap(({ files }) => files))
+    changes.push(
+      ...(turn?.parts ?? []).filter(isPatch).flatMap(({ files }) => files.filter(({ left }) => !left)),
+    )
   }
   if (changes.length === 0) return undefined
   const paths = [...new Set(changes.map(({ path }) => path))]

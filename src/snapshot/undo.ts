@@ -16,7 +16,8 @@ export interface RestoredFile {
 /** A file that was left as it is, and why. */
 export interface RefusedFile {
   path: string
-  why: "changed" | "mixed" | "too-large" | "not-kept"
+  /** `skipped`: that was asked for, of all files of the turn. */
+  why: "changed" | "mixed" | "too-large" | "not-kept" | "skipped"
 }
 
 /** Some files cannot be put back, so none was touched. */
@@ -46,13 +47,24 @@ const reasons: Record<RefusedFile["why"], string> = {
   mixed: "somebody else changed it in the middle of the turn",
   "too-large": "it was too large to be kept",
   "not-kept": "what it was is no longer kept",
+  skipped: "it was to be left alone",
 }
 
-/** What holds where the turn changed nothing else: only what was changed since can be made good. */
+/** What holds where the turn changed nothing else: only what was changed since can be made good, but all be passed over. */
 function adviceAlone(direction: Direction, refused: readonly RefusedFile[]): string {
+  const [left, next] = direction === "undo" ? ["turn", "before"] : ["undo", "after"]
   const alone = "The turn changed no other file, so --others does not help."
-  if (!refused.some(({ why }) => why === "changed")) return alone
-  return `${alone} What was changed since can be put back once it is again as the ${direction === "undo" ? "turn" : "undo"} left it.`
+  const onward = `--skip leaves the turn as it is: the next ${direction} goes on with the one ${next} it.`
+  if (!refused.some(({ why }) => why === "changed")) return `${alone} ${onward}`
+  return `${alone} What was changed since can be put back once it is again as the ${left} left it. ${onward}`
+}
+
+/** What becomes of files that cannot be put back: without a choice nothing is touched. */
+export interface UndoChoice {
+  /** They are left alone, as long as there are others. */
+  others?: boolean
+  /** All files of the turn are left alone, and the turn counts as gone back over. */
+  skip?: boolean
 }
 
 /** What became of the files of a turn. */
@@ -67,7 +79,8 @@ export interface UndoOutcome {
 /**
  * Puts the files of a turn back to what they were before it, or with `redo` to what it had made of them: all of them
  * or none. A file whose bytes are neither is somebody else's by now: throws {@link UndoRefusedError}, or leaves those
- * alone with `others` as long as there are others. Throws what the system throws, with everything as it was.
+ * alone with `others` as long as there are others. With `skip` all are left alone. What an undo left, its redo leaves too.
+ * Throws what the system throws, with everything as it was.
  */
 export async function putBack(
   changes: readonly FileChange[],
@@ -76,15 +89,21 @@ export async function putBack(
     contents,
     note,
     others = false,
-  }: { direction: Direction; contents: ContentStore; note: NoteTemporary; others?: boolean },
+    skip = false,
+  }: UndoChoice & { direction: Direction; contents: ContentStore; note: NoteTemporary },
 ): Promise<UndoOutcome> {
-  const planned = await Promise.all(changes.map((change) => plan(change, direction, contents)))
+  const concerned = changes.filter(({ left }) => !left)
+  const planned = await Promise.all(
+    concerned.map((change) =>
+      skip ? { change, why: "skipped" as const } : plan(change, direction, contents),
+    ),
+  )
   const refused = planned.flatMap((entry) =>
     "why" in entry ? [{ path: entry.change.path, why: entry.why }] : [],
   )
   // Without others the turn stays as it is: it may be undone once what is in the way is gone.
   const isAlone = refused.length === planned.length
-  if (refused.length > 0 && (isAlone || !others))
+  if (refused.length > 0 && (isAlone || !others) && !skip)
     throw new UndoRefusedError(direction, refused, planned.length)
   const moves = planned.flatMap((entry) => ("why" in entry || entry.done ? [] : [entry]))
   for (const { now, change } of moves) await keepForTheWayBack(now, change.path, contents)
@@ -103,11 +122,19 @@ export async function putBack(
   return {
     files: moves.map(({ change, wanted }) => ({ path: change.path, kind: wanted ? "restored" : "removed" })),
     refused,
-    changes: planned.map((entry) => ("why" in entry ? entry.change : withMode(entry, direction))),
+    changes: [
+      ...planned.map((entry) => ("why" in entry ? withLeft(entry, direction) : withMode(entry, direction))),
+      ...changes.filter(({ left }) => left).map(withoutLeft),
+    ],
   }
 }
 
-type Planned = Move | { change: FileChange; why: RefusedFile["why"] }
+interface Refusal {
+  change: FileChange
+  why: RefusedFile["why"]
+}
+
+type Planned = Move | Refusal
 
 interface Move {
   change: FileChange
@@ -172,6 +199,15 @@ async function keepForTheWayBack(
     code: "session.undo",
     recoverable: false,
   })
+}
+
+/** A file that an undo left has nothing to be done again. */
+function withLeft({ change }: Refusal, direction: Direction): FileChange {
+  return direction === "undo" ? { ...change, left: true } : change
+}
+
+function withoutLeft({ left: _, ...change }: FileChange): FileChange {
+  return change
 }
 
 /** A file that goes away comes back with the mode it had. */

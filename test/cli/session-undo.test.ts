@@ -47,9 +47,16 @@ test("where the turn has no other file, --others is not recommended, and what he
     const { code, stderr } = await machine.run(["session", "undo", ...flags])
     expect(code).toBe(1)
     expect(stderr).toContain("The turn changed no other file, so --others does not help.")
-    expect(stderr).toContain("once it is again as the turn left it.\n")
+    expect(stderr).toContain("once it is again as the turn left it.")
   }
   expect(await readFile(path, "utf8")).toBe("mine")
+  expect(await machine.run(["session", "undo", "--skip"])).toMatchObject({
+    code: 0,
+    stdout:
+      "Passed over what this changed: change it\n  left as it is: a.txt\nThe next undo goes on with the turn before it.\n",
+  })
+  expect(await readFile(path, "utf8")).toBe("mine")
+  expect(await machine.run(["session", "redo"])).toMatchObject({ code: 0 })
   await writeFile(path, "B")
   expect(await machine.run(["session", "undo"])).toMatchObject({ code: 0 })
   expect(await readFile(path, "utf8")).toBe("A")

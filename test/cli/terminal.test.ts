@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { readFile } from "node:fs/promises"
 import { createServer } from "node:http"
@@ -30,6 +31,9 @@ function processesWith(text: string): string[] {
     }
   })
 }
+
+/** False where the system has no such program. */
+const hasSetsid = spawnSync("setsid", ["--version"]).status === 0
 
 describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
   test("questions show what is asked for, whole, and take every answer", async () => {
@@ -327,6 +331,59 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect(processesWith(mark).length).toBeGreaterThan(1)
     await terminal.close()
     await until("the end of all of it", () => processesWith(mark).length === 0)
+  })
+
+  describe.skipIf(!hasSetsid)("a run that is started apart from its window (needs setsid)", () => {
+    test("goes on when that is closed, writes nothing that ends it, and is stored whole", async () => {
+      const machine = await createMachine({
+        files: { "made.txt": "" },
+        script: ({ body }) =>
+          atStep(
+            body,
+            ["one", "two"].map((word) => ({ calls: [bash(`sleep 2; echo ${word} >> made.txt`)] })),
+          ),
+      })
+      const made = join(machine.project.directory, "made.txt")
+      const terminal = await openTerminal(machine)
+      await terminal.type(`setsid ${tackleCommand} run --auto apart`)
+      await terminal.sees(/bash sleep 2.* \d s/)
+      await terminal.close()
+      await until("the second call", async () => (await readFile(made, "utf8")) === "one\ntwo\n")
+      await until("the answer", async () =>
+        (await machine.run(["session", "show"])).stdout.includes("All done."),
+      )
+      expect((await machine.run(["session", "show"])).stdout).not.toContain("✗")
+    })
+
+    test("goes on when the model answers after that", async () => {
+      const closed = Promise.withResolvers<void>()
+      const machine = await createMachine({
+        script: async ({ body }) => {
+          await closed.promise
+          return atStep(body, [{ text: "It is late.", calls: [bash("factor 3 > made.txt")] }])
+        },
+      })
+      const terminal = await openTerminal(machine)
+      await terminal.type(`setsid ${tackleCommand} run --auto apart 2> notes.txt`)
+      await until("the question to the model", () => machine.server.requests.length === 1)
+      await terminal.close()
+      closed.resolve()
+      const notes = join(machine.project.directory, "notes.txt")
+      await until("the end", async () => (await readFile(notes, "utf8")).includes("go on with: tackle run"))
+      expect(await readFile(notes, "utf8")).not.toContain("EIO")
+      expect((await machine.run(["session", "show"])).stdout).toMatch(/It is late\.[\s\S]*All done\./)
+    })
+
+    test("ends when that is closed before the person has answered", async () => {
+      const mark = `unanswered-${process.pid}`
+      const machine = await createMachine({ script: () => ({ calls: [bash(`factor 3 > ${mark}`)] }) })
+      const terminal = await openTerminal(machine)
+      await terminal.type(`setsid ${tackleCommand} run ${mark}`)
+      await terminal.sees("yes, once")
+      await terminal.close()
+      await until("the end of it", () => processesWith(mark).length === 0)
+      expect(existsSync(join(machine.project.directory, mark))).toBe(false)
+    })
   })
 
   test("mcp serve by hand says what it waits for", async () => {

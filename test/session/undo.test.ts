@@ -96,6 +96,69 @@ test("where there are no others nothing is undone, and the turn can be once the 
   expect(await engine.project.read("a.txt")).toBe("A")
 })
 
+test("a turn that cannot be undone is passed over: the one before it is, and the model is told of that alone", async () => {
+  await using engine = await startEngine(
+    turns(write("a.txt", "A"), write("b.txt", "B"), write("c.txt", "C")),
+    allowed,
+  )
+  const { session } = await run(engine)
+  await run(engine, { session })
+  const [a, b] = [engine.project.path("a.txt"), engine.project.path("b.txt")]
+  await rm(b)
+  await engine.project.write("b.txt/mine", "mine")
+  await expect(session.undo({ others: true })).rejects.toThrow(
+    "--skip leaves the turn as it is: the next undo goes on with the one before it.",
+  )
+  expect(await session.undo({ skip: true })).toMatchObject({
+    files: [],
+    refused: [{ path: b, why: "skipped" }],
+  })
+  expect(await session.undo()).toMatchObject({ files: [{ path: a, kind: "removed" }], refused: [] })
+  // Forward again: what was not undone is not in the way, and can be undone once that is possible.
+  expect(await session.redo()).toMatchObject({ files: [{ path: a, kind: "restored" }] })
+  expect(await session.redo()).toMatchObject({ files: [], refused: [] })
+  await expect(session.undo()).rejects.toThrow(UndoRefusedError)
+  await session.undo({ skip: true })
+  await session.undo()
+  expect(await engine.project.read("b.txt/mine")).toBe("mine")
+
+  await run(engine, { session, text: "go on" })
+  const [told = ""] =
+    /The person has undone[^"]*/.exec(JSON.stringify(engine.server.requests.at(-1)?.body)) ?? []
+  expect(told).toContain(a)
+  expect(told).not.toContain(b)
+})
+
+test("a file that an undo left alone is left alone by its redo", async () => {
+  await using engine = await startEngine(turns(bash("printf B > a.txt; printf B > b.txt")), {
+    ...allowed,
+    sandbox: "off",
+    files: { "a.txt": "A", "b.txt": "A" },
+  })
+  const { session } = await run(engine)
+  await engine.project.write("a.txt", "mine")
+  await session.undo({ others: true })
+  expect(await session.redo()).toMatchObject({ files: [{ path: engine.project.path("b.txt") }], refused: [] })
+  expect(await engine.project.read("a.txt")).toBe("mine")
+  // From then on the turn is as if it had not been undone.
+  await engine.project.write("a.txt", "B")
+  await session.undo()
+  expect([await engine.project.read("a.txt"), await engine.project.read("b.txt")]).toEqual(["A", "A"])
+})
+
+test("an undo that cannot be done again is passed over too", async () => {
+  await using engine = await startEngine(turns(write("a.txt", "A"), write("b.txt", "B")), allowed)
+  const { session } = await run(engine)
+  await run(engine, { session })
+  await session.undo()
+  await session.undo()
+  await engine.project.write("a.txt", "mine")
+  await expect(session.redo()).rejects.toThrow("the next redo goes on with the one after it")
+  await session.redo({ skip: true })
+  await session.redo()
+  expect([await engine.project.read("a.txt"), await engine.project.read("b.txt")]).toEqual(["mine", "B"])
+})
+
 test("a turn that changes nothing stores nothing", async () => {
   await using engine = await startEngine(turns(bash("ls"), bash("true; exit 3")), {
     ...allowed,

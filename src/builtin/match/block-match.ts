@@ -1,3 +1,4 @@
+import { hasForeignWord, wordsOf } from "./foreign-words.ts"
 import { findMisquoted, isSlip } from "./misquoted-line.ts"
 import { likeness } from "./similarity.ts"
 import type { Line } from "./text-lines.ts"
@@ -31,9 +32,15 @@ export function findBlocks(lines: readonly Line[], old: readonly Line[]): number
     texts[start + last] === wanted[last]
   const blockAt = (start: number) => texts.slice(start, start + wanted.length)
   const misquoted = findMisquoted(lines, old)
+  let words: Set<string> | undefined
+  const isInFile = (word: string) => {
+    words ??= new Set(texts.flatMap(wordsOf))
+    return words.has(word)
+  }
   const isSame = (start: number) =>
-    (hasEnds(start) && isAlike(blockAt(start), wanted, sameFloors)) ||
-    (misquoted.includes(start) && isSlip(blockAt(start), wanted))
+    ((hasEnds(start) && isAlike(blockAt(start), wanted, sameFloors)) ||
+      (misquoted.includes(start) && isSlip(blockAt(start), wanted))) &&
+    !hasForeignWord(blockAt(start), wanted, isInFile)
   if (!starts.some(isSame)) return []
   // One that is less alike, or differs at its ends, is not taken, but shows that the old lines do not tell the two apart.
   const rivals = starts.filter((start) => isAlike(blockAt(start), wanted, rivalFloors))

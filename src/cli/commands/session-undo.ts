@@ -8,6 +8,7 @@ import { namedOrLast, noSession } from "./session.ts"
 /** `others`: files that were changed since stay as they are, where without it all of it is refused. */
 export interface SessionUndoFlags extends FormatFlags {
   others?: boolean
+  skip?: boolean
 }
 
 /** `tackle session undo [id]` and `tackle session redo [id]`. */
@@ -18,17 +19,19 @@ export async function undoSession(
 ): Promise<void> {
   await withRecords(flags, async (tackle) => {
     const sessionID = await namedOrLast(tackle, id)
-    const result = await tackle.sessions[way](sessionID, { others: flags.others ?? false })
+    const { others = false, skip = false } = flags
+    const result = await tackle.sessions[way](sessionID, { others, skip })
     if (!result) throw noSession(sessionID)
     if (flags.format === "json") return printJson({ sessionID, ...result })
 
-    const done = `${way === "undo" ? "Undid" : "Did again"} what this changed: `
+    const done = `${skip ? "Passed over" : way === "undo" ? "Undid" : "Did again"} what this changed: `
     const room = process.stdout.isTTY ? process.stdout.columns - done.length : 60
     printLine(`${done}${oneLine(result.prompt, room)}`)
     const show = (path: string) => visible(displayPath(path, tackle.worktree))
     for (const { path, kind } of result.files) printLine(`  ${kind} ${show(path)}`)
-    if (result.files.length === 0) printLine("  Every file was so already.")
+    if (result.files.length === 0 && !skip) printLine("  Every file was so already.")
     for (const { path } of result.refused) printLine(`  left as it is: ${show(path)}`)
     for (const note of result.unseen) printLine(`  not seen whole: ${visible(note)}`)
+    if (skip) printLine(`The next ${way} goes on with the turn ${way === "undo" ? "before" : "after"} it.`)
   })
 }

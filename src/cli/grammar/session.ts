@@ -62,6 +62,7 @@ export function defineSession(program: Command): void {
       )
       .argument("[id]", "the session (default: the last of this project)")
       .option("--others", "leave files alone that were changed since")
+      .option("--skip", "leave all files of the turn alone, and go on beyond it the next time")
       .addOption(format())
       .action(async (id: string | undefined, flags: SessionUndoFlags) =>
         (await import("../commands/index.ts")).sessionUndo.undoSession(way, id, flags),

@@ -54,6 +54,29 @@ test("refused: no word of the line that goes is one of the file's", () => {
   })
 })
 
+test.each([
+  ["changed", "!c.test(lt.version)", "!satisfies(lt.version, String(c), options)"],
+  ["kept", "      return false\n    }\n    count()", "      return false\n    }"],
+])(
+  "refused: the line that is %s has a word which the file has elsewhere, so it may be its sibling's",
+  (_, fresh, was) => {
+    const branch = (name: string) =>
+      `    }\n    if (${name}.operator === "=" && !satisfies(${name}.version, String(c), options)) {\n      return false\n    }\n`
+    const old = branch("lt")
+    expect(edit(`const [lt, gt] = ends()\n${branch("gt")}`, old, old.replace(was, fresh))).toMatchObject({
+      kind: "missing",
+    })
+  },
+)
+
+test("a slip in a word is one though the file has the word with other capitals", () => {
+  const old = "  const Found = lookup(name)\n  report(found)\n  return found"
+  const text = `${file}// Found by name.\n`
+  expect(edit(text, `function run(name) {\n${old}`, `function run(name) {\n${old} + 1`)).toMatchObject({
+    text: text.replace("return found", "return found + 1"),
+  })
+})
+
 test("refused: another line is misquoted besides, so that the place may be another", () => {
   const twoWrong = "functions run(name) {\n  const found = lookup(name)\n  reports(found)\n  return found\n}"
   const block = file.slice(file.indexOf("function"))
