@@ -1,14 +1,20 @@
 /**
  * What the README's first command shows: the agent at work on a real project, without any key. A copy of
- * `examples/shop` is mended by the built-in stand-in model, asked in plain words; then its session is shown.
+ * `examples/shop` is mended by the built-in stand-in model, asked in plain words; then its session is shown. The copy stays
+ * for the person to look at, unless nothing came of it.
  */
 import { spawnSync } from "node:child_process"
-import { cpSync, mkdtempSync } from "node:fs"
+import { cpSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 
 const root = resolve(import.meta.dirname, "..")
 const project = mkdtempSync(join(tmpdir(), "tackle-demo-"))
+let isMended = false
+process.on("exit", () => {
+  if (!isMended) rmSync(project, { recursive: true, force: true })
+})
+process.on("SIGINT", () => process.exit(130))
 cpSync(join(root, "examples/shop"), project, { recursive: true })
 
 const request = [
@@ -19,9 +25,13 @@ const request = [
 ].join(", then ")
 
 tackle("run", "--model", "tackle/offline", "--allow", "edit:src/*", "--allow", "bash:npm test", request)
+isMended = true
 tackle("session", "list")
 process.stdout.write(`
-The project is in ${project}; "tackle session show" there tells what was done.
+The mended copy is kept for you to look at, in ${project}
+  bin/tackle session show --dir ${project}   what was done
+  bin/tackle session undo --dir ${project}   puts the file back
+  rm -r ${project}                           when you have seen enough
 Now one of yours: bin/tackle run --dir PROJECT "list the files"
 `)
 

@@ -82,11 +82,23 @@ function createProgram(args: readonly string[]): Command {
   return program
 }
 
-/** `help session export` as `session help export`: commander's `help` reads one name and drops the others. */
+/**
+ * `help session export` as `session export --help`, and `help sesion` as `sesion`: commander's `help` reads one name and
+ * drops the others, and has no word for one that it does not know.
+ */
 function withInnerHelp(program: Command, args: readonly string[]): string[] {
-  const [first, name = "", ...inner] = args
-  const isGroup = program.commands.some((command) => command.name() === name && command.commands.length > 0)
-  return first === "help" && isGroup && inner.length > 0 ? [name, "help", ...inner] : [...args]
+  const [first, ...names] = args
+  if (first !== "help") return [...args]
+  if (names.length === 0 || names[0] === "help") return ["help"]
+  let group = program
+  for (const [index, name] of names.entries()) {
+    if (group.commands.length === 0) break
+    const named = group.commands.find((command) => command.name() === name)
+    // The group says that it has no such command.
+    if (!named) return names.slice(0, index + 1)
+    group = named
+  }
+  return [...names, "--help"]
 }
 
 /** What to write where a flag stands before the command that it is for. */

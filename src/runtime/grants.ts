@@ -32,7 +32,10 @@ export function createWorktreeGrants(
     async revoke(ids) {
       const known = new Set((await book.list(worktree)).map(({ id }) => id))
       const unknown = ids.find((id) => !known.has(id))
-      if (unknown !== undefined) throw new UsageError(`There is no grant "${unknown}" in ${worktree}.`)
+      if (unknown !== undefined)
+        throw new UsageError(
+          `There is no grant "${unknown}" in ${worktree}. \`tackle permission list\` shows them.`,
+        )
       await book.remove(ids)
     },
     async lapse(tools) {

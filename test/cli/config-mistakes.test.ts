@@ -2,6 +2,7 @@ import { mkdir, stat, utimes, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { expect, test } from "vitest"
 import { createMachine } from "./run-tackle.ts"
+import { hasTmux, openTerminal } from "./terminal.ts"
 
 const mistakes = '{\n  "modle": "a/b",\n  "retention": { "days": "365" }\n}\n'
 
@@ -87,4 +88,14 @@ test("while nobody can tell how long files are to be kept none is removed", asyn
   for (const path of [old, dirname(old)]) await utimes(path, new Date(), new Date(Date.now() - 30 * day))
   for (const args of [["session", "list"], ["doctor"]]) await machine.run(args)
   expect((await stat(old)).size).toBe(4)
+})
+
+test.skipIf(!hasTmux)("in a terminal the details of a check stand below each other", async () => {
+  const machine = await createMachine({ config: null })
+  await machine.project.write("tackle.json", mistakes)
+  const terminal = await openTerminal(machine)
+  await terminal.tackle("doctor")
+  const screen = await terminal.sees("[exit 0]")
+  expect(screen).toMatch(/^! config {9}\/\S*:2:3: .*\n( {19}\S.*\n)* {17}\/\S*:3:18: /m)
+  expect(await terminal.broken()).toEqual([])
 })

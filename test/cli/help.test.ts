@@ -29,3 +29,18 @@ test("a command on what is stored starts nothing that the project brings, truste
   for (const args of [["session", "list"], ["session", "show"], ["session", "fork"], ["stats"]])
     expect(await machine.run(args), args.join(" ")).toMatchObject({ code: 0, stderr: "" })
 })
+
+test("help names a command by all of its words, and says so where there is none", async () => {
+  const machine = await createMachine({ config: null })
+  const check = await machine.run(["help", "models", "check"])
+  expect(check).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Usage: tackle models check /) })
+  expect((await machine.run(["help", "help"])).code).toBe(0)
+  for (const [words, wrong, near] of [
+    [["sesion"], "sesion", "session"],
+    [["session", "lst"], "lst", "list"],
+  ] as const) {
+    const { code, stdout, stderr } = await machine.run(["help", ...words])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+    expect(stderr).toMatch(new RegExp(`^tackle: unknown command '${wrong}'\n\\(Did you mean ${near}\\?\\)\n`))
+  }
+})

@@ -47,7 +47,7 @@ test("in a long run a tool of the person's counts from the step after it was wri
   const results = machine.server.requests.at(-1)?.body.messages.filter(({ role }) => role === "tool")
   expect(results?.at(-2)?.content).toBe("one")
   expect(results?.at(-1)?.content).toBe("two")
-  expect(run.stderr).toMatch(/mine\.ts: .*mine\.ts:2\)/)
+  expect(run.stderr).toMatch(/mine\.ts: [^/]*\(line 2\)/)
 })
 
 test("a project's tool that is changed lapses alone, in one line, until it is trusted as it is", async () => {
@@ -134,9 +134,7 @@ test("an import that leads nowhere is blamed on the person's file, not on one of
     },
   })
   const { stderr } = await machine.run(["tool", "list", "--trust"])
-  expect(stderr).toMatch(
-    /a\.ts: it imports "left-pad-of-nobody" \(\/.*\/a\.ts:2\), but that is not installed there/,
-  )
+  expect(stderr).toMatch(/a\.ts: it imports "left-pad-of-nobody" \(line 2\), but that is not installed there/)
   expect(stderr).not.toContain("dist")
 })
 

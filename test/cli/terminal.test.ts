@@ -305,6 +305,15 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect(await terminal.broken()).toEqual([])
   })
 
+  test("tool list --all tells whole why a tool is not offered, below each other", async () => {
+    const terminal = await openTerminal(await createMachine())
+    await terminal.tackle("tool", "list", "--all")
+    const screen = await terminal.sees("[exit 0]")
+    expect(screen).toMatch(/^websearch {4}not offered: .*,\n {13}\S.* or TACKLE_ENABLE_EXA$/m)
+    expect(screen).toMatch(/^tool_search {2}not offered: .*\n {13}.*\(tool_search\.maxBytes\)$/m)
+    expect(await terminal.broken()).toEqual([])
+  })
+
   test("session show breaks what was said between words, behind the mark of the prompt; a pipe gets it whole", async () => {
     const answer = `${"An answer of a considerable length. ".repeat(4)}\n\n- ${"item ".repeat(20)}`.trim()
     const prompt = "a question with ".repeat(8).trim()

@@ -29,7 +29,7 @@ test("what runs are the bytes that were hashed: a file that is exchanged after t
   expect((await machine.run([...call, "second", "{}"])).stdout).toBe("as trusted\n")
   const swapped = await machine.run([...call, "second", "{}"], { env: { SWAP: "1" } })
   expect(swapped.stderr).toMatch(
-    /second\.ts is not what was trusted: it has changed since\. It was not run\./,
+    /second\.ts: it is not what was trusted: it has changed since\. It was not run\./,
   )
   expect(swapped.code).not.toBe(0)
   await machine.project.write(".tackle/tool/second.ts", says('"as trusted"'))

@@ -64,18 +64,24 @@ export async function checkHealth(flags: FormatFlags): Promise<void> {
   if (findings.some(({ status }) => status === "fail")) process.exitCode = exitCode.failed
   if (flags.format === "json") return printJson({ findings, probes })
   const marks = { ok: "✓", warn: "!", fail: "✗" }
-  for (const { check: name, status, detail } of findings)
-    for (const [index, line] of detail.split("\n").entries())
-      printFolded(index === 0 ? `${marks[status]} ${name.padEnd(14)} ${line}` : `${" ".repeat(17)}${line}`)
+  for (const { check: name, status, detail } of findings) {
+    const lines = detail.split("\n").map((line) => indent + line)
+    printLine(`${marks[status]} ${name.padEnd(14)} ${foldedHere(lines.join("\n")).slice(indent.length)}`)
+  }
   if (probes.length > 0) printLine("\nWhat a command in the sandbox was kept from, each attempted just now:")
   for (const { attempt, outcome, detail } of probes)
-    printFolded(
-      `${outcomeMarks[outcome]} ${outcome.padEnd(14)} ${attempt}${detail === undefined ? "" : ` (${detail})`}`,
+    printLine(
+      foldedHere(
+        `${outcomeMarks[outcome]} ${outcome.padEnd(14)} ${attempt}${detail === undefined ? "" : ` (${detail})`}`,
+      ),
     )
 }
 
-function printFolded(line: string): void {
-  printLine(process.stdout.isTTY ? folded(line, process.stdout.columns) : line)
+/** As wide as a mark and the name of a check before its details. */
+const indent = " ".repeat(17)
+
+function foldedHere(text: string): string {
+  return process.stdout.isTTY ? folded(text, process.stdout.columns) : text
 }
 
 const outcomeMarks = { enforced: "✓", "not enforced": "✗", untested: "?" }

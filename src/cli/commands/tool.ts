@@ -15,7 +15,7 @@ import { printJson, printLine } from "../print.ts"
 import type { RuleFlags } from "../rule-layers.ts"
 import { unknownKeys } from "../unknown-keys.ts"
 import { allowHint } from "../view/allow-hint.ts"
-import { oneLine } from "../view/visible.ts"
+import { oneLine, wrapped } from "../view/visible.ts"
 
 /** `all`: also tools that are not offered. `model` and `agent`: to whom, by default to those of the config. */
 export interface ToolListFlags extends FormatFlags {
@@ -35,12 +35,18 @@ export async function listTools(flags: ToolListFlags): Promise<void> {
   const tools = (await readTools(flags)).filter((tool) => flags.all || tool.offered)
   if (flags.format === "json") return printJson({ tools })
   const width = Math.max(...tools.map(({ id }) => id.length))
-  for (const { id, description, offered, reason, source } of tools) {
-    const origin = source === "builtin" ? "" : ` [${source}]`
-    const text = offered ? `${firstSentence(description)}${origin}` : `not offered: ${reason}${origin}`
-    const room = process.stdout.isTTY ? process.stdout.columns - width - 2 : Number.POSITIVE_INFINITY
-    printLine(`${id.padEnd(width)}  ${oneLine(text, room)}`)
-  }
+  const room = process.stdout.isTTY ? process.stdout.columns - width - 2 : Number.POSITIVE_INFINITY
+  for (const tool of tools)
+    for (const [index, line] of textOf(tool, room).entries())
+      printLine(`${(index === 0 ? tool.id : "").padEnd(width)}  ${line}`)
+}
+
+/** What a tool does is known from its beginning; why it is not there says what to do, and is shown whole. */
+function textOf({ description, offered, reason, source }: ToolListing, room: number): string[] {
+  const origin = source === "builtin" ? "" : ` [${source}]`
+  return offered
+    ? [oneLine(`${firstSentence(description)}${origin}`, room)]
+    : wrapped(`not offered: ${reason}${origin}`, room)
 }
 
 /** `tackle tool schema <id>`. */
