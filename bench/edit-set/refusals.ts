@@ -35,7 +35,7 @@ export const refusals: Record<string, Bend> = {
     expected.replace(/\s+/g, "").includes(oldString.replace(/\s+/g, ""))
       ? undefined
       : { file: expected, expected: undefined },
-  "refuse: the changed word is another in the file": ({ edit, random }) => {
+  "refuse: the changed word is another in the file": ({ edit, random, oldString }) => {
     // A line of which one word is changed, where the file by now has a third word in that very place.
     const pairs = edit.lines.flatMap((line, at) => {
       const next = edit.lines[at + 1]
@@ -51,6 +51,9 @@ export const refusals: Record<string, Bend> = {
     const others = lines.map((line, place) =>
       place === index ? line.text.replace(word, `${word}Third`) : line.text,
     )
-    return { file: `${edit.before}${others.join("\n")}\n${edit.after}`, expected: undefined }
+    const file = `${edit.before}${others.join("\n")}\n${edit.after}`
+    const bare = (text: string) => text.replace(/\s+/g, "")
+    // Where the same lines stand elsewhere too, only indented otherwise, they are found there.
+    return bare(file).includes(bare(oldString)) ? undefined : { file, expected: undefined }
   },
 }

@@ -23,10 +23,13 @@ const extensions = new Set([
 const maxLines = 3_000
 const maxLineLength = 200
 
-/** Edits made up of real code: in files of the directory, real lines are changed for others of the same file. */
+/**
+ * Edits made up of real code: in files of the packages in the directory, not of caches beside them, real lines are changed
+ * for others of the same file.
+ */
 export function editsOfCode(directory: string, count: number, random: Random): RealEdit[] {
   const paths = readdirSync(directory, { recursive: true, encoding: "utf8" })
-    .filter((path) => extensions.has(extname(path)) && !/\.min\.|\.d\.ts$/.test(path))
+    .filter((path) => extensions.has(extname(path)) && !/\.min\.|\.d\.ts$|^\./.test(path))
     .sort()
   const edits: RealEdit[] = []
   for (let tries = 0; edits.length < count && paths.length > 0 && tries < count * 10; tries++) {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks"
 import { expect, test } from "vitest"
 import { createBus } from "../../src/event/bus.ts"
 import type { TextPart } from "../../src/schema/part.ts"
@@ -130,4 +131,19 @@ test("a transaction is on the disk before it holds if any write in it has to be"
   ])
   await recorder.write({ parts: [part("c")] })
   expect(durable).toEqual([true, false])
+})
+
+test("listeners hear of it in no call's async context, whoever wrote first", async () => {
+  const context = new AsyncLocalStorage<string>()
+  const heard: (string | undefined)[] = []
+  const bus = createBus(() => {})
+  bus.subscribe(() => heard.push(context.getStore()))
+  const store = { ...createMemoryStore(), async commit() {} }
+  const recorder = createRecorder({ sessionID, store, bus })
+  await Promise.all(["one", "two"].map((id) => context.run(id, () => recorder.write({ parts: [part(id)] }))))
+  await context.run("three", async () => {
+    recorder.note({ parts: [part("three")] })
+    await turnOfLoop()
+  })
+  expect(heard).toEqual([undefined, undefined, undefined])
 })

@@ -1,4 +1,5 @@
 import { commonSequence } from "./common-sequence.ts"
+import { leastStep } from "./indent-unit.ts"
 import { indentOf, type Line } from "./text-lines.ts"
 
 /** Whose indentation the new text is written in: the old text's, or already the file's. */
@@ -32,10 +33,17 @@ export function indentFrame(edit: {
   if (isMoved && votes.has("file")) return undefined
   if (more.length === 0 && only === "old") return only
   // A line put around others may move these to where the file happens to have them, but not all of the text to the left.
+  if (only === "file" && isStillStepped(edit)) return undefined
   if (more.length === 0 && only === "file" && inFresh.length >= (inFile ?? "").length) return only
   if (inOld === inFile) return more.length > 0 || only === "file" ? undefined : "old"
   if (inFresh === inOld) return "old"
   return inFresh === inFile && more.length === 0 ? "file" : undefined
+}
+
+/** True if the new text goes deeper by as much as the old one and the file does not: then it is hardly the file's frame. */
+function isStillStepped({ file, old, fresh }: Record<"file" | "old" | "fresh", readonly Line[]>): boolean {
+  const step = leastStep(fresh)
+  return step !== undefined && step === leastStep(old) && step !== leastStep(file)
 }
 
 /**

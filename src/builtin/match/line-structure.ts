@@ -40,6 +40,11 @@ export function lineStructure(text: string): LineStructure | undefined {
   return !goesOn && (leavesOddly.test(code) || head.test(code)) ? undefined : { closes, opens, goesOn }
 }
 
+/** True for a head that may be followed by one line without brackets. Its own may stand in the line already. */
+export function isOpenHead(text: string): boolean {
+  return head.test(withoutStrings(text) ?? "")
+}
+
 /** The line without its comment and with empty strings. Undefined where one of these does not end in it. */
 function withoutStrings(text: string): string | undefined {
   const bare = text

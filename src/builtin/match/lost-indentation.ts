@@ -1,4 +1,4 @@
-import { type LineStructure, lineStructure } from "./line-structure.ts"
+import { isOpenHead, type LineStructure, lineStructure } from "./line-structure.ts"
 import { indentOf, type Line } from "./text-lines.ts"
 
 /** True if neither text has any indentation, and the lines of the file are on several levels: nothing can be shifted. */
@@ -27,6 +27,8 @@ export interface UnindentedLine {
 export function restoreIndentation(lines: readonly UnindentedLine[], unit: string): string[] | undefined {
   const indents: string[] = []
   let nest: Nest | undefined
+  /** The indentation of a head without brackets, until a line is not deeper: it may have one line of its own, or more. */
+  let head: string | undefined
   /** True while lines were added since the last that the file has. */
   let isPending = false
   for (const { text, indent } of lines) {
@@ -40,7 +42,9 @@ export function restoreIndentation(lines: readonly UnindentedLine[], unit: strin
     isPending = indent === undefined
     // What a line that cannot be read does to those after it is unknown: they are taken anew.
     if (expected !== own) nest = undefined
-    nest = (nest ?? createNest(unit)).enter(text, own)
+    const isOfHead: boolean = head !== undefined && own.length > head.length
+    if (!isOfHead) head = isOpenHead(text) ? own : undefined
+    nest = isOfHead ? undefined : (nest ?? createNest(unit)).enter(text, own)
     if (isPending && !nest) return undefined
     indents.push(own)
   }

@@ -67,6 +67,15 @@ describe("where a model wrote no indentation at all, new lines get it from what 
     expect(lost(file, [old, fresh])).toMatchObject({ unclear: "indentation" })
   })
 
+  test("refused: a line after the body of a head without brackets, which may be in it or behind it", () => {
+    const branch =
+      "if (ready) {\n    if (!found)\n        return undefined\n    if (wide) {\n        use(found)\n    }\n}\n"
+    const flat = branch.replace(/^ +/gm, "")
+    expect(edit(branch, flat, flat.replace("if (wide) {", "const place = where(found)"))).toMatchObject({
+      unclear: "indentation",
+    })
+  })
+
   test("in a language without brackets only lines between two of one level are clear", () => {
     const python = "def run(name):\n    found = lookup(name)\n    if found:\n        go()\n    return found\n"
     expect(lost(python, ["    found =", "    log(name)\n    found ="])).toMatchObject({
@@ -79,6 +88,16 @@ describe("where a model wrote no indentation at all, new lines get it from what 
     })
     expect(lost(flat, ["    return", "    end()\n    return"])).toMatchObject({ unclear: "indentation" })
   })
+})
+
+test("where new lines step as the old ones do, and the file otherwise, one that is as in the file was put deeper", () => {
+  const wide = "const make = function (mod) {\n    return mod ? mod : { mod }\n}\nmake(1)\n"
+  const narrow = "const make = function (mod) {\n  return mod ? mod : { mod }\n}\n"
+  const fresh = narrow.replace(
+    "  return mod ? mod : { mod }",
+    "  if (ready) {\n    return mod ? mod : { mod }\n  }",
+  )
+  expect(edit(wide, narrow, fresh)).toMatchObject({ unclear: "indentation" })
 })
 
 test("where a line is moved, another that comes to stand as in the file says nothing of the frame", () => {
