@@ -127,7 +127,8 @@ function fromLayers({ layers, notes, problems }: ReadLayers, options: LoadConfig
     ...loaded,
     notes: [...notes, ...loaded.notes],
     async withTexts(trusted) {
-      const now = { ...options, trusted }
+      // Whoever was told of mistakes then is not who asks now.
+      const { onMistakes: _, ...now } = { ...options, trusted }
       const files = configFiles(options)
       const texts = readFiles(files.filter(isText))
       const read = await readLayers(await withTrust(texts.sources, now), now)
@@ -138,7 +139,7 @@ function fromLayers({ layers, notes, problems }: ReadLayers, options: LoadConfig
       const all = [...settings, ...read.layers].sort((a, b) => rank(a) - rank(b))
       return fromLayers(
         { layers: all, notes: read.notes, problems: [...texts.problems, ...read.problems] },
-        options,
+        now,
       )
     },
   }

@@ -94,7 +94,7 @@ test("2: a config file with a mistake is named with line and column, and what wa
   const inline = await machine.run(["config", "show"], { env })
   expect(inline).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/^tackle: TACKLE_CONFIG_CONTENT:1:\d+: /),
+    stderr: expect.stringMatching(/^tackle: TACKLE_CONFIG_CONTENT:1:\d+: /m),
   })
 
   // Of a project that is not trusted no key counts, and a mistake is told as one all the same.

@@ -3,6 +3,7 @@ import { dirname, join } from "node:path"
 import { text as readAll } from "node:stream/consumers"
 import type { Agent } from "../../agent/agent.ts"
 import { builtinAgents } from "../../agent/builtin.ts"
+import { ConfigError } from "../../config/errors.ts"
 import { readLayer } from "../../config/layer.ts"
 import { userDirectory } from "../../config/location.ts"
 import { isMarkdownName } from "../../config/markdown-place.ts"
@@ -60,7 +61,9 @@ export async function createAgent(given: string | undefined, flags: AgentCreateF
   const file = join(directory, `${name}.md`)
   const scope = flags.user ? "user" : "project"
   // What could not be read again is not written.
-  await readLayer({ path: file, kind: "tackle", scope, text: content, hash: "", trusted: true }, place)
+  const source = { path: file, kind: "tackle", scope, text: content, hash: "", trusted: true } as const
+  const { problems } = await readLayer(source, place)
+  if (problems.length > 0) throw new ConfigError(problems)
   if (!flags.user) checkInside(directory, place.worktree)
   write(file, content)
 
