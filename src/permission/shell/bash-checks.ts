@@ -17,7 +17,7 @@ import {
 import { crudeForms } from "./crude-forms.ts"
 import { showsContents } from "./git-contents.ts"
 import { trackedPaths } from "./git-index.ts"
-import { findRepository, repositoryFault } from "./git-repository.ts"
+import { type FoundRepository, findRepository, repositoryFault } from "./git-repository.ts"
 import { placesOf } from "./named-paths.ts"
 import { maxCommandLength, type PlannedCommand, planCommand, type ShellPlan } from "./plan.ts"
 import { type Proof, proveReadOnly } from "./read-only.ts"
@@ -144,7 +144,7 @@ async function deniedInRepository(
   const checks: Check[] = []
   for (const directory of directories ?? []) {
     const repository = await findRepository(directory)
-    const paths = repository ? await trackedPaths(repository.gitDirectory) : []
+    const paths = repository ? await trackedIn(repository) : []
     if (repository && !paths) checks.push(...possibleBelow(repository.root, place, policy))
     const denied = (paths ?? [])
       .map((path) => join(repository?.root ?? "", path))
@@ -162,6 +162,10 @@ async function deniedInRepository(
   return checks
 }
 
+async function trackedIn({ gitDirectory }: FoundRepository): Promise<string[] | undefined> {
+  return gitDirectory === undefined ? undefined : trackedPaths(gitDirectory)
+}
+
 /** True where git may show such a file, or where what it tracks cannot be told. Of the past it shows any it ever tracked. */
 async function tracksFilesNeedingLeave(
   directories: readonly string[] | undefined,
@@ -172,7 +176,7 @@ async function tracksFilesNeedingLeave(
   for (const directory of directories ?? []) {
     const repository = await findRepository(directory)
     if (!repository) continue
-    const paths = await trackedPaths(repository.gitDirectory)
+    const paths = await trackedIn(repository)
     if (!paths || paths.some((path) => needsLeave(join(repository.root, path)))) return true
   }
   return false
