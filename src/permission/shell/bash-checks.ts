@@ -20,10 +20,11 @@ import { trackedPaths } from "./git-index.ts"
 import { type FoundRepository, findRepository, repositoryFault } from "./git-repository.ts"
 import { placesOf } from "./named-paths.ts"
 import { maxCommandLength, type PlannedCommand, planCommand, type ShellPlan } from "./plan.ts"
-import { type Proof, proveReadOnly } from "./read-only.ts"
-import { filesNeedingLeave } from "./recursive-read.ts"
+import { type Proof, proveReadOnly, type WholeReading } from "./read-only.ts"
+import { filesNeedingLeave, followingLinks, type RecursiveReading } from "./recursive-read.ts"
 import { rememberedPattern } from "./suggest.ts"
 import { possibleBelow, sweepChecks } from "./sweeps.ts"
+import { unhiddenAbove } from "./unhidden.ts"
 import { literalWord } from "./words.ts"
 
 /** The checks that a command text comes to. `commands` pairs those of type `bash` with the command they are about. */
@@ -78,9 +79,7 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     }
     const whole =
       proof.recursive ?? (proof.showsTracked && proof.files.length > 0 ? { hidden: true } : undefined)
-    const found = whole
-      ? await recursiveReads({ proof, hidden: whole.hidden, directories, place, policy })
-      : []
+    const found = whole ? await recursiveReads({ proof, whole, directories, place, policy }) : []
     if (!found) continue
     files.push(...found)
     if (proof.git) check.hardenedGit = true
@@ -196,20 +195,24 @@ function leaveTest(place: CommandPlace, policy: Policy): (path: string) => boole
 /** The checks for files below the directories that a command reads whole; undefined where they cannot be known. */
 async function recursiveReads(search: {
   proof: Proof
-  hidden: boolean
+  whole: WholeReading
   directories: readonly string[] | undefined
   place: CommandPlace
   policy: Policy
 }): Promise<Check[] | undefined> {
-  const { proof, hidden, directories, place, policy } = search
+  const { proof, whole, directories, place, policy } = search
   if (!directories) return undefined
+  const { hidden, unhidden, followsLinks } = whole
   const needsLeave = leaveTest(place, policy)
+  const reading: RecursiveReading = { hidden, needsLeave }
+  if (followsLinks) Object.assign(reading, followingLinks(needsLeave, place))
   const words = proof.files.length > 0 ? proof.files : [literalWord(".")]
   const roots = words.flatMap((word) => placesOf(expandWord(word, place.home), word, directories) ?? [])
   const checks: Check[] = []
   for (const root of roots) {
     if (!existsSync(root)) checks.push(...possibleBelow(root, place, policy))
-    const found = await filesNeedingLeave(root, { hidden, needsLeave })
+    if (unhidden) reading.unhidden = [...unhidden, ...(await unhiddenAbove(root, place.realWorktree))]
+    const found = await filesNeedingLeave(root, reading)
     if (!found) return undefined
     checks.push(...found.flatMap((path) => fileChecks("read", path, place)))
   }
