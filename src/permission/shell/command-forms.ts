@@ -6,6 +6,7 @@ import { wildcardCovers } from "../../util/wildcard.ts"
 import type { Place } from "../place.ts"
 import type { JudgeOptions } from "../policy.ts"
 import { crudeForms } from "./crude-forms.ts"
+import { gnuName } from "./gnu-names.ts"
 import type { PlannedCommand } from "./plan.ts"
 import { namesRisk, risksOf } from "./programs.ts"
 import type { Word } from "./words.ts"
@@ -91,7 +92,7 @@ export function expandWord(word: Word, home: string): string {
  * from it, and by the name that the program is also known by.
  */
 function otherSpellings(name: string, words: readonly Word[]): string[] {
-  const plain = name.replace(/^=/, "").replace(/\.exe$/i, "")
+  const plain = gnuName(name.replace(/^=/, "").replace(/\.exe$/i, ""))
   const texts = words.map((word) => word.text)
   const spellings = plain === name ? [] : [[plain, ...texts].join(" ")]
   const subcommand = /^git-(.+)$/.exec(plain)?.[1]
