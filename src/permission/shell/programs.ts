@@ -104,7 +104,8 @@ function risksIn(program: RiskyProgram, words: readonly Word[]): string[][] {
     }
     const text = bundle ? `-${word.text}` : word.text
     if (program.stopsAfter !== undefined && text.startsWith(program.stopsAfter)) return risks
-    const found = riskyNames(text, groups, valued, program)
+    // Without a dash each letter takes its value from the words behind, so that none ends the bundle.
+    const found = riskyNames(text, groups, bundle ? namesOf("") : valued, program)
     if (found) risks.push([...found, word.text])
     if (program.script?.options?.some((option) => carriesScript(text, option))) {
       const value = scriptIn(text, words[index + 1])
