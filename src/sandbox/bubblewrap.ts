@@ -1,4 +1,5 @@
 import { closeSync, statSync, writeSync } from "node:fs"
+import { realPath } from "../util/paths.ts"
 import { openPipe } from "../util/pipe.ts"
 import type { Bounds, Command, ConfinedCommand } from "./bounds.ts"
 import type { Relay } from "./host-proxy.ts"
@@ -80,7 +81,7 @@ function namespaces(sharesNetwork: boolean): string[] {
 function mounts(bounds: Bounds): string[] {
   const args = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
   const closed: string[] = []
-  for (const { path, kind } of placements(bounds)) {
+  for (const { path, kind } of placements(withoutLinks(bounds))) {
     if (kind === "writable") args.push("--bind-try", path, path)
     else if (kind === "readOnly") args.push("--ro-bind-try", path, path)
     else {
@@ -93,6 +94,15 @@ function mounts(bounds: Bounds): string[] {
     }
   }
   return [...args, ...closed]
+}
+
+/**
+ * A mount on a link is one on what it leads to, and while bubblewrap makes its mounts an absolute link leads nowhere: then
+ * no command would start.
+ */
+function withoutLinks(bounds: Bounds): Bounds {
+  const real = (paths: readonly string[]) => paths.map((path) => realPath(path))
+  return { ...bounds, readOnly: real(bounds.readOnly), hidden: real(bounds.hidden) }
 }
 
 /**

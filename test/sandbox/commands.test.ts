@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs"
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises"
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { afterEach, beforeEach, expect, test } from "vitest"
@@ -147,6 +147,18 @@ await describeSandboxed("a command of the model", () => {
     expect(await project.read(".git/config")).toBe(config)
     expect(existsSync(project.path(".git/hooks/post-commit"))).toBe(false)
     expect(existsSync(project.path(".tackle"))).toBe(false)
+  })
+
+  test("runs where a protected file or a secret is an absolute link, and does not change what that leads to", async () => {
+    await writeFile(join(outside, "other"), "kept\n")
+    await symlink(join(project.directory, "AGENTS.md"), join(project.directory, "CLAUDE.md"))
+    await symlink(join(outside, "other"), join(project.directory, ".envrc"))
+    const engine = await open()
+    asked(engine, "once")
+    const { text } = await bash(engine, "echo x >> CLAUDE.md; cat .envrc; echo ran")
+    expect(text).toMatch(/^ran$/m)
+    expect(text).not.toContain("kept")
+    expect(await readFile(join(project.directory, "AGENTS.md"), "utf8")).toBe("kept\n")
   })
 
   test("reads no secret that no rule names, whatever program it takes", async () => {

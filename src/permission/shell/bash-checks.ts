@@ -17,13 +17,14 @@ import {
 import { crudeForms } from "./crude-forms.ts"
 import { showsContents } from "./git-contents.ts"
 import { trackedPaths } from "./git-index.ts"
-import { findRepository, repositoryFault } from "./git-repository.ts"
+import { type FoundRepository, findRepository, repositoryFault } from "./git-repository.ts"
 import { placesOf } from "./named-paths.ts"
 import { maxCommandLength, type PlannedCommand, planCommand, type ShellPlan } from "./plan.ts"
-import { type Proof, proveReadOnly } from "./read-only.ts"
-import { filesNeedingLeave } from "./recursive-read.ts"
+import { type Proof, proveReadOnly, type WholeReading } from "./read-only.ts"
+import { filesNeedingLeave, followingLinks, type RecursiveReading } from "./recursive-read.ts"
 import { rememberedPattern } from "./suggest.ts"
 import { possibleBelow, sweepChecks } from "./sweeps.ts"
+import { unhiddenAbove } from "./unhidden.ts"
 import { literalWord } from "./words.ts"
 
 /** The checks that a command text comes to. `commands` pairs those of type `bash` with the command they are about. */
@@ -78,9 +79,7 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     }
     const whole =
       proof.recursive ?? (proof.showsTracked && proof.files.length > 0 ? { hidden: true } : undefined)
-    const found = whole
-      ? await recursiveReads({ proof, hidden: whole.hidden, directories, place, policy })
-      : []
+    const found = whole ? await recursiveReads({ proof, whole, directories, place, policy }) : []
     if (!found) continue
     files.push(...found)
     if (proof.git) check.hardenedGit = true
@@ -144,7 +143,7 @@ async function deniedInRepository(
   const checks: Check[] = []
   for (const directory of directories ?? []) {
     const repository = await findRepository(directory)
-    const paths = repository ? await trackedPaths(repository.gitDirectory) : []
+    const paths = repository ? await trackedIn(repository) : []
     if (repository && !paths) checks.push(...possibleBelow(repository.root, place, policy))
     const denied = (paths ?? [])
       .map((path) => join(repository?.root ?? "", path))
@@ -162,6 +161,10 @@ async function deniedInRepository(
   return checks
 }
 
+async function trackedIn({ gitDirectory }: FoundRepository): Promise<string[] | undefined> {
+  return gitDirectory === undefined ? undefined : trackedPaths(gitDirectory)
+}
+
 /** True where git may show such a file, or where what it tracks cannot be told. Of the past it shows any it ever tracked. */
 async function tracksFilesNeedingLeave(
   directories: readonly string[] | undefined,
@@ -172,7 +175,7 @@ async function tracksFilesNeedingLeave(
   for (const directory of directories ?? []) {
     const repository = await findRepository(directory)
     if (!repository) continue
-    const paths = await trackedPaths(repository.gitDirectory)
+    const paths = await trackedIn(repository)
     if (!paths || paths.some((path) => needsLeave(join(repository.root, path)))) return true
   }
   return false
@@ -192,20 +195,24 @@ function leaveTest(place: CommandPlace, policy: Policy): (path: string) => boole
 /** The checks for files below the directories that a command reads whole; undefined where they cannot be known. */
 async function recursiveReads(search: {
   proof: Proof
-  hidden: boolean
+  whole: WholeReading
   directories: readonly string[] | undefined
   place: CommandPlace
   policy: Policy
 }): Promise<Check[] | undefined> {
-  const { proof, hidden, directories, place, policy } = search
+  const { proof, whole, directories, place, policy } = search
   if (!directories) return undefined
+  const { hidden, unhidden, followsLinks } = whole
   const needsLeave = leaveTest(place, policy)
+  const reading: RecursiveReading = { hidden, needsLeave }
+  if (followsLinks) Object.assign(reading, followingLinks(needsLeave, place))
   const words = proof.files.length > 0 ? proof.files : [literalWord(".")]
   const roots = words.flatMap((word) => placesOf(expandWord(word, place.home), word, directories) ?? [])
   const checks: Check[] = []
   for (const root of roots) {
     if (!existsSync(root)) checks.push(...possibleBelow(root, place, policy))
-    const found = await filesNeedingLeave(root, { hidden, needsLeave })
+    if (unhidden) reading.unhidden = [...unhidden, ...(await unhiddenAbove(root, place.realWorktree))]
+    const found = await filesNeedingLeave(root, reading)
     if (!found) return undefined
     checks.push(...found.flatMap((path) => fileChecks("read", path, place)))
   }

@@ -107,9 +107,10 @@ const reserved = new Set([
   "always",
 ])
 
-/** Each word has to pass: `set -e` is common and harmless, `printf -v` and `test -v` evaluate a name. */
+/** Each word has to pass: `set -e` is common and harmless, `printf -v`, `wait -p` and `test -v` evaluate a name. */
 const conditional: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ["set", (text) => /^(?:[-+][euxfo]+|pipefail|errexit|nounset)$/.test(text)],
+  ["wait", (text) => !/^-[a-z]*p/.test(text)],
   ["printf", (text) => !text.startsWith("-v") && !/%[^%\sa-z]*n/.test(text) && !evaluatesSubscript(text)],
   ["test", (text) => text !== "-v" && text !== "-R" && !evaluatesSubscript(text)],
   ["[", (text) => text !== "-v" && text !== "-R" && !evaluatesSubscript(text)],

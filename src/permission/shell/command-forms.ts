@@ -1,11 +1,12 @@
 import { accessSync, constants } from "node:fs"
-import { basename, isAbsolute, join } from "node:path"
+import { basename, isAbsolute, join, normalize } from "node:path"
 import type { Rule } from "../../schema/permission.ts"
 import { isInside } from "../../util/paths.ts"
-import { wildcardCovers } from "../../util/wildcard.ts"
+import { wildcardCovers, wildcardMatch } from "../../util/wildcard.ts"
 import type { Place } from "../place.ts"
 import type { JudgeOptions } from "../policy.ts"
 import { crudeForms } from "./crude-forms.ts"
+import { gnuName } from "./gnu-names.ts"
 import type { PlannedCommand } from "./plan.ts"
 import { namesRisk, risksOf } from "./programs.ts"
 import type { Word } from "./words.ts"
@@ -60,7 +61,9 @@ export function commandForms(command: PlannedCommand, place: CommandPlace): Comm
   const others = otherSpellings(name, words)
   const risks = risksOf(name, words)
   const within = risks.length > 0 ? words.flatMap((word) => commandsWithin(word.text)) : []
-  options.denyForms = [...(options.denyForms ?? []), ...others, ...within]
+  const straight = words.map((word) => straighten(expandWord(word, place.home))).join(" ")
+  const straightForms = [path, name].map((first) => [first, straight].join(" "))
+  options.denyForms = [...(options.denyForms ?? []), ...others, ...within, ...straightForms]
   const unknown = argv.some((word) => word.dynamic || word.glob)
   if (opaque !== undefined) {
     options.counts = coversAll
@@ -69,11 +72,32 @@ export function commandForms(command: PlannedCommand, place: CommandPlace): Comm
     if (risks.length > 0) {
       options.counts = (rule) => coversAll(rule) || risks.every((group) => namesRisk(rule.pattern, group))
     }
+    if (words.some(({ text }) => climbs.test(text))) {
+      const { counts = () => true } = options
+      options.counts = (rule) => counts(rule) && reaches(rule, straightForms)
+    }
     if (unknown) options.span = argv.map((word) => word.span).join(" ")
   }
   const reason =
     opaque ?? (risks.length > 0 ? `${name} can run a program or write a file this way` : undefined)
   return { forms: [...new Set(forms)], options, genuine, ...(reason === undefined ? {} : { reason }) }
+}
+
+/** A step back within a path: `build/../src`. */
+const climbs = /[^/]\/+(?:\.\/+)*\.\.(?:\/|$)/
+
+/**
+ * True where a rule means the command also without its steps back: `rm build/*` does not mean `rm build/../src`. A rule
+ * that names steps back means them, and one without wildcards means what it says.
+ */
+function reaches({ pattern }: Rule, straightForms: readonly string[]): boolean {
+  if (pattern.includes("..") || !/[*?]/.test(pattern)) return true
+  return straightForms.some((form) => wildcardMatch(form, pattern))
+}
+
+/** The path that a word is, without steps that lead nowhere or back. */
+function straighten(text: string): string {
+  return text.includes("/") && !text.includes("://") ? normalize(text) : text
 }
 
 /** True for rules without any limit on the pattern. */
@@ -91,7 +115,7 @@ export function expandWord(word: Word, home: string): string {
  * from it, and by the name that the program is also known by.
  */
 function otherSpellings(name: string, words: readonly Word[]): string[] {
-  const plain = name.replace(/^=/, "").replace(/\.exe$/i, "")
+  const plain = gnuName(name.replace(/^=/, "").replace(/\.exe$/i, ""))
   const texts = words.map((word) => word.text)
   const spellings = plain === name ? [] : [[plain, ...texts].join(" ")]
   const subcommand = /^git-(.+)$/.exec(plain)?.[1]

@@ -8,34 +8,50 @@ const maxBytes = 64 * 1024 * 1024
 /** Stat fields, a SHA-1 and the flags of an entry, in bytes (gitformat-index, versions 2 to 4). */
 const entryHead = 62
 const extendedFlag = 0x4000
+/** Where the mode of an entry stands, and its type for a commit of another repository. */
+const modeOffset = 24
+const submoduleType = 0b1110
 /** The bits of the flags that hold the length of the name; all of them set: so long or longer. */
 const nameLengths = 0xfff
+
+/** What a repository tracks: its paths from the root, and whether other repositories are among them. */
+export interface GitIndex {
+  paths: string[]
+  submodules: boolean
+}
 
 /**
  * The paths that a repository tracks, from its root: what git may show of the present state. Empty where nothing was
  * ever added; undefined where the index cannot be read or is of a kind that is not understood.
  */
 export async function trackedPaths(gitDirectory: string): Promise<string[] | undefined> {
+  return (await readIndex(gitDirectory))?.paths
+}
+
+/** What a repository tracks; undefined where the index cannot be read or is of a kind that is not understood. */
+export async function readIndex(gitDirectory: string): Promise<GitIndex | undefined> {
   const file = join(gitDirectory, "index")
   try {
     if ((await stat(file)).size > maxBytes) return undefined
     return parseIndex(await readFile(file))
   } catch (error) {
-    if (systemCode(error) === "ENOENT") return []
+    if (systemCode(error) === "ENOENT") return { paths: [], submodules: false }
     if (error instanceof RangeError || systemCode(error) !== undefined) return undefined
     throw error
   }
 }
 
 /** Throws `RangeError` where the bytes end too early. */
-function parseIndex(bytes: Buffer): string[] | undefined {
+function parseIndex(bytes: Buffer): GitIndex | undefined {
   const version = bytes.readUInt32BE(4)
   if (bytes.toString("latin1", 0, 4) !== "DIRC" || version < 2 || version > 4) return undefined
   const paths: string[] = []
+  let submodules = false
   let name: Buffer = Buffer.alloc(0)
   let position = 12
   for (let left = bytes.readUInt32BE(8); left > 0; left--) {
     const start = position
+    submodules ||= bytes.readUInt32BE(start + modeOffset) >>> 12 === submoduleType
     position += entryHead
     const flags = bytes.readUInt16BE(position - 2)
     if (flags & extendedFlag) position += 2
@@ -54,7 +70,7 @@ function parseIndex(bytes: Buffer): string[] | undefined {
     position = version === 4 ? end + 1 : start + Math.ceil((end + 1 - start) / 8) * 8
   }
   // A split index keeps most of its entries in another file.
-  return bytes.toString("latin1", position, position + 4) === "link" ? undefined : paths
+  return bytes.toString("latin1", position, position + 4) === "link" ? undefined : { paths, submodules }
 }
 
 /** A number of seven bits a byte, as in pack files: each further byte counts one more. */

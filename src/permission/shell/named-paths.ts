@@ -12,6 +12,8 @@ export function candidates(word: Word, home: string): string[] {
   if (/^-[^-]/.test(text) && equals === -1) {
     const attached = text.slice(2)
     if (looksLikePath(attached)) found.push(attached)
+    // Behind a bundle of options: `curl -sT.env`.
+    if (/^[A-Za-z]+\./.test(attached)) found.push(attached.slice(attached.indexOf(".")))
     if (attached.includes("/")) found.push(text.slice(text.indexOf("/")))
   }
   const address = /^file:(?:\/\/[^/]*)?(\/.*)$/is.exec(text)?.[1]

@@ -1,3 +1,4 @@
+import { gnuName } from "./gnu-names.ts"
 import { mayBeOption } from "./options.ts"
 import { takesText } from "./read-only.ts"
 import { riskyBuilders } from "./risky-builders.ts"
@@ -12,7 +13,7 @@ import type { Word } from "./words.ts"
  * a program or writes a named file, in whatever spelling. A group without names can only be allowed by `*`.
  */
 export function risksOf(name: string, words: readonly Word[]): string[][] {
-  const program = programs.get(name)
+  const program = programs.get(name) ?? programs.get(gnuName(name))
   if (program) return risksIn(program, words)
   return takesText(name)
     ? []
@@ -103,7 +104,8 @@ function risksIn(program: RiskyProgram, words: readonly Word[]): string[][] {
     }
     const text = bundle ? `-${word.text}` : word.text
     if (program.stopsAfter !== undefined && text.startsWith(program.stopsAfter)) return risks
-    const found = riskyNames(text, groups, valued, program)
+    // Without a dash each letter takes its value from the words behind, so that none ends the bundle.
+    const found = riskyNames(text, groups, bundle ? namesOf("") : valued, program)
     if (found) risks.push([...found, word.text])
     if (program.script?.options?.some((option) => carriesScript(text, option))) {
       const value = scriptIn(text, words[index + 1])

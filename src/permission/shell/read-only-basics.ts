@@ -97,6 +97,7 @@ export const readOnlyBasics: readonly (readonly [string, ReadOnlyProgram])[] = [
         "-B -C: -E -N -U: -W: -Z -a -b -c -d -e -i -n -p -q -s -t -u -w -y --brief --color? --context? --ignore-all-space --ignore-blank-lines --ignore-case --ignore-space-change --minimal --new-file --report-identical-files --side-by-side --strip-trailing-cr --suppress-common-lines --text --unified? --width=",
       operands: "files",
       recursive: "always",
+      followsLinks: true,
     },
   ],
   [
@@ -117,6 +118,7 @@ export const readOnlyBasics: readonly (readonly [string, ReadOnlyProgram])[] = [
       operands: "pattern, then files",
       recursive: "always",
       hidden: ["-.", "--hidden"],
+      unhides: true,
     },
   ],
   [

@@ -16,6 +16,10 @@ export interface ReadOnlyProgram extends OptionSpec {
   recursive?: "always" | readonly string[]
   /** Options with which it also reads files whose names start with a dot. Default: it always does. */
   hidden?: readonly string[]
+  /** Of hidden files it reads those that it is told by name, and those that ignore files take in again. */
+  unhides?: boolean
+  /** It follows the links that lie in the directories. */
+  followsLinks?: boolean
   /** Words that are no files, such as the brackets of `find`. */
   neutral?: readonly string[]
 }

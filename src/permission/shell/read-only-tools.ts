@@ -89,7 +89,8 @@ export const readOnlyTools: readonly (readonly [string, ReadOnlyProgram])[] = [
   ["fold", files("-b -s -w: --bytes --spaces --width=")],
   ["od", files("-A: -c -d -j: -N: -o -t: -v -w? -x --address-radix= --format= --read-bytes= --skip-bytes=")],
   ["hexdump", files("-b -c -C -d -n: -o -s: -v -x")],
-  ["strings", files("-a -n: -t: -e: --all --bytes= --radix= --encoding=")],
+  // `@file` holds further words.
+  ["strings", { ...files("-a -n: -t: -e: --all --bytes= --radix= --encoding="), operand: /^(?!@)/ }],
   ["base64", { mayWrite: true, ...files("-d -i -w: --decode --ignore-garbage --wrap=") }],
   ...["md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum"].map(
     (name) => [name, checksum] as const,

@@ -5,14 +5,22 @@ import { readOnlyBasics } from "./read-only-basics.ts"
 import { readOnlyGit } from "./read-only-git.ts"
 import type { ReadOnlyProgram } from "./read-only-program.ts"
 import { readOnlyTools } from "./read-only-tools.ts"
+import { unhiddenByOptions } from "./unhidden.ts"
 import type { Word } from "./words.ts"
+
+/** How a command reads directories: as in {@link RecursiveReading}. */
+export interface WholeReading {
+  hidden: boolean
+  unhidden?: readonly string[]
+  followsLinks?: boolean
+}
 
 /** What a command that is proved to only read gives to read. */
 export interface Proof {
   /** Operands that may name files. */
   files: Word[]
-  /** It reads what lies in the directories among them, or in its own where none is named. `hidden`: also dot files. */
-  recursive?: { hidden: boolean }
+  /** It reads what lies in the directories among them, or in its own where none is named. */
+  recursive?: WholeReading
   /** It is git: it has to run with the hardened environment. */
   git: boolean
   /** It is git and shows what stands in files, any that it tracks. */
@@ -86,9 +94,12 @@ function prove(program: ReadOnlyProgram | undefined, words: readonly Word[]): Pr
   const skipped = program.operands === "pattern, then files" && !givesPattern(scan) ? 1 : 0
   const files = scan.operands.slice(skipped).filter((word) => !neutral.includes(word.text))
   const uses = (names: readonly string[]) => scan.options.some((option) => names.includes(option.name))
-  const { recursive, hidden } = program
+  const { recursive, hidden, unhides, followsLinks } = program
   if (recursive === undefined || (recursive !== "always" && !uses(recursive))) return { files, git: false }
-  return { files, recursive: { hidden: hidden === undefined || uses(hidden) }, git: false }
+  const whole: WholeReading = { hidden: hidden === undefined || uses(hidden) }
+  if (unhides) whole.unhidden = unhiddenByOptions(scan.options)
+  if (followsLinks) whole.followsLinks = true
+  return { files, recursive: whole, git: false }
 }
 
 function givesPattern(scan: ScannedArguments): boolean {

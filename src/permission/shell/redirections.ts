@@ -25,6 +25,8 @@ export function readRedirection(walk: Walk, node: ShellNode, at: Directories): S
     walk.fault("shells read a redirection of it differently")
   }
   if (operator === "<<<") return extra
+  // No file of the disk: bash connects to a host.
+  if (/^\/dev\/(?:tcp|udp)\//.test(word.text)) walk.fault("a redirection opens a connection")
 
   const duplicates = /^(?:\d+-?|-)$/.test(word.text) && !word.dynamic
   if (operator === "<") walk.found.files.push({ kind: "read", target: word, directories: at })

@@ -3,8 +3,8 @@ import type { RiskyProgram } from "./risky-program.ts"
 const fd: RiskyProgram = { options: "-x|--exec -X|--exec-batch", valued: "-e -t -d -E -c -j -S -o" }
 const tar: RiskyProgram = {
   options:
-    "--checkpoint-action --to-command -I|--use-compress-program --rsh-command --rmt-command -F|--info-script|--new-volume-script --index-file --volno-file -g|--listed-incremental",
-  valued: "-f -C -T -X -b -H -L -N -V -K",
+    "--checkpoint-action --to-command -I|--use-compress-program --rsh-command --rmt-command -F|--info-script|--new-volume-script --index-file --volno-file -g|--listed-incremental -T|--files-from",
+  valued: "-f -C -X -b -H -L -N -V -K",
   leadingBundle: true,
 }
 const secureShell = "-o -F -E -I -S -D"
@@ -79,6 +79,8 @@ export const riskyTools: readonly (readonly [string, RiskyProgram])[] = [
     {
       options:
         "-o|--output -O|--remote-name|--remote-name-all -K|--config -D|--dump-header -c|--cookie-jar --trace --trace-ascii --stderr --output-dir --engine --libcurl --etag-save --hsts --alt-svc -J|--remote-header-name --dump-ca-embed --ssl-sessions",
+      // Written otherwise than the file it means.
+      operand: /^(?!file:.*[%[\]{}])/is,
       valued: "-H -d -X -u -A -e -F -T -x -b -m -w -r -E -C -y -Y -z -t -U -Q -P",
     },
   ],

@@ -7,6 +7,8 @@ export const uncertainWrappers: ReadonlySet<string> = new Set(
     "dbus-run-session dbus-launch ssh-agent gpg-agent xvfb-run screen tmux abduco dtach zellij ttyd",
     "numactl choom cgexec softlimit chpst envdir setlock setuidgid s6-setuidgid envuidgid gosu su-exec tini dumb-init catchsegv",
     "torsocks torify tsocks proxychains proxychains4 trickle ip run-parts run-one cpulimit",
+    "jobs chronic ifne pee mispipe lckdo sshpass retry tsp nq sem machinectl distrobox toolbox flatpak flatpak-spawn",
+    "xterm kitty alacritty foot wezterm konsole gnome-terminal x-terminal-emulator memusage heaptrack uftrace",
     "csh tcsh rc es nu xonsh elvish pwsh powershell cmd command.com ed red ex expect tclsh wish",
   ].flatMap((names) => names.split(" ")),
 )

@@ -10,7 +10,7 @@ import { type CommandPlace, tableName } from "./command-forms.ts"
 import { candidates, placesOf } from "./named-paths.ts"
 import type { PlannedCommand } from "./plan.ts"
 import { fileOperands, isReader, takesText } from "./read-only.ts"
-import { filesNeedingLeave } from "./recursive-read.ts"
+import { filesNeedingLeave, followingLinks } from "./recursive-read.ts"
 import { literalWord, type Word } from "./words.ts"
 
 /** Programs that read, copy or move whatever lies in the directories they are given. */
@@ -45,6 +45,8 @@ export async function sweepChecks(
   const here = sweeps && startsHere.has(basename(name)) && named.every((path) => kindOf(path) === undefined)
   const roots = here ? [...named, ...directories] : named
   const needsLeave = (path: string) => needsSome(path, place, policy, sweeps)
+  const follows = sweeps && followsLinks(basename(name), words)
+  const reading = { hidden: true, needsLeave, ...(follows ? followingLinks(needsLeave, place) : {}) }
   const checks: Check[] = []
   for (const root of new Set(roots)) {
     const kind = kindOf(root)
@@ -54,7 +56,7 @@ export async function sweepChecks(
       continue
     }
     // A directory too large to look through is left to the rules for the command, unless something must not be read.
-    const found = await filesNeedingLeave(root, { hidden: true, needsLeave })
+    const found = await filesNeedingLeave(root, reading)
     if (!found && sweeps) checks.push(...possibleBelow(root, place, policy))
     checks.push(...(found ?? []).flatMap((path) => fileChecks("read", path, place)))
   }
@@ -77,6 +79,22 @@ function isSweeping(name: string, words: readonly Word[]): boolean {
   if (name.endsWith("grep") && !startsHere.has(name)) return has(recursiveGrep)
   return sweeping.has(name)
 }
+
+/** True where a program reads what the links in a directory lead to. */
+function followsLinks(name: string, words: readonly Word[]): boolean {
+  const has = (option: RegExp) => words.some((word) => option.test(word.text))
+  if (name === "diff") return !has(/^--no-d/)
+  if (name === "zip") return !has(/^-(?:[A-Za-z]*y|-sy)/)
+  if (name === "scp") return true
+  return has(follow.get(name) ?? /^-(?:[A-Za-z]*L|-(?:copy-links|deref|follow))/)
+}
+
+/** The option by which a program follows links, where it is another than the usual one. */
+const follow: ReadonlyMap<string, RegExp> = new Map([
+  ...["grep", "egrep", "fgrep"].map((name) => [name, /^-(?:[A-Za-z]*R|-deref|d)/] as const),
+  ...["tar", "gtar", "bsdtar"].map((name) => [name, /^(?:-?[A-Za-z]*[hL]|--deref)/] as const),
+  ...["ag", "ack"].map((name) => [name, /^-(?:[A-Za-z]*f|-follow)/] as const),
+])
 
 function pathsOf(word: Word, directories: readonly string[], place: CommandPlace): string[] {
   return candidates(word, place.home).flatMap((text) => placesOf(text, literalWord(text), directories) ?? [])

@@ -1,3 +1,4 @@
+import { gnuName } from "./gnu-names.ts"
 import { type OptionSpec, scanArguments } from "./options.ts"
 import { ranWords, uncertainWrappers } from "./runners.ts"
 import { literalWord, unknownWord, type Word } from "./words.ts"
@@ -13,7 +14,8 @@ export type Inner =
   | { kind: "among"; words: readonly Word[] }
 
 /** The commands that a command runs, by its words alone. None for ordinary programs. */
-export function innerCommands(name: string, words: readonly Word[]): Inner[] {
+export function innerCommands(called: string, words: readonly Word[]): Inner[] {
+  const name = gnuName(called)
   if (uncertainWrappers.has(name)) return [uncertainty(`what ${name} runs cannot be told from its words`)]
   if (shells.has(name)) return fromShell(name, words)
   if (name === "find") return fromFind(words)
@@ -70,10 +72,6 @@ const wrappers: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
   ["taskset", { options: "-a -c", operands: 1 }],
   [
     "timeout",
-    { options: "-k: -s: -v --kill-after= --signal= --verbose --foreground --preserve-status", operands: 1 },
-  ],
-  [
-    "gtimeout",
     { options: "-k: -s: -v --kill-after= --signal= --verbose --foreground --preserve-status", operands: 1 },
   ],
   ["stdbuf", { options: "-i: -o: -e: --input= --output= --error=" }],

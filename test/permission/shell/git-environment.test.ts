@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process"
-import { existsSync, mkdirSync, writeFileSync } from "node:fs"
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, test } from "vitest"
 import { commandEnvironment } from "../../../src/permission/shell/command-environment.ts"
@@ -180,6 +180,120 @@ test.each([
   const directory = temporaryDirectory()
   arrange(directory)
   expect(await repositoryFault(directory)).toBeTypeOf("string")
+})
+
+/** A repository in which git runs a filter that leaves the marker, whatever the environment. */
+function createFiltered(directory: string, marker: string): void {
+  const { git } = createRepository(makeDirectory(directory))
+  writeFileSync(join(directory, ".git/info/attributes"), "* filter=x\n")
+  git("config", "filter.x.clean", `touch '${marker}'; cat`)
+}
+
+function makeDirectory(path: string): string {
+  mkdirSync(path, { recursive: true })
+  return path
+}
+
+/** What makes git take another repository than the one that a glance would find; gives the place where git is run. */
+const misleading: [name: string, arrange: (directory: string, marker: string) => string][] = [
+  [
+    "a .git that git passes over, below a repository",
+    (directory, marker) => {
+      createFiltered(directory, marker)
+      makeDirectory(join(directory, "sub/.git"))
+      return join(directory, "sub")
+    },
+  ],
+  [
+    "a pointer that ends in a carriage return",
+    (directory, marker) => {
+      createFiltered(join(directory, "place"), marker)
+      renameSync(join(directory, "place/.git"), join(directory, "filtered"))
+      createRepository(makeDirectory(join(directory, "plain")))
+      renameSync(join(directory, "plain/.git"), join(directory, "filtered\r"))
+      writeFileSync(join(directory, "place/.git"), "gitdir: ../filtered\r\n")
+      return join(directory, "place")
+    },
+  ],
+  [
+    "a common directory whose name ends in a blank",
+    (directory, marker) => {
+      createFiltered(directory, marker)
+      renameSync(join(directory, ".git"), join(directory, "filtered "))
+      createRepository(makeDirectory(join(directory, "plain")))
+      renameSync(join(directory, "plain/.git"), join(directory, "filtered"))
+      makeDirectory(join(directory, ".git"))
+      for (const name of ["HEAD", "index"])
+        copyFileSync(join(directory, "filtered ", name), join(directory, ".git", name))
+      writeFileSync(join(directory, ".git/commondir"), "../filtered ")
+      return directory
+    },
+  ],
+  [
+    "a submodule whose .gitmodules is in the index alone",
+    (directory, marker) => {
+      const { git } = createRepository(directory)
+      createFiltered(join(directory, "sub"), marker)
+      const module = '[submodule "sub"]\n\tpath = sub\n\turl = ./sub\n\tignore = none\n'
+      writeFileSync(join(directory, ".gitmodules"), module)
+      git("add", "sub", ".gitmodules")
+      rmSync(join(directory, ".gitmodules"))
+      return directory
+    },
+  ],
+]
+
+test.each(misleading)("%s is not taken for plain", async (_, arrange) => {
+  const marker = join(temporaryDirectory(), "marker")
+  const place = arrange(temporaryDirectory(), marker)
+  expect(await repositoryFault(place)).toBeTypeOf("string")
+  spawnSync("git", ["status"], { cwd: place, env: { ...base, ...hardenedGitEnvironment() } })
+  expect(existsSync(marker)).toBe(true)
+})
+
+/** What would show the files of another repository. */
+const foreign: [name: string, arrange: (place: string, other: string) => void][] = [
+  ["a pointer", (place, other) => writeFileSync(join(place, ".git"), `gitdir: ${other}\n`)],
+  ["a link", (place, other) => symlinkSync(other, join(place, ".git"))],
+  [
+    "a pointer in a directory that poses as a linked work tree's",
+    (place, other) => {
+      const posing = makeDirectory(join(place, "x/worktrees/y"))
+      writeFileSync(join(place, ".git"), `gitdir: ${posing}\n`)
+      writeFileSync(join(posing, "gitdir"), `${join(place, ".git")}\n`)
+      writeFileSync(join(posing, "HEAD"), "ref: refs/heads/main\n")
+      writeFileSync(join(posing, "commondir"), other)
+    },
+  ],
+  [
+    "a link for the objects",
+    (place, other) => {
+      createRepository(place)
+      rmSync(join(place, ".git/objects"), { recursive: true })
+      symlinkSync(join(other, "objects"), join(place, ".git/objects"))
+    },
+  ],
+  [
+    "a link among the objects",
+    (place, other) => {
+      createRepository(place)
+      symlinkSync(join(other, "objects/pack"), join(place, ".git/objects/zz"))
+    },
+  ],
+  [
+    "borrowed objects",
+    (place, other) => {
+      createRepository(place)
+      writeFileSync(join(place, ".git/objects/info/alternates"), `${join(other, "objects")}\n`)
+    },
+  ],
+]
+
+test.each(foreign)("another repository's files are not shown by %s", async (_, arrange) => {
+  const { directory } = createRepository()
+  const place = temporaryDirectory()
+  arrange(place, join(directory, ".git"))
+  expect(await repositoryFault(place)).toBeTypeOf("string")
 })
 
 test("the hardened git still does its work", () => {

@@ -1,0 +1,80 @@
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import type { PermissionConfig } from "../../../src/permission/rules.ts"
+import { temporaryDirectory, verdictOf } from "../support.ts"
+
+/** A worktree with a secret, and links that lead out of it, to the secret, around and to an ordinary file. */
+function createWorktree(): string {
+  const worktree = temporaryDirectory()
+  const outside = temporaryDirectory()
+  writeFileSync(join(outside, "notes"), "private\n")
+  for (const name of ["src", "plain", "out", "secret", "round", "empty"]) mkdirSync(join(worktree, name))
+  writeFileSync(join(worktree, ".env"), "KEY=1\n")
+  writeFileSync(join(worktree, "src/a.ts"), "a\n")
+  symlinkSync(join(worktree, "src/a.ts"), join(worktree, "plain/link"))
+  symlinkSync(join(outside, "notes"), join(worktree, "out/link"))
+  symlinkSync(join(worktree, ".env"), join(worktree, "secret/link"))
+  symlinkSync(worktree, join(worktree, "round/link"))
+  return worktree
+}
+
+const verdict = async (worktree: string, command: string, rules: PermissionConfig = {}) =>
+  (await verdictOf(rules, "bash", command, { worktree })).action
+
+describe("links in a directory", () => {
+  test.each(["out", "secret", "round"])("diff asks for %s: it shows what they lead to", async (name) => {
+    const worktree = createWorktree()
+    expect(await verdict(worktree, `diff -N ${name} empty`)).toBe("ask")
+    expect(await verdict(worktree, `diff ${name} src`)).toBe("ask")
+  })
+
+  test("diff does not ask where they lead to what is free, nor grep, which follows none", async () => {
+    const worktree = createWorktree()
+    expect(await verdict(worktree, "diff -N plain src")).toBe("allow")
+    expect(await verdict(worktree, "grep -r a out round/link/src")).toBe("allow")
+  })
+
+  test.each(["grep -R a out", "cp -rL out plain", "tar chf - out", "rsync -aL out plain", "zip -r x out"])(
+    "%s asks although a rule allows the program",
+    async (command) => {
+      const rules: PermissionConfig = { bash: { "*": "allow" } }
+      const worktree = createWorktree()
+      expect(await verdict(worktree, command, rules)).toBe("ask")
+      expect(await verdict(worktree, command.replace("out", "plain"), rules)).toBe("allow")
+    },
+  )
+})
+
+describe("hidden files", () => {
+  test.each([
+    "-g .env",
+    "-g '{.env,x}'",
+    "--glob='[.]env*'",
+    "--iglob .ENV",
+    "-g '**/.e*'",
+    "-tsh",
+    "-g '*'",
+  ])("rg %s asks: it reads them though it was not told --hidden", async (options) => {
+    expect(await verdict(createWorktree(), `rg ${options} KEY`)).toBe("ask")
+  })
+
+  test.each(["", "-g '*.ts'", "-t ts", "-g 'src/**'", "-g '!.env'", "-g '{a,b}.md'"])(
+    "rg %s does not",
+    async (options) => {
+      expect(await verdict(createWorktree(), `rg ${options} KEY`)).toBe("allow")
+    },
+  )
+
+  test.each([".gitignore", ".ignore", ".rgignore", "src/.ignore", ".git/info/exclude"])(
+    "rg asks where %s takes one in again",
+    async (file) => {
+      const worktree = createWorktree()
+      mkdirSync(join(worktree, ".git/info"), { recursive: true })
+      writeFileSync(join(worktree, "src/.env"), "KEY=1\n")
+      expect(await verdict(worktree, "rg KEY src")).toBe("allow")
+      writeFileSync(join(worktree, file), "*.log\n!.env\n")
+      expect(await verdict(worktree, "rg KEY src")).toBe("ask")
+    },
+  )
+})
