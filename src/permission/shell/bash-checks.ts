@@ -21,7 +21,7 @@ import { type FoundRepository, findRepository, repositoryFault } from "./git-rep
 import { placesOf } from "./named-paths.ts"
 import { maxCommandLength, type PlannedCommand, planCommand, type ShellPlan } from "./plan.ts"
 import { type Proof, proveReadOnly, type WholeReading } from "./read-only.ts"
-import { filesNeedingLeave, followingLinks, type RecursiveReading } from "./recursive-read.ts"
+import { filesNeedingLeave, followingLinks, maxEntries, type RecursiveReading } from "./recursive-read.ts"
 import { rememberedPattern } from "./suggest.ts"
 import { possibleBelow, sweepChecks } from "./sweeps.ts"
 import { unhiddenAbove } from "./unhidden.ts"
@@ -80,7 +80,10 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     const whole =
       proof.recursive ?? (proof.showsTracked && proof.files.length > 0 ? { hidden: true } : undefined)
     const found = whole ? await recursiveReads({ proof, whole, directories, place, policy }) : []
-    if (!found) continue
+    if (!found) {
+      check.reason ??= `which files it reads cannot be told: where is not known, or more than ${maxEntries} lie there`
+      continue
+    }
     files.push(...found)
     if (proof.git) check.hardenedGit = true
     check.proof = {

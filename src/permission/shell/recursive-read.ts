@@ -7,7 +7,7 @@ import type { Place } from "../place.ts"
 import { ignoreFiles, isUnhidden, unhiddenIn } from "./unhidden.ts"
 
 /** A directory with more entries than this is not looked through. */
-const maxEntries = 10_000
+export const maxEntries = 10_000
 
 /** So many directories are listed side by side: one after the other each would wait for the one before. */
 const maxAtOnce = 32

@@ -2,6 +2,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import type { PermissionConfig } from "../../../src/permission/rules.ts"
+import { maxEntries } from "../../../src/permission/shell/recursive-read.ts"
 import { temporaryDirectory, verdictOf } from "../support.ts"
 
 /** A worktree with a secret, and links that lead out of it, to the secret, around and to an ordinary file. */
@@ -76,5 +77,17 @@ describe("hidden files", () => {
       writeFileSync(join(worktree, file), "*.log\n!.env\n")
       expect(await verdict(worktree, "rg KEY src")).toBe("ask")
     },
+  )
+})
+
+test("a directory with too many entries to look at asks, and says why", async () => {
+  const worktree = createWorktree()
+  const many = join(worktree, "many")
+  mkdirSync(many)
+  for (let number = 0; number <= maxEntries; number++) writeFileSync(join(many, String(number)), "")
+  const { action, checks } = await verdictOf({}, "bash", "rg a many", { worktree })
+  expect(action).toBe("ask")
+  expect(checks.map(({ reason }) => reason)).toContainEqual(
+    expect.stringContaining(`more than ${maxEntries}`),
   )
 })
