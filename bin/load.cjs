@@ -92,8 +92,17 @@ function placesOf(entry, cache) {
   const isTrusted = besides === undefined || isOwn(besides)
   if (isTrusted && mayWrite(besides ? cache : path.dirname(cache))) return [cache]
   const own = ownPlace(entry)
-  const owned = own && fs.statSync(own, { throwIfNoEntry: false })
-  return [...(own && (!owned || isOwn(owned)) ? [own] : []), ...(besides && isTrusted ? [cache] : [])]
+  return [...(own && mayBeOwn(own) ? [own] : []), ...(besides && isTrusted ? [cache] : [])]
+}
+
+/** False too where it cannot be looked at: the environment of another user names a home that is closed to this one. */
+function mayBeOwn(folder) {
+  try {
+    const stats = fs.statSync(folder, { throwIfNoEntry: false })
+    return stats === undefined || isOwn(stats)
+  } catch {
+    return false
+  }
 }
 
 /** True if nobody but this user and root can have written it. What is read of it is run. */

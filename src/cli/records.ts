@@ -5,19 +5,21 @@ import type { Tackle } from "../runtime/tackle.ts"
 import { limitsOf } from "./engine-options.ts"
 import { eventLogger } from "./log-events.ts"
 import { warn } from "./notice.ts"
-import { openPlaceAnyhow, type PlaceFlags } from "./place.ts"
+import { openPlaceAnyhow, type Place, type PlaceFlags } from "./place.ts"
 import { tellFault } from "./tell-fault.ts"
 
 /**
  * Opens an engine for what is stored, for a piece of work, and closes it. It has no plugins, tools or servers, and takes of
  * the config what is secret and how long files are kept. So mistakes in config files do not stop it: they are told in one
- * line.
+ * line. Where what is stored leaves for others, `open` has to be `openPlace`: a key that stands beside a mistake is not
+ * known, so that it would not be hidden.
  */
 export async function withRecords<T>(
   flags: Omit<PlaceFlags, "trust">,
   work: (tackle: Tackle) => Promise<T>,
+  open: (flags: PlaceFlags) => Promise<Place> = openPlaceAnyhow,
 ): Promise<T> {
-  const place = await openPlaceAnyhow(flags)
+  const place = await open(flags)
   tellMistakes(place.mistakes)
   const tackle = await createTackle({
     directory: place.directory,

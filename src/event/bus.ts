@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks"
 import type { EventInput, EventOf, EventType, TackleEvent } from "./events.ts"
 
 /** Tells all that listen of what happens, in this process alone. */
@@ -5,7 +6,7 @@ export interface Bus {
   /**
    * Calls every subscriber at once, in the order they came, and returns what they got. Published by a subscriber, an
    * event goes out when all have had the one before it: everybody hears of them in one order. A subscriber that throws
-   * is reported, not propagated.
+   * is reported, not propagated. They are called in the async context in which the bus was made.
    */
   publish<T extends EventType>(event: Extract<EventInput, { type: T }>): EventOf<T>
   /** Returns the function that ends the subscription. */
@@ -23,6 +24,8 @@ export function createBus(
 
   const waiting: TackleEvent[] = []
   let delivering = false
+  // Else what a subscriber throws later would count as an error of the call that had something to tell.
+  const outsideOfCalls = AsyncLocalStorage.snapshot()
 
   function deliver(): void {
     delivering = true
@@ -49,7 +52,7 @@ export function createBus(
     publish<T extends EventType>(event: Extract<EventInput, { type: T }>) {
       const stamped = { ...hide(event), time: Date.now() } as EventOf<T>
       waiting.push(stamped)
-      if (!delivering) deliver()
+      if (!delivering) outsideOfCalls(deliver)
       return stamped
     },
     subscribe,

@@ -13,7 +13,7 @@ import type { Check, PermissionAsk, Scope, SessionAsk, Verdict } from "./request
 export interface PermissionDependencies extends ReplyDependencies {
   /** The home directory, for `~` and `$HOME`. Absolute. */
   home: string
-  /** Directories of the person's own config, of every scope: see `Scope.guarded`. */
+  /** Directories of the person's own config and of the engine's data, of every scope: see `Scope.guarded`. */
   guarded?: readonly string[]
   /** Absent where there is no plugin. */
   decide?: Decide

@@ -25,7 +25,7 @@ export interface Scope {
   policy(): Policy
   /** Directories of the session itself, or meant for it: what lies there is read without asking, as if it lay inside. */
   own: readonly string[]
-  /** Directories of the person's own config: a change there asks, whatever covers it. */
+  /** Directories of the person's own config and of the engine's data: a change there asks, whatever covers it. */
   guarded?: readonly string[]
   /** `PATH` of the commands that run. A program found inside the worktree is not the one its name stands for. */
   searchPath?: string

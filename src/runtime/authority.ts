@@ -41,7 +41,8 @@ export function createAuthority(
   const grants = createWorktreeGrants(grantBook, lineage, worktree)
   const permission = createPermission({
     home: homeDirectory(),
-    guarded: options.configDirectories ?? [],
+    // What stands in the data directory says what is trusted, and some of it is run.
+    guarded: [...(options.configDirectories ?? []), place.dataDirectory],
     publish: (event) => bus.publish(event),
     saveGrants: grants.save,
     dropGrants: grantBook.remove,

@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from "node:async_hooks"
 import type { Bus } from "../event/bus.ts"
 import type { EventInput } from "../event/events.ts"
 import type { Message } from "../schema/message.ts"
@@ -68,8 +67,6 @@ export function createRecorder({
   let noting: NodeJS.Immediate | undefined
   /** Why what was noted could not be stored, until somebody was told. */
   let lost: { error: unknown } | undefined
-  // Else what a listener throws would count as an error of whichever call wrote first.
-  const outsideOfCalls = AsyncLocalStorage.snapshot()
   const deltas = createDeltas(flush, mask)
 
   function note(changes: readonly Change[], events: readonly EventInput[]): void {
@@ -107,7 +104,7 @@ export function createRecorder({
     if (committing) return
     committing = true
     // Once everything that can go on now has come to its next write, such as the calls of a step side by side.
-    queueMicrotask(() => process.nextTick(() => void outsideOfCalls(commitAll)))
+    queueMicrotask(() => process.nextTick(() => void commitAll()))
   }
 
   /** Never rejects: whoever asked for a write hears of it. */

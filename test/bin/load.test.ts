@@ -186,6 +186,16 @@ test("who cannot write beside the bundle takes what root kept there, and keeps w
   expect(readdirSync(join(data, "compiled", place ?? "", variant))).toEqual(before)
 })
 
+test("who may look neither beside the bundle nor at the own data runs as well", async () => {
+  mkdirSync(cache)
+  chmodSync(directory, 0o755)
+  mkdirSync(data)
+  const closed = join(data, "of-another")
+  mkdirSync(closed, { mode: 0 })
+  const env = { TACKLE_DATA_DIR: join(closed, "tackle") }
+  expect(await run({ ...whoCannotWrite(), env })).toEqual({ stdout: "part tells one\n", stderr: "" })
+})
+
 test("where the bundle is gone by the end of the run, nothing is kept of it", async () => {
   write("part-1.cjs", 'exports.tell = () => require("fs").rmSync(process.argv[1].replace("start", "main"))')
   await run()

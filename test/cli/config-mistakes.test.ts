@@ -25,7 +25,6 @@ test("a mistake in a config stops no command on sessions, and is told in one lin
   for (const [args, says] of [
     [["session", "list"], first],
     [["session", "show", first], "first"],
-    [["session", "export", first], '"one"'],
     [["session", "delete", first], `Deleted ${first}.`],
     [["session", "prune", "--keep", "1"], "Deleted 0 sessions."],
     [["stats"], "1 session"],
@@ -40,7 +39,16 @@ test("a mistake in a config stops no command on sessions, and is told in one lin
       stderr: line,
     })
   }
-  for (const args of [["run", "x"], ["tool", "list"], ["models"], ["config", "show"], ["trust", "--yes"]]) {
+  // It is for others, and a key beside the mistake would not be hidden in it.
+  const exported = ["session", "export", second]
+  for (const args of [
+    ["run", "x"],
+    ["tool", "list"],
+    ["models"],
+    ["config", "show"],
+    ["trust", "--yes"],
+    exported,
+  ]) {
     const { code, stdout, stderr } = await machine.run(args)
     expect([code, stdout], args.join(" ")).toEqual([2, ""])
     expect(stderr).toContain(`${user}:1:3: expected`)

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks"
 import { expect, test } from "vitest"
 import { createBus } from "../../src/event/bus.ts"
 import type { EventInput } from "../../src/event/events.ts"
@@ -32,4 +33,13 @@ test("a subscriber that throws is reported and keeps nobody from the event, nor 
   bus.publish(event("two"))
   expect(heard).toEqual(["one", "two"])
   expect(errors).toHaveLength(2)
+})
+
+test("subscribers are called in the async context in which the bus was made, whoever publishes", () => {
+  const context = new AsyncLocalStorage<string>()
+  const heard: (string | undefined)[] = []
+  const bus = createBus(() => {})
+  bus.subscribe(() => heard.push(context.getStore()))
+  context.run("a call", () => bus.publish(event("p")))
+  expect(heard).toEqual([undefined])
 })

@@ -139,7 +139,8 @@ test("listeners hear of it in no call's async context, whoever wrote first", asy
   const bus = createBus(() => {})
   bus.subscribe(() => heard.push(context.getStore()))
   const store = { ...createMemoryStore(), async commit() {} }
-  const recorder = createRecorder({ sessionID, store, bus })
+  // That of a subagent is made within the call that started it.
+  const recorder = context.run("parent", () => createRecorder({ sessionID, store, bus }))
   await Promise.all(["one", "two"].map((id) => context.run(id, () => recorder.write({ parts: [part(id)] }))))
   await context.run("three", async () => {
     recorder.note({ parts: [part("three")] })

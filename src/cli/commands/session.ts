@@ -72,13 +72,14 @@ export async function showSession(id: string | undefined, flags: FormatFlags): P
 
 /** `tackle session export [id]`: everything that is stored, for `session import` and for bug reports. */
 export async function exportSession(id: string | undefined, flags: SessionExportFlags): Promise<void> {
-  await withRecords(flags, async (tackle) => {
+  const write = async (tackle: Tackle) => {
     const { archiveText } = await archives()
     const sessionID = await namedOrLast(tackle, id)
     const archive = await archiveText(tackle.store, sessionID, { sanitize: flags.sanitize ?? false })
     if (!archive) throw noSession(sessionID)
     await writePieces(archive)
-  })
+  }
+  await withRecords(flags, write, openPlace)
 }
 
 /** `tackle session import <file>`; `-` reads stdin. */
