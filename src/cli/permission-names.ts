@@ -40,6 +40,12 @@ export function customTools(place: Place): (name: string) => boolean {
     servers.some((server) => name.startsWith(`${server}_`))
 }
 
+/** What was probably meant by a name that is neither a permission of Tackle's nor one of a custom tool or an MCP server. */
+export function nearPermission(permission: string, place: Place): string | undefined {
+  const isKnown = knownPermissions.includes(permissionType(permission)) || customTools(place)(permission)
+  return isKnown ? undefined : nearest(permission)
+}
+
 function describe(rule: Rule): string[] {
   const { permission } = rule
   const place = placeOfRule(rule)

@@ -224,5 +224,7 @@ function plainWords(why: string): string {
 
 function failureOf({ id, task, lost, why }: { id: string; task: string; lost: boolean; why: string }) {
   if (!lost) return `The MCP server ${id} could not ${task}: ${why}`
-  return `The MCP server ${id} was lost when it was to ${task}: ${why}\nIt is not known what was done. The next call connects again.`
+  // Where it is folded into one line the sentences still have to part.
+  const end = /[.!?…]$/.test(why) ? "" : "."
+  return `The MCP server ${id} was lost when it was to ${task}: ${why}${end}\nIt is not known what was done. The next call connects again.`
 }

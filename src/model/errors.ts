@@ -51,9 +51,9 @@ export class ModelNotFoundError extends UsageError {
   constructor(ref: ModelRef, known: readonly string[]) {
     const name = modelName(ref)
     const near = nearNames(name, known, Math.max(2, Math.floor(name.length / 3))).slice(0, 5)
-    const listed = known.slice(0, 20)
-    const hint =
-      near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Known: ${listed.join(", ") || "none"}.`
+    const more = known.length > 20 ? ` and ${known.length - 20} more (\`tackle models\` shows them)` : ""
+    const listed = `${known.slice(0, 20).join(", ") || "none"}${more}`
+    const hint = near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Known: ${listed}.`
     super(
       `There is no model ${name}. ${hint} Further ones are declared in the config under "provider".`,
       undefined,

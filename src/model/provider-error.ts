@@ -131,6 +131,7 @@ function whatHappened(report: Report, kind: ProviderErrorKind): string {
   if (report.status !== undefined && report.status >= 400) {
     return `${host} answered ${report.status}: ${sentence(serverWords(report.body, report.message))}`
   }
+  if (isBrokenOff(report, kind)) return `${host} broke off its answer (${report.systemCode}).`
   if (kind === "network" || kind === "timeout") {
     return `the connection to ${host} failed: ${sentence(shorten(report.message))}`
   }
@@ -156,6 +157,7 @@ function nextMove(report: Report, kind: ProviderErrorKind, ref: ModelRef): strin
       if (isUnknownHost(report)) {
         return `Check the host's name in provider.${ref.providerID}.options.baseURL, and the network.`
       }
+      if (isBrokenOff(report, kind)) return ""
       return isOffLocally(report)
         ? "Is the model server running?"
         : "Check the network and the proxy settings."
@@ -166,6 +168,11 @@ function nextMove(report: Report, kind: ProviderErrorKind, ref: ModelRef): strin
         ? `Check the model's name and provider.${ref.providerID}.options.baseURL (it usually ends in /v1).`
         : ""
   }
+}
+
+/** It had begun to answer, so that its address and the way there are right. */
+function isBrokenOff(report: Report, kind: ProviderErrorKind): boolean {
+  return kind === "network" && report.status !== undefined
 }
 
 /** Nobody listens on a port of this machine: waiting a few seconds will not start a server. */

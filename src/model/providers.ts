@@ -34,8 +34,10 @@ export function createModels(dependencies: ModelsDependencies): Models {
   const { config, extra = {}, toolMemory = createToolMemory() } = dependencies
   const made = new Map<string, Model>()
 
+  /** `provider/…` stands for those that take any name; an own provider that lists its models takes these alone. */
   function knownNames(): string[] {
-    return [...list().map(({ ref }) => modelName(ref)), ...providers().map((id) => `${id}/…`)]
+    const open = providers().filter((id) => own(extra, id) ?? describeModel(findConfigured(config, id), ""))
+    return [...list().map(({ ref }) => modelName(ref)), ...open.map((id) => `${id}/…`)]
   }
 
   function providers(): string[] {

@@ -3,10 +3,10 @@ import { ProviderError } from "./errors.ts"
 
 /** The server stays silent: asking again may help. */
 export function silence(model: string, ms: number): ProviderError {
-  return new ProviderError(`${model}: the server sent nothing for ${ms / 1000} s.`, {
-    kind: "timeout",
-    retryable: true,
-  })
+  return new ProviderError(
+    `${model}: the server sent nothing for ${ms / 1000} s. Where it needs longer, raise timeout in the config.`,
+    { kind: "timeout", retryable: true },
+  )
 }
 
 /** The connection ended before the answer did: asking again may help. */

@@ -22,7 +22,7 @@ export async function validateArguments<P extends z.ZodType>(
 ): Promise<z.output<P>> {
   const parsed = await parseArguments(tool, args)
   if (parsed.success) return parsed.data
-  throw new InvalidArgumentsError(tool.id, describeFailure(tool, parsed.error), parsed.error)
+  throw new InvalidArgumentsError(tool.id, describeFailure(tool, parsed.error, args), parsed.error)
 }
 
 async function parseArguments<P extends z.ZodType>(
@@ -43,8 +43,9 @@ async function parseArguments<P extends z.ZodType>(
 function describeFailure(
   { id, definition }: { id: string; definition: Definition },
   error: z.ZodError,
+  args: unknown,
 ): string {
-  const usual = `The ${id} tool was called with invalid arguments: ${describeIssues(error)}.\nPlease rewrite the input so it satisfies the expected schema.`
+  const usual = `The ${id} tool was called with invalid arguments: ${describeIssues(error, args)}.\nPlease rewrite the input so it satisfies the expected schema.`
   try {
     return definition.formatValidationError?.(error) ?? usual
   } catch {
@@ -53,22 +54,37 @@ function describeFailure(
   }
 }
 
-/** All issues in one line each place: `filePath: expected string, got nothing; limit: expected number, got "two"`. */
-export function describeIssues(error: z.ZodError): string {
-  return error.issues.map(describeIssue).join("; ")
+/**
+ * All issues in one line each place: `filePath: expected string, got nothing; limit: expected number, got "two"`. With
+ * what was `given` the values are as they came: a schema that makes numbers of texts says NaN where it cannot.
+ */
+export function describeIssues(error: z.ZodError, given?: unknown): string {
+  return error.issues
+    .map((issue) => {
+      const isLost = given !== undefined && Number.isNaN(issue.input)
+      return describeIssue(issue, isLost ? valueAt(given, issue.path) : issue.input)
+    })
+    .join("; ")
 }
 
-function describeIssue(issue: z.core.$ZodIssue): string {
+function valueAt(given: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (value, key) => (typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined),
+    given,
+  )
+}
+
+function describeIssue(issue: z.core.$ZodIssue, input: unknown): string {
   const place = issue.path.length === 0 ? "the input" : issue.path.map(String).join(".")
   switch (issue.code) {
     case "invalid_type":
-      return `${place}: expected ${issue.expected}, got ${describeValue(issue.input)}`
+      return `${place}: expected ${issue.expected}, got ${describeValue(input)}`
     case "invalid_value":
-      return `${place}: expected ${issue.values.map((value) => JSON.stringify(value)).join(" or ")}, got ${describeValue(issue.input)}`
+      return `${place}: expected ${issue.values.map((value) => JSON.stringify(value)).join(" or ")}, got ${describeValue(input)}`
     case "unrecognized_keys":
       return `${place}: unknown ${issue.keys.length > 1 ? "keys" : "key"} ${issue.keys.map((key) => `"${key}"`).join(", ")}`
     default:
-      return `${place}: ${issue.message}, got ${describeValue(issue.input)}`
+      return `${place}: ${issue.message}, got ${describeValue(input)}`
   }
 }
 

@@ -61,6 +61,8 @@ const reasons: Readonly<Record<string, string>> = {
   EISDIR: "it is a directory",
   ENOTDIR: "a part of its path is no directory",
   EACCES: "you have no right to",
+  EROFS: "the file system there is read-only",
+  ENOSPC: "the disk is full",
 }
 
 function safeJson(value: unknown): string {

@@ -72,7 +72,7 @@ test("wrong types are told by place, with what was expected and what came", asyn
   expect(state).toMatchObject({
     status: "error",
     error:
-      "The echo_text tool was called with invalid arguments: text: expected string, got 5; times: expected number, got NaN.\n" +
+      'The echo_text tool was called with invalid arguments: text: expected string, got 5; times: expected number, got "many".\n' +
       "Please rewrite the input so it satisfies the expected schema.",
     metadata: { kind: "invalid-arguments" },
   })

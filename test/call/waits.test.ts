@@ -55,6 +55,22 @@ test("of waits side by side each moment counts once, and what asks nobody waits 
   expect(waits.total()).toBe(total)
 })
 
+test("the line of a call names a title that is the tool's own name once", () => {
+  const time = { start: 0, end: 1 }
+  const state = {
+    status: "completed",
+    input: { text: "a" },
+    output: "",
+    title: "count",
+    metadata: {},
+    time,
+  } as const
+  const ids = { id: "prt_1", sessionID: "ses_1", messageID: "msg_1", callID: "1" }
+  const line = (tool: string) => callLine({ ...ids, type: "tool", tool, state }, "/", 80).join("\n")
+  expect(line("count")).toMatch(/✓\S* count$/)
+  expect(line("words")).toMatch(/✓\S* words count$/)
+})
+
 test("the line of a call shows the time of its work", () => {
   const line = (time: { start: number; end: number; waited?: number }) => {
     const state = { status: "completed", input: {}, output: "", title: "", metadata: {}, time } as const

@@ -34,6 +34,13 @@ test("a name in the rules that is nearly a permission is told with its place and
   ])
   const flag = await machine.run(["tool", "call", "list", "{}", "--deny", "gerp"])
   expect(flag.stderr).toContain('--deny: the rule for "gerp"')
+  const check = (name: string) => machine.run(["permission", "check", name, "x", "--trust"])
+  expect(await check("raed")).toMatchObject({
+    code: 10,
+    stderr: expect.stringContaining('"raed" is asked for by no'),
+  })
+  for (const name of ["read", "write", "reads_all", "edti_file", "frobnicate"])
+    expect((await check(name)).stderr).not.toContain("is asked for by")
 })
 
 test("no tool of Tackle's own is taken for a slip", async () => {

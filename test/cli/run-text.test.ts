@@ -70,3 +70,11 @@ test("below a call stands who formatted what it wrote, and who failed to", async
     /^✓ write a\.txt · \+1 −0.*\n {2}formatted by blanks · \+1 −1\n {2}not formatted: second: ended with exit code 1$/m,
   )
 })
+
+test("a run that the model ends without a word says so, and one with words does not", async () => {
+  const machine = await createMachine({ script: [{ text: "" }, { text: "Yes." }] })
+  const silent = await machine.run(["run", "hi"])
+  expect(silent).toMatchObject({ code: 0, stdout: "" })
+  expect(silent.stderr).toMatch(/^the model ended without an answer\ndone · /m)
+  expect((await machine.run(["run", "hi"])).stderr).not.toContain("without an answer")
+})

@@ -306,7 +306,7 @@ describe("calls", () => {
   test("a server that ends in a call says so, and the next call starts it again", async () => {
     const { call } = openPool(scriptedServer(log))
     await expect(call("scripted_crash")).rejects.toThrow(
-      /was lost when it was to run crash: it exited with code 3. Its last words:\nout of cheese\nIt is not known what was done/,
+      /was lost when it was to run crash: it exited with code 3. Its last words:\nout of cheese\.\nIt is not known what was done/,
     )
     expect((await call("scripted_odd_n_me")).output).toContain("you called")
     expect(lines().filter((line) => line === "started")).toHaveLength(2)

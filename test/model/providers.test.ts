@@ -76,6 +76,12 @@ describe("names", () => {
     const config = { mine: { models: { alpha: {} } } }
     await expect(models({ config }).get(named("mine/alpah"))).rejects.toThrow(ModelNotFoundError)
     await expect(models({ config }).get(named("mine/alpah"))).rejects.toThrow("Did you mean mine/alpha")
+    const refused = models({ config }).get(named("mine/something"))
+    await expect(refused).rejects.toThrow(/Known: mine\/alpha, tackle\/offline, openai\/…(?!.*mine\/…)/)
+    const many = {
+      mine: { models: Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`m${at}`, {}])) },
+    }
+    await expect(models({ config: many }).get(named("mine/something"))).rejects.toThrow(/m19 and \d+ more \(/)
     await expect(models().get(named("nowhere/x"))).rejects.toThrow(/There is no model nowhere\/x/)
     await expect(models().get(named("constructor/x"))).rejects.toThrow(ModelNotFoundError)
     await expect(models().get(named("tackle/other"))).rejects.toThrow("tackle/offline")

@@ -2,7 +2,7 @@ import { constants } from "node:fs"
 import { access, lstat, open } from "node:fs/promises"
 import type { FileLedger, FileStamp } from "../../tool/ledger.ts"
 import { sameStamp, stampBytes, stampFile } from "../../tool/ledger.ts"
-import { errorMessage, systemCode, TackleError } from "../../util/errors.ts"
+import { fileReason, systemCode, TackleError } from "../../util/errors.ts"
 import { realPath } from "../../util/paths.ts"
 import { FileAccessError } from "./file-errors.ts"
 import { showName } from "./show-name.ts"
@@ -81,7 +81,7 @@ export async function assertUnchanged(before: FileBefore): Promise<void> {
 
 /** What the system threw, as an error that the model can act on. */
 export function ioError(verb: "resolve" | "read" | "write", path: string, error: unknown): FileAccessError {
-  return new FileAccessError(`Cannot ${verb} ${showName(path)}: ${errorMessage(error)}`, error)
+  return new FileAccessError(`Cannot ${verb} ${showName(path)}: ${fileReason(error)}`, error)
 }
 
 async function isThere(path: string, real: string): Promise<boolean> {

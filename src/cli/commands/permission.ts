@@ -12,12 +12,13 @@ import { type AskSequence, askedBy } from "../asked-by.ts"
 import { exitCode, verdictCode } from "../exit.ts"
 import { warn } from "../notice.ts"
 import { openTackle } from "../open-tackle.ts"
-import { directoryOf, type FormatFlags, openPlace, type PlaceFlags } from "../place.ts"
+import { nearPermission } from "../permission-names.ts"
+import { directoryOf, type FormatFlags, openPlace, type Place, type PlaceFlags } from "../place.ts"
 import { printJson, printLine } from "../print.ts"
 import { withRecords } from "../records.ts"
 import type { RuleFlags } from "../rule-layers.ts"
 import { describeExplanation } from "../view/explanation.ts"
-import { oneLine, visible } from "../view/visible.ts"
+import { folded, oneLine, visible } from "../view/visible.ts"
 
 /** `agent`: by whose rules. Default: those of the default agent. */
 export interface CheckFlags extends FormatFlags, RuleFlags {
@@ -33,7 +34,11 @@ export async function checkPermission(
   flags: CheckFlags,
 ): Promise<void> {
   const agent = flags.agent === undefined ? {} : { agent: flags.agent }
-  const { explanation, worktree } = await withTackle(flags, async (tackle) => ({
+  const place = await openPlace(flags)
+  const near = nearPermission(permission, place)
+  if (near !== undefined)
+    warn(`"${permission}" is asked for by no tool of Tackle's own. Did you mean "${near}"?`)
+  const { explanation, worktree } = await withTackle(place, flags, async (tackle) => ({
     explanation: await explainAll(
       askedBy({ permission, patterns }, { directory: tackle.directory, note: warn }),
       (ask) => tackle.explain({ ...ask, ...agent }),
@@ -84,7 +89,8 @@ export async function listGrants(flags: FormatFlags): Promise<void> {
   const grants = await withRecords(flags, (tackle) => tackle.grants())
   if (flags.format === "json") return printJson({ grants })
   if (grants.length === 0) return printLine("Nothing was granted in this project.")
-  for (const grant of grants) printLine(describeGrant(grant))
+  const { isTTY, columns } = process.stdout
+  for (const line of grants.map(describeGrant)) printLine(isTTY ? folded(line, columns) : line)
 }
 
 /** `tackle permission revoke <id…>`, or all with `--all`. */
@@ -100,10 +106,11 @@ export async function revokeGrants(ids: string[], flags: PlaceFlags & { all?: bo
 }
 
 async function withTackle<T>(
+  place: Place,
   flags: PlaceFlags & RuleFlags,
   work: (tackle: Tackle) => Promise<T>,
 ): Promise<T> {
-  const tackle = await openTackle(await openPlace(flags), flags)
+  const tackle = await openTackle(place, flags)
   try {
     return await work(tackle)
   } finally {

@@ -52,14 +52,14 @@ function errorLines(part: ToolPart, state: ToolStateError, worktree: string, wid
 const subjectKeys = ["command", "pattern", "filePath", "path", "url", "query", "id", "action", "description"]
 
 /** What the call is about, in a word. */
-function subject({ state }: ToolPart, worktree: string): string {
+function subject({ tool, state }: ToolPart, worktree: string): string {
   const { input } = state
   for (const key of subjectKeys) {
     const value = input[key]
     if (typeof value !== "string" || value === "") continue
     return key === "filePath" || key === "path" ? displayPath(value, worktree) : value
   }
-  return state.status === "completed" ? state.title : ""
+  return state.status === "completed" && state.title !== tool ? state.title : ""
 }
 
 function detailsOf(tool: string, { metadata, output }: ToolStateCompleted): string[] {

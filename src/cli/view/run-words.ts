@@ -14,9 +14,9 @@ export function fillingText({ used, room }: EventOf<"context.filling">): string 
   return `! ${share}: older parts will be replaced by a summary when it is full`
 }
 
-/** How a run ended, what it took, and how to go on. */
+/** How a run ended, what it took, and how to go on. An end without a word is told: it looks like a fault of ours. */
 export function summary(event: EventOf<"run.completed">): string[] {
-  const { status, usage, refused, durationMs, sessionID } = event
+  const { status, text, usage, refused, durationMs, sessionID } = event
   const words = [
     { completed: "done", failed: "failed", limit: "stopped by a limit", interrupted: "interrupted" }[status],
     `${(durationMs / 1000).toFixed(1)} s`,
@@ -25,6 +25,7 @@ export function summary(event: EventOf<"run.completed">): string[] {
   ]
   const hint = allowHint(refused.filter(({ by }) => by === "no-terminal"))
   return [
+    ...(status === "completed" && text.trim() === "" ? ["the model ended without an answer"] : []),
     words.join(" · "),
     ...(hint === undefined ? [] : [hint]),
     `go on with: tackle run -s ${sessionID} "…"`,
