@@ -78,3 +78,16 @@ test("a run that the model ends without a word says so, and one with words does 
   expect(silent.stderr).toMatch(/^the model ended without an answer\ndone · /m)
   expect((await machine.run(["run", "hi"])).stderr).not.toContain("without an answer")
 })
+
+test("a pipe gets nothing of an answer that broke off and was asked for anew", async () => {
+  const words = "one two three four five six seven eight nine ten"
+  const machine = await createMachine({
+    script: [
+      { text: words, pieceSize: 4, pieceDelayMs: 5, fault: "cut" },
+      { text: words, pieceSize: 4 },
+    ],
+  })
+  const run = await machine.run(["run", "count"])
+  expect(run).toMatchObject({ code: 0, stdout: `${words}\n` })
+  expect(machine.server.requests).toHaveLength(2)
+})

@@ -18,7 +18,8 @@ const thinking: Activity = { kind: "model", text: "thinking" }
 
 /**
  * A run for people. The model's words go to `output`, everything about its calls to `notes`, so that a pipe gets the
- * answer alone. At a terminal what is under way is one live line that vanishes; elsewhere each start is a line.
+ * answer alone: each text once it has ended, since one that breaks off is taken back and asked for anew. At a terminal
+ * words are shown as they come, and what is under way is one live line that vanishes; elsewhere each start is a line.
  */
 export function createTextView(options: { output: Output; notes: WriteStream; worktree: string }): View {
   const { output, worktree } = options
@@ -70,6 +71,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
 
   /** What was not shown as deltas. */
   function showText(id: string, text: string, ended: boolean): void {
+    if (!output.isTTY && !ended) return
     const from = shown.get(id) ?? 0
     shown.set(id, Math.max(from, text.length))
     say(text.slice(from))
@@ -147,7 +149,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
         page.setActivity(runningCalls() ?? waiting)
         return
       case "part.delta":
-        if (event.field !== "text" || reasoning.has(event.partID)) return
+        if (event.field !== "text" || reasoning.has(event.partID) || !output.isTTY) return
         shown.set(event.partID, (shown.get(event.partID) ?? 0) + event.delta.length)
         say(event.delta)
         return
