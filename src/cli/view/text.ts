@@ -116,7 +116,6 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
 
   /** Of a subagent the calls are shown as they end; its words go to the agent that asked it. */
   function showChild(event: TackleEvent, agent: string): void {
-    if (event.type === "permission.replied") showOwn(event)
     if (event.type !== "part.updated" || event.part.type !== "tool") return
     const { status: state } = event.part.state
     if (state !== "completed" && state !== "error") return
@@ -152,10 +151,6 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
         if (event.field !== "text" || reasoning.has(event.partID) || !output.isTTY) return
         shown.set(event.partID, (shown.get(event.partID) ?? 0) + event.delta.length)
         say(event.delta)
-        return
-      case "permission.replied":
-        if (event.source === "auto" && event.reply === "reject")
-          page.note(style.yellow("⊘ --auto does not answer this; it was refused"))
         return
       case "context.filling":
         noteAll(wrapped(fillingText(event), page.proseWidth()), style.yellow)
