@@ -3,6 +3,7 @@ import { createLineage, type Lineage } from "../session/lineage.ts"
 import { defaultSubagentLimits, type SubagentLimits } from "../session/subagent.ts"
 import { createGrantBook, type GrantBook } from "../store/grant-book.ts"
 import { homeDirectory } from "../util/home.ts"
+import { guardedPlaces } from "./data-directory.ts"
 import type { Equipment } from "./equipment.ts"
 import type { Foundation } from "./foundation.ts"
 import { createWorktreeGrants, type WorktreeGrants } from "./grants.ts"
@@ -41,8 +42,7 @@ export function createAuthority(
   const grants = createWorktreeGrants(grantBook, lineage, worktree)
   const permission = createPermission({
     home: homeDirectory(),
-    // What stands in the data directory says what is trusted, and some of it is run.
-    guarded: [...(options.configDirectories ?? []), place.dataDirectory],
+    guarded: [...(options.configDirectories ?? []), ...guardedPlaces(place.dataDirectory, worktree)],
     publish: (event) => bus.publish(event),
     saveGrants: grants.save,
     dropGrants: grantBook.remove,

@@ -1,5 +1,6 @@
 import { join } from "node:path"
 import { homeDirectory } from "../util/home.ts"
+import { isInside } from "../util/paths.ts"
 
 /** `$TACKLE_DATA_DIR`, else `$XDG_DATA_HOME/tackle`, else `~/.local/share/tackle`. */
 export function defaultDataDirectory(environment: Readonly<Record<string, string | undefined>>): string {
@@ -34,6 +35,8 @@ export interface DataPlaces {
   /** A note for each empty directory that stands in a project while a command runs. */
   placeholders: string
   logs: string
+  /** What the command keeps of its own code, see `bin/load.cjs`. */
+  compiled: string
 }
 
 /** The places in the directory. Makes nothing. */
@@ -52,10 +55,19 @@ export function dataPlaces(directory: string): DataPlaces {
     temporaries: join(directory, "temporary"),
     placeholders: join(directory, "placeholders"),
     logs: join(directory, "log"),
+    compiled: join(directory, "compiled"),
   }
 }
 
 /** All that commands in a sandbox may read of the directory: what the model is told to look at, and programs to run. */
 export function shownPlaces({ outputs, plans, programs }: DataPlaces): string[] {
   return [outputs, plans, programs]
+}
+
+/**
+ * What a change asks for, whatever covers it: it says what is trusted, and some of it is run. All of the directory, but
+ * where the project lies in it, which can be worked on.
+ */
+export function guardedPlaces(directory: string, worktree: string): string[] {
+  return isInside(worktree, directory) ? Object.values(dataPlaces(directory)) : [directory]
 }

@@ -85,6 +85,8 @@ await describeSandboxed("a command of the model", () => {
     await mkdir(outputs)
     await writeFile(join(outputs, "full"), "an output\n")
     const engine = await open()
+    // A change to the data directory is asked about; here it is what holds after a yes.
+    asked(engine, "once")
     const look = `cat ${data}/* 2>&1; ls -A ${data}`
     const running = bash(
       engine,
