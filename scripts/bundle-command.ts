@@ -30,7 +30,7 @@ export async function bundleCommand({ source, directory, version }: CommandBundl
     input: {
       main: join(source, "cli/main.ts"),
       // Threads begin with a file of their own.
-      "html-worker": join(source, "builtin/web/html-worker.ts"),
+      "html-worker": join(source, "tools/web/html-worker.ts"),
     },
     platform: "node",
     // Both look for files beside themselves.

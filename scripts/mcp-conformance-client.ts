@@ -5,10 +5,10 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import type { OAuthSettings, RemoteServer } from "../src/mcp/config.ts"
-import { signIn } from "../src/mcp/oauth/sign-in.ts"
-import { openTokenBook } from "../src/mcp/oauth/token-book.ts"
-import { createTackle } from "../src/runtime/runtime.ts"
+import { createTackle } from "../src/engine/runtime.ts"
+import type { OAuthSettings, RemoteServer } from "../src/mcp/client/config.ts"
+import { signIn } from "../src/mcp/client/oauth/sign-in.ts"
+import { openTokenBook } from "../src/mcp/client/oauth/token-book.ts"
 import { isRecord, parseJson } from "../src/util/json.ts"
 
 /** A person who is asked to sign in again and again gives up. */

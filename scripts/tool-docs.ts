@@ -9,6 +9,6 @@ rmSync(directory, { recursive: true, force: true })
 mkdirSync(directory, { recursive: true })
 for (const [name, text] of pages) writeFileSync(join(directory, name), text)
 writeFileSync(
-  resolve(import.meta.dirname, "../src/builtin/schemas.json"),
+  resolve(import.meta.dirname, "../src/tools/schemas.json"),
   `${JSON.stringify(await toolSchemas(), null, 2)}\n`,
 )

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from "node:util"
 import { builtinAgents } from "../src/agent/builtin.ts"
-import { readFeatures, whyUnavailable } from "../src/builtin/availability.ts"
-import { type BuiltinOptions, type BuiltinTool, builtinTools } from "../src/builtin/index.ts"
-import { type JsonSchema, toJsonSchema } from "../src/model/schema.ts"
 import { permissionOf } from "../src/registry/tool-permission.ts"
 import type { Definition } from "../src/tool/tool.ts"
 import { defaultLimits } from "../src/tool/truncate.ts"
+import { readFeatures, whyUnavailable } from "../src/tools/availability.ts"
+import { type BuiltinOptions, type BuiltinTool, builtinTools } from "../src/tools/index.ts"
+import { type JsonSchema, toJsonSchema } from "../src/util/json-schema.ts"
 
 /** Tools that ask for no permission of their own, with what stands in its place. */
 const asksOtherwise: Readonly<Record<string, string>> = {
@@ -46,7 +46,7 @@ const surroundings: BuiltinOptions = {
 const tools = builtinTools(surroundings)
 
 /**
- * What `src/builtin/schemas.json` holds: the JSON Schema of each tool's parameters by its id, as they are offered; apart
+ * What `src/tools/schemas.json` holds: the JSON Schema of each tool's parameters by its id, as they are offered; apart
  * from the others those that depend on whether there is a sandbox.
  */
 export async function toolSchemas(): Promise<

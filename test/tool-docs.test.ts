@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { expect, test } from "vitest"
 import { toolPages, toolSchemas } from "../scripts/tool-pages.ts"
-import schemas from "../src/builtin/schemas.json" with { type: "json" }
+import schemas from "../src/tools/schemas.json" with { type: "json" }
 
 const directory = resolve(import.meta.dirname, "../docs/tools")
 
@@ -14,6 +14,6 @@ test("docs/tools is as the tools are; else run `node scripts/tool-docs.ts`", asy
   for (const [name, text] of pages) expect(kept.get(name), name).toBe(text)
 })
 
-test("src/builtin/schemas.json is as the tools are; else run `node scripts/tool-docs.ts`", async () => {
+test("src/tools/schemas.json is as the tools are; else run `node scripts/tool-docs.ts`", async () => {
   expect(schemas).toEqual(await toolSchemas())
 })

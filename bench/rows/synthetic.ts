@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util"
-import { type CorpusCase, corpora, expected, readPieces, summary } from "../../test/model/synthetic/corpus.ts"
+import { type CorpusCase, corpora, expected, readPieces, summary } from "../../test/synthetic/corpus.ts"
 import type { Row } from "../bench.ts"
 import { line } from "../line.ts"
 

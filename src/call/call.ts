@@ -1,4 +1,6 @@
 import type { Refusal } from "../event/events.ts"
+import type { ChangeCapability } from "../files/changes.ts"
+import type { FileLedger } from "../files/file-tracker.ts"
 import type { FormatterService } from "../formatter/service.ts"
 import type { Permission } from "../permission/engine.ts"
 import type { Scope } from "../permission/request.ts"
@@ -9,7 +11,6 @@ import type { CallReference } from "../schema/permission.ts"
 import type { Question, QuestionAnswers, QuestionDocument } from "../schema/question.ts"
 import type { ToolState, ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import type { AskForm } from "../tool/ask-person.ts"
-import type { ChangeCapability } from "../tool/changes.ts"
 import type {
   CatalogueEntry,
   LanguageCapability,
@@ -19,7 +20,6 @@ import type {
 } from "../tool/context.ts"
 import type { InstructionCapability } from "../tool/instructions.ts"
 import type { JobCapability } from "../tool/job.ts"
-import type { FileLedger } from "../tool/ledger.ts"
 import type { Handover } from "../tool/result.ts"
 import type { Sample } from "../tool/sample.ts"
 import type { SecretMask } from "../tool/secrets.ts"

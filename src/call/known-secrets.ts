@@ -1,7 +1,7 @@
-import { searchKeyVariables } from "../builtin/web/search-backend.ts"
 import type { ProviderConfig } from "../model/model.ts"
 import { providerTable } from "../model/provider-table.ts"
 import type { Secret } from "../tool/secrets.ts"
+import { searchKeyVariables } from "../tools/web/search-backend.ts"
 import { writtenSecrets } from "./written-secrets.ts"
 
 /** Where secrets are named. */

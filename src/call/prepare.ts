@@ -1,11 +1,11 @@
-import { invalidCallMessage } from "../builtin/invalid.ts"
-import { repairArguments, repairName } from "../model/repair.ts"
 import type { OfferedTool } from "../registry/offered-tool.ts"
 import { pending } from "../schema/tool-moves.ts"
 import type { ToolStatePending } from "../schema/tool-state.ts"
 import { InvalidArgumentsError, validateArguments } from "../tool/validate.ts"
+import { invalidCallMessage } from "../tools/invalid.ts"
 import { abortedError, orAbort } from "../util/abort.ts"
 import { canonicalJson, isRecord } from "../util/json.ts"
+import { repairArguments, repairName } from "../util/repair-json.ts"
 import type { Call, CallHost, PastCall } from "./call.ts"
 import { hooksBefore } from "./plugin-hooks.ts"
 

@@ -1,4 +1,4 @@
-import type { AskedQuestion, Tackle } from "../runtime/tackle.ts"
+import type { AskedQuestion, Tackle } from "../engine/tackle.ts"
 import type { PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
 import { AbortedError } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"

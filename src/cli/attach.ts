@@ -1,5 +1,5 @@
 import { statSync } from "node:fs"
-import type { Tackle } from "../runtime/tackle.ts"
+import type { Tackle } from "../engine/tackle.ts"
 import { type Attached, showCall, shownFiles } from "../session/attach.ts"
 import type { PromptFile } from "../session/handle.ts"
 import { UsageError } from "../util/errors.ts"

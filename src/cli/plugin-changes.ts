@@ -1,7 +1,7 @@
 import { join } from "node:path"
 import { possibleConfigDirectories } from "../config/config-directories.ts"
+import type { DefinitionProblem } from "../engine/live-definitions.ts"
 import { findPluginFiles, type PluginSource, pluginFolders } from "../plugin/source.ts"
-import type { DefinitionProblem } from "../runtime/live-definitions.ts"
 import { fileStamp, stampFiles } from "../util/file-stamp.ts"
 import { isModuleFile } from "../util/load-module.ts"
 import type { Place } from "./place.ts"

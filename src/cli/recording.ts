@@ -9,6 +9,7 @@ import {
   writeSync,
 } from "node:fs"
 import { shownName } from "../config/shown-name.ts"
+import type { TackleOptions } from "../engine/options.ts"
 import type { TackleEvent } from "../event/events.ts"
 import { type ProviderConfig, parseModelName } from "../model/model.ts"
 import { shippedPackages } from "../model/provider-table.ts"
@@ -18,7 +19,6 @@ import { type Places, withMarks, withPlaces } from "../model/recording/places.ts
 import { recordFetch } from "../model/recording/record-fetch.ts"
 import { startReplay } from "../model/recording/replay.ts"
 import { describedPool, recordedPool } from "../registry/recorded-pool.ts"
-import type { TackleOptions } from "../runtime/options.ts"
 import type { PromptFile } from "../session/handle.ts"
 import { fileReason, UsageError } from "../util/errors.ts"
 import { localDay } from "../util/local-time.ts"

@@ -1,5 +1,5 @@
 import { shownName } from "../config/shown-name.ts"
-import type { Tackle } from "../runtime/tackle.ts"
+import type { Tackle } from "../engine/tackle.ts"
 import { type MissingMention, missingMentions } from "../session/missing-mentions.ts"
 import { warn } from "./notice.ts"
 

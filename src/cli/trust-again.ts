@@ -1,7 +1,7 @@
 import { projectTrustItems } from "../config/project-trust-items.ts"
+import { dataPlaces } from "../engine/data-directory.ts"
 import { openTrust } from "../permission/trust.ts"
 import type { FoundItem, TrustItem } from "../permission/trust-items.ts"
-import { dataPlaces } from "../runtime/data-directory.ts"
 import { warn } from "./notice.ts"
 import type { Place } from "./place.ts"
 

@@ -1,6 +1,6 @@
-import { nearNames } from "../model/near-name.ts"
-import type { JsonSchema } from "../model/schema.ts"
 import { isRecord } from "../util/json.ts"
+import type { JsonSchema } from "../util/json-schema.ts"
+import { nearNames } from "../util/near-name.ts"
 
 /**
  * The keys of a call's arguments that its tool does not have, in words, each with the one that was probably meant. A tool

@@ -1,10 +1,10 @@
 import * as z from "zod"
-import { SearchConfig } from "../builtin/web/search-backend.ts"
 import { FormatterConfig } from "../formatter/config.ts"
 import { LspConfig } from "../lsp/config.ts"
-import { McpConfig } from "../mcp/config.ts"
+import { McpConfig } from "../mcp/client/config.ts"
 import { ProviderConfig } from "../model/model.ts"
 import { PermissionConfig } from "../permission/rules.ts"
+import { SearchConfig } from "../tools/web/search-backend.ts"
 
 const count = z.number().int().positive()
 

@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs"
 import { dirname, extname, join } from "node:path"
-import type { McpConfig } from "../mcp/config.ts"
+import type { McpConfig } from "../mcp/client/config.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { ownConfigFiles } from "./config-files.ts"
 import { ConfigError } from "./errors.ts"

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { ToolCalling } from "../model/model.ts"
-import type { DialectName } from "../model/synthetic/dialect.ts"
 import { createToolMemory } from "../model/tool-memory.ts"
+import type { DialectName } from "../synthetic/dialect.ts"
 import { AbortedError } from "../util/abort.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { startLocalServer } from "../util/local-server.ts"

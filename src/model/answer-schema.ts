@@ -1,7 +1,7 @@
 import * as z from "zod"
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
-import type { JsonSchema } from "./schema.ts"
+import type { JsonSchema } from "../util/json-schema.ts"
 
 /** What an answer has to fit. */
 export interface AnswerSchema {

@@ -4,9 +4,10 @@ import type {
   LanguageModelV4Prompt,
   SharedV4ProviderOptions,
 } from "@ai-sdk/provider"
+import type { JsonSchema } from "../util/json-schema.ts"
 import type { ModelInfo } from "./model.ts"
 import { type CacheKey, quirksOf } from "./quirks.ts"
-import { type JsonSchema, transformSchema } from "./schema.ts"
+import { transformSchema } from "./schema-transforms.ts"
 
 /** A tool as the model sees it. */
 export interface OfferedTool {

@@ -1,7 +1,7 @@
 import type { ModelRef } from "../schema/message.ts"
 import { TackleError, UsageError } from "../util/errors.ts"
+import { nearNames } from "../util/near-name.ts"
 import { modelName } from "./model.ts"
-import { nearNames } from "./near-name.ts"
 
 /**
  * Why a provider failed. `overloaded`: it cannot serve now. `bad-response`: it answered with something that is no

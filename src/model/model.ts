@@ -1,8 +1,8 @@
 import type { LanguageModelV4, LanguageModelV4Prompt } from "@ai-sdk/provider"
 import * as z from "zod"
 import type { ModelRef } from "../schema/message.ts"
+import { dialectNames } from "../synthetic/dialect.ts"
 import { UsageError } from "../util/errors.ts"
-import { dialectNames } from "./synthetic/dialect.ts"
 
 /** A model of the AI SDK's provider interface: named here for those above this folder. */
 export type LanguageModel = LanguageModelV4

@@ -1,5 +1,5 @@
 import { isRecord } from "../util/json.ts"
-import type { JsonSchema } from "./schema.ts"
+import type { JsonSchema } from "../util/json-schema.ts"
 
 /** Makes another schema of one. The given one is not changed. */
 export type SchemaTransform = (schema: JsonSchema) => JsonSchema
@@ -125,4 +125,16 @@ function requiredOf(schema: JsonSchema | undefined): string[] {
   return Array.isArray(schema?.required)
     ? schema.required.filter((key): key is string => typeof key === "string")
     : []
+}
+
+/** A schema is the same object in each request, and so is then what it becomes. */
+const transformed = new WeakMap<readonly SchemaTransform[], WeakMap<JsonSchema, JsonSchema>>()
+
+/** The schema after each of the transforms, in order. The given one is not changed. */
+export function transformSchema(schema: JsonSchema, transforms: readonly SchemaTransform[]): JsonSchema {
+  const known = transformed.get(transforms) ?? new WeakMap<JsonSchema, JsonSchema>()
+  transformed.set(transforms, known)
+  const result = known.get(schema) ?? transforms.reduce((before, transform) => transform(before), schema)
+  known.set(schema, result)
+  return result
 }

@@ -1,8 +1,8 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider"
 import type { ModelRef } from "../schema/message.ts"
+import type { DialectName } from "../synthetic/dialect.ts"
 import { UsageError } from "../util/errors.ts"
 import { modelName, type ToolCalling } from "./model.ts"
-import type { DialectName } from "./synthetic/dialect.ts"
 import type { ToolMemory } from "./tool-memory.ts"
 import { toolRefusal } from "./tool-refusal.ts"
 
@@ -33,7 +33,7 @@ export function withToolPolicy(language: LanguageModelV4, options: ToolPolicyOpt
 
   /** Loaded when it is first needed: most servers take tools. */
   function synthetic(): Promise<LanguageModelV4> {
-    loaded ??= import("./synthetic/middleware.ts").then(({ withSyntheticTools }) =>
+    loaded ??= import("../synthetic/middleware.ts").then(({ withSyntheticTools }) =>
       withSyntheticTools(language, dialect === undefined ? {} : { dialect }),
     )
     return loaded

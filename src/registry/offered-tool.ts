@@ -1,7 +1,7 @@
-import { type JsonSchema, toJsonSchema } from "../model/schema.ts"
 import type { Definition, Info } from "../tool/tool.ts"
 import { within } from "../util/abort.ts"
 import { isRecord } from "../util/json.ts"
+import { type JsonSchema, toJsonSchema } from "../util/json-schema.ts"
 import type { RegisteredTool, ToolSource } from "./registered-tool.ts"
 
 /** A tool as one agent and model get it. */

@@ -1,8 +1,8 @@
 import * as z from "zod"
-import { McpServerError } from "../mcp/errors.ts"
-import type { McpPool, PooledTool } from "../mcp/pool.ts"
-import { toJsonSchema } from "../model/schema.ts"
+import { McpServerError } from "../mcp/client/errors.ts"
+import type { McpPool, PooledTool } from "../mcp/client/pool.ts"
 import { define } from "../tool/tool.ts"
+import { toJsonSchema } from "../util/json-schema.ts"
 
 /** What a server's tool is to a model. */
 export interface DescribedTool {

@@ -1,6 +1,6 @@
-import type { JsonSchema } from "../model/schema.ts"
 import type { Info } from "../tool/tool.ts"
 import { errorMessage } from "../util/errors.ts"
+import type { JsonSchema } from "../util/json-schema.ts"
 import type { LiveToolFiles, LoadedTools } from "./live-tool-files.ts"
 import { mergeTools } from "./merge-tools.ts"
 import { createOfferRules } from "./offer-rules.ts"

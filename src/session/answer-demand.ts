@@ -1,12 +1,12 @@
 import * as z from "zod"
 import { type AnswerSchema, readAnswerSchema } from "../model/answer-schema.ts"
 import type { ModelInfo } from "../model/model.ts"
-import type { JsonSchema } from "../model/schema.ts"
 import type { OfferedTool } from "../registry/offered-tool.ts"
 import type { MessageError } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
 import { describeIssues } from "../tool/validate.ts"
 import { isRecord, parseJson } from "../util/json.ts"
+import type { JsonSchema } from "../util/json-schema.ts"
 
 /** The tool by which a model gives an answer of a certain shape, where its server has no other way. */
 const answerTool = "final_answer"

@@ -1,7 +1,7 @@
 import { type CallHost, newTurn } from "../call/call.ts"
 import { runCalls } from "../call/schedule.ts"
 import type { Refusal } from "../event/events.ts"
-import { readResourceID, resourceServers } from "../mcp/resources.ts"
+import { readResourceID, resourceServers } from "../mcp/client/resources.ts"
 import { newId } from "../util/id.ts"
 import { type Attached, showCall, shownFiles } from "./attach.ts"
 import type { PromptFile } from "./handle.ts"

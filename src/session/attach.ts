@@ -1,4 +1,4 @@
-import { readResourceID } from "../mcp/resources.ts"
+import { readResourceID } from "../mcp/client/resources.ts"
 import type { ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import type { PromptFile } from "./handle.ts"
 

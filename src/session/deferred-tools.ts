@@ -1,8 +1,8 @@
-import { toolSearchId } from "../builtin/tool-search.ts"
 import type { OfferedTool } from "../registry/offered-tool.ts"
 import { describeSource } from "../registry/registered-tool.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { CatalogueEntry } from "../tool/context.ts"
+import { toolSearchId } from "../tools/tool-search.ts"
 import { isRecord } from "../util/json.ts"
 
 /** Bytes of definitions up to which all are offered: some 80 tools, which several servers of usual size have together. */

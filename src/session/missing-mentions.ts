@@ -1,7 +1,7 @@
 import { extname, join, posix } from "node:path"
-import { walk } from "../builtin/search/walk.ts"
-import { nearNames } from "../model/near-name.ts"
+import { walk } from "../files/walk.ts"
 import { isDirectory, isFile } from "../util/directory-entries.ts"
+import { nearNames } from "../util/near-name.ts"
 import { isInside, resolvePath } from "../util/paths.ts"
 import { type MentionPlace, unknownMentions } from "./mentions.ts"
 

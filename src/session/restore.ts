@@ -1,8 +1,8 @@
+import type { FileLedger, FileStamp } from "../files/file-tracker.ts"
 import type { AssistantMessage, Message, MessageWithParts } from "../schema/message.ts"
 import type { Part, ToolPart } from "../schema/part.ts"
 import { describeEffect, fail } from "../schema/tool-moves.ts"
 import type { Store } from "../store/store.ts"
-import type { FileLedger, FileStamp } from "../tool/ledger.ts"
 import { isRecord } from "../util/json.ts"
 import { isProcessRunning } from "../util/process-identity.ts"
 

@@ -1,5 +1,5 @@
+import type { Direction, UndoChoice } from "../files/undo.ts"
 import type { Session } from "../schema/session.ts"
-import type { Direction, UndoChoice } from "../snapshot/undo.ts"
 import type { CompactionResult } from "./compact.ts"
 import { compactConversation } from "./compact-conversation.ts"
 import { openConversation } from "./conversation.ts"

@@ -90,7 +90,7 @@ export function createStreamedCalls({ base, add, note, delta }: StepParts): Stre
   }
 }
 
-/** What was mended while the call was read from a text: the note that `model/synthetic/` leaves. */
+/** What was mended while the call was read from a text: the note that `synthetic/` leaves. */
 function repairedBefore(metadata: ToolPart["metadata"]): string | undefined {
   const note = metadata?.tackle
   return isRecord(note) && typeof note.repaired === "string" ? note.repaired : undefined

@@ -1,15 +1,15 @@
-import type { MessageWithParts } from "../schema/message.ts"
-import type { FileChange, PatchPart } from "../schema/part.ts"
-import type { Session } from "../schema/session.ts"
-import type { ContentStore } from "../snapshot/content-store.ts"
+import type { ContentStore } from "../files/content-store.ts"
+import type { NoteTemporary } from "../files/temporary-files.ts"
 import {
   type Direction,
   putBack,
   type RefusedFile,
   type RestoredFile,
   type UndoChoice,
-} from "../snapshot/undo.ts"
-import type { NoteTemporary } from "../tool/temporary-book.ts"
+} from "../files/undo.ts"
+import type { MessageWithParts } from "../schema/message.ts"
+import type { FileChange, PatchPart } from "../schema/part.ts"
+import type { Session } from "../schema/session.ts"
 import { UsageError } from "../util/errors.ts"
 import { findNewest, type PageReader } from "./history.ts"
 import type { Recorder } from "./recorder.ts"

@@ -2,10 +2,10 @@ import { randomUUID } from "node:crypto"
 import { rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { createFileLedger } from "../files/file-tracker.ts"
 import type { Todo } from "../schema/todo.ts"
 import type { AskRequest, MetadataUpdate, ToolContext } from "../tool/context.ts"
 import type { Job } from "../tool/job.ts"
-import { createFileLedger } from "../tool/ledger.ts"
 import { createSpillOpener } from "../tool/spill.ts"
 
 /** A context that notes what a tool asks and reports. */

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
+import { openWriteBehind } from "../files/write-behind.ts"
 import type { MaskedStream, SecretMask } from "./secrets.ts"
-import { openWriteBehind } from "./write-behind.ts"
 
 /** 1 GB: past this a spill file takes no more, so that a runaway command cannot fill the disk. */
 export const maxSpillBytes = 1_000_000_000

@@ -4,7 +4,7 @@ import { openSqliteStore } from "../../src/store/sqlite.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 import { errorMessage } from "../../src/util/errors.ts"
-import { scriptedServer } from "../mcp/servers.ts"
+import { scriptedServer } from "../mcp/client/servers.ts"
 import { startEngine } from "../session/engine.ts"
 import { resultsOf, run, tool, toolParts } from "../session/run.ts"
 

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises"
 import { join, resolve } from "node:path"
 import { describe, expect, test } from "vitest"
 import { markedEnvironment } from "../lsp/processes.ts"
-import { startSignInServer } from "../mcp/authorization-server.ts"
+import { startSignInServer } from "../mcp/client/authorization-server.ts"
 import { createMachine } from "./run-tackle.ts"
 
 const everything = {
@@ -144,7 +144,7 @@ test("mcp auth prints the page and waits for the person; mcp logout forgets", as
 })
 
 test("what a killed command leaves of a server is ended by the next", async () => {
-  const script = resolve(import.meta.dirname, "../mcp/scripted-server.ts")
+  const script = resolve(import.meta.dirname, "../mcp/client/scripted-server.ts")
   const scripted = { type: "local", command: [process.execPath, script, "/dev/null"] }
   const machine = await createMachine({
     script: [{ calls: [{ name: "scripted_wait", arguments: {} }] }],

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
-import { type DialectName, dialectNames } from "../../src/model/synthetic/dialect.ts"
-import { dialectNamed } from "../../src/model/synthetic/dialects.ts"
+import { type DialectName, dialectNames } from "../../src/synthetic/dialect.ts"
+import { dialectNamed } from "../../src/synthetic/dialects.ts"
 import { createMachine, type Machine } from "./run-tackle.ts"
 
 /** The environment whose config says how the scripted model `test/m` calls tools. */

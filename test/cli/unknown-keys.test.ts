@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import * as z from "zod"
 import { unknownKeys } from "../../src/cli/unknown-keys.ts"
-import { toJsonSchema } from "../../src/model/schema.ts"
+import { toJsonSchema } from "../../src/util/json-schema.ts"
 import { createMachine } from "./run-tackle.ts"
 
 const schema = toJsonSchema(

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { repairArguments, repairName } from "../../src/model/repair.ts"
+import { repairArguments, repairName } from "../../src/util/repair-json.ts"
 
 describe("names", () => {
   const offered = ["bash", "read", "write", "todowrite", "todoread", "apply_patch", "ls", "web-fetch"]

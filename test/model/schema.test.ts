@@ -2,7 +2,8 @@ import { expect, test } from "vitest"
 import * as z from "zod"
 import type { ProviderFamily } from "../../src/model/model.ts"
 import { quirksOf } from "../../src/model/quirks.ts"
-import { toJsonSchema, transformSchema } from "../../src/model/schema.ts"
+import { transformSchema } from "../../src/model/schema-transforms.ts"
+import { toJsonSchema } from "../../src/util/json-schema.ts"
 
 test("the input side, closed, described, without noise", () => {
   const schema = z.object({

@@ -1,7 +1,7 @@
 /** Loads the plugin files below `<directory>/.tackle`, and packages, calls their tools, and prints what came of it as JSON. */
 import { join } from "node:path"
+import { createTackle } from "../../src/engine/runtime.ts"
 import { findPackage, findPluginFiles, type NamedPlugin } from "../../src/plugin/source.ts"
-import { createTackle } from "../../src/runtime/runtime.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 
 /** What the test looks at. */

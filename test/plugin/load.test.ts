@@ -148,11 +148,11 @@ test("without a plugin nothing of the folder is loaded", async () => {
     import { registerHooks } from "node:module"
     const seen = []
     registerHooks({ resolve: (name, context, next) => { const found = next(name, context); seen.push(found.url); return found } })
-    const { createTackle } = await import(${JSON.stringify(join(root, "src/runtime/runtime.ts"))})
+    const { createTackle } = await import(${JSON.stringify(join(root, "src/engine/runtime.ts"))})
     const { createMemoryStore } = await import(${JSON.stringify(join(root, "src/store/memory.ts"))})
     const tackle = await createTackle({ directory: ".", dataDirectory: "./none", store: createMemoryStore() })
     await tackle.close()
-    console.log(JSON.stringify(seen.filter((url) => url.includes("/src/plugin/") || url.includes("runtime/plugins"))), seen.length > 100)`
+    console.log(JSON.stringify(seen.filter((url) => url.includes("/src/plugin/") || url.includes("engine/plugins"))), seen.length > 100)`
   const project = await temporaryProject()
   const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script], {
     cwd: project.directory,

@@ -1,7 +1,7 @@
 /** Loads the tool files below `<directory>/.tackle`, calls what it is told, and prints what came of it as JSON. */
 import { join } from "node:path"
+import { createTackle } from "../../src/engine/runtime.ts"
 import { findToolFiles } from "../../src/registry/files.ts"
-import { createTackle } from "../../src/runtime/runtime.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 
 /** What the test looks at. */

@@ -4,8 +4,8 @@
  */
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { createTackle } from "../../src/engine/runtime.ts"
 import { findToolFiles, toolPlaces } from "../../src/registry/files.ts"
-import { createTackle } from "../../src/runtime/runtime.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 
 /** Paths below the directory. */

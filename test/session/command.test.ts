@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest"
-import type { TackleOptions } from "../../src/runtime/options.ts"
+import type { TackleOptions } from "../../src/engine/options.ts"
 import { findCommand } from "../../src/session/command.ts"
 import type { RecordedRequest, Script } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"

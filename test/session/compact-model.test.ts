@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import type { TackleOptions } from "../../src/runtime/options.ts"
+import type { TackleOptions } from "../../src/engine/options.ts"
 import { startEngine } from "./engine.ts"
 import { run } from "./run.ts"
 

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { expect, test } from "vitest"
-import { createTackle } from "../../src/runtime/runtime.ts"
+import { createTackle } from "../../src/engine/runtime.ts"
 import { describeEffect } from "../../src/schema/tool-moves.ts"
 import { SessionBusyError } from "../../src/session/handle.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import type { AskedQuestion } from "../../src/runtime/tackle.ts"
+import type { AskedQuestion } from "../../src/engine/tackle.ts"
 import type { Script } from "../../src/testing/model-server.ts"
 import { type Engine, startEngine } from "./engine.ts"
 import { resultsOf, run } from "./run.ts"

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs"
 import { expect, onTestFinished, test } from "vitest"
+import type { TackleOptions } from "../../src/engine/options.ts"
 import type { TackleEvent } from "../../src/event/events.ts"
-import type { TackleOptions } from "../../src/runtime/options.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 import { startEngine } from "./engine.ts"

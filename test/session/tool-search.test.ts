@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import type { TackleOptions } from "../../src/runtime/options.ts"
+import type { TackleOptions } from "../../src/engine/options.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import {
   type ChatMessage,

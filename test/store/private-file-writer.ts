@@ -1,7 +1,7 @@
 /** One of many processes that write into both books at once: `private-file-writer.ts <directory> <name> <count>`. */
 import { join } from "node:path"
-import { openTokenBook } from "../../src/mcp/oauth/token-book.ts"
-import { openPinBook } from "../../src/mcp/pins.ts"
+import { openTokenBook } from "../../src/mcp/client/oauth/token-book.ts"
+import { openPinBook } from "../../src/mcp/client/pins.ts"
 
 const [directory = "", name = "", count = "0"] = process.argv.slice(2)
 const tokens = openTokenBook(join(directory, "mcp-auth.json"))

@@ -2,13 +2,13 @@ import { execFileSync } from "node:child_process"
 import { mkdir, symlink } from "node:fs/promises"
 import { relative } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 import {
   type FileMatches,
   InvalidPatternError,
   type SearchEngine,
   type TextQuery,
-} from "../../src/builtin/search/search-engine.ts"
-import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
+} from "../../src/tools/search/search-engine.ts"
 import { AbortedError } from "../../src/util/abort.ts"
 
 /** What every search engine does, whatever it is made of. */

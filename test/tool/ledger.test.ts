@@ -2,7 +2,7 @@ import { mkdtemp, rm, utimes, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { createFileLedger, sameStamp, stampBytes, stampFile } from "../../src/tool/ledger.ts"
+import { createFileLedger, sameStamp, stampBytes, stampFile } from "../../src/files/file-tracker.ts"
 
 let directory: string
 

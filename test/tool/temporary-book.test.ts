@@ -4,13 +4,13 @@ import { copyFileSync, existsSync, linkSync } from "node:fs"
 import { mkdir, readdir, readFile, rename, symlink, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
-import { temporaryProject } from "../../src/testing/project.ts"
 import {
   createTemporaryBook,
   removeNoted,
   type TemporaryFile,
   temporaryName,
-} from "../../src/tool/temporary-book.ts"
+} from "../../src/files/temporary-files.ts"
+import { temporaryProject } from "../../src/testing/project.ts"
 
 async function setup() {
   const project = await temporaryProject()

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import fc from "fast-check"
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { openWriteBehind } from "../../src/tool/write-behind.ts"
+import { openWriteBehind } from "../../src/files/write-behind.ts"
 
 let directory: string
 beforeEach(() => {

@@ -1,5 +1,5 @@
 import type { ToolCalling } from "../../model/model.ts"
-import type { DialectName } from "../../model/synthetic/dialect.ts"
+import type { DialectName } from "../../synthetic/dialect.ts"
 import { warn } from "../notice.ts"
 import { printLine } from "../print.ts"
 

@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import { Writable } from "node:stream"
 import { stripVTControlCharacters } from "node:util"
-import type { ConnectionOptions } from "../../mcp-server/connection.ts"
+import type { ConnectionOptions } from "../../mcp/server/connection.ts"
 import { errorMessage, UsageError } from "../../util/errors.ts"
 import { interruptible } from "../interrupt.ts"
 import { warn } from "../notice.ts"
@@ -30,8 +30,8 @@ export interface ServeFlags extends PlaceFlags, RuleFlags {
 export async function serveMcp(flags: ServeFlags): Promise<void> {
   assertForHttp(flags)
   await interruptible(async (signal) => {
-    const { assertChosen } = await import("../../mcp-server/chosen-tools.ts")
-    const { createWarnings } = await import("../../mcp-server/warnings.ts")
+    const { assertChosen } = await import("../../mcp/server/chosen-tools.ts")
+    const { createWarnings } = await import("../../mcp/server/warnings.ts")
     const place = await openPlace(flags)
     const warnings = createWarnings()
     const tackle = await openTackle(place, flags, {
@@ -63,7 +63,7 @@ const atTerminal =
 
 async function serveStdio(options: ConnectionOptions, signal: AbortSignal): Promise<void> {
   if (process.stdin.isTTY) warn(atTerminal)
-  const { serveStdio } = await import("../../mcp-server/stdio.ts")
+  const { serveStdio } = await import("../../mcp/server/stdio.ts")
   await serveStdio({ ...options, input: process.stdin, output: protocolOutput(), signal })
 }
 
@@ -72,7 +72,7 @@ async function serveHttp(
   connection: ConnectionOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { startHttp } = await import("../../mcp-server/http.ts")
+  const { startHttp } = await import("../../mcp/server/http.ts")
   const server = await startHttp({
     connection: { ...connection, ...(stream === undefined ? {} : { streamMs: stream * 1000 }) },
     port,

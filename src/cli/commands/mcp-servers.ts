@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process"
 import { addServer } from "../../config/server-file.ts"
-import { enabledServers, McpConfig, type RemoteServer } from "../../mcp/config.ts"
-import { dataPlaces } from "../../runtime/data-directory.ts"
+import { dataPlaces } from "../../engine/data-directory.ts"
+import { enabledServers, McpConfig, type RemoteServer } from "../../mcp/client/config.ts"
 import { errorMessage, TackleError, UsageError } from "../../util/errors.ts"
 import { findProgram } from "../../util/find-program.ts"
 import { atTerminal } from "../client.ts"
@@ -44,7 +44,7 @@ export async function addMcpServer(id: string, command: string[], flags: AddServ
 export async function signInToServer(id: string, flags: AuthFlags): Promise<void> {
   const place = await openPlace(flags)
   const server = remoteServerNamed(id, place)
-  const { signIn } = await import("../../mcp/oauth/sign-in.ts")
+  const { signIn } = await import("../../mcp/client/oauth/sign-in.ts")
   const book = await tokensOf(place)
   const open = (url: URL) => {
     printLine(`Sign in to ${visible(id)} here:\n  ${url.href}`)
@@ -69,7 +69,7 @@ function signInFailed(id: string, error: unknown): UsageError {
 export async function signOutOfServer(id: string, flags: PlaceFlags): Promise<void> {
   const place = await openPlace(flags)
   const server = remoteServerNamed(id, place)
-  const { signOut } = await import("../../mcp/oauth/sign-in.ts")
+  const { signOut } = await import("../../mcp/client/oauth/sign-in.ts")
   printLine(
     signOut(server, await tokensOf(place))
       ? `Signed out of ${visible(id)}. The server itself was not told.`
@@ -121,7 +121,7 @@ function remoteServerNamed(id: string, { config }: Place): RemoteServer {
 }
 
 async function tokensOf({ dataDirectory }: Place) {
-  const { openTokenBook } = await import("../../mcp/oauth/token-book.ts")
+  const { openTokenBook } = await import("../../mcp/client/oauth/token-book.ts")
   return openTokenBook(dataPlaces(dataDirectory).mcpTokens)
 }
 

@@ -1,7 +1,7 @@
 import { shownName } from "../../config/shown-name.ts"
+import type { Tackle } from "../../engine/tackle.ts"
 import { useNetworkSettings } from "../../model/proxy.ts"
 import type { RunLine } from "../../model/recording/format.ts"
-import type { Tackle } from "../../runtime/tackle.ts"
 import { type CommandCall, checkCommand } from "../../session/command.ts"
 import type { SessionHandle } from "../../session/handle.ts"
 import { TimeoutError } from "../../util/abort.ts"

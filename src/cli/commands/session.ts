@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises"
 import { text as readStdin } from "node:stream/consumers"
-import type { Tackle } from "../../runtime/tackle.ts"
+import type { Tackle } from "../../engine/tackle.ts"
 import type { MessageWithParts } from "../../schema/message.ts"
 import type { Session } from "../../schema/session.ts"
 import { sumUsage } from "../../session/cost.ts"

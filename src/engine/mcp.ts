@@ -1,0 +1,79 @@
+import { enabledServers } from "../mcp/client/config.ts"
+import type { McpPool, McpPoolOptions } from "../mcp/client/pool.ts"
+import { orAbort } from "../util/abort.ts"
+import { UsageError } from "../util/errors.ts"
+import type { TackleOptions } from "./options.ts"
+import type { Tackle } from "./tackle.ts"
+
+/** What the pool needs beside the servers. */
+interface McpSurroundings extends Omit<McpPoolOptions, "servers" | "pins" | "book"> {
+  /** File of the book of pins. */
+  pins: string
+  /** File of the book of tokens. */
+  tokens: string
+  /** Gets the tokens whenever they are read or written. */
+  onSecrets(secrets: Record<string, string>): void
+}
+
+/** The MCP servers in use. Nothing of it is loaded where the options name none. */
+export async function openMcp(
+  { mcp, openMcp: between }: TackleOptions,
+  surroundings: McpSurroundings,
+): Promise<McpPool | undefined> {
+  const open = () => openPool(mcp, surroundings)
+  return between === undefined ? open() : between(open)
+}
+
+async function openPool(
+  mcp: TackleOptions["mcp"],
+  { pins, tokens, onSecrets, ...surroundings }: McpSurroundings,
+): Promise<McpPool | undefined> {
+  const servers = enabledServers(mcp)
+  if (servers.length === 0) return undefined
+  const [{ createMcpPool }, { openPinBook }, { openTokenBook }] = await Promise.all([
+    import("../mcp/client/pool.ts"),
+    import("../mcp/client/pins.ts"),
+    import("../mcp/client/oauth/token-book.ts"),
+  ])
+  return createMcpPool({
+    ...surroundings,
+    servers,
+    pins: openPinBook(pins, surroundings.worktree),
+    book: openTokenBook(tokens, onSecrets),
+  })
+}
+
+/** What an engine tells people of its servers: nothing is listed where there is no pool. `signal` ends what has no other. */
+export function createMcpAnswers(
+  pool: McpPool | undefined,
+  { signal: engine, hide }: { signal: AbortSignal; hide<T>(value: T): T },
+): Pick<
+  Tackle,
+  "mcpServers" | "mcpPrompts" | "mcpPrompt" | "mcpResources" | "readMcpResource" | "watchMcpResource"
+> {
+  function poolThere(): McpPool {
+    if (!pool) throw new UsageError("There are no MCP servers: the configuration names none.")
+    return pool
+  }
+
+  return {
+    async mcpServers({ signal, ...look } = {}) {
+      const status = pool?.status(look) ?? Promise.resolve([])
+      return signal ? orAbort(status, signal) : status
+    },
+    async mcpPrompts(signal = engine) {
+      return (await pool?.prompts(signal)) ?? []
+    },
+    async mcpPrompt({ signal = engine, ...asked }) {
+      return hide(await poolThere().prompt({ ...asked, signal }))
+    },
+    async mcpResources(signal = engine) {
+      return hide((await pool?.resources(signal)) ?? [])
+    },
+    async readMcpResource({ signal = engine, ...asked }) {
+      return hide((await poolThere().readResource({ ...asked, signal })).contents)
+    },
+    watchMcpResource: async ({ signal = engine, ...asked }) =>
+      await poolThere().watchResource({ ...asked, signal }),
+  }
+}

@@ -1,0 +1,14 @@
+import { readFileSync, statSync } from "node:fs"
+import type { FileLedger, FileStamp } from "../files/file-tracker.ts"
+import { createFileLedger, type FileCommits, stampBytes } from "../files/file-tracker.ts"
+
+/** The ledger of a call that a person makes by hand: they vouch for the file as it is now. */
+export function createPersonsLedger(commits: FileCommits): FileLedger {
+  const ledger = createFileLedger(commits)
+  return { ...ledger, seen: (path) => ledger.seen(path) ?? stampNow(path) }
+}
+
+function stampNow(path: string): FileStamp | undefined {
+  const found = statSync(path, { throwIfNoEntry: false })
+  return found?.isFile() ? stampBytes(readFileSync(path), found.mtimeMs) : undefined
+}

@@ -1,0 +1,173 @@
+import * as z from "zod"
+import type { AgentConfig } from "../agent/agent.ts"
+import { contain } from "../call/containment.ts"
+import { McpConfig } from "../mcp/client/config.ts"
+import { ProviderConfig, parseModelName } from "../model/model.ts"
+import type { ClientHost } from "../plugin/client.ts"
+import { copyPlain } from "../plugin/copy-plain.ts"
+import type { ChangedConfig } from "../plugin/host.ts"
+import type { PluginSurroundings } from "../plugin/input.ts"
+import { openPlugins, type Plugins } from "../plugin/open.ts"
+import type { Store } from "../store/store.ts"
+import { describeIssues } from "../tool/validate.ts"
+import { errorMessage, UsageError } from "../util/errors.ts"
+import { canonicalJson, isRecord } from "../util/json.ts"
+import { pluginAliases, toolAliases } from "./module-aliases.ts"
+import type { TackleOptions } from "./options.ts"
+
+/** What plugins need of the engine that they are loaded for. */
+export interface PluginWiring
+  extends Pick<PluginSurroundings, "directory" | "worktree" | "environment" | "signal" | "record"> {
+  /** Undefined until it is open: plugins are loaded before. */
+  store(): Store | undefined
+  saveAuth: ClientHost["saveAuth"]
+  onFault(message: string, error: unknown): void
+}
+
+/** The plugins that the options name, and the options as the plugins' `config` hooks leave them. */
+export async function openPluginsOf(
+  options: TackleOptions,
+  wiring: PluginWiring,
+): Promise<{ plugins: Plugins; options: TackleOptions }> {
+  const { onFault, store, worktree, saveAuth, ...place } = wiring
+  const config = configOf(options)
+  const open = () => {
+    const opened = store()
+    if (opened) return opened
+    throw new UsageError("Sessions cannot be read while plugins are loaded: do it in a hook.")
+  }
+  const plugins = await openPlugins({
+    sources: options.plugins ?? [],
+    surroundings: {
+      ...place,
+      worktree,
+      log: ({ plugin, level, message, extra }) =>
+        options.onPluginLog?.({ plugin, level, message, ...(extra === undefined ? {} : { extra }) }),
+      session: async (id) => open().session(id),
+      sessions: async () => open().sessions({ worktree, parentID: null }),
+      messages: async (id) => open().messages(id),
+      todos: async (id) => open().todos(id),
+      config: () => config,
+      saveAuth,
+    },
+    aliases: { file: toolAliases(), package: pluginAliases() },
+    contain: (plugin, work) =>
+      contain(work, (error) => onFault(`an error escaped the plugin ${plugin}`, error)),
+    onFailure: (error) => onFault("a plugin was set aside", error),
+    onLeftOut: (what) => onFault("left out", new Error(what)),
+    ...(options.limits?.plugin ? { limits: options.limits.plugin } : {}),
+  })
+  const problems = [...plugins.problems]
+  let changed = options
+  let before: ChangedConfig["config"] = config
+  for (const { plugin, config: after } of await plugins.host.config(config)) {
+    const report = (message: string) => problems.push({ file: plugin, message })
+    changed = applyConfig(changed, { before, after, report })
+    before = after
+  }
+  return { plugins: { ...plugins, problems }, options: changed }
+}
+
+/** The part of the options that has a name in the config. */
+function configOf({ model, defaultAgent, agents = {}, providers = {}, mcp = {} }: TackleOptions) {
+  const agent = Object.entries(agents).map(([name, { model: ref, ...rest }]) => [
+    name,
+    ref ? { ...rest, model: `${ref.providerID}/${ref.modelID}` } : rest,
+  ])
+  return {
+    ...(typeof model === "string" ? { model } : {}),
+    ...(defaultAgent === undefined ? {} : { default_agent: defaultAgent }),
+    agent: Object.fromEntries(agent) as Record<string, unknown>,
+    provider: providers,
+    mcp,
+    command: {},
+    permission: {},
+  }
+}
+
+/** Rules are left out: a plugin loosens none. So are the tools of an agent that was there: see {@link withBounds}. */
+const PluginAgent = z.object({
+  description: z.string().optional(),
+  mode: z.enum(["primary", "subagent", "all"]).optional(),
+  prompt: z.string().optional(),
+  model: z
+    .string()
+    .transform((name) => parseModelName(name))
+    .optional(),
+  temperature: z.number().optional(),
+  steps: z.number().int().positive().optional(),
+  tools: z.record(z.string(), z.boolean()).optional(),
+  hidden: z.boolean().optional(),
+  disable: z.boolean().optional(),
+})
+
+/** What each key of the config that a plugin may change comes to. Others are named and stay as they were. */
+const changeable: Readonly<
+  Record<string, (value: unknown, options: TackleOptions) => Partial<TackleOptions>>
+> = {
+  model: (value) => ({ model: z.string().parse(value) }),
+  default_agent: (value) => ({ defaultAgent: z.string().parse(value) }),
+  agent: (value, { agents = {} }) => ({
+    agents: withBounds(z.record(z.string(), PluginAgent).parse(value), agents),
+  }),
+  provider: (value) => ({ providers: parseKnown(z.record(z.string(), ProviderConfig), value) }),
+  mcp: (value) => ({ mcp: McpConfig.parse(value) }),
+}
+
+function applyConfig(
+  options: TackleOptions,
+  {
+    before,
+    after,
+    report,
+  }: { before: ChangedConfig["config"]; after: ChangedConfig["config"]; report(message: string): void },
+): TackleOptions {
+  let result = options
+  for (const [key, value] of Object.entries(after)) {
+    if (value === undefined || same(before[key], value)) continue
+    const change = changeable[key]
+    if (!change) {
+      report(`what its config hook wrote into "${key}" is not used.`)
+      continue
+    }
+    try {
+      result = { ...result, ...change(value, result) }
+    } catch (error) {
+      const why = error instanceof z.ZodError ? describeIssues(error) : errorMessage(error)
+      report(`what its config hook wrote into "${key}" does not fit: ${why}.`)
+    }
+  }
+  return result
+}
+
+/** Of an agent that was there before, the tools it was left with stay, also where a plugin takes its entry away. */
+function withBounds(
+  changed: Readonly<Record<string, AgentConfig>>,
+  before: Readonly<Record<string, AgentConfig>>,
+): Record<string, AgentConfig> {
+  const bounds = Object.entries(before).flatMap(([name, { tools }]): [string, AgentConfig][] =>
+    tools === undefined ? [] : [[name, { tools }]],
+  )
+  const kept = new Map(bounds)
+  for (const [name, agent] of Object.entries(changed)) kept.set(name, { ...agent, ...kept.get(name) })
+  return Object.fromEntries(kept)
+}
+
+/** Without the keys that Tackle does not have: plugins write what OpenCode's config has. Throws `ZodError`. */
+function parseKnown<T>(schema: z.ZodType<T>, value: unknown): T {
+  const first = schema.safeParse(value)
+  if (first.success) return first.data
+  const known = copyPlain(value)
+  for (const issue of first.error.issues) {
+    if (issue.code !== "unrecognized_keys") continue
+    let holder: unknown = known
+    for (const step of issue.path) holder = isRecord(holder) ? holder[String(step)] : undefined
+    if (isRecord(holder)) for (const key of issue.keys) delete holder[key]
+  }
+  return schema.parse(known)
+}
+
+function same(before: unknown, after: unknown): boolean {
+  if (isRecord(after) && Object.keys(after).length === 0 && before === undefined) return true
+  return canonicalJson(before ?? null) === canonicalJson(after)
+}

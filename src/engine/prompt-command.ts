@@ -1,0 +1,74 @@
+import type { McpPrompt, McpPromptMessage } from "../mcp/client/prompts.ts"
+import { type Command, type CommandCall, findCommand } from "../session/command.ts"
+import { splitWords } from "../session/command-template.ts"
+import { UsageError } from "../util/errors.ts"
+
+/** Where prompts of MCP servers come from. */
+export interface PromptSource {
+  /** Ids of the servers in the config. */
+  servers: readonly string[]
+  list(): Promise<McpPrompt[]>
+  fill(asked: {
+    server: string
+    name: string
+    arguments: Record<string, string>
+  }): Promise<McpPromptMessage[]>
+}
+
+/**
+ * `findCommand` over the commands and then the prompts of MCP servers, of which `/server:prompt` names one; the words
+ * after it are its arguments, and the last takes all that is left. Servers are asked only where the text names one of
+ * them. Throws `UsageError` where an argument is missing, and what filling in throws.
+ */
+export async function readCommand(
+  text: string,
+  commands: readonly Command[],
+  { servers, list, fill }: PromptSource,
+): Promise<{ call: CommandCall } | { near?: string }> {
+  const found = findCommand(text, commands)
+  const named = /^\/([^\s:]+):\S/.exec(text.trim())?.[1] ?? ""
+  if ("call" in found || !servers.includes(named)) return found
+
+  const prompts = new Map((await list()).map((prompt) => [`${prompt.server}:${prompt.name}`, prompt]))
+  const offered = [...prompts].map(([name, { description }]) => ({
+    name,
+    template: "",
+    origin: "mcp" as const,
+    ...(description === undefined ? {} : { description }),
+  }))
+  const wanted = findCommand(text, offered)
+  const prompt = "call" in wanted ? prompts.get(wanted.call.name) : undefined
+  if (!("call" in wanted) || prompt === undefined) return wanted
+  const given = readArguments(prompt, wanted.call.arguments)
+  const messages = await fill({ server: prompt.server, name: prompt.name, arguments: given })
+  return {
+    call: {
+      ...wanted.call,
+      template: joined(messages),
+      // Where it takes none, what was written is for the model.
+      arguments: prompt.arguments.length === 0 ? wanted.call.arguments : "",
+      attachments: messages.flatMap(({ attachments }) => attachments),
+    },
+  }
+}
+
+function readArguments({ server, name, arguments: known }: McpPrompt, text: string): Record<string, string> {
+  const words = splitWords(text)
+  const missing = known.find(({ required }, index) => required && words[index] === undefined)
+  if (missing) {
+    const usage = known.map((each) => (each.required ? `<${each.name}>` : `[${each.name}]`)).join(" ")
+    throw new UsageError(`The prompt needs "${missing.name}": write /${server}:${name} ${usage}`)
+  }
+  const last = known.length - 1
+  const given = known.slice(0, words.length).map(({ name }, index) => {
+    return [name, index === last ? words.slice(index).join(" ") : (words[index] ?? "")]
+  })
+  return Object.fromEntries(given)
+}
+
+/** One text. Where some of it was the model's own part, it says whose each message is. */
+function joined(messages: readonly McpPromptMessage[]): string {
+  const told = messages.filter(({ text }) => text !== "")
+  const mixed = told.some(({ role }) => role === "assistant")
+  return told.map(({ role, text }) => (mixed ? `[${role}]\n${text}` : text)).join("\n\n")
+}

@@ -1,0 +1,123 @@
+import { contain } from "../call/containment.ts"
+import type { ProgramHost } from "../external-tool/program.ts"
+import type { McpPool, PooledTool } from "../mcp/client/pool.ts"
+import type { Plugins } from "../plugin/open.ts"
+import {
+  type LiveToolFiles,
+  namedToolFiles,
+  openToolFiles,
+  type ToolFileSource,
+} from "../registry/live-tool-files.ts"
+import type { RegisteredTool } from "../registry/registered-tool.ts"
+import { createRegistry, type Registry } from "../registry/registry.ts"
+import type { Skill } from "../skill/skill.ts"
+import type { Features } from "../tools/availability.ts"
+import { type BuiltinOptions, type BuiltinTool, builtinTools } from "../tools/index.ts"
+import type { SearchBackend } from "../tools/web/search-backend.ts"
+import { TackleError } from "../util/errors.ts"
+import type { ModuleAliases } from "../util/load-module.ts"
+import type { ProcessBook } from "../util/process-book.ts"
+import { perCommand, programVariables } from "./command-variables.ts"
+import { toolAliases } from "./module-aliases.ts"
+import type { TackleOptions } from "./options.ts"
+import type { Reach } from "./reach.ts"
+
+/** Where tools come from beside the options, and with what they run. */
+export interface ToolSources {
+  directory: string
+  /** The environment of the programs that tools start. */
+  variables: Readonly<Record<string, string | undefined>>
+  /** For private copies of trusted programs. */
+  programs: string
+  record: ProcessBook["add"]
+  hasSandbox: boolean
+  features: Features
+  search: SearchBackend
+  reach: Pick<Reach, "subagents" | "skills">
+  skills: ReadonlyMap<string, Skill>
+  plugins: Plugins | undefined
+  mcp: McpPool | undefined
+  onFault(message: string, error: unknown): void
+}
+
+/**
+ * The registry of all tools: the built-in ones, the options' own, those of plugins, of files and of MCP servers. A file
+ * that cannot be used is among its problems.
+ */
+export async function openRegistry(options: TackleOptions, sources: ToolSources): Promise<Registry> {
+  const { plugins, mcp, onFault } = sources
+  const files = openCustomTools(options.toolFiles, programHost(sources), onFault)
+  await files?.read()
+  return createRegistry({
+    tools: [
+      ...builtinTools(builtinOptions(options, sources)).map(fromBuiltin),
+      ...(options.tools ?? []).map((tool) => ({ tool, source: { kind: "library" } as const })),
+      ...(plugins?.tools ?? []).map(fromPlugin),
+    ],
+    problems: plugins?.problems ?? [],
+    onProblem: ({ file, message }) =>
+      onFault(file, new TackleError(message, { code: "tool.file", recoverable: true })),
+    ...(files ? { files } : {}),
+    ...(mcp ? { living: async () => (await mcp.tools()).map(fromMcp) } : {}),
+    override: options.override ?? [],
+    disabled: new Set(options.disabledTools),
+  })
+}
+
+function programHost({ directory, variables, programs, record }: ToolSources): ProgramHost {
+  return { directory, copies: programs, environment: programVariables(variables), record }
+}
+
+function builtinOptions({ shell }: TackleOptions, sources: ToolSources): BuiltinOptions {
+  const { variables, record, hasSandbox, features, search, reach, skills, plugins } = sources
+  return {
+    bash: {
+      environment: perCommand(variables, plugins),
+      ...(shell === undefined ? {} : { shell }),
+      sandboxed: hasSandbox,
+      record,
+    },
+    task: { subagents: reach.subagents },
+    skills: { offered: reach.skills, find: (name) => skills.get(name) },
+    features,
+    search,
+  }
+}
+
+/** What the files let escape, now or later, reaches `onFault`. */
+function openCustomTools(
+  given: TackleOptions["toolFiles"] = [],
+  programs: ProgramHost,
+  onFault: (message: string, error: unknown) => void,
+): LiveToolFiles | undefined {
+  const source = isSource(given) ? given : namedToolFiles(given)
+  if (!source) return undefined
+  // Looking for what the files may import takes longer than all else here.
+  let aliases: ModuleAliases | undefined
+  const host = {
+    programs,
+    get aliases() {
+      aliases ??= toolAliases()
+      return aliases
+    },
+  }
+  const files = openToolFiles(source, host)
+  const onEscape = (error: unknown) => onFault("an error escaped the file of a tool", error)
+  return { ...files, read: async () => (files.changed() ? contain(files.read, onEscape) : files.last()) }
+}
+
+function isSource(given: NonNullable<TackleOptions["toolFiles"]>): given is ToolFileSource {
+  return "find" in given && "watched" in given
+}
+
+function fromBuiltin({ tool, unavailable }: BuiltinTool): RegisteredTool {
+  return { tool, source: { kind: "builtin" }, unavailable: ({ model }) => unavailable(model) }
+}
+
+function fromPlugin({ tool, plugin }: Plugins["tools"][number]): RegisteredTool {
+  return { tool, source: { kind: "plugin", plugin } }
+}
+
+function fromMcp({ tool, server }: PooledTool): RegisteredTool {
+  return { tool, source: { kind: "mcp", server } }
+}

@@ -1,0 +1,73 @@
+import { readdir } from "node:fs/promises"
+import { basename, dirname, join } from "node:path"
+import { systemCode } from "../util/errors.ts"
+import { editDistance } from "../util/similarity.ts"
+import { PathNotFoundError } from "./file-errors.ts"
+import { showName } from "./show-name.ts"
+
+/** As many suggestions as help; more would be a listing. */
+const maxSuggestions = 3
+
+/**
+ * The error for a path that does not exist, with what it may have meant: like names of its directory or, where that is
+ * missing too, the deepest directory that exists and like names in it.
+ */
+export async function notFound(path: string, kind: "File" | "Path"): Promise<PathNotFoundError> {
+  const shown = showName(path)
+  const parent = dirname(path)
+  const siblings = await entries(parent)
+  if (siblings)
+    return new PathNotFoundError(path, `${kind} not found: ${shown}.${suggest(parent, path, siblings)}`)
+
+  let missing = parent
+  while (dirname(missing) !== missing) {
+    const directory = dirname(missing)
+    const names = await entries(directory)
+    if (names) {
+      const where = `The directory ${showName(missing)} does not exist either; ${showName(directory)} does.`
+      return new PathNotFoundError(
+        path,
+        `${kind} not found: ${shown}. ${where}${suggest(directory, missing, names)}`,
+      )
+    }
+    missing = directory
+  }
+  return new PathNotFoundError(path, `${kind} not found: ${shown}.`)
+}
+
+/**
+ * Up to three of `names` that are like `wanted`, the likest first: equal but for case or Unicode form, one inside the
+ * other, or few edits apart (a third of the length, at most 3).
+ */
+export function nearNames(wanted: string, names: readonly string[]): string[] {
+  const goal = folded(wanted)
+  const scored = names.flatMap((name) => {
+    const candidate = folded(name)
+    const edits = editDistance(goal, candidate)
+    const near = edits <= Math.min(3, Math.ceil(goal.length / 3))
+    const contains = candidate !== "" && (candidate.includes(goal) || goal.includes(candidate))
+    return near || contains ? [{ name, edits }] : []
+  })
+  scored.sort((a, b) => a.edits - b.edits || (a.name < b.name ? -1 : 1))
+  return scored.slice(0, maxSuggestions).map(({ name }) => name)
+}
+
+function suggest(directory: string, path: string, names: readonly string[]): string {
+  const near = nearNames(basename(path), names)
+  if (near.length === 0) return " Look for it with glob or list."
+  return ` Did you mean:\n${near.map((name) => showName(join(directory, name))).join("\n")}`
+}
+
+/** The names in a directory; undefined where it is none or may not be listed, so that there is nothing to suggest. */
+async function entries(directory: string): Promise<string[] | undefined> {
+  try {
+    return await readdir(directory)
+  } catch (error) {
+    if (systemCode(error) === undefined) throw error
+    return undefined
+  }
+}
+
+function folded(name: string): string {
+  return name.normalize("NFC").toLowerCase()
+}

@@ -1,0 +1,74 @@
+import { createPrivateKey, type KeyObject, randomUUID, sign } from "node:crypto"
+import type { OAuthClientProvider } from "@modelcontextprotocol/client"
+import { UsageError } from "../../../util/errors.ts"
+
+type ProveClient = NonNullable<OAuthClientProvider["addClientAuthentication"]>
+
+/** An assertion is used at once; clocks differ. In seconds. */
+const assertionSeconds = 120
+
+/**
+ * Proves who the client is by its private key (`private_key_jwt`, RFC 7523): the key signs an assertion that holds for
+ * two minutes, for the one server that is named in it. Throws `UsageError` for a key that cannot sign.
+ */
+export function proveByKey({ clientId, privateKey }: { clientId: string; privateKey: string }): ProveClient {
+  const { key, algorithm, hash } = readKey(privateKey)
+  return (_headers, params, url, metadata) => {
+    const now = Math.floor(Date.now() / 1000)
+    const claims = {
+      iss: clientId,
+      sub: clientId,
+      aud: metadata?.issuer ?? String(url),
+      jti: randomUUID(),
+      iat: now,
+      exp: now + assertionSeconds,
+    }
+    const signed = [{ alg: algorithm, typ: "JWT" }, claims].map(encode).join(".")
+    const signature = sign(hash, Buffer.from(signed), { key, dsaEncoding: "ieee-p1363" })
+    params.set("client_id", clientId)
+    params.set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+    params.set("client_assertion", `${signed}.${signature.toString("base64url")}`)
+  }
+}
+
+interface SigningKey {
+  key: KeyObject
+  /** As RFC 7518 names it. */
+  algorithm: string
+  /** Absent: the key's kind says it. */
+  hash: string | undefined
+}
+
+/** Of elliptic curves by the name that Node has for them. */
+const curves: Record<string, Omit<SigningKey, "key">> = {
+  prime256v1: { algorithm: "ES256", hash: "sha256" },
+  secp384r1: { algorithm: "ES384", hash: "sha384" },
+  secp521r1: { algorithm: "ES512", hash: "sha512" },
+}
+
+function readKey(text: string): SigningKey {
+  const key = parseKey(text)
+  const { namedCurve = "" } = key.asymmetricKeyDetails ?? {}
+  if (key.asymmetricKeyType === "rsa") return { key, algorithm: "RS256", hash: "sha256" }
+  if (key.asymmetricKeyType === "ed25519") return { key, algorithm: "EdDSA", hash: undefined }
+  const curve = key.asymmetricKeyType === "ec" ? curves[namedCurve] : undefined
+  if (curve) return { key, ...curve }
+  throw new UsageError(
+    `"privateKey" is of a kind that signs nothing here (${key.asymmetricKeyType} ${namedCurve}). Take RSA, P-256, P-384, P-521 or Ed25519.`,
+  )
+}
+
+function parseKey(text: string): KeyObject {
+  try {
+    return createPrivateKey(text)
+  } catch (error) {
+    throw new UsageError(
+      '"privateKey" is no private key in PEM without a password, such as "{file:~/.secrets/tickets.pem}".',
+      error,
+    )
+  }
+}
+
+function encode(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString("base64url")
+}

@@ -1,0 +1,113 @@
+import { isRecord } from "../util/json.ts"
+import { callOfUnknown, findTool } from "./call-value.ts"
+import type { ReadCall, ReadContext, SyntheticTool } from "./dialect.ts"
+import { type PythonCall, readPythonCalls } from "./loose-value.ts"
+import { scanBrackets } from "./scan-brackets.ts"
+import { charAt, type Reading, skipSpace, takes, takeWhile } from "./source.ts"
+
+/**
+ * Reads calls in Python's form: a list in brackets, or calls one after the other. `sure` is false where they may as
+ * well be text: then only calls of offered tools count, alone on their lines, and `text` says that these were none.
+ */
+export function* readPython(context: ReadContext, sure: boolean): Reading<"calls" | "text"> {
+  const { source, tools } = context
+  const start = source.position
+  const bracket = (yield* charAt(source)) === "["
+  if (bracket) source.position += 1
+  yield* skipSpace(source)
+  const name = yield* takeWhile(source, /[\w.-]*/y)
+  if ((yield* charAt(source)) !== "(" || name === "") return "text"
+  if (!sure && !tools.has(name)) return "text"
+  if (bracket) source.position = start
+  const end = yield* scanBrackets(source)
+  if (!bracket) yield* takeFurther(context)
+  const text = source.text.slice(start, source.position)
+  if (!sure && end === "closed" && !(yield* endsLine(context))) return "text"
+  const cut = end !== "closed" && source.cut
+  const read =
+    end === "closed" || !cut ? callsOf(text, tools) : { ok: false as const, reason: "is not whole" }
+  if (!read.ok) {
+    const unknown = "unknown" in read ? read.unknown : undefined
+    context.sink.malformed({ text, reason: read.reason, ...(unknown && { unknown }), ...(cut && { cut }) })
+    return "calls"
+  }
+  for (const call of read.calls) {
+    context.sink.start(call.tool)
+    context.sink.delta(call.input)
+    context.sink.call(call)
+  }
+  return "calls"
+}
+
+/** Calls on the lines below, or after a comma or semicolon. */
+function* takeFurther({ source }: ReadContext): Reading<void> {
+  for (;;) {
+    const before = source.position
+    yield* takeWhile(source, /[\s,;]*/y)
+    const name = yield* takeWhile(source, /[\w.-]*/y)
+    if (name === "" || (yield* charAt(source)) !== "(") {
+      source.position = before
+      return
+    }
+    yield* scanBrackets(source)
+  }
+}
+
+/** Nothing but white space or a mark follows on the line, or a semicolon and the next call. */
+export function* endsLine(context: ReadContext): Reading<boolean> {
+  const { source } = context
+  const between = yield* takeWhile(source, /[ \t;]*/y)
+  const next = yield* charAt(source)
+  if (next === "<") return yield* onlyMarks(context)
+  return next === "" || /[\r\n]/.test(next) || (between.includes(";") && /[[{]/.test(next))
+}
+
+/** True where marks alone stand up to the line's end. Reads nothing. */
+function* onlyMarks({ source }: ReadContext): Reading<boolean> {
+  const start = source.position
+  let next = "<"
+  while (next === "<" && (yield* takes(source, "<"))) {
+    yield* takeWhile(source, /[^<>\n]{0,40}/y)
+    if (!(yield* takes(source, ">"))) break
+    yield* takeWhile(source, /[ \t]*/y)
+    next = yield* charAt(source)
+  }
+  source.position = start
+  return next === "" || /[\r\n]/.test(next)
+}
+
+function callsOf(
+  text: string,
+  tools: ReadonlyMap<string, SyntheticTool>,
+): { ok: true; calls: ReadCall[] } | { ok: false; reason: string; unknown?: ReadCall | undefined } {
+  // Some models print what they call.
+  const read = readPythonCalls(/^\s*print\(([\s\S]*)\)\s*$/.exec(text)?.[1] ?? text)
+  if (!read.ok) return { ok: false, reason: `cannot be read: ${read.error}` }
+  const calls: ReadCall[] = []
+  for (const call of read.calls) {
+    // Llama's own tools are called by a method.
+    const name = call.name.replace(/\.call$/, "")
+    const found = findTool(name, tools)
+    const input = inputOf(call, found.ok ? tools.get(found.tool) : undefined)
+    if (!found.ok) {
+      const unknown = read.calls.length === 1 ? callOfUnknown(name, input) : undefined
+      return { ok: false, reason: found.reason, unknown }
+    }
+    if (input === undefined) return { ok: false, reason: `gives ${call.name} more values than it takes` }
+    calls.push({ tool: found.tool, input: JSON.stringify(input), repaired: found.repaired })
+  }
+  return { ok: true, calls }
+}
+
+/** Values without a name belong to the parameters in the order of the tool's schema. */
+function inputOf(
+  { positional, named }: PythonCall,
+  tool: SyntheticTool | undefined,
+): Record<string, unknown> | undefined {
+  const only = positional[0]
+  if (positional.length === 1 && isRecord(only) && Object.keys(named).length === 0) return only
+  const properties = tool?.inputSchema.properties
+  const names = isRecord(properties) ? Object.keys(properties) : []
+  if (positional.length > names.length) return undefined
+  return { ...Object.fromEntries(positional.map((value, index) => [names[index], value])), ...named }
+}

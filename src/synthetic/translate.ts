@@ -1,0 +1,221 @@
+import type {
+  LanguageModelV4FinishReason,
+  LanguageModelV4StreamPart,
+  LanguageModelV4ToolChoice,
+  LanguageModelV4Usage,
+} from "@ai-sdk/provider"
+import { newId } from "../util/id.ts"
+import type { DialectName, MalformedCall, ReadCall, SyntheticTool } from "./dialect.ts"
+import { type CallParser, createCallParser, type ParserEvent } from "./parser.ts"
+import type { AnswerOutcome } from "./retry.ts"
+
+type Part = LanguageModelV4StreamPart
+
+/** Turns the parts of a model's answer, or of several that stand for one, into parts with calls in them. */
+export interface Translator {
+  /** The parts that this one becomes. The last of an attempt, `finish`, is kept for {@link Translator.outcome}. */
+  take(part: Part): Part[]
+  /** Of the attempt that just ended. Undefined where it ended without `finish`. */
+  outcome(): AnswerOutcome | undefined
+  /** Another attempt follows. */
+  again(): void
+  /** What is left at the end: malformed calls that no attempt mended, then the finish. */
+  end(): Part[]
+}
+
+interface OpenCall extends MalformedCall {
+  id?: string
+}
+
+/** A translator for one request. In all attempts but the first, text beside a call is left out: it was said before. */
+export function createTranslator(options: {
+  tools: readonly SyntheticTool[]
+  dialect: DialectName
+  /** Other tools there may be, but calls of them are not wanted now. */
+  choice?: LanguageModelV4ToolChoice | undefined
+}): Translator {
+  let attempt = 0
+  let parser: CallParser = createCallParser(options)
+  let written = ""
+  let heldText = ""
+  /** In the first attempt. */
+  let said = ""
+  let calls = 0
+  let finish: Extract<Part, { type: "finish" }> | undefined
+  let usage: LanguageModelV4Usage | undefined
+  let textID: string | undefined
+  let textMetadata: Extract<Part, { type: "text-start" }>["providerMetadata"]
+  let current: { id: string; isNew: boolean } | undefined
+  let malformed: OpenCall[] = []
+  /** Announced in attempts before, and not mended yet. */
+  const unmended: OpenCall[] = []
+
+  function takeEvent(event: ParserEvent): Part[] {
+    switch (event.type) {
+      case "text":
+        if (attempt === 0) {
+          said += event.text
+          return say(event.text)
+        }
+        heldText += event.text
+        return []
+      case "call-start": {
+        const before = unmended.findIndex(({ id, tool }) => id !== undefined && tool === event.tool)
+        const id = unmended.splice(before, before < 0 ? 0 : 1)[0]?.id
+        current = { id: id ?? newId("call"), isNew: id === undefined }
+        return [...endText(), ...(current.isNew ? [inputStart(current.id, event.tool)] : [])]
+      }
+      case "call-delta":
+        // The pieces of a call that is made anew would follow those of the malformed one.
+        return current?.isNew ? [{ type: "tool-input-delta", id: current.id, delta: event.delta }] : []
+      case "call": {
+        const id = current?.id ?? newId("call")
+        current = undefined
+        calls += 1
+        return callParts(id, event.tool, event.input, event.repaired)
+      }
+      case "malformed": {
+        const { type: _, ...call } = event
+        if (call.unknown && options.choice?.type !== "tool") return unknownCall(call.unknown)
+        malformed.push({ ...call, ...(current && { id: current.id }) })
+        current = undefined
+        return []
+      }
+    }
+  }
+
+  /** Whoever runs the calls says that there is no such tool, as to a model that calls by itself. */
+  function unknownCall({ tool, input }: ReadCall): Part[] {
+    const id = newId("call")
+    calls += 1
+    const delta: Part = { type: "tool-input-delta", id, delta: input }
+    return [...endText(), inputStart(id, tool), delta, ...callParts(id, tool, input)]
+  }
+
+  function say(text: string): Part[] {
+    if (text === "") return []
+    const parts: Part[] = []
+    if (textID === undefined) {
+      textID = newId("prt")
+      const metadata = textMetadata && { providerMetadata: textMetadata }
+      parts.push({ type: "text-start", id: textID, ...metadata })
+    }
+    parts.push({ type: "text-delta", id: textID, delta: text })
+    return parts
+  }
+
+  /** What the last attempt said in place of a call, beside what was said before, and not twice. */
+  function sayHeld(): Part[] {
+    if (["", said.trim()].includes(heldText.trim())) return []
+    return say(said.trim() === "" ? heldText : `\n\n${heldText}`)
+  }
+
+  function endText(): Part[] {
+    if (textID === undefined) return []
+    const id = textID
+    textID = undefined
+    return [{ type: "text-end", id }]
+  }
+
+  return {
+    take(part) {
+      switch (part.type) {
+        case "text-start":
+          textMetadata = part.providerMetadata
+          return []
+        case "text-delta":
+          written += part.delta
+          return parser.push(part.delta).flatMap(takeEvent)
+        case "text-end":
+          return []
+        case "finish":
+          finish = part
+          usage = usage === undefined ? part.usage : sum(usage, part.usage)
+          return parser.end({ cut: part.finishReason.unified === "length" }).flatMap(takeEvent)
+        case "stream-start":
+        case "response-metadata":
+          return attempt === 0 ? [part] : []
+        case "tool-call":
+          if (!part.providerExecuted) calls += 1
+          return [...endText(), part]
+        case "reasoning-start":
+        case "tool-input-start":
+          return [...endText(), part]
+        default:
+          return [part]
+      }
+    },
+    outcome() {
+      if (finish === undefined) return undefined
+      return { text: written, calls, malformed, cut: finish.finishReason.unified === "length" }
+    },
+    again() {
+      attempt += 1
+      parser = createCallParser(options)
+      unmended.push(...malformed.filter(({ id }) => id !== undefined))
+      malformed = []
+      written = ""
+      heldText = ""
+      finish = undefined
+    },
+    end() {
+      if (finish === undefined || usage === undefined) return []
+      const parts: Part[] = calls === 0 ? sayHeld() : []
+      for (const { id, tool, text } of [...unmended, ...malformed]) {
+        if (tool === undefined) {
+          parts.push(...say(text))
+          continue
+        }
+        calls += 1
+        const callID = id ?? newId("call")
+        parts.push(...endText(), ...(id === undefined ? [inputStart(callID, tool)] : []))
+        parts.push(...callParts(callID, tool, text))
+      }
+      parts.push(...endText())
+      const finishReason = calls > 0 ? asCalls(finish.finishReason) : finish.finishReason
+      const providerMetadata = {
+        ...finish.providerMetadata,
+        ...(attempt > 0 && { tackle: { retries: attempt } }),
+      }
+      parts.push({ ...finish, usage, finishReason, providerMetadata })
+      return parts
+    },
+  }
+}
+
+function inputStart(id: string, toolName: string): Part {
+  return { type: "tool-input-start", id, toolName }
+}
+
+function callParts(id: string, toolName: string, input: string, repaired?: string): Part[] {
+  const metadata = repaired === undefined ? {} : { providerMetadata: { tackle: { repaired } } }
+  return [
+    { type: "tool-input-end", id },
+    { type: "tool-call", toolCallId: id, toolName, input, ...metadata },
+  ]
+}
+
+/** A cut answer stays one: its last call may not be whole. */
+function asCalls(reason: LanguageModelV4FinishReason): LanguageModelV4FinishReason {
+  return reason.unified === "stop" || reason.unified === "other"
+    ? { ...reason, unified: "tool-calls" }
+    : reason
+}
+
+function sum(a: LanguageModelV4Usage, b: LanguageModelV4Usage): LanguageModelV4Usage {
+  return {
+    ...b,
+    inputTokens: add(a.inputTokens, b.inputTokens),
+    outputTokens: add(a.outputTokens, b.outputTokens),
+  }
+}
+
+/** Adds the counts key by key; what neither knows stays unknown. */
+function add<T extends Record<string, number | undefined>>(a: T, b: T): T {
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)])
+  const sums = [...keys].map((key) => {
+    const [one, other] = [a[key], b[key]]
+    return [key, one === undefined && other === undefined ? undefined : (one ?? 0) + (other ?? 0)]
+  })
+  return Object.fromEntries(sums)
+}

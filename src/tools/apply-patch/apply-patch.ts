@@ -1,0 +1,201 @@
+import * as z from "zod"
+import { commitFiles } from "../../files/commit-files.ts"
+import { FileAccessError } from "../../files/file-errors.ts"
+import type { FileStamp } from "../../files/file-tracker.ts"
+import {
+  assertUnchanged,
+  bytesOf,
+  FileChangeError,
+  readBefore,
+  resolveTarget,
+} from "../../files/freshness.ts"
+import { showName } from "../../files/show-name.ts"
+import type { ChangedPath } from "../../lsp/service.ts"
+import type { ToolContext } from "../../tool/context.ts"
+import { define } from "../../tool/tool.ts"
+import { throwIfAborted } from "../../util/abort.ts"
+import { errorMessage, TackleError } from "../../util/errors.ts"
+import { displayPath, resolvePath } from "../../util/paths.ts"
+import { readText } from "../../util/text-file.ts"
+import { keepingFiles } from "../file/keeping-files.ts"
+import { errorsAfterEdit } from "../language/edit-errors.ts"
+import { formatPatch } from "./format-patch.ts"
+import { type PatchSection, parsePatch } from "./patch-parse.ts"
+import { type OpenSection, type PatchFile, type PlannedSection, planSection } from "./plan-patch.ts"
+
+const parameters = z.lazy(() =>
+  z.object({
+    patchText: z.string().min(1).describe("The whole patch, from *** Begin Patch to *** End Patch"),
+  }),
+)
+
+/** Changes several files in one go: all of it, or nothing. */
+export const applyPatchTool = define("apply_patch", {
+  description: readText(new URL("./apply-patch.md", import.meta.url)),
+  parameters,
+  access: "write",
+  asksFirst: true,
+  // Which files it is about stands inside the patch, where the order of calls cannot see it.
+  serial: true,
+  async execute({ patchText }, ctx) {
+    const named = parsePatch(patchText).map((section) => nameSection(section, ctx))
+    const paths = named.flatMap(({ path, target }) => [path, ...(target === undefined ? [] : [target])])
+    const reals = new Map(paths.map((path) => [path, resolveTarget(path)]))
+    assertDistinct(paths, reals)
+    const { planned, ...result } = await ctx.files.lock([...reals.values()], async () => {
+      throwIfAborted(ctx.abort)
+      const planned: PlannedSection[] = []
+      for (const names of named)
+        planned.push(await planSection(await openSection(names, reals, ctx), ctx.files))
+      const diff = planned.map((section) => section.diff).join("")
+      const about = { filePath: paths.join(", "), diff }
+      await ctx.ask({ permission: "edit", patterns: paths, always: ["*"], metadata: about })
+      throwIfAborted(ctx.abort)
+      const { stamps, formattings } = await ctx.files.commit([...reals.values()], async () => {
+        for (const { file, target } of planned) {
+          await assertUnchanged(file.before)
+          if (target) await assertUnchanged(target.before)
+        }
+        const stamps = await keepingFiles(ctx, contents(planned), () => commit(planned, ctx.files))
+        return { stamps, formattings: await formatPatch(planned, stamps, ctx) }
+      })
+      for (const { path, stamp } of knownFiles(planned, stamps)) ctx.files.record(path, stamp)
+      return {
+        title: planned.length === 1 ? changeLine(planned[0]) : `${planned.length} files`,
+        output: `Applied the patch:\n${planned.map(report).join("\n")}${formattings.reports}`,
+        metadata: {
+          diff,
+          changes: planned.map(describe),
+          ...formattings.metadata,
+          files: knownFiles(planned, stamps),
+        },
+        planned,
+      }
+    })
+    const errors = await errorsAfterEdit(ctx, planned.flatMap(changedPaths))
+    return { ...result, output: result.output + errors }
+  },
+})
+
+interface NamedSection {
+  section: PatchSection
+  /** Absolute, as written. */
+  path: string
+  target?: string
+}
+
+function nameSection(section: PatchSection, { directory }: ToolContext): NamedSection {
+  const path = resolvePath(section.path, directory)
+  return section.kind === "update" && section.moveTo !== undefined
+    ? { section, path, target: resolvePath(section.moveTo, directory) }
+    : { section, path }
+}
+
+/** Two sections for one file could only be told apart by an order that the patch does not promise. */
+function assertDistinct(paths: readonly string[], reals: ReadonlyMap<string, string>): void {
+  const known = new Set<string | undefined>()
+  for (const path of paths) {
+    const real = reals.get(path)
+    if (known.has(real)) {
+      throw new FileChangeError(
+        "unfit",
+        `The patch names ${showName(path)} in more than one place. Nothing was changed. Say all of a file in one section, or make two patches.`,
+      )
+    }
+    known.add(real)
+  }
+}
+
+async function openSection(
+  { section, path, target }: NamedSection,
+  reals: ReadonlyMap<string, string>,
+  ctx: ToolContext,
+): Promise<OpenSection> {
+  const open = async (name: string): Promise<PatchFile> => ({
+    before: await readBefore(name, reals.get(name) ?? name),
+    title: showName(displayPath(name, ctx.worktree)),
+  })
+  const file = await open(path)
+  return target === undefined ? { section, file } : { section, file, target: await open(target) }
+}
+
+async function commit(
+  planned: readonly PlannedSection[],
+  { note }: ToolContext["files"],
+): Promise<Map<string, FileStamp>> {
+  try {
+    return await commitFiles(
+      planned.flatMap(({ steps }) => steps),
+      note,
+    )
+  } catch (error) {
+    if (TackleError.isInstance(error)) throw error
+    throw new FileAccessError(
+      `The patch could not be applied: ${errorMessage(error)}. Every file is as it was.`,
+      error,
+    )
+  }
+}
+
+/** What stands at every path that the patch changes, before and after. */
+function contents(planned: readonly PlannedSection[]) {
+  const opened = planned.flatMap(({ file, target }) => (target ? [file, target] : [file]))
+  return {
+    before: opened.map(({ before }) => ({ path: before.real, bytes: bytesOf(before) })),
+    after: planned.flatMap(({ steps }) => steps),
+  }
+}
+
+/** The files of which the session now knows every byte. For the ledger, also of a session that is continued. */
+function knownFiles(
+  planned: readonly PlannedSection[],
+  stamps: ReadonlyMap<string, FileStamp>,
+): { path: string; stamp: FileStamp }[] {
+  return planned.flatMap(({ known, file, target }) => {
+    const path = (target ?? file).before.real
+    const stamp = known ? stamps.get(path) : undefined
+    return stamp ? [{ path, stamp }] : []
+  })
+}
+
+function describe({ section, file, target }: PlannedSection) {
+  const type = target ? "move" : section.kind
+  const change = { type, filePath: file.before.path, relativePath: file.title }
+  return target ? { ...change, movePath: target.before.path } : change
+}
+
+function changedPaths({ section, file, target }: PlannedSection): ChangedPath[] {
+  const { real: path } = file.before
+  if (target)
+    return [
+      { path, kind: "deleted" },
+      { path: target.before.real, kind: target.before.exists ? "changed" : "created" },
+    ]
+  return [{ path, kind: changeKinds[section.kind] }]
+}
+
+const changeKinds: Record<PatchSection["kind"], ChangedPath["kind"]> = {
+  add: "created",
+  update: "changed",
+  delete: "deleted",
+}
+
+function changeLine(planned: PlannedSection | undefined): string {
+  if (!planned) return ""
+  const { section, file, target } = planned
+  if (target) return `R ${file.title} -> ${target.title}`
+  return `${letters[section.kind]} ${file.title}`
+}
+
+const letters: Record<PatchSection["kind"], string> = { add: "A", update: "M", delete: "D" }
+
+function report(planned: PlannedSection): string {
+  const loose = planned.hunks.filter(({ strategy }) => strategy !== "exact")
+  const line = changeLine(planned)
+  if (loose.length === 0) return line
+  const places = loose.map((hunk) => `line ${hunk.line} (${hunk.strategy})`).join(", ")
+  return `${line}\n  not exact, found by looking past white space or look-alikes: ${places}. Check it:\n${planned.diff.slice(0, maxShownDiff)}`
+}
+
+/** What the model sees of the diff of a file with loose matches, in characters. */
+const maxShownDiff = 4_000

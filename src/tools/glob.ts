@@ -1,0 +1,68 @@
+import * as z from "zod"
+import { showName } from "../files/show-name.ts"
+import { define, type Info } from "../tool/tool.ts"
+import { displayPath, resolvePath } from "../util/paths.ts"
+import { readText } from "../util/text-file.ts"
+import { defaultSearchEngine } from "./search/default-search-engine.ts"
+import { anchorGlob, compileGlob } from "./search/glob-pattern.ts"
+import { newestFirst } from "./search/newest-first.ts"
+import type { SearchEngine } from "./search/search-engine.ts"
+import { searchRoot, showPath } from "./search/search-root.ts"
+
+const maxPaths = 100
+
+const parameters = z.lazy(() =>
+  z.object({
+    pattern: z.string().min(1).describe("Glob, such as src/**/*.ts or *.{js,mjs}"),
+    path: z.string().min(1).optional().describe("Where to search (default: the working directory)"),
+  }),
+)
+
+/** Finds files by pattern. */
+export const globTool = createGlobTool(defaultSearchEngine)
+
+/** The tool over an engine of one's own. */
+export function createGlobTool(engine: SearchEngine): Info<typeof parameters> {
+  return define("glob", {
+    description: readText(new URL("./glob.md", import.meta.url)),
+    parameters,
+    access: "read",
+    async execute(args, ctx) {
+      const { directory: path, glob } = anchorGlob(args.pattern, resolvePath(args.path ?? ".", ctx.directory))
+      await ctx.ask({
+        permission: "glob",
+        patterns: [args.pattern],
+        always: ["*"],
+        paths: [path],
+        metadata: { pattern: args.pattern, path },
+      })
+
+      const root = await searchRoot(path)
+      let unreadable = false
+      const files = engine.files({
+        root,
+        accepts: compileGlob(glob),
+        signal: ctx.abort,
+        onUnreadable: () => {
+          unreadable = true
+        },
+      })
+      const { paths, total } = await newestFirst(files, maxPaths)
+
+      const lines = paths.map((file) => showPath(file, ctx.directory))
+      if (total === 0) lines.push("No files found")
+      const notes: string[] = []
+      if (total > paths.length) {
+        notes.push(
+          `(${paths.length} of ${total} files, the newest. For others use a narrower pattern or a path.)`,
+        )
+      }
+      if (unreadable) notes.push("(Some directories could not be read.)")
+      return {
+        title: showName(displayPath(path, ctx.worktree)),
+        output: [...lines, ...(notes.length > 0 ? ["", ...notes] : [])].join("\n"),
+        metadata: { count: total, truncated: total > paths.length },
+      }
+    },
+  })
+}

@@ -1,0 +1,90 @@
+import type { ModelRef } from "../schema/message.ts"
+import type { Definition, Info } from "../tool/tool.ts"
+import { applyPatchTool } from "./apply-patch/apply-patch.ts"
+import { type Features, whyUnavailable } from "./availability.ts"
+import { type BashOptions, createBashTool } from "./bash.ts"
+import { batchTool } from "./batch.ts"
+import { editTool } from "./edit/edit.ts"
+import { globTool } from "./glob.ts"
+import { grepTool } from "./grep.ts"
+import { invalidTool } from "./invalid.ts"
+import { jobTool } from "./job.ts"
+import { listTool } from "./list.ts"
+import { lspTool } from "./lsp.ts"
+import { planEnterTool } from "./plan-enter.ts"
+import { planExitTool } from "./plan-exit.ts"
+import { questionTool } from "./question.ts"
+import { readTool } from "./read.ts"
+import schemas from "./schemas.json" with { type: "json" }
+import { createSkillTool, type SkillOptions } from "./skill.ts"
+import { createTaskTool, type TaskOptions } from "./task.ts"
+import { todoreadTool, todowriteTool } from "./todo.ts"
+import { toolSearchTool } from "./tool-search.ts"
+import type { SearchBackend } from "./web/search-backend.ts"
+import { createWebfetchTool } from "./webfetch.ts"
+import { createCodesearchTool, createWebsearchTool } from "./websearch.ts"
+import { writeTool } from "./write.ts"
+
+/** A built-in tool with the conditions under which it is there. */
+export interface BuiltinTool {
+  tool: Info
+  /** See {@link whyUnavailable}. */
+  unavailable: (model?: ModelRef) => string | undefined
+}
+
+/** What some of the tools need of their surroundings. */
+export interface BuiltinOptions {
+  bash: BashOptions
+  task: TaskOptions
+  skills: SkillOptions
+  features: Features
+  search: SearchBackend
+}
+
+/** Every built-in tool, in the order in which models are offered them. A new one is a line here. */
+export function builtinTools({ bash, task, skills, features, search }: BuiltinOptions): BuiltinTool[] {
+  const tools = [
+    readTool,
+    globTool,
+    grepTool,
+    listTool,
+    lspTool,
+    editTool,
+    writeTool,
+    applyPatchTool,
+    createBashTool(bash),
+    jobTool,
+    createTaskTool(task),
+    createSkillTool(skills),
+    createWebfetchTool(),
+    createWebsearchTool(search),
+    createCodesearchTool(search),
+    todowriteTool,
+    todoreadTool,
+    questionTool,
+    planEnterTool,
+    planExitTool,
+    batchTool,
+    toolSearchTool,
+    invalidTool,
+  ]
+  const prepared: PreparedSchemas = {
+    ...schemas.always,
+    ...(bash.sandboxed ? schemas.sandboxed : schemas.bare),
+  }
+  return tools.map((tool) => ({
+    tool: withSchema(tool, prepared[tool.id]),
+    unavailable: (model) => whyUnavailable(tool.id, features, model),
+  }))
+}
+
+/**
+ * JSON Schemas of the tools' parameters, written by `node scripts/tool-docs.ts`: to make them at every start takes a
+ * twentieth of it.
+ */
+type PreparedSchemas = Readonly<Record<string, Definition["jsonSchema"]>>
+
+function withSchema(tool: Info, jsonSchema: Definition["jsonSchema"]): Info {
+  if (jsonSchema === undefined) return tool
+  return { id: tool.id, init: async (context) => ({ ...(await tool.init(context)), jsonSchema }) }
+}

@@ -1,0 +1,186 @@
+import type { Stats } from "node:fs"
+import { basename } from "node:path"
+import * as z from "zod"
+import { OffsetError, UnreadableContentError } from "../files/file-errors.ts"
+import { fileKind, sampleBytes, type TextEncoding } from "../files/file-kind.ts"
+import { type OpenFile, openFile, readStart, statPath } from "../files/open-file.ts"
+import { pinnedPatterns } from "../files/pinned-patterns.ts"
+import { readDirectoryPage } from "../files/read-directory.ts"
+import { readTextPage, type TextPage } from "../files/read-text.ts"
+import { nameAttribute, showName } from "../files/show-name.ts"
+import type { ToolContext } from "../tool/context.ts"
+import type { ToolResult } from "../tool/result.ts"
+import { define } from "../tool/tool.ts"
+import { displayPath, realPath, resolvePath } from "../util/paths.ts"
+import { identityAt } from "../util/pinned-path.ts"
+import { readText } from "../util/text-file.ts"
+import { readMedia } from "./file/read-media.ts"
+
+const defaultLimit = 2000
+
+/** Lines that an interface shows before the person opens the whole. */
+const previewLines = 20
+
+const parameters = z.lazy(() =>
+  z.object({
+    filePath: z.string().min(1).describe("File or directory, absolute or relative"),
+    offset: z.coerce.number().int().min(0).optional().describe("First line to read, counted from 0"),
+    limit: z.coerce.number().int().min(1).optional().describe(`How many lines (default ${defaultLimit})`),
+  }),
+)
+
+/** What every branch of the tool works on. */
+interface Target {
+  path: string
+  /** With every link followed, before leave was asked. */
+  real: string
+  title: string
+  offset: number
+  limit: number
+}
+
+/** Reads text by lines, images and PDFs as attachments, directories by entries. */
+export const readTool = define("read", {
+  description: readText(new URL("./read.md", import.meta.url)),
+  parameters,
+  access: "read",
+  async execute(args, ctx) {
+    const path = resolvePath(args.filePath, ctx.directory)
+    const real = whereItLeads(path)
+    const title = showName(displayPath(path, ctx.worktree))
+    const target: Target = { path, real, title, offset: args.offset ?? 0, limit: args.limit ?? defaultLimit }
+    const identity = identityAt(real)
+    await ctx.ask({
+      permission: "read",
+      patterns: pinnedPatterns(path, real),
+      always: ["*"],
+      metadata: { filePath: path },
+    })
+
+    const found = await statPath(path, "File")
+    if (found.isDirectory()) return readDirectory(target, ctx)
+    const handle = await openFile(path, real, { identity })
+    try {
+      const kind = fileKind(basename(path), readStart(handle, sampleBytes))
+      if (kind.kind === "binary") throw binary(path, found)
+      const result =
+        kind.kind === "media"
+          ? await attach(handle, target, kind.mime, ctx)
+          : await readLines(handle, target, kind.encoding, ctx)
+      return await withInstructions(result, real, ctx)
+    } finally {
+      handle.close()
+    }
+  },
+})
+
+async function readDirectory(target: Target, ctx: ToolContext): Promise<ToolResult> {
+  const { path, title, offset, limit } = target
+  const { entries, total } = await readDirectoryPage(path, { offset, limit, signal: ctx.abort })
+  if (offset > 0 && offset >= total) {
+    throw new OffsetError(`${showName(path)} has ${total} entries; offset ${offset} lies past the last.`)
+  }
+  const end = offset + entries.length
+  const footer =
+    end < total
+      ? `(Entries ${offset + 1}-${end} of ${total}. Continue with offset ${end}.)`
+      : `(${total} ${total === 1 ? "entry" : "entries"} in all.)`
+  const body = total === 0 ? "(empty directory)" : entries.join("\n")
+  return {
+    title,
+    output: `<directory path="${nameAttribute(path)}">\n${body}\n</directory>\n${footer}`,
+    metadata: { type: "directory", truncated: end < total, total, preview: preview(entries) },
+  }
+}
+
+async function attach(handle: OpenFile, target: Target, mime: string, ctx: ToolContext): Promise<ToolResult> {
+  const { path, real, title } = target
+  const { url, bytes, stamp, scaled, ...media } = await readMedia(handle, { path, mime, signal: ctx.abort })
+  const file = { path: real, stamp }
+  ctx.files.record(file.path, stamp)
+  const made = scaled ? `; made smaller for the model: ${scaled.to} pixels of ${scaled.from}` : ""
+  return {
+    title,
+    output: `${showName(path)} is attached (${mime}, ${bytes} bytes${made}).`,
+    metadata: { type: mime === "application/pdf" ? "pdf" : "image", truncated: false, file },
+    attachments: [{ type: "file", mime: media.mime, url, filename: basename(path) }],
+  }
+}
+
+async function readLines(
+  handle: OpenFile,
+  target: Target,
+  encoding: TextEncoding,
+  ctx: ToolContext,
+): Promise<ToolResult> {
+  const { path, real, title, offset, limit } = target
+  const page = await readTextPage(handle, { encoding, offset, limit, signal: ctx.abort })
+  if (offset > 0 && page.lines.length === 0) {
+    throw new OffsetError(
+      `${showName(path)} has ${page.total} lines; offset ${offset} lies past the last. ` +
+        "The first line has offset 0.",
+    )
+  }
+  const file = { path: real, stamp: page.stamp }
+  ctx.files.record(file.path, page.stamp)
+
+  const numbered = page.lines.map((line, index) => `${String(offset + index + 1).padStart(5)}→${line}`)
+  const body = page.lines.length === 0 ? "(empty file)" : numbered.join("\n")
+  return {
+    title,
+    output: `<file path="${nameAttribute(path)}">\n${body}\n</file>\n${footer(page, offset, encoding)}`,
+    metadata: {
+      type: "text",
+      truncated: page.more || page.cut > 0,
+      totalLines: page.total,
+      shownLines: page.lines.length,
+      preview: preview(page.lines),
+      file,
+    },
+  }
+}
+
+/** What the directories down to the file say, where the model was not told yet: it reads of it with the file. */
+async function withInstructions(result: ToolResult, file: string, ctx: ToolContext): Promise<ToolResult> {
+  const found = (await ctx.instructions?.near(file)) ?? []
+  if (found.length === 0) return result
+  const texts = found.map(({ text }) => `<instructions>\n${text}\n</instructions>`)
+  return {
+    ...result,
+    output: [result.output, ...texts].join("\n\n"),
+    metadata: { ...result.metadata, instructions: found.map(({ path }) => path) },
+  }
+}
+
+function footer(page: TextPage, offset: number, encoding: TextEncoding): string {
+  const end = offset + page.lines.length
+  const total = page.total === undefined ? "more lines follow" : `${page.total} in all`
+  const notes: string[] = []
+  if (!page.more) notes.push(`(End of file: ${page.total} ${page.total === 1 ? "line" : "lines"} in all.)`)
+  else if (page.full) {
+    notes.push(`(Capped at 50 KB: lines ${offset + 1}-${end}, ${total}. Continue with offset ${end}.)`)
+  } else notes.push(`(Lines ${offset + 1}-${end}, ${total}. Continue with offset ${end}.)`)
+  if (page.invalid)
+    notes.push(`(The file is not valid ${encoding}: \ufffd stands for bytes that are no text.)`)
+  return notes.join("\n")
+}
+
+/** What cannot be resolved is shown by its own path, and what opens it then says what is wrong. */
+function whereItLeads(path: string): string {
+  try {
+    return realPath(path)
+  } catch {
+    return path
+  }
+}
+
+function preview(lines: readonly string[]): string {
+  return lines.slice(0, previewLines).join("\n")
+}
+
+function binary(path: string, { size }: Stats): UnreadableContentError {
+  return new UnreadableContentError(
+    `${showName(path)} is a binary file of ${size} bytes and cannot be shown as text. ` +
+      "Look into it with a command that knows its format, such as file, unzip -l, or xxd for single bytes.",
+  )
+}

@@ -1,0 +1,129 @@
+import * as z from "zod"
+import { fileKind, sampleBytes } from "../files/file-kind.ts"
+import type { ToolContext } from "../tool/context.ts"
+import type { ToolResult } from "../tool/result.ts"
+import { define, type Info } from "../tool/tool.ts"
+import { readText } from "../util/text-file.ts"
+import type { Page } from "./web/fetch-page.ts"
+import { createPageCache, type PageCache } from "./web/page-cache.ts"
+import { WebfetchError } from "./web/webfetch-error.ts"
+
+const parameters = z.lazy(() =>
+  z.object({
+    url: z.string().trim().min(1).describe("Address of the page, with http:// or https://"),
+    format: z
+      .enum(["markdown", "text", "html"])
+      .default("markdown")
+      .describe("How a web page is given; anything else comes as it is"),
+    timeout: z.number().positive().max(120).default(30).describe("Seconds to wait for the page"),
+  }),
+)
+
+type Arguments = z.output<typeof parameters>
+
+/** Fetches one page from the web. Pages are kept for a while, each session's apart from the others'. */
+export function createWebfetchTool(cache = createPageCache()): Info<typeof parameters> {
+  return define("webfetch", {
+    description: readText(new URL("./webfetch.md", import.meta.url)),
+    parameters,
+    access: "network",
+    asksFirst: true,
+    async execute(args, ctx) {
+      const { page, cached } = await openPage(args, ctx, cache)
+      const content = await contentOf(page, args.format, ctx.abort)
+      const { url, contentType, body } = page
+      const asked = page.asked[0]?.href
+      const moved = asked !== undefined && asked !== url.href ? `[${asked} led to ${url}]\n\n` : ""
+      return {
+        title: `${url} (${mimeOf(contentType) || "unknown type"})`,
+        output: moved + content.output,
+        metadata: { url: url.href, contentType, bytes: body.length, format: args.format, cached },
+        ...(content.attachments ? { attachments: content.attachments } : {}),
+      }
+    },
+  })
+}
+
+/** What is asked for first; a page that is given in its own form is asked for in the form that is wanted. */
+const accepts: Record<Arguments["format"], string> = {
+  markdown: "text/markdown, text/html;q=0.9, text/plain;q=0.8, */*;q=0.5",
+  text: "text/plain, text/markdown;q=0.9, text/html;q=0.8, */*;q=0.5",
+  html: "text/html, application/xhtml+xml, */*;q=0.5",
+}
+
+async function openPage(
+  { url: text, format, timeout }: Arguments,
+  ctx: ToolContext,
+  cache: PageCache,
+): Promise<{ page: Page; cached: boolean }> {
+  const { fetchPage, parseUrl } = await import("./web/fetch-page.ts")
+  const url = parseUrl(text)
+  const askUrl = (wanted: URL) =>
+    ctx.ask({
+      permission: "webfetch",
+      patterns: [wanted.href],
+      always: [`${wanted.origin}/*`],
+      metadata: { url: wanted.href, format, timeout },
+    })
+  const key = JSON.stringify([ctx.sessionID, format, url.href])
+  const known = cache.get(key)
+  if (known) {
+    for (const asked of known.asked) await askUrl(asked)
+    return { page: known, cached: true }
+  }
+  const page = await fetchPage({
+    url,
+    accept: accepts[format],
+    timeoutMs: timeout * 1000,
+    signal: ctx.abort,
+    askUrl,
+    askPrivate: (wanted, host, addresses) =>
+      ctx.ask({
+        permission: "private_network",
+        patterns: [host],
+        always: [host],
+        metadata: { url: wanted.href, addresses },
+      }),
+  })
+  if (page.cacheable) cache.set(key, page)
+  return { page, cached: false }
+}
+
+async function contentOf(
+  page: Page,
+  format: Arguments["format"],
+  signal: AbortSignal,
+): Promise<Pick<ToolResult, "output" | "attachments">> {
+  const { url, body, contentType } = page
+  // By the bytes alone: pages about a file often have its name.
+  const kind = fileKind("", body.subarray(0, sampleBytes))
+  if (kind.kind === "media") {
+    const data = `data:${kind.mime};base64,${body.toString("base64")}`
+    const filename = url.pathname.split("/").at(-1) || url.host
+    return {
+      output: `${url} is attached (${kind.mime}, ${body.length} bytes).`,
+      attachments: [{ type: "file", mime: kind.mime, url: data, filename }],
+    }
+  }
+  if (kind.kind === "binary" && !/\bcharset=utf-16/i.test(contentType)) {
+    throw new WebfetchError(
+      "content",
+      `${url} is no text (${mimeOf(contentType) || "unknown type"}, ${body.length} bytes). Download it with bash if it is needed.`,
+    )
+  }
+  const { pageText } = await import("./web/page-text.ts")
+  const text = pageText(body, contentType)
+  if (format === "html" || !isHtml(contentType, text)) return { output: text }
+  const { htmlToText } = await import("./web/html-to-text.ts")
+  return { output: await htmlToText(text, { base: url.href, form: format, signal }) }
+}
+
+function mimeOf(contentType: string): string {
+  return (contentType.split(";")[0] ?? "").trim().toLowerCase()
+}
+
+function isHtml(contentType: string, text: string): boolean {
+  const mime = mimeOf(contentType)
+  if (mime === "text/html" || mime === "application/xhtml+xml") return true
+  return mime === "" && /^\s*<(?:!doctype\s+html|html)\b/i.test(text)
+}

@@ -1,0 +1,71 @@
+import { spawnSync } from "node:child_process"
+import { existsSync, readdirSync, utimesSync, writeFileSync } from "node:fs"
+import { join, resolve } from "node:path"
+import { expect, test } from "vitest"
+import { startHousekeeping } from "../../src/engine/housekeeping.ts"
+import { defaultRetentionLimits } from "../../src/engine/retention.ts"
+import { createContentStore, defaultContentLimits, hashOf } from "../../src/files/content-store.ts"
+import { createTemporaryBook } from "../../src/files/temporary-files.ts"
+import { noPlaceholderBook } from "../../src/sandbox/placeholder-book.ts"
+import { createMemoryStore } from "../../src/store/memory.ts"
+import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
+import { createJobTable } from "../../src/tools/command/job-table.ts"
+import { createProcessBook } from "../../src/util/process-book.ts"
+
+const old = new TextEncoder().encode("what it was before\n")
+
+/** A project whose file a patch had put aside when its process was killed. */
+async function killedPatch() {
+  const project = await temporaryProject()
+  const backup = project.path(".tackle-0123456789ab.tmp")
+  const book = resolve(import.meta.dirname, "../../src/files/temporary-files.ts")
+  const program = `
+    import { createTemporaryBook } from ${JSON.stringify(book)}
+    const book = createTemporaryBook(${JSON.stringify(project.path("data/temporary"))}, () => {})
+    book.note(${JSON.stringify({ path: backup, backupOf: project.path("a.txt") })})
+    process.kill(process.pid, "SIGKILL")`
+  writeFileSync(project.path("killed.mjs"), program)
+  spawnSync(process.execPath, [project.path("killed.mjs")])
+  expect(readdirSync(project.path("data/temporary"))).toHaveLength(1)
+  writeFileSync(backup, old)
+  return { project, backup }
+}
+
+async function keepHouse(project: TemporaryProject): Promise<string[]> {
+  const faults: string[] = []
+  const onFault = (message: string, error: unknown) => faults.push(`${message}: ${String(error)}`)
+  const data = project.path("data")
+  await startHousekeeping({
+    dataDirectory: data,
+    retention: defaultRetentionLimits,
+    limits: {},
+    store: createMemoryStore(),
+    contents: createContentStore(join(data, "snapshot"), defaultContentLimits),
+    processes: createProcessBook(join(data, "processes"), onFault),
+    temporaries: createTemporaryBook(join(data, "temporary"), onFault),
+    placeholders: noPlaceholderBook,
+    jobs: createJobTable(),
+    onFault,
+  }).done()
+  return faults
+}
+
+test("old bytes that a session still has go from beside the file, and stay there, however old", async () => {
+  const { project, backup } = await killedPatch()
+  const contents = createContentStore(project.path("data/snapshot"), defaultContentLimits)
+  await contents.put(old)
+  const longAgo = new Date(Date.now() - 30 * 24 * 3_600_000)
+  for (const entry of readdirSync(project.path("data/snapshot"), { recursive: true, withFileTypes: true }))
+    if (entry.isFile()) utimesSync(join(entry.parentPath, entry.name), longAgo, longAgo)
+  expect(await keepHouse(project)).toEqual([])
+  expect(existsSync(backup)).toBe(false)
+  expect(await contents.get(hashOf(old))).toEqual(Buffer.from(old))
+  await project.remove()
+})
+
+test("those that nobody else has stay, and are told of", async () => {
+  const { project, backup } = await killedPatch()
+  expect(await keepHouse(project)).toEqual([expect.stringContaining(backup)])
+  expect(existsSync(backup)).toBe(true)
+  await project.remove()
+})

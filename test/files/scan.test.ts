@@ -1,0 +1,50 @@
+import { mkdir, symlink, writeFile } from "node:fs/promises"
+import { relative } from "node:path"
+import { expect, test } from "vitest"
+import { defaultScanLimits, scanTree } from "../../src/files/scan.ts"
+import { temporaryProject } from "../../src/testing/project.ts"
+
+test("looks at regular files that are not ignored, and holds small ones", async () => {
+  const project = await temporaryProject({
+    ".gitignore": "*.log\n",
+    "a.log": "ignored",
+    "a.txt": "A",
+    "node_modules/x.js": "x",
+    "own/kept": "x",
+    "large.bin": "12345",
+  })
+  await symlink("a.txt", project.path("link"))
+  await mkdir(project.path("empty"))
+  const limits = { ...defaultScanLimits, fileBytes: 4 }
+  const scan = await scanTree(project.directory, { limits, leaveOut: project.path("own") })
+  const seen = [...scan.files].map(([path, file]) => [
+    relative(project.directory, path),
+    file.bytes?.toString(),
+  ])
+  expect(seen.toSorted()).toEqual([
+    [".gitignore", undefined],
+    ["a.txt", "A"],
+    ["large.bin", undefined],
+  ])
+  expect(scan.complete).toBe(true)
+  await project.remove()
+})
+
+test("says where there was more than it looks at", async () => {
+  const project = await temporaryProject({ a: "", b: "", c: "" })
+  const limits = { ...defaultScanLimits, entries: 2 }
+  const scan = await scanTree(project.directory, { limits, leaveOut: "" })
+  expect(scan.complete).toBe(false)
+  expect(scan.files.size).toBe(2)
+  await project.remove()
+})
+
+test("reads again what was so new that it may have changed within a tick", async () => {
+  const project = await temporaryProject({ a: "1" })
+  const options = { limits: defaultScanLimits, leaveOut: "" }
+  const known = await scanTree(project.directory, options)
+  await writeFile(project.path("a"), "2")
+  const scan = await scanTree(project.directory, { ...options, known })
+  expect(scan.files.get(project.path("a"))?.bytes?.toString()).toBe("2")
+  await project.remove()
+})

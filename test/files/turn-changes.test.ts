@@ -1,0 +1,156 @@
+import { rmSync, writeFileSync } from "node:fs"
+import { expect, test } from "vitest"
+import { createContentStore } from "../../src/files/content-store.ts"
+import { defaultScanLimits, type ScanLimits } from "../../src/files/scan.ts"
+import { noteNowhere } from "../../src/files/temporary-files.ts"
+import { createTurnChanges, type TurnRecord } from "../../src/files/turn-changes.ts"
+import { putBack } from "../../src/files/undo.ts"
+import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
+
+const signal = new AbortController().signal
+
+/** A turn in a project of files that each hold `0`, with the records that it stored. */
+async function startTurn(
+  names: string[],
+  limits: Partial<ScanLimits> = {},
+  meet: (record: TurnRecord) => void = () => {},
+) {
+  const project: TemporaryProject = await temporaryProject(
+    Object.fromEntries(names.map((name) => [name, "0"])),
+  )
+  const records: TurnRecord[] = []
+  const contents = createContentStore(project.path(".data"))
+  const changes = createTurnChanges({
+    contents,
+    worktree: project.directory,
+    leaveOut: project.path(".data"),
+    limits: { ...defaultScanLimits, ...limits },
+    async save(record) {
+      meet(record)
+      records.push(record)
+    },
+  })
+  return { project, records, contents, changes }
+}
+
+test("commands side by side: each change is told once, and undone to what was before the first", async () => {
+  const { project, records, contents, changes } = await startTurn(["a", "b"])
+  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const one = changes.command("make one", signal, async () => {
+    await first.promise
+    writeFileSync(project.path("a"), "1")
+  })
+  const two = changes.command("make two", signal, async () => {
+    await second.promise
+    writeFileSync(project.path("a"), "2")
+    writeFileSync(project.path("b"), "2")
+  })
+  first.resolve()
+  await one
+  second.resolve()
+  await two
+  const { files } = records.at(-1) ?? { files: [] }
+  expect(files.map(({ path, fixed }) => [path, fixed])).toEqual([
+    [project.path("a"), undefined],
+    [project.path("b"), undefined],
+  ])
+  await putBack(files, { direction: "undo", contents, note: noteNowhere })
+  expect([await project.read("a"), await project.read("b")]).toEqual(["0", "0"])
+  await project.remove()
+})
+
+test("commands that end at the same moment: what each changed is told once", async () => {
+  const names = ["a", "b", "c", "d", "e"]
+  const { project, records, contents, changes } = await startTurn(names)
+  const { promise: end, resolve } = Promise.withResolvers<void>()
+  const commands = names.map((name) =>
+    changes.command(`make ${name}`, signal, async () => {
+      await end
+      writeFileSync(project.path(name), `from ${name}`)
+    }),
+  )
+  resolve()
+  await Promise.all(commands)
+  const { files } = records.at(-1) ?? { files: [] }
+  expect(files.map(({ path, fixed }) => [path, fixed])).toEqual(
+    names.map((name) => [project.path(name), undefined]),
+  )
+  await putBack(files, { direction: "undo", contents, note: noteNowhere })
+  for (const name of names) expect(await project.read(name)).toBe("0")
+  await project.remove()
+})
+
+test("what a command does is told however it ends", async () => {
+  const { project, records, changes } = await startTurn(["a"])
+  const work = async () => {
+    rmSync(project.path("a"))
+    throw new Error("killed")
+  }
+  await expect(changes.command("make", signal, work)).rejects.toThrow("killed")
+  expect(records.at(-1)?.files).toMatchObject([{ path: project.path("a"), before: {} }])
+  const aborted = AbortSignal.abort()
+  await expect(changes.command("make", aborted, async () => "never")).rejects.toThrow()
+  expect(await changes.command("make", signal, async () => "goes on")).toBe("goes on")
+  await project.remove()
+})
+
+test("beyond the limits it is said what was not seen, and a file that was not held is not put back", async () => {
+  const many = await startTurn(["a", "b", "c"], { entries: 2 })
+  await many.changes.command("make many", signal, async () => writeFileSync(many.project.path("c"), "1"))
+  expect(many.records.at(-1)).toMatchObject({
+    files: [],
+    unseen: [expect.stringContaining("make many: only 2")],
+  })
+  await many.project.remove()
+
+  const large = await startTurn(["a"], { fileBytes: 0 })
+  await large.changes.command("make", signal, async () => writeFileSync(large.project.path("a"), "11"))
+  const { files } = large.records.at(-1) ?? { files: [] }
+  await expect(
+    putBack(files, { direction: "undo", contents: large.contents, note: noteNowhere }),
+  ).rejects.toThrow("too large")
+  await large.project.remove()
+})
+
+test("a tool's change is on record before it is made", async () => {
+  const { project, records, contents, changes } = await startTurn(["a"])
+  const path = project.path("a")
+  const change = {
+    before: [{ path, bytes: Buffer.from("0") }],
+    after: [{ path, bytes: Buffer.from("1") }],
+  }
+  await changes.files(change, async () => {
+    expect(records.at(-1)?.files).toMatchObject([{ path }])
+    // Should the process end here, there is nothing to put back, and nothing in the way.
+    const { files } = await putBack(records.at(-1)?.files ?? [], {
+      direction: "undo",
+      contents,
+      note: noteNowhere,
+    })
+    expect(files).toEqual([])
+  })
+  await project.remove()
+})
+
+test("a change that could not be noted is not made, and those around it are undone", async () => {
+  let isFull = false
+  const { project, records, contents, changes } = await startTurn(["a"], {}, () => {
+    if (isFull) throw new Error("the disk is full")
+  })
+  const path = project.path("a")
+  const change = (from: string, to: string) =>
+    changes.files(
+      { before: [{ path, bytes: Buffer.from(from) }], after: [{ path, bytes: Buffer.from(to) }] },
+      async () => writeFileSync(path, to),
+    )
+  await change("0", "1")
+  isFull = true
+  await expect(change("1", "2")).rejects.toThrow("the disk is full")
+  isFull = false
+  await change("1", "3")
+  const { files } = records.at(-1) ?? { files: [] }
+  expect(files.map(({ fixed }) => fixed)).toEqual([undefined])
+  await putBack(files, { direction: "undo", contents, note: noteNowhere })
+  expect(await project.read("a")).toBe("0")
+  await project.remove()
+})

@@ -1,0 +1,44 @@
+import { applyPatch } from "diff"
+import { expect, test } from "vitest"
+import { unifiedDiff } from "../../src/files/unified-diff.ts"
+
+const numbered = (from: number, to: number, prefix = "line") =>
+  Array.from({ length: to - from }, (_, index) => `${prefix} ${from + index}\n`).join("")
+
+test("shows the changed lines with three of context, and applies", async () => {
+  const before = numbered(0, 20)
+  const after = before.replace("line 10\n", "line ten\n")
+  const diff = await unifiedDiff({ path: "a.txt", before, after })
+  expect(diff).toMatch(/^--- a\.txt\n\+\+\+ a\.txt\n@@ -8,7 \+8,7 @@\n line 7\n/)
+  expect(diff).toContain("-line 10\n+line ten\n line 11\n")
+  expect(applyPatch(before, diff)).toBe(after)
+})
+
+test("a new file comes from /dev/null, however long it is", async () => {
+  const diff = await unifiedDiff({ path: "a.txt", before: undefined, after: numbered(0, 1500) })
+  expect(diff).toContain("--- /dev/null\n+++ a.txt\n@@ -0,0 +1,1500 @@\n+line 0\n")
+})
+
+test("says where a last line has no line ending", async () => {
+  expect(await unifiedDiff({ path: "a", before: "x\n", after: "x" })).toContain(
+    "\\ No newline at end of file",
+  )
+})
+
+test("a long diff is cut at a line, with a mark", async () => {
+  const diff = await unifiedDiff({ path: "a", before: "", after: numbered(0, 5000) })
+  expect(diff.length).toBeLessThan(20_100)
+  expect(diff).toMatch(/\n\+line \d+\n\[cut here: \d+ of \d+ characters are shown\]\n$/)
+})
+
+test("texts that have little in common give the new text alone", async () => {
+  const diff = await unifiedDiff({ path: "a", before: numbered(0, 2000), after: numbered(0, 2000, "row") })
+  expect(diff).toMatch(/^\[a changes almost everywhere: this is its new text\]\n\+row 0\n\+row 1\n/)
+})
+
+test("texts over a million characters are not compared", async () => {
+  const before = "x\n".repeat(600_000)
+  expect(await unifiedDiff({ path: "a", before, after: "y" })).toBe(
+    "[a is too large to compare: 1200000 characters become 1]\n",
+  )
+})

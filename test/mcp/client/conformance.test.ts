@@ -1,0 +1,23 @@
+import { resolve } from "node:path"
+import { expect, test } from "vitest"
+import { startProcess } from "../../../src/util/process.ts"
+
+const root = resolve(import.meta.dirname, "../../..")
+
+/** One of each kind; `npm run conformance:mcp` runs all, and takes half a minute. */
+test.each(["tools_call", "elicitation-sep1034-client-defaults", "sse-retry", "auth/scope-step-up"])(
+  "the scenario %s of the protocol's own suite passes",
+  async (scenario) => {
+    let said = ""
+    const client = `${process.execPath} ${root}/scripts/mcp-conformance-client.ts`
+    const suite = await startProcess({
+      argv: [`${root}/node_modules/.bin/conformance`, "client", "--scenario", scenario, "--command", client],
+      cwd: root,
+      env: process.env,
+      onOutput: (bytes) => {
+        said += Buffer.from(bytes).toString()
+      },
+    })
+    expect((await suite.exited).code, said).toBe(0)
+  },
+)

@@ -1,0 +1,124 @@
+import { expect, test } from "vitest"
+import { temporaryProject } from "../../../src/testing/project.ts"
+import { errorMessage } from "../../../src/util/errors.ts"
+import { startEngine } from "../../session/engine.ts"
+import { resultsOf, run } from "../../session/run.ts"
+import { realServer, scriptedServer } from "./servers.ts"
+
+const { settings: everything } = realServer("everything")
+
+test("a model calls a server's tool once the person said yes", async () => {
+  await using engine = await startEngine(
+    [
+      { calls: [{ name: "everything_get-sum", arguments: { a: 2, b: 3 } }] },
+      { calls: [{ name: "everything_get-tiny-image", arguments: {} }] },
+      { text: "Done." },
+    ],
+    { mcp: { everything } },
+  )
+  const asked: unknown[] = []
+  engine.tackle.on("permission.asked", (request) => {
+    asked.push([request.permission, request.patterns])
+    void request.reply("once")
+  })
+  const { session } = await run(engine)
+  expect(asked).toEqual([
+    ["everything_get-sum", ['{"a":2,"b":3}']],
+    ["everything_get-tiny-image", ["{}"]],
+  ])
+  const [sum, image] = await resultsOf(session)
+  expect(sum).toBe("The sum of 2 and 3 is 5.")
+  expect(image).toContain("the image you requested")
+})
+
+test("the schema goes to the model as the server sent it", async () => {
+  await using engine = await startEngine([], { mcp: { everything } })
+  const listed = await engine.tackle.tools()
+  const echo = listed.find(({ id }) => id === "everything_echo")
+  expect(echo).toMatchObject({
+    source: "mcp everything",
+    offered: true,
+    parameters: { properties: { message: { description: "Message to echo" } }, required: ["message"] },
+  })
+})
+
+test("rules and the config keep tools of servers out like others", async () => {
+  await using engine = await startEngine([], {
+    mcp: { everything },
+    permission: { "everything_get-*": "deny" },
+    disabledTools: ["everything_echo"],
+  })
+  const offered = (await engine.tackle.tools()).filter((tool) => tool.offered).map(({ id }) => id)
+  expect(offered).not.toContain("everything_echo")
+  expect(offered).not.toContain("everything_get-sum")
+  expect(offered).toContain("everything_trigger-long-running-operation")
+})
+
+test("progress shows while the call runs", async () => {
+  await using engine = await startEngine([], {
+    mcp: { everything },
+    permission: { "everything_*": "allow" },
+  })
+  const { state } = await engine.tackle.callTool({
+    tool: "everything_trigger-long-running-operation",
+    input: '{"duration":0.2,"steps":2}',
+  })
+  expect(state).toMatchObject({
+    status: "completed",
+    output: "Long running operation completed. Duration: 0.2 seconds, Steps: 2.",
+    metadata: { progress: { done: expect.any(Number), total: 2 } },
+  })
+})
+
+test("a server is not given the keys of providers, and a switched off one is not there", async () => {
+  const project = await temporaryProject({})
+  const { settings } = scriptedServer(project.path("log"))
+  await using engine = await startEngine([], {
+    mcp: { scripted: settings, off: { ...settings, enabled: false }, unknown: { enabled: true } },
+    permission: { "*": "allow" },
+    environment: { ...process.env, OPENAI_API_KEY: "sk-very-secret", HARMLESS: "yes" },
+  })
+  const { state } = await engine.tackle.callTool({ tool: "scripted_env", input: "{}" })
+  expect(state).toMatchObject({ status: "completed", output: expect.stringContaining('"HARMLESS":"yes"') })
+  expect(JSON.stringify(state)).not.toContain("OPENAI_API_KEY")
+  expect((await engine.tackle.mcpServers()).map(({ id }) => id)).toEqual(["scripted"])
+  await project.remove()
+})
+
+test("an approval ends when the tool's description changes, and the person hears of it", async () => {
+  const project = await temporaryProject({})
+  const faults: string[] = []
+  const call = (name: string) => ({ calls: [{ name, arguments: {} }] })
+  const { settings: scripted } = scriptedServer(project.path("log"))
+  await using engine = await startEngine(
+    [
+      call("scripted_odd_n_me"),
+      call("scripted_odd_n_me"),
+      call("scripted_change"),
+      { text: "Done." },
+      call("scripted_odd_n_me"),
+      { text: "Done." },
+    ],
+    {
+      mcp: { scripted },
+      permission: { doom_loop: "allow", scripted_change: "allow" },
+      onFault: (message, error) => faults.push(`${message}: ${errorMessage(error)}`),
+    },
+  )
+  const asked: string[] = []
+  engine.tackle.on("permission.asked", (request) => {
+    asked.push(request.permission)
+    void request.reply({ reply: "always", scope: "project" })
+  })
+  await run(engine)
+  expect(asked).toEqual(["scripted_odd_n_me"])
+  expect(faults).toEqual([])
+  await run(engine)
+  expect(asked).toEqual(["scripted_odd_n_me", "scripted_odd_n_me"])
+  expect(faults).toEqual([
+    expect.stringMatching(
+      /^an approval was taken back: scripted_odd_n_me: the MCP server describes it otherwise/,
+    ),
+  ])
+  await project.remove()
+})

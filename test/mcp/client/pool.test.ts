@@ -1,0 +1,330 @@
+import { readFileSync } from "node:fs"
+import { chmod } from "node:fs/promises"
+import { join } from "node:path"
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
+import type { McpServer } from "../../../src/mcp/client/config.ts"
+import { openTokenBook } from "../../../src/mcp/client/oauth/token-book.ts"
+import { createMcpPool, type McpPool } from "../../../src/mcp/client/pool.ts"
+import { fakeContext } from "../../../src/testing/context.ts"
+import { type TemporaryProject, temporaryProject } from "../../../src/testing/project.ts"
+import type { ToolResult } from "../../../src/tool/result.ts"
+import { AbortedError } from "../../../src/util/abort.ts"
+import { errorMessage } from "../../../src/util/errors.ts"
+import { markedEnvironment } from "../../lsp/processes.ts"
+import { realServer, scriptedServer } from "./servers.ts"
+
+let project: TemporaryProject
+let log: string
+const open: { pool: McpPool; running(): number[] }[] = []
+
+beforeEach(async () => {
+  project = await temporaryProject({ "a.txt": "apples\n", "servers.log": "" })
+  log = project.path("servers.log")
+})
+afterEach(async () => {
+  for (const { pool, running } of open.splice(0)) {
+    await pool.close()
+    expect(running()).toEqual([])
+  }
+  await project.remove()
+})
+
+function openPool(...servers: McpServer[]) {
+  return openPoolIn({ trusted: false }, ...servers)
+}
+
+function openPoolIn({ trusted }: { trusted: boolean }, ...servers: McpServer[]) {
+  return createPool({ trusted, delayMs: 1 }, ...servers)
+}
+
+function createPool(
+  { trusted = false, delayMs }: { trusted?: boolean; delayMs: number },
+  ...servers: McpServer[]
+) {
+  const { environment, running } = markedEnvironment()
+  const problems: string[] = []
+  const pool = createMcpPool({
+    servers,
+    worktree: project.directory,
+    trusted,
+    environment,
+    record: () => () => {},
+    pins: { check: async () => {} },
+    book: openTokenBook(project.path("mcp-auth.json")),
+    onChanged: async () => {},
+    onProblem: (error) => problems.push(errorMessage(error)),
+    restarts: { delayMs },
+  })
+  open.push({ pool, running })
+
+  async function call(id: string, args: unknown = {}, abort?: AbortSignal): Promise<ToolResult> {
+    const found = (await pool.tools()).find(({ tool }) => tool.id === id)
+    if (!found) throw new Error(`there is no ${id}`)
+    const definition = await found.tool.init()
+    await using ctx = fakeContext({ directory: project.directory, ...(abort ? { abort } : {}) })
+    return await definition.execute(args, ctx)
+  }
+  const ids = async () => (await pool.tools()).map(({ tool }) => tool.id)
+  return { pool, problems, running, call, ids }
+}
+
+const lines = () => readFileSync(log, "utf8").trim().split("\n").filter(Boolean)
+
+/** Waits for the log of the scripted server. */
+async function noted(line: RegExp): Promise<string> {
+  for (;;) {
+    const found = lines().find((written) => line.test(written))
+    if (found !== undefined) return found
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+describe("real servers", () => {
+  test("their tools come in the order of the config, with their schema as it was sent", async () => {
+    const { pool, problems, ids } = openPool(
+      realServer("everything"),
+      realServer("filesystem", project.directory),
+    )
+    const all = await ids()
+    expect(all).toContain("everything_get-sum")
+    expect(all).toContain("filesystem_read_text_file")
+    expect(all.findIndex((id) => id.startsWith("filesystem"))).toBeGreaterThan(
+      all.findLastIndex((id) => id.startsWith("everything")),
+    )
+    const sum = (await pool.tools()).find(({ tool }) => tool.id === "everything_get-sum")
+    expect((await sum?.tool.init())?.jsonSchema).toMatchObject({
+      type: "object",
+      properties: { a: { type: "number", description: "First number" } },
+      required: ["a", "b"],
+    })
+    expect(problems).toEqual([])
+  })
+
+  test("a file is read", async () => {
+    const { call } = openPool(realServer("filesystem", project.directory))
+    expect(await call("filesystem_read_text_file", { path: project.path("a.txt") })).toMatchObject({
+      title: "filesystem: Read Text File",
+      output: "apples\n",
+    })
+  })
+
+  test("what one call leaves in the server the next one finds", async () => {
+    const memory = realServer("memory")
+    const environment = { MEMORY_FILE_PATH: project.path("memory.jsonl") }
+    const { call } = openPool({ ...memory, settings: { ...memory.settings, environment } })
+    const entity = { name: "Ada", entityType: "person", observations: ["likes engines"] }
+    await call("memory_create_entities", { entities: [entity] })
+    const { metadata } = await call("memory_search_nodes", { query: "engines" })
+    expect(metadata?.structured).toMatchObject({ entities: [entity] })
+  })
+
+  test("what the tool reports as an error fails the call with its words", async () => {
+    const { call } = openPool(realServer("filesystem", project.directory))
+    await expect(call("filesystem_read_text_file", { path: "/etc/passwd" })).rejects.toThrow(/Access denied/)
+  })
+
+  test("arguments that do not fit are refused by the server", async () => {
+    const { call } = openPool(realServer("everything"))
+    await expect(call("everything_get-sum", { a: "one" })).rejects.toThrow(/expected number/)
+  })
+
+  test("images, resources, links and structured content", async () => {
+    const { call } = openPool(realServer("everything"))
+    const image = await call("everything_get-tiny-image")
+    expect(image.attachments).toMatchObject([
+      { mime: "image/png", url: expect.stringMatching(/^data:image\/png;base64,iVBOR/) },
+    ])
+    const resource = await call("everything_get-resource-reference", { resourceType: "Text", resourceId: 1 })
+    expect(resource.output).toContain("demo://resource/dynamic/text/1\nResource 1: This is a plaintext")
+    const blob = await call("everything_get-resource-reference", { resourceType: "Blob", resourceId: 1 })
+    expect(blob.attachments).toMatchObject([
+      { mime: "text/plain", filename: "demo://resource/dynamic/blob/1" },
+    ])
+    const links = await call("everything_get-resource-links", { count: 1 })
+    expect(links.output).toMatch(/demo:\/\/resource\/dynamic\/\w+\/1/)
+    const weather = await call("everything_get-structured-content", { location: "Chicago" })
+    expect(weather.metadata?.structured).toMatchObject({ temperature: expect.any(Number) })
+  })
+})
+
+describe("the program", () => {
+  test("gets the environment it is given and its own variables", async () => {
+    const { call } = openPool(scriptedServer(log, { environment: { GREETING: "hello" } }))
+    const environment: unknown = JSON.parse((await call("scripted_env")).output)
+    expect(environment).toMatchObject({ GREETING: "hello", LANGUAGE_SERVER_TEST: expect.any(String) })
+  })
+
+  test("ends with the pool, and with it what it started", async () => {
+    const { pool, ids, running } = openPool(scriptedServer(log))
+    await ids()
+    expect(running()).toHaveLength(2)
+    await pool.close()
+    expect(running()).toEqual([])
+  })
+
+  test("is not started before it is needed", () => {
+    const { running } = openPool(scriptedServer(log))
+    expect(running()).toEqual([])
+  })
+
+  test("ids are made of what providers take", async () => {
+    const { call } = openPool(scriptedServer(log))
+    expect((await call("scripted_odd_n_me")).output).toBe("you called odd.näme")
+  })
+
+  test("one that cannot be started is told once and keeps nobody else out", async () => {
+    const missing: McpServer = { id: "gone", settings: { type: "local", command: ["./no-such-program"] } }
+    const { ids, pool, problems } = openPool(missing, scriptedServer(log))
+    expect(await ids()).toContain("scripted_env")
+    await ids()
+    expect(problems).toEqual([
+      expect.stringMatching(
+        /^The MCP server gone cannot be used: there is no program \.\/no-such-program in/,
+      ),
+    ])
+    expect(await pool.status()).toMatchObject([
+      { id: "gone", status: "failed", problem: expect.stringContaining("no-such-program") },
+      { id: "scripted", status: "connected" },
+    ])
+  })
+
+  test("lies in the project only where that is trusted", async () => {
+    await project.write("bin/own", `#!/bin/sh\nexec ${process.execPath} "$@"\n`)
+    await chmod(project.path("bin/own"), 0o755)
+    const args = [join(import.meta.dirname, "scripted-server.ts"), log]
+    const own: McpServer = { id: "own", settings: { type: "local", command: ["./bin/own", ...args] } }
+    const untrusted = openPoolIn({ trusted: false }, own)
+    expect(await untrusted.ids()).toEqual([])
+    expect(untrusted.problems).toEqual([expect.stringMatching(/not trusted is not run/)])
+    expect(lines()).toEqual([])
+    expect(await openPoolIn({ trusted: true }, own).ids()).toContain("own_env")
+  })
+
+  test("one that does not greet in time is given up, with what it said", async () => {
+    // It has spoken long before it is given up, also on a machine that is busy.
+    const { ids, problems } = openPool({
+      id: "mute",
+      settings: {
+        type: "local",
+        command: ["sh", "-c", "printf 'need a key' >&2; exec sleep 60"],
+        timeout: 1000,
+      },
+    })
+    expect(await ids()).toEqual([])
+    expect(problems).toEqual([
+      expect.stringMatching(
+        /^The MCP server mute cannot be used: .*timed out\. Its last words:\nneed a key/i,
+      ),
+    ])
+  })
+})
+
+test("an answer that is none is told in words, with what is wrong with it", async () => {
+  const script = `
+    const answers = {
+      initialize: { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo: { name: "d", version: "1" } },
+      "tools/list": { tools: [{ name: "odd", inputSchema: { type: "object" } }] },
+      "tools/call": { content: 5 },
+    }
+    require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+      const { id, method } = JSON.parse(line)
+      if (method in answers) console.log(JSON.stringify({ jsonrpc: "2.0", id, result: answers[method] }))
+    })`
+  const server = {
+    id: "odd",
+    settings: { type: "local" as const, command: [process.execPath, "-e", script] },
+  }
+  const { call } = openPool(server)
+  await expect(call("odd_odd")).rejects.toThrow(
+    /^The MCP server odd could not run odd: its answer to tools\/call is none that the protocol has \(content: [^[\n]*\)\. The fault is the server's\.$/,
+  )
+})
+
+test("each is told as soon as it is known, and one that does not answer in time counts as not there", async () => {
+  const silent = (id: string, timeout?: number): McpServer => {
+    const command = [process.execPath, "-e", "setInterval(() => {}, 1000)"]
+    return { id, settings: { type: "local", command, ...(timeout === undefined ? {} : { timeout }) } }
+  }
+  const { pool } = openPool(silent("silent"), silent("impatient", 50), scriptedServer(log))
+  const told: string[] = []
+  const onStatus = ({ id }: { id: string }) => void told.push(id)
+  const all = await pool.status({ patienceMs: 3000, onStatus })
+  expect(all).toMatchObject([
+    { id: "silent", status: "failed", problem: expect.stringContaining("does not answer within 3 s") },
+    // The config says how long it may take.
+    { id: "impatient", status: "failed", problem: expect.not.stringContaining("within 3 s") },
+    { id: "scripted", status: "connected" },
+  ])
+  expect(told.sort()).toEqual(["impatient", "scripted", "silent"])
+})
+
+test("no more than 32 programs are started", async () => {
+  const gone = (id: string): McpServer => ({ id, settings: { type: "local", command: ["./gone"] } })
+  const many = Array.from({ length: 32 }, (_, index) => gone(`s${index}`))
+  const { pool, running } = openPool(...many, scriptedServer(log))
+  const status = await pool.status()
+  expect(status.at(-1)?.problem).toMatch(/32 programs are named before it/)
+  expect(status.at(-2)?.problem).toMatch(/there is no program/)
+  expect(running()).toEqual([])
+})
+
+test("a server that cannot be started is tried again after half a second, then twice as long each time", async () => {
+  vi.useFakeTimers()
+  try {
+    const { pool, problems } = createPool(
+      { delayMs: 500 },
+      { id: "gone", settings: { type: "local", command: ["./gone"] } },
+    )
+    for (const wait of [0, 500, 1000, 2000]) {
+      let done = false
+      const asked = pool.tools().then(() => {
+        done = true
+      })
+      await vi.advanceTimersByTimeAsync(Math.max(0, wait - 1))
+      expect(done).toBe(wait === 0)
+      await vi.advanceTimersByTimeAsync(1)
+      await asked
+    }
+    await pool.tools()
+    expect(problems.at(-1)).toMatch(/was started 4 times within 10 minutes/)
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+describe("calls", () => {
+  test("an abort is told to the server and ends the call", async () => {
+    const { call } = openPool(scriptedServer(log))
+    const controller = new AbortController()
+    const waiting = call("scripted_wait", {}, controller.signal)
+    await noted(/waiting/)
+    controller.abort(new AbortedError("enough"))
+    await expect(waiting).rejects.toThrow("enough")
+    expect(await noted(/^cancelled/)).toContain("enough")
+  })
+
+  test("a server that ends in a call says so, and the next call starts it again", async () => {
+    const { call } = openPool(scriptedServer(log))
+    await expect(call("scripted_crash")).rejects.toThrow(
+      /was lost when it was to run crash: it exited with code 3. Its last words:\nout of cheese\.\nIt is not known what was done/,
+    )
+    expect((await call("scripted_odd_n_me")).output).toContain("you called")
+    expect(lines().filter((line) => line === "started")).toHaveLength(2)
+  })
+
+  test("a server that ends again and again is not started for ever", async () => {
+    const { call, pool } = openPool(scriptedServer(log))
+    for (let count = 0; count < 4; count += 1) await call("scripted_crash").catch(() => {})
+    await expect(call("scripted_crash")).rejects.toThrow(/was started 4 times within 10 minutes/)
+    expect(lines().filter((line) => line === "started")).toHaveLength(4)
+    expect(await pool.status()).toMatchObject([{ status: "failed" }])
+  })
+
+  test("tools are asked for anew when the server says that they changed", async () => {
+    const { call, pool } = openPool(scriptedServer(log))
+    const described = async () => (await pool.status())[0]?.tools.at(-1)?.description
+    expect(await described()).toBe("Has a name that no provider takes.")
+    await call("scripted_change")
+    expect(await described()).toBe("Sends all files away.")
+  })
+})

@@ -1,0 +1,21 @@
+import { join, resolve } from "node:path"
+import type { LocalServer, McpServer } from "../../../src/mcp/client/config.ts"
+
+const programs = resolve(import.meta.dirname, "../../../node_modules/.bin")
+
+/** A real server of the protocol's authors. */
+export function realServer(
+  id: "everything" | "filesystem" | "memory",
+  ...args: string[]
+): McpServer & { settings: LocalServer } {
+  return { id, settings: { type: "local", command: [join(programs, `mcp-server-${id}`), ...args] } }
+}
+
+/** `scripted-server.ts`, which notes what it does in the file. */
+export function scriptedServer(log: string, settings: Partial<LocalServer> = {}): McpServer {
+  const script = join(import.meta.dirname, "scripted-server.ts")
+  return {
+    id: "scripted",
+    settings: { type: "local", command: [process.execPath, script, log], ...settings },
+  }
+}

@@ -1,0 +1,147 @@
+import { request } from "node:http"
+import { expect, test } from "vitest"
+import { startHttp } from "../../../src/mcp/server/http.ts"
+import { connect, serve } from "./serve.ts"
+import { slowTool } from "./slow-tool.ts"
+
+const initialize = {
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "raw", version: "1" } },
+}
+
+/** A request with headers that `fetch` does not let one choose. */
+async function send(url: URL, headers: Record<string, string> = {}, message: object = initialize) {
+  const { promise, resolve, reject } = Promise.withResolvers<{
+    status: number
+    session: string | undefined
+  }>()
+  const outgoing = request(url, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      ...headers,
+    },
+  })
+  outgoing.on("error", reject).on("response", (response) => {
+    response.resume().on("close", () => {
+      resolve({
+        status: response.statusCode ?? 0,
+        session: response.headers["mcp-session-id"]?.toString(),
+      })
+    })
+  })
+  outgoing.end(JSON.stringify(message))
+  return await promise
+}
+
+test("two clients list, call, are asked and told of progress, each in a session of its own", async () => {
+  const { url, project } = await serve({}, { permission: { bash: "ask", edit: "allow" } })
+  const [first, second] = [await connect(url), await connect(url)]
+  expect(first.transport.sessionId).not.toBe(second.transport.sessionId)
+  expect((await first.client.listTools()).tools.map(({ name }) => name)).toContain("read")
+
+  const told: unknown[] = []
+  first.client.setRequestHandler("elicitation/create", () => ({
+    action: "accept",
+    content: { answer: "once" },
+  }))
+  second.client.setRequestHandler("elicitation/create", () => ({ action: "decline" }))
+  const make = (name: string) => ({
+    name: "bash",
+    arguments: { command: `touch ${name}`, description: "Make a file" },
+  })
+  const [done, refused] = await Promise.all([
+    first.client.callTool(make("first"), { onprogress: (progress) => void told.push(progress) }),
+    second.client.callTool(make("second")),
+  ])
+  expect(done.isError, JSON.stringify(done.content)).toBeFalsy()
+  expect(refused.isError).toBe(true)
+  expect(await project.read("first")).toBe("")
+  await expect(project.read("second")).rejects.toThrow("ENOENT")
+  expect(told.length).toBeGreaterThan(0)
+})
+
+test("a page of another domain is not served, whatever address it leads to", async () => {
+  const { url } = await serve()
+  expect((await send(url)).status).toBe(200)
+  expect((await send(url, { host: `localhost:${url.port}` })).status).toBe(200)
+  expect((await send(url, { host: "rebound.example.com" })).status).toBe(403)
+  expect((await send(url, { host: "127.0.0.1.example.com" })).status).toBe(403)
+  expect((await send(url, { origin: "https://page.example.com" })).status).toBe(403)
+  expect((await send(url, { origin: "null" })).status).toBe(403)
+  expect((await send(url, { origin: `http://localhost:${url.port}` })).status).toBe(200)
+  expect((await send(url, { "content-type": "text/plain" })).status).toBe(415)
+  expect((await send(new URL("/elsewhere", url))).status).toBe(404)
+})
+
+test("with a key only who has it is served; beyond this machine there has to be one", async () => {
+  const { url, connection } = await serve({ key: "secret" })
+  expect((await send(url)).status).toBe(401)
+  expect((await send(url, { authorization: "Bearer secreT" })).status).toBe(401)
+  const { client } = await connect(url, { authorization: "Bearer secret" })
+  expect((await client.listTools()).tools.length).toBeGreaterThan(0)
+  await expect(startHttp({ connection, port: 0, host: "0.0.0.0" })).rejects.toThrow("--key")
+})
+
+test("a session ends by DELETE and takes its calls along; then it is unknown", async () => {
+  const { slow, started, ended } = slowTool()
+  const { url } = await serve({}, { tools: [slow], permission: { "*": "allow" } })
+  const { client, transport } = await connect(url)
+  const call = client.callTool({ name: "slow", arguments: {} }).catch(() => "gone")
+  await started.promise
+  const session = transport.sessionId ?? ""
+  await transport.terminateSession()
+  await ended.promise
+  const ping = { jsonrpc: "2.0", id: 2, method: "ping" }
+  expect((await send(url, { "mcp-session-id": session }, ping)).status).toBe(404)
+  await client.close()
+  expect(await call).toBe("gone")
+})
+
+test("an idle session ends, one with an open request does not", async () => {
+  const { url } = await serve({ idleMs: 500 })
+  const { session = "" } = await send(url)
+  const ping = { jsonrpc: "2.0", id: 2, method: "ping" }
+  // The client keeps a stream open for what the server has to say.
+  const { client } = await connect(url)
+  // Looking is a request too: rarer than the session takes to end.
+  const look = async () => (await send(url, { "mcp-session-id": session }, ping)).status
+  await expect.poll(look, { interval: 1_500, timeout: 15_000 }).toBe(404)
+  expect((await client.listTools()).tools.length).toBeGreaterThan(0)
+})
+
+test("no more clients than the limit, and what is no initialize opens nothing", async () => {
+  const { url } = await serve({ maxSessions: 1 })
+  const ping = { jsonrpc: "2.0", id: 2, method: "ping" }
+  expect((await send(url, {}, ping)).status).toBe(400)
+  expect((await send(url)).status).toBe(200)
+  expect((await send(url)).status).toBe(503)
+})
+
+test("a port that is taken is told", async () => {
+  const { url, connection } = await serve()
+  await expect(startHttp({ connection, port: Number(url.port) })).rejects.toThrow("the port is taken")
+})
+
+test("a form comes on the stream of its call: a client need not have opened another", async () => {
+  const { url } = await serve({}, { permission: { bash: "ask" } })
+  const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" }
+  const post = (message: object, session: Record<string, string> = {}) =>
+    fetch(url, { method: "POST", headers: { ...headers, ...session }, body: JSON.stringify(message) })
+  const capabilities = { elicitation: {} }
+  const first = await post({ ...initialize, params: { ...initialize.params, capabilities } })
+  const session = { "mcp-session-id": first.headers.get("mcp-session-id") ?? "" }
+  await first.text()
+  await post({ jsonrpc: "2.0", method: "notifications/initialized" }, session)
+  const params = { name: "bash", arguments: { command: "make x", description: "Make" } }
+  const called = await post({ jsonrpc: "2.0", id: 2, method: "tools/call", params }, session)
+  let text = ""
+  for await (const chunk of called.body ?? []) {
+    text += new TextDecoder().decode(chunk)
+    if (text.includes("elicitation/create")) break
+  }
+  expect(text).toContain("make x")
+})

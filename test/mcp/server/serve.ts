@@ -1,0 +1,28 @@
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
+import { onTestFinished } from "vitest"
+import { type HttpOptions, startHttp } from "../../../src/mcp/server/http.ts"
+import { openEngine } from "./connect.ts"
+
+/** An engine with a file `a.txt`, served over HTTP. */
+export async function serve(
+  { connection, ...options }: Partial<Omit<HttpOptions, "connection">> & { connection?: object } = {},
+  engineOptions: Parameters<typeof openEngine>[0] = { permission: { "*": "allow" } },
+) {
+  const engine = await openEngine(engineOptions, { "a.txt": "one\n" })
+  const server = await startHttp({
+    connection: { ...engine.connection, ...connection },
+    port: 0,
+    ...options,
+  })
+  onTestFinished(() => server.close())
+  return { ...engine, server, url: new URL(server.url) }
+}
+
+/** The SDK's client, which shows forms. */
+export async function connect(url: URL, headers: Record<string, string> = {}) {
+  const transport = new StreamableHTTPClientTransport(url, { requestInit: { headers } })
+  const client = new Client({ name: "test", version: "1" }, { capabilities: { elicitation: { form: {} } } })
+  onTestFinished(() => client.close())
+  await client.connect(transport)
+  return { client, transport }
+}

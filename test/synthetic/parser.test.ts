@@ -1,0 +1,177 @@
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import type { DialectName } from "../../src/synthetic/dialect.ts"
+import { createCallParser } from "../../src/synthetic/parser.ts"
+import { corpora, expected, readPieces, summary } from "./corpus.ts"
+
+const corpus = Object.values(corpora).flat()
+const corpusTools = corpora.synthetic[0]?.tools ?? []
+
+const withPlaces = corpus.map((entry) => [`${entry.group}: ${entry.about}`, entry] as const)
+
+function parserOf(dialect: DialectName) {
+  return createCallParser({ tools: corpusTools, dialect })
+}
+
+describe("texts of models", () => {
+  test("there are enough of them, in every dialect, with and without calls", () => {
+    expect(corpora.synthetic.length).toBeGreaterThan(150)
+    expect(corpora["model-texts"].length).toBeGreaterThan(200)
+    expect(new Set(corpus.map(({ dialect }) => dialect)).size).toBe(6)
+    expect(corpus.filter(({ calls }) => calls.length === 0).length).toBeGreaterThan(50)
+  })
+
+  test.each(withPlaces)("%s", (_, entry) => {
+    expect(summary(readPieces(entry, [entry.text]))).toEqual(expected(entry))
+  })
+
+  test.each(Object.entries(corpora))(
+    "of %s read the same when they are cut in two anywhere",
+    (_, cases) => {
+      for (const entry of cases) {
+        for (let at = 0; at <= entry.text.length; at++) {
+          const read = summary(readPieces(entry, [entry.text.slice(0, at), entry.text.slice(at)]))
+          expect(read, `${entry.group}: ${entry.about}, cut at ${at}`).toEqual(expected(entry))
+        }
+      }
+    },
+    120_000,
+  )
+
+  test("read the same character by character, and cut at any places", () => {
+    for (const entry of corpus) {
+      const read = summary(readPieces(entry, entry.text.split("")))
+      expect(read, `${entry.group}: ${entry.about}`).toEqual(expected(entry))
+    }
+    fc.assert(
+      fc.property(fc.constantFrom(...corpus), fc.array(fc.nat(), { maxLength: 12 }), (entry, places) => {
+        const cuts = [0, ...places.map((place) => place % (entry.text.length + 1)), entry.text.length]
+        cuts.sort((a, b) => a - b)
+        const pieces = cuts.slice(1).map((end, index) => entry.text.slice(cuts[index], end))
+        expect(summary(readPieces(entry, pieces))).toEqual(expected(entry))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test("a call's pieces add up to its input, and each call is announced once before", () => {
+    for (const entry of corpus) {
+      let open: string | undefined
+      for (const event of readPieces(entry, entry.text.split(""))) {
+        if (event.type === "call-start") open = ""
+        else if (event.type === "call-delta") open += event.delta
+        else if (event.type === "call") {
+          expect(open, entry.about).toBeDefined()
+          if (!event.repaired) expect(JSON.parse(open ?? ""), entry.about).toEqual(JSON.parse(event.input))
+          open = undefined
+        } else if (event.type === "malformed") open = undefined
+        else expect(open, `${entry.about}: text within a call`).toBeUndefined()
+      }
+      expect(open, entry.about).toBeUndefined()
+    }
+  })
+})
+
+describe("texts of all kinds", () => {
+  const marks = corpus
+    .flatMap(({ text }) => text.split(/(?<=[>\]}`])|(?=[<[{`])/))
+    .filter((mark) => mark !== "")
+  const soup = fc.array(fc.oneof(fc.constantFrom(...new Set(marks)), fc.string({ maxLength: 5 })), {
+    maxLength: 12,
+  })
+
+  test("never throw, never lose the end, and read the same however they are cut", () => {
+    const dialects = fc.constantFrom(...new Set(corpus.map(({ dialect }) => dialect)))
+    fc.assert(
+      fc.property(soup, dialects, fc.boolean(), (pieces, dialect, cut) => {
+        const told = { dialect, tools: corpusTools, cut }
+        const text = pieces.join("")
+        const whole = summary(readPieces(told, [text]))
+        expect(summary(readPieces(told, pieces))).toEqual(whole)
+        expect(summary(readPieces(told, text.split("")))).toEqual(whole)
+      }),
+      { numRuns: 3_000 },
+    )
+  })
+
+  test("in a fence hold no call, whatever they are", () => {
+    fc.assert(
+      fc.property(soup, (pieces) => {
+        const inner = pieces.join("").replaceAll("~~~", "")
+        const text = `~~~~\n${inner}\n~~~~\n`
+        const told = { tools: corpusTools, dialect: "hermes" as const }
+        expect(summary(readPieces(told, [text]))).toEqual({
+          says: text,
+          calls: [],
+          malformed: 0,
+          unknown: [],
+        })
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+})
+
+describe("what comes when", () => {
+  test("text that begins no call is handed on at once, and only a possible beginning is kept back", () => {
+    const parser = parserOf("hermes")
+    expect(parser.push("Let me look at a<b")).toEqual([{ type: "text", text: "Let me look at a<b" }])
+    expect(parser.push("; then <tool")).toEqual([{ type: "text", text: "; then" }])
+    expect(parser.push("box,")).toEqual([{ type: "text", text: " <toolbox," }])
+  })
+
+  test("the input of a call comes while it is written", () => {
+    const parser = parserOf("hermes")
+    expect(
+      parser.push('<tool_call>\n{"name": "write", "arguments": {"filePath": "a", "content": "one'),
+    ).toEqual([
+      { type: "call-start", tool: "write" },
+      { type: "call-delta", delta: '{"filePath": "a", "content": "one' },
+    ])
+    expect(parser.push(" two")).toEqual([{ type: "call-delta", delta: " two" }])
+  })
+
+  test("so does a text parameter", () => {
+    const parser = parserOf("xml")
+    parser.push("<function=write>\n<parameter=filePath>\na\n</parameter>\n<parameter=content>\n")
+    expect(parser.push("one\ntwo\n  three of many")).toEqual([
+      { type: "call-delta", delta: String.raw`one\ntwo\n  three of many` },
+    ])
+  })
+
+  test("a long input in small pieces takes time in proportion", () => {
+    const input = JSON.stringify({ filePath: "a", content: "x{<[`".repeat(40_000) })
+    const text = `<tool_call>{"name": "write", "arguments": ${input}}</tool_call>`
+    const parser = parserOf("hermes")
+    const events = []
+    for (let at = 0; at < text.length; at += 16) events.push(...parser.push(text.slice(at, at + 16)))
+    events.push(...parser.end())
+    expect(events.at(-1)).toMatchObject({ type: "call", tool: "write", input })
+  })
+
+  test("so do thoughts full of calls, and only a call in thoughts that never end is one", () => {
+    const call = '<tool_call>{"name": "read", "arguments": {"filePath": "a"}}</tool_call>'
+    const text = `<think>\n${`${call}\n`.repeat(5_000)}</think>\n`
+    const parser = parserOf("hermes")
+    expect(summary([...parser.push(text), ...parser.end()])).toEqual({
+      says: text,
+      calls: [],
+      malformed: 0,
+      unknown: [],
+    })
+    const open = parserOf("hermes")
+    expect(open.push(`<think>\n${call}`)).toEqual([{ type: "text", text: "<think>" }])
+    expect(open.end().map(({ type }) => type)).toEqual(["call-start", "call-delta", "call"])
+  })
+
+  test("so does a text full of beginnings that lead nowhere", () => {
+    const text = '{"name": "read", "parameters": {\n'.repeat(10_000)
+    const parser = parserOf("llama")
+    expect(summary([...parser.push(text), ...parser.end()])).toEqual({
+      says: text,
+      calls: [],
+      malformed: 0,
+      unknown: [],
+    })
+  })
+})

@@ -1,0 +1,79 @@
+import { describe, expect, test } from "vitest"
+import { readFeatures, whyUnavailable } from "../../src/tools/availability.ts"
+
+type Settings = Partial<Parameters<typeof readFeatures>[0]>
+
+function offered(id: string, settings: Settings = {}, model = "test/m"): boolean {
+  const features = readFeatures({ environment: {}, experimental: {}, search: false, ...settings })
+  const [providerID = "", ...rest] = model.split("/")
+  return whyUnavailable(id, features, { providerID, modelID: rest.join("/") }) === undefined
+}
+
+const environment = (variables: Record<string, string>): Settings => ({ environment: variables })
+
+describe("models that write patches", () => {
+  test.each(
+    "openai/gpt-5 openai/gpt-5.1-codex-max openai/GPT-6-mini openrouter/openai/gpt-5 azure/my-gpt-5 openai/codex-mini-latest".split(
+      " ",
+    ),
+  )("%s", (model) => {
+    expect(["edit", "write", "apply_patch"].filter((id) => offered(id, {}, model))).toEqual(["apply_patch"])
+  })
+
+  test.each(
+    "openai/gpt-4.1 openai/gpt-4o openai/gpt-3.5-turbo groq/gpt-oss-120b anthropic/claude-5 test/m local/chatgpt-50x".split(
+      " ",
+    ),
+  )("are not %s", (model) => {
+    expect(["edit", "write", "apply_patch"].filter((id) => offered(id, {}, model))).toEqual(["edit", "write"])
+  })
+
+  test("are not asked for where a person calls", () => {
+    const features = readFeatures({ environment: {}, experimental: {}, search: false })
+    for (const id of ["edit", "write", "apply_patch"]) expect(whyUnavailable(id, features)).toBeUndefined()
+    expect(whyUnavailable("websearch", features)).toMatch(/EXA_API_KEY/)
+  })
+})
+
+describe.each(["websearch", "codesearch"])("%s is there", (id) => {
+  test.each<[string, boolean, Settings, string?]>([
+    ["never by itself", false, {}],
+    ["where a back end is configured", true, { search: true }],
+    ["for models of opencode", true, {}, "opencode/m"],
+    ["with TACKLE_ENABLE_EXA", true, environment({ TACKLE_ENABLE_EXA: "1" })],
+    ["not with TACKLE_ENABLE_EXA=0", false, environment({ TACKLE_ENABLE_EXA: "0" })],
+    ["not with other experiments", false, environment({ TACKLE_EXPERIMENTAL: "1" })],
+  ])("%s", (_, expected, settings, model) => expect(offered(id, settings, model)).toBe(expected))
+})
+
+describe("experimental tools are there", () => {
+  const tools = { lsp: "lsp_tool", batch: "batch_tool", plan_enter: "plan_mode", plan_exit: "plan_mode" }
+  test.each(Object.entries(tools))("%s", (id, name) => {
+    const variable = `TACKLE_EXPERIMENTAL_${name.toUpperCase()}`
+    expect(offered(id)).toBe(false)
+    expect(offered(id, { experimental: { [name]: true } })).toBe(true)
+    expect(offered(id, environment({ [variable]: "true" }))).toBe(true)
+    expect(offered(id, environment({ TACKLE_EXPERIMENTAL: "1" }))).toBe(true)
+    // What names the feature comes before what speaks of all of them, the environment before the config.
+    expect(offered(id, environment({ TACKLE_EXPERIMENTAL: "1", [variable]: "false" }))).toBe(false)
+    expect(offered(id, { ...environment({ [variable]: "0" }), experimental: { [name]: true } })).toBe(false)
+    expect(
+      offered(id, { ...environment({ TACKLE_EXPERIMENTAL: "1" }), experimental: { [name]: false } }),
+    ).toBe(false)
+  })
+})
+
+test("a client that cannot show a question is offered none, and plans are made at the command line alone", () => {
+  const client = (name: string): Settings => ({
+    ...environment({ TACKLE_CLIENT: name }),
+    experimental: { plan_mode: true },
+  })
+  expect(["cli", "app", "desktop", "acp"].map((name) => offered("question", client(name)))).toEqual([
+    true,
+    true,
+    true,
+    false,
+  ])
+  expect(["cli", "app"].map((name) => offered("plan_enter", client(name)))).toEqual([true, false])
+  expect(offered("question")).toBe(true)
+})

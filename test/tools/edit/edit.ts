@@ -1,0 +1,14 @@
+import { applyEdit } from "../../../src/tools/edit/edit-apply.ts"
+import { findEdit } from "../../../src/tools/edit/edit-match.ts"
+import { strategyName } from "../../../src/tools/edit/edit-report.ts"
+
+/** Strategy and text after the edit, or what came instead. */
+export function edit(text: string, oldString: string, newString: string, replaceAll = false) {
+  const match = findEdit(text, { oldString, newString, replaceAll })
+  if (match.kind === "found") {
+    return { strategy: strategyName(match.strategy, match.reading), ...applyEdit({ text, match }) }
+  }
+  if (match.kind !== "ambiguous") return match
+  const { reading, ...refusal } = match
+  return { ...refusal, strategy: strategyName(match.strategy, reading) }
+}

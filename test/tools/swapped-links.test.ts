@@ -1,0 +1,213 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import {
+  link,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterEach, beforeEach, expect, test } from "vitest"
+import { writeAtomic } from "../../src/files/atomic-write.ts"
+import { commitFiles, type FileStep } from "../../src/files/commit-files.ts"
+import { noteNowhere } from "../../src/files/temporary-files.ts"
+import { fakeContext } from "../../src/testing/context.ts"
+import { applyPatchTool } from "../../src/tools/apply-patch/apply-patch.ts"
+import { readTool } from "../../src/tools/read.ts"
+import { writeTool } from "../../src/tools/write.ts"
+import { isInside, realPath } from "../../src/util/paths.ts"
+
+/** Tries of each kind. Without the pin dozens of them went astray. */
+const rounds = 1_000
+
+/** More tries where the link was always there, or never: the two processes may run in turns for a while. */
+const mostRounds = 50_000
+
+let root: string
+let outside: string
+let project: string
+let swapper: ChildProcess | undefined
+
+beforeEach(async () => {
+  root = await realpath(await mkdtemp(join(tmpdir(), "tackle-swap-")))
+  outside = join(root, "outside")
+  project = join(root, "project")
+  await mkdir(join(project, "place"), { recursive: true })
+  await mkdir(outside)
+  await writeFile(join(project, "place/file.txt"), "inside\n")
+  await writeFile(join(outside, "file.txt"), "outside\n")
+})
+
+afterEach(async () => {
+  swapper?.kill("SIGKILL")
+  await rm(root, { recursive: true, force: true, maxRetries: 5 })
+})
+
+/** From now on `place` is a directory of the project and a link that leads out of it, in turns. */
+async function startSwapping(): Promise<void> {
+  const script = join(import.meta.dirname, "swap-links.ts")
+  const args = [script, join(project, "place"), join(project, "aside"), outside]
+  swapper = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] })
+  if (swapper.stdout) await once(swapper.stdout, "data")
+}
+
+/** A context that judges as the engine does: by where the paths lead at that moment. */
+function guarded() {
+  return fakeContext({
+    directory: project,
+    onAsk: async ({ patterns }) => {
+      if (patterns.some((path) => isInside(realPath(path), outside))) throw new Error("refused: outside")
+    },
+  })
+}
+
+test("read never shows a file that a link was swapped to", async () => {
+  const tool = await readTool.init()
+  await startSwapping()
+  let refused = 0
+  let read = 0
+  for (let round = 0; round < rounds || (round < mostRounds && !(refused && read)); round += 1) {
+    const output = await tool.execute({ filePath: "place/file.txt" }, guarded()).then(
+      (result) => result.output,
+      () => "refused",
+    )
+    expect(output).not.toContain("outside\n")
+    if (output === "refused") refused += 1
+    if (output.includes("inside")) read += 1
+  }
+  expect(refused).toBeGreaterThan(0)
+  expect(read).toBeGreaterThan(0)
+})
+
+test("write never makes or changes anything behind a link that was swapped in", async () => {
+  const tool = await writeTool.init()
+  await startSwapping()
+  for (let round = 0; round < rounds; round += 1) {
+    const filePath = round % 2 ? `place/new-${round}.txt` : `place/deep-${round}/er/new.txt`
+    await tool.execute({ filePath, content: "x" }, guarded()).catch(() => {})
+  }
+  expect(await readdir(outside)).toEqual(["file.txt"])
+  expect(await readFile(join(outside, "file.txt"), "utf8")).toBe("outside\n")
+})
+
+test("bytes for a path that was judged land there or nowhere", async () => {
+  await startSwapping()
+  let written = 0
+  for (let round = 0; round < rounds; round += 1) {
+    const name = round % 2 ? `new-${round}.txt` : `deep-${round}/new.txt`
+    const done = writeAtomic(join(project, "place", name), Buffer.from("x"), noteNowhere)
+    written += await done.then(
+      () => 1,
+      () => 0,
+    )
+  }
+  expect(written).toBeGreaterThan(0)
+  expect(await readdir(outside)).toEqual(["file.txt"])
+})
+
+test("a patch changes, makes and takes away nothing behind a link that was swapped in", async () => {
+  const file = (name: string) => join(project, "place", name)
+  const steps = (round: number): FileStep[] => [
+    { path: file(`new-${round}.txt`), exists: false, bytes: Buffer.from("x") },
+    {
+      path: file(`deep-${round}/er/new.txt`),
+      exists: false,
+      bytes: Buffer.from("x"),
+      like: file("file.txt"),
+    },
+    { path: file("file.txt"), exists: true, bytes: Buffer.from("inside\n") },
+    // Every other one fails at its end, so that it is taken back.
+    { path: file(round % 2 ? `new-${round}.txt` : "none"), exists: true, bytes: undefined },
+  ]
+  await startSwapping()
+  let written = 0
+  // A whole patch seldom finds the place quiet: on until one did.
+  for (let round = 0; round < rounds || (written === 0 && round < 50 * rounds); round += 1) {
+    const done = commitFiles(steps(round), noteNowhere)
+    written += await done.then(
+      () => 1,
+      () => 0,
+    )
+  }
+  expect(written).toBeGreaterThan(0)
+  expect(await readdir(outside)).toEqual(["file.txt"])
+  expect(await readFile(join(outside, "file.txt"), "utf8")).toBe("outside\n")
+})
+
+/** The person is asked, and meanwhile `place` becomes a link that leads out. */
+function swappedWhileAsked() {
+  return fakeContext({
+    directory: project,
+    onAsk: async () => {
+      await rm(join(project, "place"), { recursive: true })
+      await symlink(outside, join(project, "place"))
+    },
+  })
+}
+
+test("a link that is put in place while the person is asked to read is not followed", async () => {
+  const read = (await readTool.init()).execute({ filePath: "place/file.txt" }, swappedWhileAsked())
+  await expect(read).rejects.toThrow(/leads elsewhere than when leave was given/)
+})
+
+test("nor one while the person is asked to write", async () => {
+  const write = (await writeTool.init()).execute(
+    { filePath: "place/new.txt", content: "x" },
+    swappedWhileAsked(),
+  )
+  await expect(write).rejects.toThrow(/was changed by someone else/)
+  expect(await readdir(outside)).toEqual(["file.txt"])
+})
+
+test("what is asked for a link is where it leads, too", async () => {
+  await symlink(join(project, "place/file.txt"), join(project, "link.txt"))
+  const ctx = fakeContext({ directory: project })
+  await (await readTool.init()).execute({ filePath: "link.txt" }, ctx)
+  expect(ctx.asked[0]?.patterns).toEqual([join(project, "link.txt"), join(project, "place/file.txt")])
+})
+
+test.each([
+  ["a second name of a protected file", async (secret: string, path: string) => link(secret, path)],
+  ["the protected file itself", async (secret: string, path: string) => rename(secret, path)],
+])("read does not show %s that took a file's name while it was asked about", async (_, exchange) => {
+  const [path, secret] = [join(project, "notes.txt"), join(project, ".env")]
+  await writeFile(path, "notes\n")
+  await writeFile(secret, "KEY=hidden\n")
+  const tool = await readTool.init()
+  const read = (onAsk: () => Promise<void>) =>
+    tool.execute({ filePath: path }, fakeContext({ directory: project, onAsk }))
+  expect((await read(async () => {})).output).toContain("notes")
+  await expect(
+    read(async () => {
+      await rm(path)
+      await exchange(secret, path)
+    }),
+  ).rejects.toThrow(/leads elsewhere than when leave was given/)
+})
+
+test.each([
+  ["changes", "Update File: place/file.txt\n@@\n-inside\n+changed"],
+  ["makes", "Add File: place/new.txt\n+x"],
+  ["takes away", "Delete File: place/file.txt"],
+  ["moves", "Update File: place/file.txt\n*** Move to: place/other.txt\n@@\n-inside\n+changed"],
+])("a patch that %s a file whose directory became a link meanwhile does nothing", async (_, section) => {
+  const ctx = swappedWhileAsked()
+  await (await readTool.init()).execute(
+    { filePath: "place/file.txt" },
+    fakeContext({ directory: project, files: ctx.files }),
+  )
+  const patchText = `*** Begin Patch\n*** ${section}\n*** End Patch`
+  await writeFile(join(outside, "file.txt"), "inside\n")
+  await expect((await applyPatchTool.init()).execute({ patchText }, ctx)).rejects.toThrow(
+    /was changed by someone else|leads elsewhere|does not exist/,
+  )
+  expect(await readdir(outside)).toEqual(["file.txt"])
+  expect(await readFile(join(outside, "file.txt"), "utf8")).toBe("inside\n")
+})

@@ -1,0 +1,94 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { expect, onTestFinished, test } from "vitest"
+import { fakeContext } from "../../src/testing/context.ts"
+import { runTool } from "../../src/tool/run.ts"
+import type { Spawn, SpawnRequest, SubagentResult } from "../../src/tool/spawn.ts"
+import { createTaskTool } from "../../src/tools/task.ts"
+
+const args = { description: "find it", prompt: "Find it.", subagent_type: "explore" }
+const ended: SubagentResult = {
+  sessionID: "ses_child",
+  status: "completed",
+  text: "Found.",
+  count: 2,
+  durationMs: 1500,
+}
+
+async function call(spawn: Spawn | undefined, more: { abort?: AbortSignal; onAsk?: () => void } = {}) {
+  const directory = mkdtempSync(join(tmpdir(), "task-"))
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+  const ctx = fakeContext({ directory, ...(spawn ? { spawn } : {}), ...more })
+  const tool = createTaskTool({ subagents: () => [{ name: "explore", description: "Looks." }] })
+  const definition = await tool.init({ agent: { name: "build" } })
+  return { ctx, definition, result: runTool({ id: "task", definition }, args, ctx) }
+}
+
+test("the description names the subagents that there are", async () => {
+  const { definition, result } = await call(async () => ended)
+  expect(definition.description).toMatch(/\nSubagents:\n- explore: Looks\.$/)
+  await result
+})
+
+test("asks for the subagent before it starts, shows its calls, and hands back its words", async () => {
+  const started: SpawnRequest[] = []
+  const { ctx, result } = await call(async (request) => {
+    started.push(request)
+    request.onProgress({
+      sessionID: "ses_child",
+      count: 1,
+      calls: [{ tool: "grep", title: "it", status: "running" }],
+    })
+    return ended
+  })
+  const { output, title, metadata } = await result
+  expect(ctx.asked).toMatchObject([{ permission: "task", patterns: ["explore"] }])
+  expect(started).toMatchObject([{ agent: "explore", prompt: "Find it.", description: "find it" }])
+  expect(ctx.reported).toMatchObject([
+    { title: "find it", metadata: { sessionID: "ses_child", calls: [{ tool: "grep" }] } },
+  ])
+  expect(title).toBe("find it")
+  expect(output).toBe("task_id: ses_child (explore, 2 calls, 1.5 s)\n\nFound.")
+  expect(metadata).toMatchObject({ sessionID: "ses_child", agent: "explore", count: 2, status: "completed" })
+})
+
+test("a refusal starts nothing", async () => {
+  const onAsk = () => {
+    throw new Error("refused")
+  }
+  let started = false
+  const spawn: Spawn = async () => {
+    started = true
+    return ended
+  }
+  await expect((await call(spawn, { onAsk })).result).rejects.toThrow("refused")
+  expect(started).toBe(false)
+})
+
+test("a budget that ran out is a result that says so", async () => {
+  const { result } = await call(async () => ({ ...ended, status: "limit", cause: "Its time was over." }))
+  expect((await result).output).toMatch(/\[It did not finish\. Its time was over\.[\s\S]*\n\nFound\.$/)
+})
+
+test.each<[Partial<SubagentResult>, RegExp]>([
+  [{ status: "failed", cause: "no key", text: "" }, /explore failed: no key\ntask_id: ses_child[^\n]*$/],
+  [
+    { status: "interrupted" },
+    /explore was interrupted\ntask_id: ses_child.*\nIts last words were:\nFound\.$/,
+  ],
+])("%o is an error with the id to go on with", async (end, expected) => {
+  const { result } = await call(async () => ({ ...ended, ...end }))
+  await expect(result).rejects.toThrow(expected)
+})
+
+test("after an abort it is aborted, whatever the subagent came to", async () => {
+  const { result } = await call(async () => ({ ...ended, status: "interrupted" }), {
+    abort: AbortSignal.abort(),
+  })
+  await expect(result).rejects.toMatchObject({ code: "aborted" })
+})
+
+test("without sessions it says so", async () => {
+  await expect((await call(undefined)).result).rejects.toMatchObject({ code: "task.unavailable" })
+})
