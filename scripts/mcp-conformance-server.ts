@@ -148,7 +148,7 @@ const server = await startHttp({
     version: "0",
     describe: ({ permission }) => permission,
     streamMs,
-    onFault: (message, error) => console.error(`${message}: ${error}`),
+    onProblem: (message, error) => console.error(`${message}: ${error}`),
   },
   port: 0,
 })

@@ -254,7 +254,7 @@ test("requests are listed while they wait, and answered once", async () => {
 test("a subscriber that throws is reported, and disturbs nobody", async () => {
   const faults: string[] = []
   await using engine = await startEngine([{ text: "Hello." }], {
-    onFault: (message, error) => faults.push(`${message}: ${String(error)}`),
+    onProblem: (message, error) => faults.push(`${message}: ${String(error)}`),
   })
   engine.tackle.on("run.completed", () => {
     throw new Error("not my day")

@@ -1,6 +1,6 @@
 import type { Refusal } from "../event/events.ts"
 import type { ChangeCapability } from "../files/changes.ts"
-import type { FileLedger } from "../files/file-tracker.ts"
+import type { FileTracker } from "../files/file-tracker.ts"
 import type { FormatterService } from "../formatter/service.ts"
 import type { Permission } from "../permission/engine.ts"
 import type { Scope } from "../permission/request.ts"
@@ -88,7 +88,7 @@ export interface CallHost {
   catalogue?: readonly CatalogueEntry[]
   permission: Permission
   scope: Scope
-  files: FileLedger
+  files: FileTracker
   changes?: ChangeCapability
   todo?: TodoCapability
   jobs?: JobCapability

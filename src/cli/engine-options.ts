@@ -44,7 +44,7 @@ export async function engineOptions(place: Place, flags: RuleFlags): Promise<Tac
       warn,
     ),
     limits: limitsOf(place),
-    onFault: (message, error) => void tellFault(place, message, error),
+    onProblem: (message, error) => void tellFault(place, message, error),
     ...pick("model", config.model),
     ...pick("defaultAgent", config.default_agent),
     ...pick("shell", config.shell),

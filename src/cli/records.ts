@@ -28,7 +28,7 @@ export async function withRecords<T>(
     environment: place.environment,
     mask: place.mask,
     limits: limitsOf(place),
-    onFault: (message, error) => void tellFault(place, message, error),
+    onProblem: (message, error) => void tellFault(place, message, error),
   })
   tackle.subscribe(eventLogger(place.log))
   try {

@@ -1,5 +1,5 @@
 import type { CallOutcome } from "../call/call.ts"
-import type { FileLedger } from "../files/file-tracker.ts"
+import type { FileTracker } from "../files/file-tracker.ts"
 import type { ToolListing } from "../registry/registry.ts"
 import type { Todo } from "../schema/todo.ts"
 import type { ToolStateRunning } from "../schema/tool-state.ts"
@@ -58,7 +58,7 @@ export interface Caller {
 /** What a caller keeps from call to call. */
 export interface Standing {
   id: string
-  files: FileLedger
+  files: FileTracker
   todo?: TodoCapability
   questions?: boolean
   /** Ids. Absent: all tools of the agent. */

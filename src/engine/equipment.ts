@@ -45,8 +45,8 @@ export async function openEquipment(
 ): Promise<Equipment> {
   const { given, options, place, places, variables, processes } = foundation
   const { temporaries, placeholders, mask, credentials, plugins } = foundation
-  const { environment, worktree, onFault } = place
-  const bus = createBus((error) => onFault("a subscriber threw", error), mask.value)
+  const { environment, worktree, onProblem } = place
+  const bus = createBus((error) => onProblem("a subscriber threw", error), mask.value)
   if (plugins) bus.subscribe(plugins.tell)
   const models = openModels(options, credentials, plugins, place)
   const sandbox = openCommandSandbox(options, place, placeholders)
@@ -72,7 +72,7 @@ export async function openEquipment(
     environment: variables,
     record: processes.add,
   })
-  const definitions = await openDefinitions({ options, given, source: options.definitions, onFault })
+  const definitions = await openDefinitions({ options, given, source: options.definitions, onProblem })
   return {
     bus,
     jobs: createJobTable(),

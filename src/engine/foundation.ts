@@ -46,12 +46,12 @@ export async function layFoundation(
   opening: AsyncDisposableStack,
 ): Promise<Foundation> {
   const place = placeOf(given)
-  const { environment, directory, worktree, dataDirectory, onFault } = place
+  const { environment, directory, worktree, dataDirectory, onProblem } = place
   const places = dataPlaces(dataDirectory)
-  const processes = createProcessBook(places.processes, onFault)
+  const processes = createProcessBook(places.processes, onProblem)
   opening.defer(() => processes.clear())
-  const temporaries = createTemporaryBook(places.temporaries, onFault)
-  const placeholders = createPlaceholderBook(places.placeholders, onFault)
+  const temporaries = createTemporaryBook(places.temporaries, onProblem)
+  const placeholders = createPlaceholderBook(places.placeholders, onProblem)
 
   const mask = given.mask ?? createSecretMask()
   const onSecrets = (secrets: Record<string, string>) => mask.add(storedSecrets(secrets))
@@ -67,13 +67,13 @@ export async function layFoundation(
     record: processes.add,
     store: engineStore.current,
     saveAuth: credentials.save,
-    onFault,
+    onProblem,
   })
   opening.defer(() => loaded.close())
   mask.add(await readSecrets(options, { environment, credentials, mcpTokens: places.mcpTokens }))
   const store = await engineStore.open(mask)
   await settleKilled(store).catch((error: unknown) =>
-    onFault("what became of the calls of killed runs could not be stored", error),
+    onProblem("what became of the calls of killed runs could not be stored", error),
   )
   return {
     given,

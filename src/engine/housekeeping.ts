@@ -30,19 +30,19 @@ export interface HousekeepingOptions {
   temporaries: Pick<TemporaryBook, "endOrphans">
   placeholders: Pick<PlaceholderBook, "endOrphans">
   jobs: Pick<JobTable, "runsFor">
-  onFault(message: string, error: unknown): void
+  onProblem(message: string, error: unknown): void
 }
 
 /** Ends what killed runs left, and removes old files, at most once a day. Neither promise rejects: faults are told of. */
 export function startHousekeeping(options: HousekeepingOptions): Housekeeping {
-  const { dataDirectory, retention, limits, store, contents, processes, jobs, onFault } = options
+  const { dataDirectory, retention, limits, store, contents, processes, jobs, onProblem } = options
   const cleared = Promise.all([
     // A command that still runs must not lose what keeps it from its project's protected places.
     processes.endOrphans().then(options.placeholders.endOrphans),
     options.temporaries.endOrphans(isKept),
   ]).then(
     () => {},
-    (error: unknown) => onFault("what killed runs left could not be looked for", error),
+    (error: unknown) => onProblem("what killed runs left could not be looked for", error),
   )
   // What was just found to be kept is not to be the first that goes.
   const cleanedUp = cleared
@@ -55,7 +55,7 @@ export function startHousekeeping(options: HousekeepingOptions): Housekeeping {
         ...(limits?.retentionDays === undefined ? {} : { outputDays: limits.retentionDays }),
       }),
     )
-    .catch((error: unknown) => onFault("old files could not be removed", error))
+    .catch((error: unknown) => onProblem("old files could not be removed", error))
 
   /** Whether a session can still give the file's bytes back, which it then can for as long as from the change itself. */
   async function isKept(path: string): Promise<boolean> {

@@ -51,13 +51,13 @@ export async function openDefinitions({
   options,
   given,
   source,
-  onFault,
+  onProblem,
 }: {
   options: Definitions
   given: Definitions
   /** Absent: nothing changes. */
   source: DefinitionSource | undefined
-  onFault(message: string, error: unknown): void
+  onProblem(message: string, error: unknown): void
 }): Promise<LiveDefinitions> {
   const byPlugins = changesOf(given.agents, options.agents)
   const told = new Set<string>()
@@ -96,7 +96,7 @@ export async function openDefinitions({
     const text = `${file}: ${message}`
     if (told.has(text)) return
     told.add(text)
-    onFault(file, new TackleError(message, { code: "definition.file", recoverable: true }))
+    onProblem(file, new TackleError(message, { code: "definition.file", recoverable: true }))
   }
 
   return {

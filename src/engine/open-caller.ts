@@ -1,4 +1,4 @@
-import { createFileLedger } from "../files/file-tracker.ts"
+import { createFileTracker } from "../files/file-tracker.ts"
 import type { SessionServices } from "../session/services.ts"
 import type { GrantBook } from "../store/grant-book.ts"
 import type { JobTable } from "../tools/command/job-table.ts"
@@ -24,7 +24,7 @@ export function openCaller(
   const agent = services.agent(name)
   const standing: Standing = {
     id: newId("ses"),
-    files: createFileLedger(services.fileCommits),
+    files: createFileTracker(services.fileCommits),
     todo: createTodoList(),
     questions,
     ...(chosen === undefined ? {} : { chosen: new Set(chosen) }),

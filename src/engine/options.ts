@@ -157,7 +157,7 @@ export interface TackleOptions {
   /** Stands between the engine and its MCP servers: `open` gives them, where there are any. */
   openMcp?: (open: () => Promise<McpPool | undefined>) => Promise<McpPool | undefined>
   /** Faults that stop nothing: an error that escaped a tool, a subscriber that threw. Default: stderr. */
-  onFault?: (message: string, error: unknown) => void
+  onProblem?: (message: string, error: unknown) => void
   /** What plugins note for the log. Default: nowhere. */
   onPluginLog?: (entry: { plugin: string; level: string; message: string; extra?: unknown }) => void
 }

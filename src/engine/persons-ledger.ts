@@ -1,10 +1,10 @@
 import { readFileSync, statSync } from "node:fs"
-import type { FileLedger, FileStamp } from "../files/file-tracker.ts"
-import { createFileLedger, type FileCommits, stampBytes } from "../files/file-tracker.ts"
+import type { FileStamp, FileTracker } from "../files/file-tracker.ts"
+import { createFileTracker, type FileCommits, stampBytes } from "../files/file-tracker.ts"
 
 /** The ledger of a call that a person makes by hand: they vouch for the file as it is now. */
-export function createPersonsLedger(commits: FileCommits): FileLedger {
-  const ledger = createFileLedger(commits)
+export function createPersonsLedger(commits: FileCommits): FileTracker {
+  const ledger = createFileTracker(commits)
   return { ...ledger, seen: (path) => ledger.seen(path) ?? stampNow(path) }
 }
 

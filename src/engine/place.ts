@@ -11,7 +11,7 @@ export interface EnginePlace {
   dataDirectory: string
   environment: Readonly<Record<string, string | undefined>>
   /** Hears of what stops nothing. */
-  onFault(message: string, error: unknown): void
+  onProblem(message: string, error: unknown): void
 }
 
 /** As the options say, with their defaults. */
@@ -23,7 +23,7 @@ export function placeOf(given: TackleOptions): EnginePlace {
     worktree: resolve(given.worktree ?? findWorktree(directory)),
     dataDirectory: resolve(given.dataDirectory ?? defaultDataDirectory(environment)),
     environment,
-    onFault:
-      given.onFault ?? ((message, error) => console.error(`tackle: ${message}: ${errorMessage(error)}`)),
+    onProblem:
+      given.onProblem ?? ((message, error) => console.error(`tackle: ${message}: ${errorMessage(error)}`)),
   }
 }

@@ -21,7 +21,7 @@ export interface PluginWiring
   /** Undefined until it is open: plugins are loaded before. */
   store(): Store | undefined
   saveAuth: ClientHost["saveAuth"]
-  onFault(message: string, error: unknown): void
+  onProblem(message: string, error: unknown): void
 }
 
 /** The plugins that the options name, and the options as the plugins' `config` hooks leave them. */
@@ -29,7 +29,7 @@ export async function openPluginsOf(
   options: TackleOptions,
   wiring: PluginWiring,
 ): Promise<{ plugins: Plugins; options: TackleOptions }> {
-  const { onFault, store, worktree, saveAuth, ...place } = wiring
+  const { onProblem, store, worktree, saveAuth, ...place } = wiring
   const config = configOf(options)
   const open = () => {
     const opened = store()
@@ -52,9 +52,9 @@ export async function openPluginsOf(
     },
     aliases: { file: toolAliases(), package: pluginAliases() },
     contain: (plugin, work) =>
-      contain(work, (error) => onFault(`an error escaped the plugin ${plugin}`, error)),
-    onFailure: (error) => onFault("a plugin was set aside", error),
-    onLeftOut: (what) => onFault("left out", new Error(what)),
+      contain(work, (error) => onProblem(`an error escaped the plugin ${plugin}`, error)),
+    onFailure: (error) => onProblem("a plugin was set aside", error),
+    onLeftOut: (what) => onProblem("left out", new Error(what)),
     ...(options.limits?.plugin ? { limits: options.limits.plugin } : {}),
   })
   const problems = [...plugins.problems]

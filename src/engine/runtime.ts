@@ -32,7 +32,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   opening.defer(holdProcess())
   const foundation = await layFoundation(given, opening)
   const { options, place, places, processes, mask, credentials, plugins, store } = foundation
-  const { environment, directory, worktree, dataDirectory, onFault } = place
+  const { environment, directory, worktree, dataDirectory, onProblem } = place
   const { defaultAgent = "build" } = options
   const hide = mask.value
   const equipment = await openEquipment(foundation, opening)
@@ -66,7 +66,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     temporaries: foundation.temporaries,
     placeholders: foundation.placeholders,
     jobs,
-    onFault,
+    onProblem,
   })
   opening.defer(() => housekeeping.done())
   opening.defer(() => jobs.killAll())
@@ -109,13 +109,13 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
       }),
     turns: new Map(),
     spillRoot: places.outputs,
-    onEscape: (tool, error) => onFault(`an error escaped the ${tool} tool`, error),
+    onEscape: (tool, error) => onProblem(`an error escaped the ${tool} tool`, error),
     ...searchPath,
     mask,
     ...(plugins === undefined ? {} : { plugins: plugins.host }),
   }
   const sessions = createSessions({
-    onFault,
+    onProblem,
     store,
     directory,
     worktree,

@@ -27,7 +27,7 @@ export interface SessionsOptions {
   opened: OpenSessions
   /** What is done here was recorded elsewhere: its sessions are marked. */
   replays: boolean
-  onFault(message: string, error: unknown): void
+  onProblem(message: string, error: unknown): void
 }
 
 /** The sessions in the store, as the library gives them. */
@@ -74,7 +74,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 
   /** The sessions are gone already: room that cannot be given back now is no reason to say that they are not. */
   async function reclaim(): Promise<void> {
-    await store.reclaim().catch((error: unknown) => options.onFault("room could not be given back", error))
+    await store.reclaim().catch((error: unknown) => options.onProblem("room could not be given back", error))
   }
 
   const sessions: Sessions = {

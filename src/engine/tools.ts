@@ -37,7 +37,7 @@ export interface ToolSources {
   skills: ReadonlyMap<string, Skill>
   plugins: Plugins | undefined
   mcp: McpPool | undefined
-  onFault(message: string, error: unknown): void
+  onProblem(message: string, error: unknown): void
 }
 
 /**
@@ -45,8 +45,8 @@ export interface ToolSources {
  * that cannot be used is among its problems.
  */
 export async function openRegistry(options: TackleOptions, sources: ToolSources): Promise<Registry> {
-  const { plugins, mcp, onFault } = sources
-  const files = openCustomTools(options.toolFiles, programHost(sources), onFault)
+  const { plugins, mcp, onProblem } = sources
+  const files = openCustomTools(options.toolFiles, programHost(sources), onProblem)
   await files?.read()
   return createRegistry({
     tools: [
@@ -56,7 +56,7 @@ export async function openRegistry(options: TackleOptions, sources: ToolSources)
     ],
     problems: plugins?.problems ?? [],
     onProblem: ({ file, message }) =>
-      onFault(file, new TackleError(message, { code: "tool.file", recoverable: true })),
+      onProblem(file, new TackleError(message, { code: "tool.file", recoverable: true })),
     ...(files ? { files } : {}),
     ...(mcp ? { living: async () => (await mcp.tools()).map(fromMcp) } : {}),
     override: options.override ?? [],
@@ -84,11 +84,11 @@ function builtinOptions({ shell }: TackleOptions, sources: ToolSources): Builtin
   }
 }
 
-/** What the files let escape, now or later, reaches `onFault`. */
+/** What the files let escape, now or later, reaches `onProblem`. */
 function openCustomTools(
   given: TackleOptions["toolFiles"] = [],
   programs: ProgramHost,
-  onFault: (message: string, error: unknown) => void,
+  onProblem: (message: string, error: unknown) => void,
 ): LiveToolFiles | undefined {
   const source = isSource(given) ? given : namedToolFiles(given)
   if (!source) return undefined
@@ -102,7 +102,7 @@ function openCustomTools(
     },
   }
   const files = openToolFiles(source, host)
-  const onEscape = (error: unknown) => onFault("an error escaped the file of a tool", error)
+  const onEscape = (error: unknown) => onProblem("an error escaped the file of a tool", error)
   return { ...files, read: async () => (files.changed() ? contain(files.read, onEscape) : files.last()) }
 }
 

@@ -23,7 +23,7 @@ export async function openToolset(
   { grants, reach }: Authority,
   opening: AsyncDisposableStack,
 ): Promise<Toolset> {
-  const { directory, worktree, onFault } = place
+  const { directory, worktree, onProblem } = place
   const listeners = new Set<() => void>()
   const mcp = await openMcp(options, {
     worktree: realPath(worktree),
@@ -33,14 +33,14 @@ export async function openToolset(
     onSecrets,
     onChanged: async (tools) => {
       const lapsed = await grants.lapse(tools)
-      if (lapsed) onFault("an approval was taken back", lapsed)
+      if (lapsed) onProblem("an approval was taken back", lapsed)
     },
     onToolsChanged: () => {
       for (const listener of listeners) listener()
     },
     environment: variables,
     record: processes.add,
-    onProblem: (error) => onFault("tools are missing", error),
+    onProblem: (error) => onProblem("tools are missing", error),
   })
   opening.defer(() => mcp?.close())
   const registry = await openRegistry(options, {
@@ -55,7 +55,7 @@ export async function openToolset(
     skills: definitions.skills,
     plugins,
     mcp,
-    onFault,
+    onProblem,
   })
   definitions.onChanged(registry.renew)
   return {

@@ -5,7 +5,7 @@ import { createPathLocks, type PathLocks } from "./path-locks.ts"
 import { type NoteTemporary, noteNowhere } from "./temporary-files.ts"
 
 /** Which files this session has read or written, by resolved absolute path, and with what bytes. */
-export interface FileLedger {
+export interface FileTracker {
   seen(path: string): FileStamp | undefined
   record(path: string, stamp: FileStamp): void
   /** Runs `work` alone among all calls of the session that name one of the paths; two on one file never interleave. */
@@ -40,13 +40,13 @@ export interface FileCommits {
 }
 
 /** A ledger that can be looked through. */
-export interface KnownFiles extends FileLedger {
+export interface KnownFiles extends FileTracker {
   /** All files that were seen, by path, with what they were. */
   entries(): readonly (readonly [path: string, stamp: FileStamp])[]
 }
 
 /** What this session knows of the files, kept in memory. `session/` fills it again when a session is continued. */
-export function createFileLedger(
+export function createFileTracker(
   { locks, note }: FileCommits = { locks: createPathLocks(), note: noteNowhere },
 ): KnownFiles {
   const stamps = new Map<string, FileStamp>()

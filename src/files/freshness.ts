@@ -3,7 +3,7 @@ import { access, lstat, open } from "node:fs/promises"
 import { fileReason, systemCode, TackleError } from "../util/errors.ts"
 import { realPath } from "../util/paths.ts"
 import { FileAccessError } from "./file-errors.ts"
-import type { FileLedger, FileStamp } from "./file-tracker.ts"
+import type { FileStamp, FileTracker } from "./file-tracker.ts"
 import { sameStamp, stampBytes, stampFile } from "./file-tracker.ts"
 import { showName } from "./show-name.ts"
 
@@ -52,7 +52,7 @@ export async function readBefore(path: string, real: string): Promise<FileBefore
 }
 
 /** Throws {@link FileChangeError} unless this session has seen the very bytes that are there now. */
-export function assertSeen(before: FileBefore, files: FileLedger): void {
+export function assertSeen(before: FileBefore, files: FileTracker): void {
   if (!before.exists) return
   const seen = files.seen(before.real)
   if (!seen) {

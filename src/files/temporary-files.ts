@@ -94,12 +94,12 @@ class TemporaryLeftError extends TackleError {
 /** A book in the directory, which is made with the first file. What goes wrong with it stops no change. */
 export function createTemporaryBook(
   directory: string,
-  onFault: (message: string, error: unknown) => void,
+  onProblem: (message: string, error: unknown) => void,
 ): TemporaryBook {
   const book = createRecordBook<TemporaryFile>({
     directory,
     schema: fileSchema,
-    onFault: (what, error) => onFault(faults[what], error),
+    onProblem: (what, error) => onProblem(faults[what], error),
   })
   return {
     note(file) {
@@ -107,7 +107,7 @@ export function createTemporaryBook(
       return {
         strikeOut,
         stays: (error) =>
-          onFault("a file was left beside the changed ones", new TemporaryLeftError(file, error)),
+          onProblem("a file was left beside the changed ones", new TemporaryLeftError(file, error)),
       }
     },
     endOrphans: (isKept) =>
@@ -116,7 +116,7 @@ export function createTemporaryBook(
           await remove(file, isKept)
         } catch (error) {
           if (!(error instanceof OldBytesLeftError)) throw error
-          onFault("a killed run was in the middle of a change", error)
+          onProblem("a killed run was in the middle of a change", error)
         }
       }),
   }

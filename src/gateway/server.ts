@@ -94,7 +94,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     port: options.port,
     key,
     answer: handle,
-    onFault: (error) => options.onFailure?.(errorMessage(error)),
+    onProblem: (error) => options.onFailure?.(errorMessage(error)),
   })
   return {
     url: `${origin}/v1`,

@@ -48,12 +48,12 @@ const faults = {
 /** A book in the directory, which is made with the first placeholder. What goes wrong with it stops no command. */
 export function createPlaceholderBook(
   directory: string,
-  onFault: (message: string, error: unknown) => void,
+  onProblem: (message: string, error: unknown) => void,
 ): PlaceholderBook {
   const book = createRecordBook<z.infer<typeof recordSchema>>({
     directory,
     schema: recordSchema,
-    onFault: (what, error) => onFault(faults[what], error),
+    onProblem: (what, error) => onProblem(faults[what], error),
   })
 
   function isHeld(path: string, except?: string): boolean {

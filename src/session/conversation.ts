@@ -1,4 +1,4 @@
-import { createFileLedger, type KnownFiles } from "../files/file-tracker.ts"
+import { createFileTracker, type KnownFiles } from "../files/file-tracker.ts"
 import { createPromptBuilder } from "../model/convert.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
@@ -44,7 +44,7 @@ export function openConversation(initial: Session, services: SessionServices): C
   const { store, bus, mask, fileCommits, instructionsNear } = services
   const { id } = initial
   const recorder = createRecorder({ sessionID: id, store, bus, mask })
-  const files = createFileLedger(fileCommits)
+  const files = createFileTracker(fileCommits)
   const readPage: PageReader = (page) => store.messages(id, page)
   let history: MessageWithParts[] | undefined
   let instructions: InstructionCapability | undefined

@@ -1,4 +1,4 @@
-import type { FileLedger, FileStamp } from "../files/file-tracker.ts"
+import type { FileStamp, FileTracker } from "../files/file-tracker.ts"
 import type { AssistantMessage, Message, MessageWithParts } from "../schema/message.ts"
 import type { Part, ToolPart } from "../schema/part.ts"
 import { describeEffect, fail } from "../schema/tool-moves.ts"
@@ -37,7 +37,7 @@ export async function settleKilled(store: Store): Promise<void> {
  * Fills the ledger with what the calls of the history read and wrote, so that a continued session need not read again.
  * A summary knows of those that it stands for.
  */
-export function restoreLedger(history: readonly MessageWithParts[], ledger: FileLedger): void {
+export function restoreLedger(history: readonly MessageWithParts[], ledger: FileTracker): void {
   for (const { parts } of history) {
     for (const part of parts) {
       if (part.type === "compaction")

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto"
 import { rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { createFileLedger } from "../files/file-tracker.ts"
+import { createFileTracker } from "../files/file-tracker.ts"
 import type { Todo } from "../schema/todo.ts"
 import type { AskRequest, MetadataUpdate, ToolContext } from "../tool/context.ts"
 import type { Job } from "../tool/job.ts"
@@ -38,7 +38,7 @@ export function fakeContext(
     agent: "build",
     abort: new AbortController().signal,
     worktree: options.directory,
-    files: createFileLedger(),
+    files: createFileTracker(),
     spill: createSpillOpener({ directory: spillDirectory, name: "test" }),
     todo: {
       read: async () => todos,

@@ -1,5 +1,5 @@
 import type { ChangeCapability } from "../files/changes.ts"
-import type { FileLedger } from "../files/file-tracker.ts"
+import type { FileTracker } from "../files/file-tracker.ts"
 import type { FormatterService } from "../formatter/service.ts"
 import type { LanguageService } from "../lsp/service.ts"
 import type { Command, ConfinedCommand } from "../sandbox/bounds.ts"
@@ -37,7 +37,7 @@ export interface ToolContext {
   mayRead?(path: string): Promise<Action>
   /** Opens a place on disk for output that is too long to keep. */
   spill: SpillOpener
-  files: FileLedger
+  files: FileTracker
   /** Absent without a session: there is no turn to undo. */
   changes?: ChangeCapability
   /** This one, and those below, only some hosts provide. */

@@ -14,14 +14,14 @@ export interface LocalServerOptions {
   key: string | undefined
   /** Where it rejects, the connection is ended. */
   answer(incoming: IncomingMessage, response: ServerResponse): Promise<void>
-  onFault(error: unknown): void
+  onProblem(error: unknown): void
 }
 
 /** Listens for HTTP requests. Throws `UsageError` where others could reach it without a key, or the port may not be had. */
 export async function startLocalServer(
   options: LocalServerOptions,
 ): Promise<{ server: Server; origin: string }> {
-  const { name, host, key, answer, onFault } = options
+  const { name, host, key, answer, onProblem } = options
   if (key === undefined && !isLoopback(host))
     throw new UsageError(`${name} can be reached by others on ${host}, so it needs a key: --key.`)
   const server = createServer((incoming, response) => {
@@ -29,13 +29,13 @@ export async function startLocalServer(
     incoming.on("error", () => response.destroy())
     response.on("error", () => response.destroy())
     answer(incoming, response).catch((error: unknown) => {
-      onFault(error)
+      onProblem(error)
       response.destroy()
     })
   })
   const port = await listen(server, options)
   // Such as no descriptors left for one more connection.
-  server.on("error", onFault)
+  server.on("error", onProblem)
   return { server, origin: `http://${hostInUrl(host)}:${port}` }
 }
 

@@ -38,16 +38,16 @@ const faults = {
 
 /**
  * A book in the directory, with one record for the intent and one for the tree. A file that cannot be written or read is
- * told to `onFault` and stops nothing.
+ * told to `onProblem` and stops nothing.
  */
 export function createProcessBook(
   directory: string,
-  onFault: (message: string, error: unknown) => void,
+  onProblem: (message: string, error: unknown) => void,
 ): ProcessBook {
   const book = createRecordBook<z.infer<typeof entrySchema>>({
     directory,
     schema: entrySchema,
-    onFault: (what, error) => onFault(faults[what], error),
+    onProblem: (what, error) => onProblem(faults[what], error),
   })
   return {
     add(tree, sessionID) {

@@ -36,7 +36,7 @@ export interface RecordBookOptions<T> {
   directory: string
   schema: z.ZodType<T>
   /** Hears of a file that cannot be written, read or removed, and of an `end` that failed. Neither stops anything. */
-  onFault(what: "write" | "strike" | "end", error: unknown): void
+  onProblem(what: "write" | "strike" | "end", error: unknown): void
 }
 
 const ownedSchema = z.lazy(() =>
@@ -47,7 +47,7 @@ const ownedSchema = z.lazy(() =>
 
 /** One file for each record: one that is written over may be found half written. */
 export function createRecordBook<T extends object>(options: RecordBookOptions<T>): RecordBook<T> {
-  const { directory, schema, onFault } = options
+  const { directory, schema, onProblem } = options
   const files = new Set<string>()
 
   function strike(file: string): void {
@@ -55,7 +55,7 @@ export function createRecordBook<T extends object>(options: RecordBookOptions<T>
     try {
       rmSync(file, { force: true })
     } catch (error) {
-      onFault("strike", error)
+      onProblem("strike", error)
     }
   }
 
@@ -87,7 +87,7 @@ export function createRecordBook<T extends object>(options: RecordBookOptions<T>
         write(file, JSON.stringify({ owner: identifyProcess(), ...record }))
         files.add(file)
       } catch (error) {
-        onFault("write", error)
+        onProblem("write", error)
       }
       return () => strike(file)
     },
@@ -98,7 +98,7 @@ export function createRecordBook<T extends object>(options: RecordBookOptions<T>
     async endOrphans(end) {
       const left = filesIn(directory)
       await Promise.all(
-        left.map((file) => endOrphan(file, end).catch((error: unknown) => onFault("end", error))),
+        left.map((file) => endOrphan(file, end).catch((error: unknown) => onProblem("end", error))),
       )
     },
   }

@@ -17,7 +17,7 @@ async function callAll(tools: Info[], options: { timeoutMs?: number } = {}) {
   await using engine = await startEngine(once(...tools.map(({ id }) => id)), {
     tools,
     permission: { "*": "allow" },
-    onFault: (message, error) => faults.push(`${message}: ${String(error)}`),
+    onProblem: (message, error) => faults.push(`${message}: ${String(error)}`),
     ...options,
   })
   const { session, end } = await run(engine)
@@ -142,7 +142,7 @@ test("what a tool lets escape after its result is reported under its name, and t
       }),
     ],
     permission: { "*": "allow" },
-    onFault: (message, error) => faults.push(`${message}: ${String(error)}`),
+    onProblem: (message, error) => faults.push(`${message}: ${String(error)}`),
   })
   expect((await run(engine)).end.exitCode).toBe(0)
   await expect.poll(() => faults).toEqual(["an error escaped the late tool: Error: much later"])

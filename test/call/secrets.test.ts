@@ -107,7 +107,7 @@ test("what the config gives to servers and providers is in no file of the store 
       mcp: { scripted: settings, remote },
       providers: { test: { options, models: { m: {} } } },
       store,
-      onFault: (message, error) => faults.push(message, errorMessage(error)),
+      onProblem: (message, error) => faults.push(message, errorMessage(error)),
     })
     const { session, events } = await run(engine, { text: `What is ${secrets.variable}?` })
     const [echoed, environment] = await resultsOf(session)

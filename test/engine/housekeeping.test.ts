@@ -33,7 +33,7 @@ async function killedPatch() {
 
 async function keepHouse(project: TemporaryProject): Promise<string[]> {
   const faults: string[] = []
-  const onFault = (message: string, error: unknown) => faults.push(`${message}: ${String(error)}`)
+  const onProblem = (message: string, error: unknown) => faults.push(`${message}: ${String(error)}`)
   const data = project.path("data")
   await startHousekeeping({
     dataDirectory: data,
@@ -41,11 +41,11 @@ async function keepHouse(project: TemporaryProject): Promise<string[]> {
     limits: {},
     store: createMemoryStore(),
     contents: createContentStore(join(data, "snapshot"), defaultContentLimits),
-    processes: createProcessBook(join(data, "processes"), onFault),
-    temporaries: createTemporaryBook(join(data, "temporary"), onFault),
+    processes: createProcessBook(join(data, "processes"), onProblem),
+    temporaries: createTemporaryBook(join(data, "temporary"), onProblem),
     placeholders: noPlaceholderBook,
     jobs: createJobTable(),
-    onFault,
+    onProblem,
   }).done()
   return faults
 }

@@ -41,7 +41,7 @@ async function startOnce(data: string, options: Partial<TackleOptions> = {}): Pr
     dataDirectory: data,
     store: createMemoryStore(),
     environment: { PATH: process.env.PATH },
-    onFault: (message) => faults.push(message),
+    onProblem: (message) => faults.push(message),
     ...options,
   })
   await tackle.close()

@@ -43,7 +43,7 @@ export async function startPluginEngine(given: PluginEngineOptions): Promise<Plu
     providers: { test: { options: { baseURL: server.url, apiKey: "k" }, models: { m: {} } } },
     permission: { "*": "allow" },
     plugins: [...(before?.(project) ?? []), ...found.map((path) => ({ name: path, path }))],
-    onFault: (message, error) => faults.push(`${message}: ${String(error)}`),
+    onProblem: (message, error) => faults.push(`${message}: ${String(error)}`),
     ...options,
   })
   return {

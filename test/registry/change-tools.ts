@@ -28,7 +28,7 @@ const tackle = await createTackle({
     find: async () => ({ files: findToolFiles(folders).map((path) => ({ path })), problems: [] }),
   },
   permission: { "*": "allow" },
-  onFault: (message, error) => faults.push(`${message}: ${(error as Error).message}`),
+  onProblem: (message, error) => faults.push(`${message}: ${(error as Error).message}`),
 })
 const results: unknown[] = []
 for (const step of JSON.parse(steps) as Step[]) {

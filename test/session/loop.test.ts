@@ -221,7 +221,7 @@ test("a tool that throws, returns nonsense, or lets errors escape ends its call 
     {
       tools,
       permission: { "*": "allow" },
-      onFault: (message, error) => faults.push(`${message}: ${String(error)}`),
+      onProblem: (message, error) => faults.push(`${message}: ${String(error)}`),
     },
   )
   const { events, end } = await run(engine)

@@ -1,6 +1,6 @@
 import * as fc from "fast-check"
 import { expect, test } from "vitest"
-import { createFileLedger } from "../../src/files/file-tracker.ts"
+import { createFileTracker } from "../../src/files/file-tracker.ts"
 import type { MessageWithParts } from "../../src/schema/message.ts"
 import type { CompactionPart } from "../../src/schema/part.ts"
 import { neededPages } from "../../src/session/needed-history.ts"
@@ -26,7 +26,7 @@ const entry: fc.Arbitrary<Entry> = fc.oneof(
 
 /** The session as it came to be: what a summary knows is what was read until then. */
 function changesOf(entries: readonly Entry[]): Change[] {
-  const ledger = createFileLedger()
+  const ledger = createFileTracker()
   /** What the model is given begins there: a summary keeps nothing of before. */
   let start = 0
   return entries.flatMap((entry, index): Change[] => {
@@ -70,7 +70,7 @@ function changesOf(entries: readonly Entry[]): Change[] {
 
 /** What a session goes on with. */
 async function opened(pages: AsyncIterable<MessageWithParts[]> | Iterable<MessageWithParts[]>) {
-  const ledger = createFileLedger()
+  const ledger = createFileTracker()
   const history: MessageWithParts[] = []
   for await (const page of pages) {
     restoreLedger(page, ledger)

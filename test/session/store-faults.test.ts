@@ -56,7 +56,7 @@ test("a store that refuses any one write ends the run with its reason, and the n
       tools: [slow],
       permission: { "*": "allow" },
       files: { "a.txt": "x\n" },
-      onFault: (message, error) => faults.push(`${message} ${String(error)}`),
+      onProblem: (message, error) => faults.push(`${message} ${String(error)}`),
     })
     const { session, events, end } = await run(engine)
     if (store.changes <= failing) break

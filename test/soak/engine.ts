@@ -29,7 +29,7 @@ for (const round of ["first", "second"] as const) {
     providers: { test: { options: { baseURL: url, apiKey: "k" }, models: { m: {} } } },
     permission: { "*": "allow", webfetch: "ask", bash: { "*": "allow", "echo asked": "ask" } },
     sandbox: "off",
-    onFault: (message, error) => {
+    onProblem: (message, error) => {
       throw new Error(message, { cause: error })
     },
   })

@@ -2,7 +2,7 @@ import { mkdtemp, rm, utimes, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { createFileLedger, sameStamp, stampBytes, stampFile } from "../../src/files/file-tracker.ts"
+import { createFileTracker, sameStamp, stampBytes, stampFile } from "../../src/files/file-tracker.ts"
 
 let directory: string
 
@@ -13,7 +13,7 @@ beforeEach(async () => {
 afterEach(() => rm(directory, { recursive: true, force: true }))
 
 test("remembers the last stamp of each path", () => {
-  const ledger = createFileLedger()
+  const ledger = createFileTracker()
   expect(ledger.seen("/a")).toBeUndefined()
   ledger.record("/a", { size: 1, mtimeMs: 1 })
   ledger.record("/a", { size: 2, mtimeMs: 2 })
@@ -47,7 +47,7 @@ test("without digests size and time decide", () => {
 })
 
 test("work on one path runs in order and never at once, work on another beside it", async () => {
-  const ledger = createFileLedger()
+  const ledger = createFileTracker()
   const order: string[] = []
   const { promise: gate, resolve: open } = Promise.withResolvers<void>()
   const first = ledger.lock(["/a"], async () => {
@@ -70,7 +70,7 @@ test("work on one path runs in order and never at once, work on another beside i
 })
 
 test("work that fails lets the next in", async () => {
-  const ledger = createFileLedger()
+  const ledger = createFileTracker()
   const failed = ledger.lock(["/a"], async () => {
     throw new Error("no")
   })

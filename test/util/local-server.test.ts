@@ -9,7 +9,7 @@ async function start(options: Partial<LocalServerOptions> = {}) {
     port: 0,
     key: undefined,
     answer: async (_, response) => void response.end("here"),
-    onFault: (error) => faults.push(error),
+    onProblem: (error) => faults.push(error),
     ...options,
   })
   onTestFinished(() => void started.server.close())

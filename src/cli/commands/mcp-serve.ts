@@ -35,7 +35,8 @@ export async function serveMcp(flags: ServeFlags): Promise<void> {
     const place = await openPlace(flags)
     const warnings = createWarnings()
     const tackle = await openTackle(place, flags, {
-      onFault: (message, error) => warnings.tell({ level: "error", text: tellFault(place, message, error) }),
+      onProblem: (message, error) =>
+        warnings.tell({ level: "error", text: tellFault(place, message, error) }),
     })
     const { agent, tools } = flags
     const chosen = { ...(agent === undefined ? {} : { agent }), ...(tools === undefined ? {} : { tools }) }
@@ -46,7 +47,7 @@ export async function serveMcp(flags: ServeFlags): Promise<void> {
       describe: (request) =>
         stripVTControlCharacters(describeRequest(request, { worktree: tackle.worktree, whole: true })),
       warnings,
-      onFault: (message, error) => place.log.write("warn", message, { error: errorMessage(error) }),
+      onProblem: (message, error) => place.log.write("warn", message, { error: errorMessage(error) }),
     }
     try {
       await assertChosen(tackle, { ...chosen, signal })

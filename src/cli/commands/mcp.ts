@@ -19,7 +19,7 @@ const patienceMs = 10_000
 export async function listMcpServers(flags: FormatFlags): Promise<void> {
   const servers = await interruptible(async (signal) => {
     const place = await openPlace(flags)
-    const tackle = await openTackle(place, {}, { onFault: tellOthers(place) })
+    const tackle = await openTackle(place, {}, { onProblem: tellOthers(place) })
     const waiting = new Set(enabledServers(place.config.config.mcp).map(({ id }) => id))
     const status = createStatusLine(process.stderr, () => true)
     const tellWaiting = () =>
@@ -62,7 +62,7 @@ function show({ id, status, tools, problem }: McpServerStatus): void {
 const shortest = 20
 
 /** Why a server is not there stands in the list. */
-function tellOthers({ hide }: Place): NonNullable<TackleOptions["onFault"]> {
+function tellOthers({ hide }: Place): NonNullable<TackleOptions["onProblem"]> {
   return (message, error) => {
     if (!(error instanceof McpServerError)) warn(hide(`${message}: ${errorMessage(error)}`))
   }

@@ -38,7 +38,7 @@ export function createClientCalls({
   forms,
   log,
   streamMs,
-  onFault,
+  onProblem,
 }: {
   server: Server
   caller(): Caller
@@ -46,7 +46,7 @@ export function createClientCalls({
   log: ClientLog
   /** See `ConnectionOptions`. */
   streamMs: number | undefined
-  onFault(message: string, error: unknown): void
+  onProblem(message: string, error: unknown): void
 }): ClientCalls {
   const underWay = new Map<string, { context: ServerContext; unasked: boolean }>()
 
@@ -54,7 +54,7 @@ export function createClientCalls({
     async run(context, { tool, input, by }) {
       const { mcpReq, http } = context
       const messageID = newId("msg")
-      const progress = createProgress(context, onFault)
+      const progress = createProgress(context, onProblem)
       const entry = { context, unasked: false }
       underWay.set(messageID, entry)
       const told = [log.tell("info", `${tool}: started`, mcpReq)]

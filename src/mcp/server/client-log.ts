@@ -4,7 +4,7 @@ import type { LoggingLevel, Server, ServerContext } from "@modelcontextprotocol/
 export interface ClientLog {
   /**
    * Sends a text, where the client wants its level: on the stream of the request where one is given. Resolves when it
-   * is out; what cannot be sent is told to `onFault`.
+   * is out; what cannot be sent is told to `onProblem`.
    */
   tell(level: LoggingLevel, text: string, request?: ServerContext["mcpReq"]): Promise<void>
 }
@@ -30,7 +30,7 @@ const defaultLevel: LoggingLevel = "warning"
  */
 export function createClientLog(
   server: Server,
-  onFault: (message: string, error: unknown) => void,
+  onProblem: (message: string, error: unknown) => void,
 ): ClientLog {
   let wanted = levels.indexOf(defaultLevel)
 
@@ -49,7 +49,7 @@ export function createClientLog(
       try {
         await (request ? request.notify(message) : server.notification(message))
       } catch (error) {
-        onFault("a client could not be told what happened", error)
+        onProblem("a client could not be told what happened", error)
       }
     },
   }

@@ -36,7 +36,7 @@ export interface ConnectionOptions {
    */
   streamMs?: number
   /** Faults that no answer tells of. */
-  onFault(message: string, error: unknown): void
+  onProblem(message: string, error: unknown): void
 }
 
 /** The engine as one client sees it. */
@@ -49,7 +49,7 @@ export interface Connection {
 
 /** Serves one client. Nothing of one client's standing is another's. */
 export function openConnection(options: ConnectionOptions): Connection {
-  const { tackle, agent, tools: chosen, version, describe, warnings, onFault } = options
+  const { tackle, agent, tools: chosen, version, describe, warnings, onProblem } = options
   const server = new Server(
     { name: "tackle", title: "Tackle", version },
     {
@@ -64,27 +64,27 @@ export function openConnection(options: ConnectionOptions): Connection {
   )
   const leaving = new AbortController()
   const forms = createForms(server)
-  const log = createClientLog(server, onFault)
-  const calls = createClientCalls({ server, caller, forms, log, streamMs: options.streamMs, onFault })
+  const log = createClientLog(server, onProblem)
+  const calls = createClientCalls({ server, caller, forms, log, streamMs: options.streamMs, onProblem })
   const tools = offerTools(server, {
     caller,
     calls,
     onCompleted: (tool, state) => resources.noteOutput(tool, state),
-    onFault,
+    onProblem,
   })
   const resources = offerResources(server, { tackle, calls, tools })
   const subscriptions = offerSubscriptions(server, {
     tackle,
     calls,
     find: resources.find,
-    onFault,
+    onProblem,
     everyMs: options.lookEveryMs,
   })
   offerPrompts(server, { tackle, calls, tools, resources })
   offerCompletion(server, { tackle, agent, tools })
   let opened: Caller | undefined
 
-  server.onerror = (error) => onFault("an MCP message could not be taken", error)
+  server.onerror = (error) => onProblem("an MCP message could not be taken", error)
   server.oninitialized = () => {
     for (const { file, message } of tackle.problems()) void log.tell("warning", `${file}: ${message}`)
   }
@@ -106,7 +106,7 @@ export function openConnection(options: ConnectionOptions): Connection {
       const ask = forms.forCall(request.id, calls.requestOf(messageID))
       if (!ask) calls.noteUnasked(messageID)
       answerPermission(request, { tackle, ask, describe }).catch(async (error: unknown) => {
-        onFault("a permission could not be asked for", error)
+        onProblem("a permission could not be asked for", error)
         calls.noteUnasked(messageID)
         await tackle.reply(request.id, { reply: "reject" }, "no-terminal")
       })
@@ -115,7 +115,7 @@ export function openConnection(options: ConnectionOptions): Connection {
       if (request.sessionID !== opened?.id) return
       const ask = forms.forCall(request.id, calls.requestOf(request.tool?.messageID))
       answerQuestion(request, ask).catch((error: unknown) => {
-        onFault("a question could not be asked", error)
+        onProblem("a question could not be asked", error)
         request.reject()
       })
     }),
@@ -123,7 +123,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     tackle.on("question.rejected", ({ requestID }) => forms.withdraw(requestID)),
     tackle.onToolsChanged(() => {
       tools.compare(leaving.signal).catch((error: unknown) => {
-        if (!leaving.signal.aborted) onFault("a client could not be told of other tools", error)
+        if (!leaving.signal.aborted) onProblem("a client could not be told of other tools", error)
       })
     }),
     warnings?.on(({ level, text }) => void log.tell(level, text)),

@@ -71,7 +71,7 @@ export function createHttpSessions({ connection, idleMs, maxSessions }: HttpSess
     sessions.delete(id)
     clearTimeout(session.timer)
     const ending = closing.catch((error: unknown) =>
-      connection.onFault("an MCP session did not end in order", error),
+      connection.onProblem("an MCP session did not end in order", error),
     )
     endings.add(ending)
     await ending

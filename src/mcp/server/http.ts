@@ -56,7 +56,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     port: options.port,
     key,
     answer: exchange,
-    onFault: (error) => connection.onFault("an HTTP request could not be answered", error),
+    onProblem: (error) => connection.onProblem("an HTTP request could not be answered", error),
   })
   return {
     url: `${origin}${path}`,

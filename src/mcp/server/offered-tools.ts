@@ -27,11 +27,11 @@ export function offerTools(
     caller,
     calls,
     onCompleted,
-    onFault,
+    onProblem,
   }: {
     caller(): Caller
     calls: ClientCalls
-    onFault(message: string, error: unknown): void
+    onProblem(message: string, error: unknown): void
     /** Hears of every call that came to its end, before the client does. */
     onCompleted(tool: string, state: ToolStateCompleted): Promise<void>
   },
@@ -57,7 +57,9 @@ export function offerTools(
 
   /** What a call came to must reach the client, whether that hears the rest or not. */
   async function telling(notice: Promise<void>): Promise<void> {
-    await notice.catch((error: unknown) => onFault("a client could not be told of what there is now", error))
+    await notice.catch((error: unknown) =>
+      onProblem("a client could not be told of what there is now", error),
+    )
   }
 
   async function compareWith(listed: readonly ToolListing[]): Promise<void> {

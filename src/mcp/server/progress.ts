@@ -16,7 +16,7 @@ const maxLine = 200
 /** Progress of one call, where the client asked for it. What a tool does not count is counted by its reports. */
 export function createProgress(
   { mcpReq }: ServerContext,
-  onFault: (message: string, error: unknown) => void,
+  onProblem: (message: string, error: unknown) => void,
 ): Progress {
   const progressToken = mcpReq._meta?.progressToken
   let reached = Number.NEGATIVE_INFINITY
@@ -43,7 +43,7 @@ export function createProgress(
       }
       last = last
         .then(() => mcpReq.notify({ method: "notifications/progress", params }))
-        .catch((error: unknown) => onFault("progress could not be told", error))
+        .catch((error: unknown) => onProblem("progress could not be told", error))
     },
     async end() {
       ended = true

@@ -31,13 +31,13 @@ export function offerSubscriptions(
     tackle,
     calls,
     find,
-    onFault,
+    onProblem,
     everyMs,
   }: {
     tackle: Pick<Tackle, "watchMcpResource">
     calls: ClientCalls
     find(named: NamedResource, signal: AbortSignal): Promise<ResourceSource>
-    onFault(message: string, error: unknown): void
+    onProblem(message: string, error: unknown): void
     /** How often files are looked at, in milliseconds. Default: every second. */
     everyMs?: number | undefined
   },
@@ -100,7 +100,7 @@ export function offerSubscriptions(
 
   function tell(uri: string): void {
     server.sendResourceUpdated({ uri }).catch((error: unknown) => {
-      onFault("a client could not be told that a resource changed", error)
+      onProblem("a client could not be told that a resource changed", error)
     })
   }
 
@@ -111,7 +111,7 @@ export function offerSubscriptions(
     try {
       await result.value?.()
     } catch (error) {
-      onFault("an MCP server could not be told that a resource is not watched any more", error)
+      onProblem("an MCP server could not be told that a resource is not watched any more", error)
     }
   }
 

@@ -1,6 +1,6 @@
 import { lstat } from "node:fs/promises"
 import type { FileStep } from "../../files/commit-files.ts"
-import type { FileLedger, FileStamp } from "../../files/file-tracker.ts"
+import type { FileStamp, FileTracker } from "../../files/file-tracker.ts"
 import { sameStamp } from "../../files/file-tracker.ts"
 import { assertSeen, type FileBefore, FileChangeError, ioError } from "../../files/freshness.ts"
 import { decodeText, encodeText, plainText } from "../../files/text-encoding.ts"
@@ -37,7 +37,7 @@ export interface PlannedSection extends OpenSection {
  * no patch, and changed by one only whose context and removed lines stand in it exactly: they prove that the author has
  * seen them. A move alone changes no content and needs no such proof. Throws `FileChangeError`, `PatchMismatchError`.
  */
-export async function planSection(open: OpenSection, files: FileLedger): Promise<PlannedSection> {
+export async function planSection(open: OpenSection, files: FileTracker): Promise<PlannedSection> {
   switch (open.section.kind) {
     case "add":
       return planAdd(open, open.section.lines)
@@ -57,7 +57,7 @@ async function planAdd(open: OpenSection, lines: readonly string[]): Promise<Pla
   return { ...open, steps: [step], diff, hunks: [], known: true }
 }
 
-async function planDelete(open: OpenSection, files: FileLedger): Promise<PlannedSection> {
+async function planDelete(open: OpenSection, files: FileTracker): Promise<PlannedSection> {
   const before = existing(open.file)
   await assertNoLink(before.path, open.file.title)
   assertSeen(before, files)
@@ -73,7 +73,7 @@ async function planDelete(open: OpenSection, files: FileLedger): Promise<Planned
 async function planUpdate(
   open: OpenSection,
   hunks: readonly PatchHunk[],
-  files: FileLedger,
+  files: FileTracker,
 ): Promise<PlannedSection> {
   const { title } = open.file
   const before = existing(open.file)

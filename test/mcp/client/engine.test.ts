@@ -102,7 +102,7 @@ test("an approval ends when the tool's description changes, and the person hears
     {
       mcp: { scripted },
       permission: { doom_loop: "allow", scripted_change: "allow" },
-      onFault: (message, error) => faults.push(`${message}: ${errorMessage(error)}`),
+      onProblem: (message, error) => faults.push(`${message}: ${errorMessage(error)}`),
     },
   )
   const asked: string[] = []

@@ -21,7 +21,7 @@ beforeEach(async () => {
   engine = await startEngine([], {
     mcp: { closed: settings },
     permission: { "*": "allow" },
-    onFault: () => {},
+    onProblem: () => {},
   })
   book = openTokenBook(engine.project.path(".data/mcp-auth.json"))
 })
@@ -141,7 +141,7 @@ test("no oauth, and a key in the configuration, leave it alone", async () => {
   for (const more of [{ oauth: false as const }, { headers: { authorization: "Bearer none" } }]) {
     await using other = await startEngine([], {
       mcp: { closed: { ...settings, ...more } },
-      onFault: () => {},
+      onProblem: () => {},
     })
     const [server] = await other.tackle.mcpServers()
     expect(server?.problem).toMatch(/it answered 401/)

@@ -30,7 +30,7 @@ export async function openEngine(options: Partial<TackleOptions> = {}, files: Re
     version: "1.2.3",
     describe: ({ permission, patterns }: { permission: string; patterns: string[] }) =>
       `${permission}: ${patterns.join(" ")}`,
-    onFault: (message: string, error: unknown) => void faults.push(`${message}: ${error}`),
+    onProblem: (message: string, error: unknown) => void faults.push(`${message}: ${error}`),
   }
   return { project, tackle, faults, connection }
 }
