@@ -1,8 +1,8 @@
-import { type BoundsRequest, commandBounds } from "../permission/bounds.ts"
+import { type BoundsRequest, commandBounds } from "../permission/command-bounds.ts"
 import type { Scope } from "../permission/request.ts"
 import { knownPrograms } from "../permission/shell/known-programs.ts"
 import { createTreeWatch, type TreeWatch } from "../permission/tree-watch.ts"
-import { type Sandbox, SandboxError } from "../sandbox/wrap.ts"
+import { type Sandbox, SandboxError } from "../sandbox/sandbox.ts"
 import type { SandboxCapability } from "../tool/context.ts"
 
 /** What holds for the commands of all sessions. */

@@ -1,4 +1,4 @@
-import { type ShadowedRule, shadowedRules } from "../permission/shadowed.ts"
+import { type ShadowedRule, shadowedRules } from "../permission/shadowed-rules.ts"
 import type { Rule } from "../schema/permission.ts"
 import type { Place } from "./place.ts"
 import { layersOf } from "./rule-layers.ts"

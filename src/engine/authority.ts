@@ -1,4 +1,4 @@
-import { createPermission, type Permission } from "../permission/engine.ts"
+import { createPermission, type Permission } from "../permission/permission.ts"
 import { createLineage, type Lineage } from "../session/lineage.ts"
 import { defaultSubagentLimits, type SubagentLimits } from "../session/subagent.ts"
 import { createGrantBook, type GrantBook } from "../store/grant-book.ts"

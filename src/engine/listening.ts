@@ -1,6 +1,6 @@
 import type { Bus } from "../event/bus.ts"
 import type { EventOf, EventType } from "../event/events.ts"
-import type { Permission } from "../permission/engine.ts"
+import type { Permission } from "../permission/permission.ts"
 import type { PermissionReply, PermissionRequest } from "../schema/permission.ts"
 import type { QuestionRequest } from "../schema/question.ts"
 import type { Questions } from "../session/questions.ts"

@@ -1,6 +1,6 @@
 import type { Agent } from "../agent/agent.ts"
 import { parseModelName } from "../model/model.ts"
-import type { Permission } from "../permission/engine.ts"
+import type { Permission } from "../permission/permission.ts"
 import type { Registry } from "../registry/registry.ts"
 import { orAbort } from "../util/abort.ts"
 import type { Agents } from "./agents.ts"

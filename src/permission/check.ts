@@ -1,7 +1,7 @@
 import type { Rule } from "../schema/permission.ts"
 import { resolvePath } from "../util/paths.ts"
 import { namedRules } from "./named-only.ts"
-import { externalChecks, fileChecks, isDirectory, openPlace } from "./place.ts"
+import { externalChecks, fileChecks, isDirectory, resolveScope } from "./path-checks.ts"
 import { expandPolicy, isStricter, type Judgement, judge, type Policy, withDefault } from "./policy.ts"
 import type { Check, JudgedCheck, JudgedCommand, PermissionAsk, Scope, Verdict } from "./request.ts"
 import { permissionType } from "./rules.ts"
@@ -60,15 +60,15 @@ async function expand(
   policy: Policy,
   home: string,
 ): Promise<{ checks: Check[]; bash?: BashChecks }> {
-  const place = openPlace(scope)
+  const resolved = resolveScope(scope)
   const locate = (path: string) => resolvePath(path, scope.directory, home)
   const permission = permissionType(request.permission)
   // Nothing asked must not mean everything allowed.
   const patterns = request.patterns.length > 0 ? request.patterns : ["*"]
-  const outside = (request.paths ?? []).flatMap((path) => externalChecks(locate(path), place))
+  const outside = (request.paths ?? []).flatMap((path) => externalChecks(locate(path), resolved))
 
   if (permission === "read" || permission === "edit") {
-    const checks = patterns.flatMap((path) => fileChecks(permission, locate(path), place))
+    const checks = patterns.flatMap((path) => fileChecks(permission, locate(path), resolved))
     const remember = request.always ?? []
     return { checks: [...checks.map((check) => withRemembered(check, remember)), ...outside] }
   }
@@ -76,9 +76,10 @@ async function expand(
     const workdir = request.metadata?.workdir
     const directory = typeof workdir === "string" ? locate(workdir) : scope.directory
     const parts: BashChecks[] = []
-    for (const text of patterns) parts.push(await bashChecks({ text, directory, scope, place, policy, home }))
+    for (const text of patterns)
+      parts.push(await bashChecks({ text, directory, scope, resolved, policy, home }))
     const bash: BashChecks = {
-      checks: [...externalChecks(directory, place), ...parts.flatMap((part) => part.checks)],
+      checks: [...externalChecks(directory, resolved), ...parts.flatMap((part) => part.checks)],
       commands: parts.flatMap((part) => part.commands),
     }
     if (permission === "sandbox_escape")
@@ -91,7 +92,9 @@ async function expand(
   )
   // A search shows the lines of a file it is given: the same as reading it. In directories it passes over secrets.
   const files = permission === "grep" ? (request.paths ?? []).map((path) => locate(path)) : []
-  const reads = files.filter((path) => !isDirectory(path)).flatMap((path) => fileChecks("read", path, place))
+  const reads = files
+    .filter((path) => !isDirectory(path))
+    .flatMap((path) => fileChecks("read", path, resolved))
   return { checks: [...checks, ...reads, ...outside] }
 }
 

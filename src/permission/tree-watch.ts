@@ -1,7 +1,7 @@
 import { type Dirent, readdirSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { systemCode } from "../util/errors.ts"
-import { protectionOf } from "./protected.ts"
+import { protectionOf } from "./protected-files.ts"
 
 /** What lies below a directory, looked at before every command. */
 export interface Tree {

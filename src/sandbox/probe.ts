@@ -10,7 +10,7 @@ import { type Surroundings, startSurroundings } from "./probe-surroundings.ts"
 import { fileProbes } from "./probes/files.ts"
 import { networkProbes } from "./probes/network.ts"
 import { processProbes } from "./probes/processes.ts"
-import { type Sandbox, startConfined } from "./wrap.ts"
+import { type Sandbox, startConfined } from "./sandbox.ts"
 
 /** What one attempt to get out came to. */
 export interface ProbeResult extends ProbeOutcome, Pick<Probe, "id" | "attempt"> {}

@@ -1,5 +1,5 @@
 import { describe, test } from "vitest"
-import { openSandbox, type Sandbox, type SandboxMode } from "../../src/sandbox/wrap.ts"
+import { openSandbox, type Sandbox, type SandboxMode } from "../../src/sandbox/sandbox.ts"
 
 /** A sandbox as this machine has it. The caller closes it. */
 export function sandboxHere(worktree: string, mode: SandboxMode = "auto"): Sandbox {

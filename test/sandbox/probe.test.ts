@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import { probeSandbox } from "../../src/sandbox/probe.ts"
-import type { Sandbox } from "../../src/sandbox/wrap.ts"
+import type { Sandbox } from "../../src/sandbox/sandbox.ts"
 import { describeSandboxed, sandboxHere } from "./here.ts"
 
 /** What this machine decides: whether dumps go to a program outside, whether there is IPv6, perl, `unshare`. */

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs"
 import { basename, isAbsolute, join } from "node:path"
-import type { Place } from "../place.ts"
-import { fileChecks, fromRoot } from "../place.ts"
+import type { ResolvedScope } from "../path-checks.ts"
+import { fileChecks, relativeToWorktree } from "../path-checks.ts"
 import { judge, type Policy } from "../policy.ts"
-import { protectionOf } from "../protected.ts"
+import { protectionOf } from "../protected-files.ts"
 import type { Check, Scope } from "../request.ts"
 import { commandFileChecks, plannedFileChecks } from "./command-files.ts"
 import {
@@ -39,7 +39,7 @@ export interface BashRequest {
   /** Where the text starts. Absolute. */
   directory: string
   scope: Scope
-  place: Place
+  resolved: ResolvedScope
   policy: Policy
   /** What `~` stands for. Absolute. */
   home: string
@@ -48,7 +48,7 @@ export interface BashRequest {
 /** One check for every command, and those for the files that the text names or opens. */
 export async function bashChecks(request: BashRequest): Promise<BashChecks> {
   const { text, directory, scope, home, policy } = request
-  const place = commandPlace(request.place, home, scope.searchPath)
+  const place = commandPlace(request.resolved, home, scope.searchPath)
   const plan = await planCommand(text)
   const locate = (entry: { directories?: readonly string[] }) =>
     entry.directories?.map((name) => absoluteDirectory(name, directory, home))
@@ -150,9 +150,9 @@ async function deniedInRepository(
     if (repository && !paths) checks.push(...possibleBelow(repository.root, place, policy))
     const denied = (paths ?? [])
       .map((path) => join(repository?.root ?? "", path))
-      .find((path) => judge(policy, "read", [fromRoot(path, place), path]).action === "deny")
+      .find((path) => judge(policy, "read", [relativeToWorktree(path, place), path]).action === "deny")
     if (denied === undefined) continue
-    const span = fromRoot(denied, place)
+    const span = relativeToWorktree(denied, place)
     checks.push({
       permission: "read",
       pattern: span,
@@ -187,7 +187,7 @@ async function tracksFilesNeedingLeave(
 /** Tells the files that are not free to be read. */
 function leaveTest(place: CommandPlace, policy: Policy): (path: string) => boolean {
   return (path) => {
-    const relative = fromRoot(path, place)
+    const relative = relativeToWorktree(path, place)
     return (
       protectionOf(relative, "read") !== undefined ||
       judge(policy, "read", [relative, path]).action !== "allow"

@@ -1,6 +1,6 @@
 import { basename, isAbsolute, join, resolve } from "node:path"
-import { externalChecks, fileChecks, fromRoot, isThere, isWithin } from "../place.ts"
-import { namesProtected, protectionOf } from "../protected.ts"
+import { externalChecks, fileChecks, isWithinScope, pathExists, relativeToWorktree } from "../path-checks.ts"
+import { namesProtected, protectionOf } from "../protected-files.ts"
 import type { Check } from "../request.ts"
 import { type CommandPlace, coversAll, expandWord, tableName } from "./command-forms.ts"
 import { globFiles } from "./glob-files.ts"
@@ -124,14 +124,14 @@ async function textChecks(text: string, word: Word, context: WordContext): Promi
 }
 
 function pathChecks(path: string, text: string, name: string, place: CommandPlace): Check[] {
-  const relative = fromRoot(path, place)
+  const relative = relativeToWorktree(path, place)
   const mentioned =
     looksLikePath(text) ||
     isReader(name) ||
     writers.has(name) ||
     protectionOf(relative, "edit") !== undefined ||
-    isThere(path, place)
-  if (!mentioned && isWithin(path, place)) return []
+    pathExists(path, place)
+  if (!mentioned && isWithinScope(path, place)) return []
   const checks = fileChecks("read", path, place)
   const changes = writers.has(name) || (!isReader(name) && name !== "" && name !== "git")
   if (!changes) return checks
@@ -143,7 +143,7 @@ function pathChecks(path: string, text: string, name: string, place: CommandPlac
 function possibleFile(text: string, word: Word, directory: string, place: CommandPlace): Check {
   const span = join(directory, (word.span.split("/").at(-1) ?? "*") || "*")
   const deep = text.slice(text.search(/[*?[]/)).includes("/") ? join(directory, "*") : span
-  const relative = fromRoot(deep, place)
+  const relative = relativeToWorktree(deep, place)
   return {
     permission: "read",
     pattern: text,

@@ -3,7 +3,7 @@ import { basename, isAbsolute, join, normalize } from "node:path"
 import type { Rule } from "../../schema/permission.ts"
 import { isInside } from "../../util/paths.ts"
 import { wildcardCovers, wildcardMatch } from "../../util/wildcard.ts"
-import type { Place } from "../place.ts"
+import type { ResolvedScope } from "../path-checks.ts"
 import type { JudgeOptions } from "../policy.ts"
 import { crudeForms } from "./crude-forms.ts"
 import { gnuName } from "./gnu-names.ts"
@@ -12,21 +12,25 @@ import { namesRisk, risksOf } from "./programs.ts"
 import type { Word } from "./words.ts"
 
 /** What is known of the place where commands run. */
-export interface CommandPlace extends Place {
+export interface CommandPlace extends ResolvedScope {
   home: string
   /** Where programs are looked for, in order. None where all of them lie elsewhere than in the worktree. */
   programDirectories: readonly string[]
 }
 
 /** The place as its commands see it. `searchPath` is their `PATH`, where it is known. */
-export function commandPlace(place: Place, home: string, searchPath: string | undefined): CommandPlace {
+export function commandPlace(
+  place: ResolvedScope,
+  home: string,
+  searchPath: string | undefined,
+): CommandPlace {
   const directories = searchPath?.split(":") ?? []
   const mayShadow = directories.some((each) => !isAbsolute(each) || isOf(place, each))
   // The usual case costs no look at the disk.
   return { ...place, home, programDirectories: mayShadow ? directories : [] }
 }
 
-function isOf({ worktree, realWorktree }: Place, directory: string): boolean {
+function isOf({ worktree, realWorktree }: ResolvedScope, directory: string): boolean {
   return isInside(directory, worktree) || isInside(directory, realWorktree)
 }
 

@@ -3,7 +3,7 @@ import { readdir } from "node:fs/promises"
 import { join } from "node:path"
 import { systemCode } from "../../util/errors.ts"
 import { isInside, realPath } from "../../util/paths.ts"
-import type { Place } from "../place.ts"
+import type { ResolvedScope } from "../path-checks.ts"
 import { ignoreFiles, isUnhidden, unhiddenIn } from "./unhidden.ts"
 
 /** A directory with more entries than this is not looked through. */
@@ -47,14 +47,14 @@ export async function filesNeedingLeave(
 /** The same for a program that follows links: what lies behind one is judged, too, and what lies outside needs leave. */
 export function followingLinks(
   needsLeave: (path: string) => boolean,
-  place: Place,
+  place: ResolvedScope,
 ): Required<Pick<RecursiveReading, "followsTo" | "needsLeave">> {
   const inside = (path: string) => isInside(path, place.realWorktree)
   return {
     followsTo: inside,
     needsLeave: (path) => {
       const followed = place.follow(path)
-      if (needsLeave(path) || "fault" in followed) return true
+      if (needsLeave(path) || "problem" in followed) return true
       return followed.real !== path && (!inside(followed.real) || needsLeave(followed.real))
     },
   }

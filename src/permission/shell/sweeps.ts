@@ -1,9 +1,9 @@
 import { statSync } from "node:fs"
 import { basename, normalize } from "node:path"
 import type { Rule } from "../../schema/permission.ts"
-import { fileChecks, fromRoot, type Place } from "../place.ts"
+import { fileChecks, type ResolvedScope, relativeToWorktree } from "../path-checks.ts"
 import { judge, type Policy } from "../policy.ts"
-import { protectionOf } from "../protected.ts"
+import { protectionOf } from "../protected-files.ts"
 import type { Check } from "../request.ts"
 import { concerns } from "../rules.ts"
 import { type CommandPlace, tableName } from "./command-forms.ts"
@@ -100,8 +100,8 @@ function pathsOf(word: Word, directories: readonly string[], place: CommandPlace
   return candidates(word, place.home).flatMap((text) => placesOf(text, literalWord(text), directories) ?? [])
 }
 
-function needsSome(path: string, place: Place, policy: Policy, anyLeave: boolean): boolean {
-  const relative = fromRoot(path, place)
+function needsSome(path: string, place: ResolvedScope, policy: Policy, anyLeave: boolean): boolean {
+  const relative = relativeToWorktree(path, place)
   const { action } = judge(policy, "read", [relative, path])
   if (action === "deny") return true
   return anyLeave && (action !== "allow" || protectionOf(relative, "read") !== undefined)
@@ -111,8 +111,8 @@ function needsSome(path: string, place: Place, policy: Policy, anyLeave: boolean
  * The check for a directory of which it is not known what lies in it: a deny that is about it makes it ask, and for the
  * root of the worktree any deny is.
  */
-export function possibleBelow(directory: string, place: Place, policy: Policy): Check[] {
-  const relative = fromRoot(normalize(directory), place).replace(/\/$/, "")
+export function possibleBelow(directory: string, place: ResolvedScope, policy: Policy): Check[] {
+  const relative = relativeToWorktree(normalize(directory), place).replace(/\/$/, "")
   const root = relative === "" || relative === "."
   const isAbout = ({ pattern }: Rule) =>
     root || [pattern, pattern.replace(/^(?:\*+\/)+/, "")].some((text) => text.startsWith(`${relative}/`))

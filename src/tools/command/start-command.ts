@@ -1,4 +1,4 @@
-import { startConfined } from "../../sandbox/wrap.ts"
+import { startConfined } from "../../sandbox/sandbox.ts"
 import type { ToolContext } from "../../tool/context.ts"
 import { type RecordTree, type RunningProcess, startProcess } from "../../util/process.ts"
 

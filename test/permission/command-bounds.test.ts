@@ -1,6 +1,6 @@
 import { mkdir, symlink, writeFile } from "node:fs/promises"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
-import { commandBounds } from "../../src/permission/bounds.ts"
+import { commandBounds } from "../../src/permission/command-bounds.ts"
 import { defaultRules } from "../../src/permission/defaults.ts"
 import type { Layer } from "../../src/permission/policy.ts"
 import { type PermissionConfig, rulesFromObject } from "../../src/permission/rules.ts"

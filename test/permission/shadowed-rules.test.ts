@@ -2,7 +2,7 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { judge, type Layer } from "../../src/permission/policy.ts"
 import { type PermissionConfig, rulesFromObject } from "../../src/permission/rules.ts"
-import { shadowedRules } from "../../src/permission/shadowed.ts"
+import { shadowedRules } from "../../src/permission/shadowed-rules.ts"
 import type { Action, Rule } from "../../src/schema/permission.ts"
 import { policyOf } from "./support.ts"
 

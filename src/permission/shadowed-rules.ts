@@ -1,7 +1,7 @@
 import type { Rule, Ruleset } from "../schema/permission.ts"
 import { wildcardCovers, wildcardOverlap } from "../util/wildcard.ts"
 import { isStricter, type Layer } from "./policy.ts"
-import { namesProtected, protectionOf } from "./protected.ts"
+import { namesProtected, protectionOf } from "./protected-files.ts"
 import { permissionType } from "./rules.ts"
 
 /** A rule that decides nothing, and the one that decides in its place. */

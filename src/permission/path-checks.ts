@@ -2,11 +2,11 @@ import { existsSync, lstatSync, readdirSync, statSync } from "node:fs"
 import { dirname, join, normalize, relative, resolve } from "node:path"
 import { errorMessage, systemCode } from "../util/errors.ts"
 import { type FollowedPath, followPath, isInside, realPath } from "../util/paths.ts"
-import { namesProtected, type Protection, protectionIn, protectionOf } from "./protected.ts"
+import { namesProtected, type Protection, protectionIn, protectionOf } from "./protected-files.ts"
 import type { Check, Scope } from "./request.ts"
 
 /** A scope with its links followed, for one request. */
-export interface Place {
+export interface ResolvedScope {
   worktree: string
   realWorktree: string
   /** Looked up when it is first needed: most paths lie in the worktree. */
@@ -20,10 +20,10 @@ export interface Place {
   follow(path: string): Followed
 }
 
-type Followed = FollowedPath | { fault: string }
+type Followed = FollowedPath | { problem: string }
 
 /** Throws what the system throws where the worktree cannot be resolved. */
-export function openPlace(scope: Scope): Place {
+export function resolveScope(scope: Scope): ResolvedScope {
   const known = new Map<string, FollowedPath>()
   return {
     worktree: resolve(scope.worktree),
@@ -56,30 +56,30 @@ function follower(known: Map<string, FollowedPath>): (path: string) => Followed 
  * those differ, both to be allowed; and `external_directory` for what lies outside. The path is absolute; `..` in it
  * is followed as the system does, after the links before it.
  */
-export function fileChecks(access: "read" | "edit", path: string, place: Place): Check[] {
+export function fileChecks(access: "read" | "edit", path: string, scope: ResolvedScope): Check[] {
   const written = normalize(path)
-  const followed = place.follow(path)
-  if ("fault" in followed)
+  const followed = scope.follow(path)
+  if ("problem" in followed)
     return [
-      unresolved(access, written, followed.fault),
-      unresolved("external_directory", written, followed.fault),
+      unresolved(access, written, followed.problem),
+      unresolved("external_directory", written, followed.problem),
     ]
 
   const { real } = followed
-  const inside = isInside(real, place.realWorktree)
-  const own = !inside && place.realOwn().some((directory) => isInside(real, directory))
-  const locations = sameLocation(written, real, place)
+  const inside = isInside(real, scope.realWorktree)
+  const own = !inside && scope.realOwn().some((directory) => isInside(real, directory))
+  const locations = sameLocation(written, real, scope)
     ? [
         {
           shown: written,
-          forms: unique([...spell(written, place.worktree), ...spell(real, place.realWorktree)]),
+          forms: unique([...spell(written, scope.worktree), ...spell(real, scope.realWorktree)]),
         },
       ]
     : [
-        { shown: written, forms: spell(written, place.worktree) },
-        { shown: real, forms: unique([...spell(real, place.realWorktree), ...respelled(real, place)]) },
+        { shown: written, forms: spell(written, scope.worktree) },
+        { shown: real, forms: unique([...spell(real, scope.realWorktree), ...respelled(real, scope)]) },
       ]
-  const protection = protectionAt(access, written, real, place)
+  const protection = protectionAt(access, written, real, scope)
   const checks = locations.map(({ shown, forms }): Check => {
     const check: Check = {
       permission: access,
@@ -99,23 +99,23 @@ export function fileChecks(access: "read" | "edit", path: string, place: Place):
     }
   })
   // To be read without a question is no leave to be changed.
-  const bounds: Place = access === "read" ? place : { ...place, realOwn: () => [] }
+  const bounds: ResolvedScope = access === "read" ? scope : { ...scope, realOwn: () => [] }
   return [...checks, ...leavingChecks(written, real, bounds)]
 }
 
 /** `external_directory` for a path that lies outside the worktree, as written or after its links; else nothing. */
-export function externalChecks(path: string, place: Place): Check[] {
+export function externalChecks(path: string, scope: ResolvedScope): Check[] {
   const written = normalize(path)
-  const followed = place.follow(path)
-  return "fault" in followed
-    ? [unresolved("external_directory", written, followed.fault)]
-    : leavingChecks(written, followed.real, place)
+  const followed = scope.follow(path)
+  return "problem" in followed
+    ? [unresolved("external_directory", written, followed.problem)]
+    : leavingChecks(written, followed.real, scope)
 }
 
 /** Of links that were followed before: what a second look would find may be something else. */
-function leavingChecks(written: string, real: string, place: Place): Check[] {
-  if (liesWithin(real, place)) return []
-  const outside = isInside(written, place.worktree) ? [real] : unique([real, written])
+function leavingChecks(written: string, real: string, scope: ResolvedScope): Check[] {
+  if (liesWithin(real, scope)) return []
+  const outside = isInside(written, scope.worktree) ? [real] : unique([real, written])
   return outside.map((location): Check => {
     const directory = isDirectory(location) ? location : dirname(location)
     const pattern = directory === "/" ? "/*" : `${directory}/*`
@@ -132,25 +132,25 @@ function leavingChecks(written: string, real: string, place: Place): Check[] {
 }
 
 /** True if something is there, links followed. */
-export function isThere(path: string, place: Place): boolean {
-  const followed = place.follow(path)
-  return "fault" in followed ? false : followed.exists
+export function pathExists(path: string, scope: ResolvedScope): boolean {
+  const followed = scope.follow(path)
+  return "problem" in followed ? false : followed.exists
 }
 
 /** True if the path, links followed, lies in the worktree or in a directory of the session. */
-export function isWithin(path: string, place: Place): boolean {
-  const followed = place.follow(path)
-  if ("fault" in followed) return false
-  return liesWithin(followed.real, place)
+export function isWithinScope(path: string, scope: ResolvedScope): boolean {
+  const followed = scope.follow(path)
+  if ("problem" in followed) return false
+  return liesWithin(followed.real, scope)
 }
 
-function liesWithin(real: string, { realWorktree, realOwn }: Place): boolean {
+function liesWithin(real: string, { realWorktree, realOwn }: ResolvedScope): boolean {
   return isInside(real, realWorktree) || realOwn().some((directory) => isInside(real, directory))
 }
 
 /** The path from the worktree's root, or absolute outside: what {@link protectionOf} takes. */
-export function fromRoot(path: string, place: Place): string {
-  const inside = [place.worktree, place.realWorktree].find((root) => isInside(path, root))
+export function relativeToWorktree(path: string, scope: ResolvedScope): string {
+  const inside = [scope.worktree, scope.realWorktree].find((root) => isInside(path, root))
   return inside === undefined ? path : relative(inside, path)
 }
 
@@ -166,7 +166,7 @@ function follow(path: string, known: Map<string, FollowedPath>): Followed {
     }
     return { real, exists: existsSync(path) }
   } catch (error) {
-    return { fault: `it cannot be resolved: ${errorMessage(error)}` }
+    return { problem: `it cannot be resolved: ${errorMessage(error)}` }
   }
 }
 
@@ -175,10 +175,10 @@ function unresolved(permission: string, path: string, reason: string): Check {
   return { permission, pattern: path, forms: [path], options: { counts: () => false }, reason }
 }
 
-function sameLocation(written: string, real: string, place: Place): boolean {
+function sameLocation(written: string, real: string, scope: ResolvedScope): boolean {
   if (written === real) return true
-  if (!isInside(written, place.worktree) || !isInside(real, place.realWorktree)) return false
-  return relative(place.worktree, written) === relative(place.realWorktree, real)
+  if (!isInside(written, scope.worktree) || !isInside(real, scope.realWorktree)) return false
+  return relative(scope.worktree, written) === relative(scope.realWorktree, real)
 }
 
 /** Relative to the root where it lies inside, and absolute. */
@@ -187,21 +187,21 @@ function spell(path: string, root: string): string[] {
 }
 
 /** A path of the real worktree under the name that the worktree goes by. */
-function respelled(real: string, place: Place): string[] {
-  return isInside(real, place.realWorktree) ? [join(place.worktree, relative(place.realWorktree, real))] : []
+function respelled(real: string, scope: ResolvedScope): string[] {
+  return isInside(real, scope.realWorktree) ? [join(scope.worktree, relative(scope.realWorktree, real))] : []
 }
 
 function protectionAt(
   access: "read" | "edit",
   written: string,
   real: string,
-  place: Place,
+  scope: ResolvedScope,
 ): Protection | undefined {
   return (
-    protectionOf(fromRoot(real, place), access) ??
-    protectionOf(fromRoot(written, place), access) ??
-    (access === "edit" ? protectionIn(place.realGuarded(), real) : undefined) ??
-    linkedProtection(access, real, place)
+    protectionOf(relativeToWorktree(real, scope), access) ??
+    protectionOf(relativeToWorktree(written, scope), access) ??
+    (access === "edit" ? protectionIn(scope.realGuarded(), real) : undefined) ??
+    linkedProtection(access, real, scope)
   )
 }
 
@@ -210,14 +210,18 @@ function protectionAt(
  * system: for a change any further name counts, for reading the files of the directories up to the worktree's root are
  * compared.
  */
-function linkedProtection(access: "read" | "edit", real: string, place: Place): Protection | undefined {
+function linkedProtection(
+  access: "read" | "edit",
+  real: string,
+  scope: ResolvedScope,
+): Protection | undefined {
   const found = statIfThere(real)
   if (!found?.isFile() || found.nlink < 2) return undefined
   if (access === "edit")
     return { reason: "the file has a second name elsewhere (a hard link)", marker: real.toLowerCase() }
   for (
     let directory = dirname(real);
-    isInside(directory, place.realWorktree);
+    isInside(directory, scope.realWorktree);
     directory = dirname(directory)
   ) {
     for (const name of readdirSync(directory)) {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { namesProtected, protectedReason, protectionOf } from "../../src/permission/protected.ts"
+import { namesProtected, protectedReason, protectionOf } from "../../src/permission/protected-files.ts"
 
 test.each([
   ".git/config",
