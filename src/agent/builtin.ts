@@ -1,5 +1,5 @@
 import type { Rule } from "../schema/permission.ts"
-import { readText } from "../util/text-file.ts"
+import { readText } from "../util/file-system.ts"
 import { type Agent, defaultSteps } from "./agent.ts"
 
 /** What `explore` may use at all. The last two are no tools but questions, which the general rules decide. */

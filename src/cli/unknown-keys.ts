@@ -1,6 +1,6 @@
 import { isRecord } from "../util/json.ts"
 import type { JsonSchema } from "../util/json-schema.ts"
-import { nearNames } from "../util/near-name.ts"
+import { nearNames } from "../util/similarity.ts"
 
 /**
  * The keys of a call's arguments that its tool does not have, in words, each with the one that was probably meant. A tool

@@ -1,5 +1,5 @@
 import type * as z from "zod"
-import { nearNames } from "../util/near-name.ts"
+import { nearNames } from "../util/similarity.ts"
 import type { Problem } from "./errors.ts"
 import { describeMistake } from "./mistake.ts"
 import { type ConfigNode, nodeAt, type ObjectNode, type Path, placeOf, toPlain, without } from "./node.ts"

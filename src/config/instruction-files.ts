@@ -1,5 +1,5 @@
 import { dirname, join } from "node:path"
-import { isFile } from "../util/directory-entries.ts"
+import { isFile } from "../util/file-system.ts"
 import { isInside } from "../util/paths.ts"
 import { type Location, projectLevels, userDirectory } from "./location.ts"
 

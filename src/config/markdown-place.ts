@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { entriesOf, isDirectory, isFile } from "../util/directory-entries.ts"
+import { directoryEntries, isDirectory, isFile } from "../util/file-system.ts"
 
 /** What a Markdown file of a config directory defines, as its path tells it. */
 export interface MarkdownPlace {
@@ -52,7 +52,7 @@ const pattern =
 
 function filesIn(directory: string, depth: number): string[] {
   if (depth === 0) return []
-  return entriesOf(directory).flatMap((entry) => {
+  return directoryEntries(directory).flatMap((entry) => {
     const path = join(directory, entry.name)
     if (entry.name.startsWith(".")) return []
     if (entry.isDirectory()) return filesIn(path, depth - 1)
@@ -62,7 +62,7 @@ function filesIn(directory: string, depth: number): string[] {
 
 function placesIn(directory: string, depth: number): string[] {
   // To list what is not there takes longer than to ask for it.
-  const below = (isDirectory(directory) ? entriesOf(directory) : []).flatMap((entry) => {
+  const below = (isDirectory(directory) ? directoryEntries(directory) : []).flatMap((entry) => {
     const path = join(directory, entry.name)
     if (entry.name.startsWith(".")) return []
     if (!entry.isDirectory()) return entry.name.endsWith(".md") ? [path] : []

@@ -1,5 +1,5 @@
 import type * as z from "zod"
-import { nearNames } from "../util/near-name.ts"
+import { nearNames } from "../util/similarity.ts"
 import type { ConfigNode } from "./node.ts"
 
 /**

@@ -1,6 +1,6 @@
 import { join } from "node:path"
 import { collectTrustItems, type FoundItem, type TrustItem, trustKinds } from "../permission/trust-items.ts"
-import { isFile } from "../util/directory-entries.ts"
+import { isFile } from "../util/file-system.ts"
 import { possibleConfigDirectories, projectDirectories } from "./config-directories.ts"
 import { configFiles } from "./config-files.ts"
 import type { Location } from "./location.ts"

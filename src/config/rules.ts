@@ -1,5 +1,5 @@
 import { Action, type Rule } from "../schema/permission.ts"
-import { nearNames } from "../util/near-name.ts"
+import { nearNames } from "../util/similarity.ts"
 import type { Place, Problem } from "./errors.ts"
 import { foundWords } from "./mistake.ts"
 import { type ConfigNode, filterEntries, type ObjectNode } from "./node.ts"

@@ -1,8 +1,8 @@
 import { createPermission, type Permission } from "../permission/permission.ts"
 import { createLineage, type Lineage } from "../session/lineage.ts"
 import { defaultSubagentLimits, type SubagentLimits } from "../session/subagent.ts"
-import { createGrantBook, type GrantBook } from "../store/grant-book.ts"
-import { homeDirectory } from "../util/home.ts"
+import { createGrants, type Grants } from "../store/grants.ts"
+import { homeDirectory } from "../util/paths.ts"
 import { guardedPlaces } from "./data-directory.ts"
 import type { Equipment } from "./equipment.ts"
 import type { Foundation } from "./foundation.ts"
@@ -17,7 +17,7 @@ import { createReach, type Reach } from "./reach.ts"
 /** What holds in the sessions of an engine: who started whom, what was granted, what the rules say, and who is asked. */
 export interface Authority {
   lineage: Lineage
-  grantBook: GrantBook
+  grantStore: Grants
   grants: WorktreeGrants
   permission: Permission
   listening: Listening
@@ -38,14 +38,14 @@ export function createAuthority(
   const { agents, skills } = definitions
   const plans = features.experimental.has("plan_mode")
   const lineage = createLineage(store, (id) => opened.find(id)?.info())
-  const grantBook = createGrantBook(store)
-  const grants = createWorktreeGrants(grantBook, lineage, worktree)
+  const grantStore = createGrants(store)
+  const grants = createWorktreeGrants(grantStore, lineage, worktree)
   const permission = createPermission({
     home: homeDirectory(),
     guarded: [...(options.configDirectories ?? []), ...guardedPlaces(place.dataDirectory, worktree)],
     publish: (event) => bus.publish(event),
     saveGrants: grants.save,
-    dropGrants: grantBook.remove,
+    dropGrants: grantStore.remove,
     ...(plugins === undefined ? {} : { decide: plugins.decide }),
     hide: mask.value,
   })
@@ -55,7 +55,7 @@ export function createAuthority(
     configured: configuredLayers(options),
     agents,
     lineage,
-    grants: grantBook,
+    grants: grantStore,
     planFile,
     hasSandbox: sandbox.present,
   })
@@ -71,7 +71,7 @@ export function createAuthority(
   })
   return {
     lineage,
-    grantBook,
+    grantStore,
     grants,
     permission,
     listening,

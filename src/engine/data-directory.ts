@@ -1,6 +1,5 @@
 import { join } from "node:path"
-import { homeDirectory } from "../util/home.ts"
-import { isInside } from "../util/paths.ts"
+import { homeDirectory, isInside } from "../util/paths.ts"
 
 /** `$TACKLE_DATA_DIR`, else `$XDG_DATA_HOME/tackle`, else `~/.local/share/tackle`. */
 export function defaultDataDirectory(environment: Readonly<Record<string, string | undefined>>): string {

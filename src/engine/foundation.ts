@@ -6,7 +6,7 @@ import { createPlaceholderBook, type PlaceholderBook } from "../sandbox/placehol
 import { settleKilled } from "../session/restore.ts"
 import type { Store } from "../store/store.ts"
 import { createSecretMask, type SecretMask } from "../tool/secrets.ts"
-import { createProcessBook, type ProcessBook } from "../util/process-book.ts"
+import { createProcessJournal, type ProcessJournal } from "../util/process-journal.ts"
 import { commandVariables } from "./command-variables.ts"
 import { type DataPlaces, dataPlaces } from "./data-directory.ts"
 import { createEngineStore } from "./engine-store.ts"
@@ -26,7 +26,7 @@ export interface Foundation {
   /** The environment of the programs that the engine starts. */
   variables: Readonly<Record<string, string | undefined>>
   /** What is written down of the programs and files that must not outlive the engine. */
-  processes: ProcessBook
+  processes: ProcessJournal
   temporaries: TemporaryBook
   placeholders: PlaceholderBook
   mask: SecretMask
@@ -48,7 +48,7 @@ export async function layFoundation(
   const place = placeOf(given)
   const { environment, directory, worktree, dataDirectory, onProblem } = place
   const places = dataPlaces(dataDirectory)
-  const processes = createProcessBook(places.processes, onProblem)
+  const processes = createProcessJournal(places.processes, onProblem)
   opening.defer(() => processes.clear())
   const temporaries = createTemporaryBook(places.temporaries, onProblem)
   const placeholders = createPlaceholderBook(places.placeholders, onProblem)

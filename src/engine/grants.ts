@@ -1,7 +1,7 @@
 import { McpToolChangedError } from "../mcp/client/errors.ts"
 import type { Grant } from "../schema/permission.ts"
 import type { Lineage } from "../session/lineage.ts"
-import type { GrantBook } from "../store/grant-book.ts"
+import type { Grants } from "../store/grants.ts"
 import { UsageError } from "../util/errors.ts"
 
 /** What people allowed with "always" in a work tree. */
@@ -18,7 +18,7 @@ export interface WorktreeGrants {
 
 /** Over the book, which knows of no work tree and no family of sessions. */
 export function createWorktreeGrants(
-  book: GrantBook,
+  book: Grants,
   lineage: Pick<Lineage, "rootOf">,
   worktree: string,
 ): WorktreeGrants {

@@ -6,7 +6,7 @@ import { familyOf } from "../session/descendants.ts"
 import { isAnyHeld } from "../session/lease.ts"
 import type { Store } from "../store/store.ts"
 import type { JobTable } from "../tools/command/job-table.ts"
-import type { ProcessBook } from "../util/process-book.ts"
+import type { ProcessJournal } from "../util/process-journal.ts"
 import type { TackleOptions } from "./options.ts"
 import { cleanUp, type RetentionLimits } from "./retention.ts"
 
@@ -26,7 +26,7 @@ export interface HousekeepingOptions {
   limits: TackleOptions["limits"]
   store: Store
   contents: Pick<ContentStore, "fileBytes" | "get" | "put" | "sweep">
-  processes: Pick<ProcessBook, "endOrphans" | "isAtWork">
+  processes: Pick<ProcessJournal, "endOrphans" | "isAtWork">
   temporaries: Pick<TemporaryBook, "endOrphans">
   placeholders: Pick<PlaceholderBook, "endOrphans">
   jobs: Pick<JobTable, "runsFor">

@@ -1,7 +1,7 @@
 import { createLanguageService, type LanguageService } from "../lsp/service.ts"
 import type { Features } from "../tools/availability.ts"
 import { realPath } from "../util/paths.ts"
-import type { ProcessBook } from "../util/process-book.ts"
+import type { ProcessJournal } from "../util/process-journal.ts"
 import type { TackleOptions } from "./options.ts"
 
 /** The language servers of the work tree, of which none runs yet. Undefined where the feature is switched off. */
@@ -16,7 +16,7 @@ export function openLanguages(
     worktree: string
     features: Features
     environment: Readonly<Record<string, string | undefined>>
-    record: ProcessBook["add"]
+    record: ProcessJournal["add"]
   },
 ): LanguageService | undefined {
   if (!features.experimental.has("lsp_tool")) return undefined

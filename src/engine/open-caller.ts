@@ -1,6 +1,6 @@
 import { createFileTracker } from "../files/file-tracker.ts"
 import type { SessionServices } from "../session/services.ts"
-import type { GrantBook } from "../store/grant-book.ts"
+import type { Grants } from "../store/grants.ts"
 import type { JobTable } from "../tools/command/job-table.ts"
 import { newId } from "../util/id.ts"
 import { type Caller, type CallerOptions, createCaller, createTodoList, type Standing } from "./caller.ts"
@@ -10,7 +10,7 @@ import type { LoneCalls } from "./lone-calls.ts"
 export interface CallerSources {
   calls: LoneCalls
   defaultAgent: string
-  grants: Pick<GrantBook, "forget">
+  grants: Pick<Grants, "forget">
   jobs: Pick<JobTable, "killOf">
   services: Pick<SessionServices, "agent" | "assertOpen" | "fileCommits">
 }

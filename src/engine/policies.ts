@@ -5,7 +5,7 @@ import { rulesFromObject } from "../permission/rules.ts"
 import type { Ruleset } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { Lineage } from "../session/lineage.ts"
-import type { GrantBook } from "../store/grant-book.ts"
+import type { Grants } from "../store/grants.ts"
 import type { Agents } from "./agents.ts"
 import type { TackleOptions } from "./options.ts"
 import { type PlanFile, planRules } from "./plan-files.ts"
@@ -27,7 +27,7 @@ export interface PolicySources {
   configured: readonly Layer[]
   agents: Pick<Agents, "known">
   lineage: Lineage
-  grants: Pick<GrantBook, "load" | "rules">
+  grants: Pick<Grants, "load" | "rules">
   planFile: PlanFile
   /** Without one, the agents that need it have no commands but those their configuration lifts the ban on. */
   hasSandbox: boolean

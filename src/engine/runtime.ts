@@ -6,7 +6,7 @@ import type { SessionServices } from "../session/services.ts"
 import { openSession } from "../session/session.ts"
 import { newId } from "../util/id.ts"
 import { realPath } from "../util/paths.ts"
-import { identifyProcess } from "../util/process-identity.ts"
+import { identifyProcess } from "../util/process-table.ts"
 import { createAuthority } from "./authority.ts"
 import { openEquipment } from "./equipment.ts"
 import { layFoundation } from "./foundation.ts"
@@ -52,7 +52,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     open: (session) => openSession(session, services),
   })
   const authority = createAuthority(foundation, equipment, opened)
-  const { lineage, grantBook, grants, permission, listening, planFile, policies, reach, lacking } = authority
+  const { lineage, grantStore, grants, permission, listening, planFile, policies, reach, lacking } = authority
   const { mcp, registry, onToolsChanged } = await openToolset(foundation, equipment, authority, opening)
 
   // Who only looks does not wait for it; prompts wait for a part of it, and `close` does.
@@ -189,7 +189,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     onToolsChanged,
     problems: () => registry.problems(),
     callTool: (call) => calls.run(call, { id: newId("ses"), files: createPersonsLedger(fileCommits) }),
-    caller: (caller = {}) => openCaller({ calls, defaultAgent, jobs, grants: grantBook, services }, caller),
+    caller: (caller = {}) => openCaller({ calls, defaultAgent, jobs, grants: grantStore, services }, caller),
     close: () => {
       ended ??= parts.disposeAsync()
       return ended

@@ -16,7 +16,7 @@ import { type BuiltinOptions, type BuiltinTool, builtinTools } from "../tools/in
 import type { SearchBackend } from "../tools/web/search-backend.ts"
 import { TackleError } from "../util/errors.ts"
 import type { ModuleAliases } from "../util/load-module.ts"
-import type { ProcessBook } from "../util/process-book.ts"
+import type { ProcessJournal } from "../util/process-journal.ts"
 import { perCommand, programVariables } from "./command-variables.ts"
 import { toolAliases } from "./module-aliases.ts"
 import type { TackleOptions } from "./options.ts"
@@ -29,7 +29,7 @@ export interface ToolSources {
   variables: Readonly<Record<string, string | undefined>>
   /** For private copies of trusted programs. */
   programs: string
-  record: ProcessBook["add"]
+  record: ProcessJournal["add"]
   hasSandbox: boolean
   features: Features
   search: SearchBackend

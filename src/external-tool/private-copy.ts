@@ -11,7 +11,7 @@ import {
 } from "node:fs"
 import { dirname, isAbsolute, join, relative, sep } from "node:path"
 import { realPath } from "../util/paths.ts"
-import type { PinnedFiles } from "../util/pinned-file.ts"
+import type { PinnedFiles } from "../util/pinned-files.ts"
 import { ExternalToolError } from "./errors.ts"
 
 /**
@@ -79,7 +79,7 @@ function write(copy: string, files: CopiedFiles, from: string, pinned: PinnedFil
       const bytes = readFileSync(source)
       if (hash(bytes) !== pinned.get(source))
         throw new ExternalToolError(
-          `${source} is not what was trusted: it has changed since. It was not run.`,
+          `${source} has changed since it was trusted. It was not run.`,
           "copy",
         )
       mkdirSync(dirname(join(temporary, file)), { recursive: true, mode: 0o700 })

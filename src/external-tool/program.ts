@@ -1,4 +1,4 @@
-import type { PinnedFiles } from "../util/pinned-file.ts"
+import type { PinnedFiles } from "../util/pinned-files.ts"
 import type { RecordTree } from "../util/process.ts"
 
 /** An executable that speaks the protocol, and what every start of it needs. */

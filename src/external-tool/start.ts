@@ -18,6 +18,6 @@ export async function startProgram(
   const { environment: env, record } = host
   const child = await startProcess({ ...rest, argv: [file, ...args], env, record })
   // Neither rejects.
-  void Promise.all([child.exited, child.closed]).then(() => child.strikeOut())
+  void Promise.all([child.exited, child.closed]).then(() => child.removeRecords())
   return child
 }

@@ -24,7 +24,7 @@ export async function writeAtomic(path: string, bytes: Uint8Array, note: NoteTem
     try {
       const stamp = await stageFile(temporary, bytes, place)
       await rename(temporary, place)
-      record.strikeOut()
+      record.removeRecords()
       return stamp
     } catch (error) {
       await removeNoted(temporary, record)

@@ -97,7 +97,7 @@ function createTemporaryFiles(note: NoteTemporary) {
      */
     async remove(needed: ReadonlySet<string>): Promise<void> {
       for (const { file, record } of noted) {
-        if (needed.has(file.now)) record.strikeOut()
+        if (needed.has(file.now)) record.removeRecords()
         else await removeNoted(file.now, record)
       }
     },

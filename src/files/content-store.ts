@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto"
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes } from "node:fs/promises"
 import { dirname, join } from "node:path"
-import { unlessMissing } from "../util/missing.ts"
+import { unlessMissing } from "../util/file-system.ts"
 
 /** What a content store may hold. */
 export interface ContentLimits {

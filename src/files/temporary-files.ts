@@ -4,8 +4,8 @@ import { rm } from "node:fs/promises"
 import { basename, dirname } from "node:path"
 import * as z from "zod"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
+import { createJournal } from "../util/journal.ts"
 import { MovedPathError, openPinnedDirectory } from "../util/pinned-path.ts"
-import { createRecordBook } from "../util/record-book.ts"
 
 /** A file of ours among the person's own, for as long as a change takes. Both paths are resolved. */
 export interface TemporaryFile {
@@ -21,7 +21,7 @@ export type NoteTemporary = (file: TemporaryFile) => NotedTemporary
 /** A file that is written down. */
 export interface NotedTemporary {
   /** It is gone, has its place, or is the person's from now on. */
-  strikeOut(): void
+  removeRecords(): void
   /** It cannot be removed. The person hears of it at once; it stays written down, for a later start to try again. */
   stays(error: unknown): void
 }
@@ -42,13 +42,13 @@ export function temporaryName(): string {
 }
 
 /** For changes that no process will look after. */
-export const noteNowhere: NoteTemporary = () => ({ strikeOut() {}, stays() {} })
+export const noteNowhere: NoteTemporary = () => ({ removeRecords() {}, stays() {} })
 
 /** Removes the file, which is at `path` by now, and tells its record how that went. Throws nothing. */
 export async function removeNoted(path: string, record: NotedTemporary): Promise<void> {
   try {
     await rm(path, { force: true })
-    record.strikeOut()
+    record.removeRecords()
   } catch (error) {
     record.stays(error)
   }
@@ -65,7 +65,7 @@ const fileSchema = z.lazy(() =>
 
 const faults = {
   write: "a temporary file could not be written down, so nobody removes it should this process be killed",
-  strike: "a temporary file that is gone could not be struck out",
+  remove: "could not remove the record of a deleted temporary file",
   end: "a temporary file of a killed run could not be removed",
 }
 
@@ -96,16 +96,16 @@ export function createTemporaryBook(
   directory: string,
   onProblem: (message: string, error: unknown) => void,
 ): TemporaryBook {
-  const book = createRecordBook<TemporaryFile>({
+  const book = createJournal<TemporaryFile>({
     directory,
     schema: fileSchema,
     onProblem: (what, error) => onProblem(faults[what], error),
   })
   return {
     note(file) {
-      const strikeOut = book.add(basename(file.path, ".tmp").slice(".tackle-".length), file)
+      const removeRecords = book.add(basename(file.path, ".tmp").slice(".tackle-".length), file)
       return {
-        strikeOut,
+        removeRecords,
         stays: (error) =>
           onProblem("a file was left beside the changed ones", new TemporaryLeftError(file, error)),
       }

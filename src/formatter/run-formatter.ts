@@ -45,7 +45,7 @@ export async function runFormatter(run: {
     signal.removeEventListener("abort", onAbort)
     // What it started must not write to the file once the lock is given back.
     await child.kill()
-    child.strikeOut()
+    child.removeRecords()
   }
 }
 

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from "node:http"
-import { holdsKey } from "../util/bearer-key.ts"
-import { loopbackHosts } from "../util/loopback.ts"
+import { isAuthorized, loopbackHosts } from "../util/local-server.ts"
 import { GatewayError } from "./errors.ts"
 
 /** What every request is held against. */
@@ -16,7 +15,7 @@ export interface GuardOptions {
  * a page in a browser can have its own domain lead here, and then names that.
  */
 export function assertAllowed({ headers, method }: IncomingMessage, { key }: GuardOptions): void {
-  if (key !== undefined && !holdsKey(headers.authorization, key)) {
+  if (key !== undefined && !isAuthorized(headers.authorization, key)) {
     throw new GatewayError("The key is missing or wrong. Send the gateway's own as the API key.", {
       status: 401,
       label: "invalid_api_key",

@@ -9,8 +9,7 @@ import {
 } from "vscode-jsonrpc/node"
 import { abortedError, TimeoutError, within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
-import { type RecordTree, type RunningProcess, startProcess } from "../util/process.ts"
-import type { ProcessInput } from "../util/process-streams.ts"
+import { type ProcessInput, type RecordTree, type RunningProcess, startProcess } from "../util/process.ts"
 import { ServerAnswerError, ServerEndedError } from "./errors.ts"
 
 /** A server process, and the messages between it and us. */
@@ -173,7 +172,7 @@ async function end(connection: Connection, child: RunningProcess, stop: () => vo
 /** What it started does not outlive it; only then there is nothing left that a later start would have to end. */
 async function clearAway(child: RunningProcess): Promise<void> {
   await child.kill()
-  child.strikeOut()
+  child.removeRecords()
 }
 
 function writableTo(input: ProcessInput | undefined): Writable {

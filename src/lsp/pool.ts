@@ -1,6 +1,6 @@
 import { delimiter } from "node:path"
 import { orAbort, throwIfAborted } from "../util/abort.ts"
-import { findProgram, type ProgramPlaces, programDirectories } from "../util/find-program.ts"
+import { findProgram, type ProgramLocations, programDirectories } from "../util/find-program.ts"
 import { type FileChange, type LanguageClient, type Limit, startClient } from "./client.ts"
 import { NoServerError, ServerAnswerError, ServerEndedError } from "./errors.ts"
 import { findRoot } from "./find-root.ts"
@@ -50,7 +50,7 @@ export function createServerPool(options: LanguageServiceOptions): LanguageServi
   const { worktree, trusted, environment } = options
   const limits = { ...defaultLimits, ...options.limits }
   const servers = languageServers(options.config)
-  const places: ProgramPlaces = { worktree, trusted, searchPath: environment.PATH ?? "" }
+  const places: ProgramLocations = { worktree, trusted, searchPath: environment.PATH ?? "" }
   const entries = new Map<string, Entry>()
   /** When each started, by its key: to count restarts, and to know what was allowed to start. */
   const starts = new Map<string, number[]>()

@@ -1,6 +1,6 @@
 import type { ModelRef } from "../schema/message.ts"
 import { TackleError, UsageError } from "../util/errors.ts"
-import { nearNames } from "../util/near-name.ts"
+import { nearNames } from "../util/similarity.ts"
 import { modelName } from "./model.ts"
 
 /**

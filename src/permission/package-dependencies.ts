@@ -1,6 +1,6 @@
 import { lstatSync, readFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
-import { entriesOf, isFile } from "../util/directory-entries.ts"
+import { directoryEntries, isFile } from "../util/file-system.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import { realPath } from "../util/paths.ts"
 import { hashFile } from "./hash-file.ts"
@@ -113,7 +113,7 @@ function modulesIn(root: string, limits: DependencyLimits): { paths: string[]; b
   const directories = [root]
   let bytes = 0
   for (const directory of directories) {
-    for (const entry of entriesOf(directory)) {
+    for (const entry of directoryEntries(directory)) {
       const path = join(directory, entry.name)
       if (entry.isDirectory() && entry.name !== "node_modules") directories.push(path)
       if (!entry.isFile() || !code.test(entry.name) || declaration.test(entry.name)) continue

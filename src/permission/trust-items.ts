@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import { readlinkSync } from "node:fs"
 import { basename, dirname, join, relative, sep } from "node:path"
-import { entriesOf, isFile } from "../util/directory-entries.ts"
+import { directoryEntries, isFile } from "../util/file-system.ts"
 import { realPath } from "../util/paths.ts"
 import { hashFile } from "./hash-file.ts"
 import { hashDependencies, type PackageDependencies } from "./package-dependencies.ts"
@@ -67,7 +67,7 @@ export function collectTrustItems(worktree: string, places: TrustPlaces): FoundI
     ...alone("command", places.commands),
   ]
   const codeIn = (kind: "tool" | "plugin", folder: string) => {
-    const entries = entriesOf(folder)
+    const entries = directoryEntries(folder)
     const helpers = entries.filter((entry) => entry.isDirectory()).map((entry) => join(folder, entry.name))
     const files = entries.map((entry) => join(folder, entry.name)).filter(isFile)
     const shared = helpers.flatMap((helper) => hashTree(helper, worktree))
@@ -139,7 +139,7 @@ interface TreeEntry {
 /** Each file below. Links are not followed: it is where they lead that counts, and what lies there is not covered. */
 function hashTree(directory: string, worktree: string): TreeEntry[] {
   if (basename(directory) === "node_modules") return []
-  return entriesOf(directory).flatMap((entry) => {
+  return directoryEntries(directory).flatMap((entry) => {
     const path = join(directory, entry.name)
     if (entry.isDirectory()) return hashTree(path, worktree)
     const line = (hash: string) => JSON.stringify([trustPath(worktree, path), hash])

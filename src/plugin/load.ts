@@ -65,7 +65,7 @@ async function loadPlugin(
   { name, path, pinned, held, options, ...source }: PluginSource,
   { aliases, input }: PluginLoading,
 ): Promise<{ hooks: Hooks; unused: string[] }[]> {
-  if (held) (await import("../util/held-packages.ts")).holdPackages(held)
+  if (held) (await import("../util/pinned-files.ts")).pinPackages(held)
   const module = await loadModule(path, {
     aliases: source.package ? aliases.package : aliases.file,
     ...(pinned ? { pinned } : {}),

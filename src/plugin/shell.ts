@@ -163,7 +163,7 @@ async function execute(
     return output
   } finally {
     signal.removeEventListener("abort", stop)
-    child.strikeOut()
+    child.removeRecords()
   }
 }
 

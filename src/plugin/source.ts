@@ -2,10 +2,9 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { isAbsolute, join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { systemCode, UsageError } from "../util/errors.ts"
-import type { HeldPackages } from "../util/held-packages.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import { isModuleFile } from "../util/load-module.ts"
-import type { PinnedFiles } from "../util/pinned-file.ts"
+import type { PinnedFiles, PinnedPackages } from "../util/pinned-files.ts"
 
 /** The folders of a config directory that hold plugins. */
 export const pluginFolders = ["plugin", "plugins"] as const
@@ -21,7 +20,7 @@ export interface PluginSource {
   /** Of an installed package: it brings along what it imports, but for OpenCode's own module. */
   package?: true
   /** The packages that it needs, as far as they are held to what they were. */
-  held?: HeldPackages
+  held?: PinnedPackages
   /** What the config says to it. */
   options?: Readonly<Record<string, unknown>>
 }

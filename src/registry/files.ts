@@ -9,8 +9,8 @@ import {
   statSync,
 } from "node:fs"
 import { basename, join } from "node:path"
-import { isFile } from "../util/directory-entries.ts"
 import { systemCode } from "../util/errors.ts"
+import { isFile } from "../util/file-system.ts"
 import { isModuleFile } from "../util/load-module.ts"
 
 /** The folders of a config directory that hold custom tools. */

@@ -4,7 +4,7 @@ import { promisify } from "node:util"
 import { errorMessage, TackleError } from "../util/errors.ts"
 import type { FileStamps } from "../util/file-stamp.ts"
 import { isRecord } from "../util/json.ts"
-import { missingImport } from "../util/resolve-import.ts"
+import { missingImport } from "../util/module-graph.ts"
 
 /**
  * Why the file of a tool could not be loaded, with the place in one of its `files`: the import that leads nowhere, the

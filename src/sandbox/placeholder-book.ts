@@ -2,7 +2,7 @@ import { lstatSync, rmdirSync } from "node:fs"
 import * as z from "zod"
 import { systemCode } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
-import { createRecordBook } from "../util/record-book.ts"
+import { createJournal } from "../util/journal.ts"
 
 /** The placeholders of every process on a data directory, so that a later start removes what a killed one left. */
 export interface PlaceholderBook {
@@ -24,12 +24,12 @@ export interface NotedPlaceholder {
   /** True while someone else who runs holds it too. */
   isShared(): boolean
   /** It is gone, or held no more. May be called again. */
-  strikeOut(): void
+  removeRecords(): void
 }
 
 /** For a sandbox whose placeholders no process will look after. */
 export const noPlaceholderBook: PlaceholderBook = {
-  note: () => ({ stands() {}, isShared: () => false, strikeOut() {} }),
+  note: () => ({ stands() {}, isShared: () => false, removeRecords() {} }),
   standing: () => [],
   endOrphans: async () => {},
 }
@@ -41,7 +41,7 @@ const recordSchema = z.lazy(() =>
 const faults = {
   write:
     "an empty directory could not be written down, so nobody removes it from the project should this process be killed",
-  strike: "an empty directory that is gone from the project could not be struck out",
+  remove: "could not remove the record of a deleted placeholder directory",
   end: "an empty directory that a killed run left in the project could not be removed",
 }
 
@@ -50,7 +50,7 @@ export function createPlaceholderBook(
   directory: string,
   onProblem: (message: string, error: unknown) => void,
 ): PlaceholderBook {
-  const book = createRecordBook<z.infer<typeof recordSchema>>({
+  const book = createJournal<z.infer<typeof recordSchema>>({
     directory,
     schema: recordSchema,
     onProblem: (what, error) => onProblem(faults[what], error),
@@ -65,17 +65,17 @@ export function createPlaceholderBook(
   return {
     note(path) {
       const id = newId("plc")
-      let strikeOut = book.add(`${id}-intent`, { id, path })
+      let removeRecords = book.add(`${id}-intent`, { id, path })
       return {
         stands() {
-          const strikeIntent = strikeOut
+          const removeIntent = removeRecords
           const stamp = stampOf(path)
           if (stamp === undefined) return
-          strikeOut = book.add(id, { id, path, stamp })
-          strikeIntent()
+          removeRecords = book.add(id, { id, path, stamp })
+          removeIntent()
         },
         isShared: () => isHeld(path, id),
-        strikeOut: () => strikeOut(),
+        removeRecords: () => removeRecords(),
       }
     },
     standing() {

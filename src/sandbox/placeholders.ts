@@ -30,11 +30,11 @@ export function createPlaceholders(book: PlaceholderBook): Placeholders {
       // Where it cannot be made here the command cannot make it either; one that is there has bounds of its own.
       const made = unless(["EEXIST", "ENOENT", "ENOTDIR", ...noRight], () => mkdirSync(path))
       if (!made && !book.standing().includes(path)) {
-        noted.strikeOut()
+        noted.removeRecords()
         return false
       }
     } catch (error) {
-      noted.strikeOut()
+      noted.removeRecords()
       throw error
     }
     noted.stands()
@@ -50,11 +50,11 @@ export function createPlaceholders(book: PlaceholderBook): Placeholders {
     holders.delete(path)
     const { noted } = holder
     // Of two that end at once each may see the other. So it is looked for again once this one is struck out.
-    if (noted.isShared()) noted.strikeOut()
+    if (noted.isShared()) noted.removeRecords()
     // Somebody outside may have put something into it, or taken it away.
     if (!noted.isShared())
       unless(["ENOTEMPTY", "EEXIST", "ENOENT", "ENOTDIR", "EBUSY", ...noRight], () => rmdirSync(path))
-    noted.strikeOut()
+    noted.removeRecords()
   }
 
   return {

@@ -1,7 +1,7 @@
 import type { Attachment } from "../schema/tool-state.ts"
 import type { Skill } from "../skill/skill.ts"
 import { UsageError } from "../util/errors.ts"
-import { nearNames } from "../util/near-name.ts"
+import { nearNames } from "../util/similarity.ts"
 
 /** A prompt that is kept under a name and written as `/name arguments`. */
 export interface CommandConfig {

@@ -1,6 +1,6 @@
 import type { LeaseHolder, Store } from "../store/store.ts"
 import { TackleError } from "../util/errors.ts"
-import { isProcessRunning } from "../util/process-identity.ts"
+import { isProcessRunning } from "../util/process-table.ts"
 
 /** Another engine, in this or another process, works on the session. */
 export class SessionHeldError extends TackleError {

@@ -1,8 +1,8 @@
 import { extname, join, posix } from "node:path"
 import { walk } from "../files/walk.ts"
-import { isDirectory, isFile } from "../util/directory-entries.ts"
-import { nearNames } from "../util/near-name.ts"
+import { isDirectory, isFile } from "../util/file-system.ts"
 import { isInside, resolvePath } from "../util/paths.ts"
+import { nearNames } from "../util/similarity.ts"
 import { type MentionPlace, unknownMentions } from "./mentions.ts"
 
 /** A word with `@` that is meant as a path and names no file. */

@@ -4,7 +4,7 @@ import type { Part, ToolPart } from "../schema/part.ts"
 import { describeEffect, fail } from "../schema/tool-moves.ts"
 import type { Store } from "../store/store.ts"
 import { isRecord } from "../util/json.ts"
-import { isProcessRunning } from "../util/process-identity.ts"
+import { isProcessRunning } from "../util/process-table.ts"
 
 /**
  * What was under way when an earlier process ended, as it has become. A call that was still pending never started; one

@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { entriesOf, isDirectory, isFile } from "../util/directory-entries.ts"
+import { directoryEntries, isDirectory, isFile } from "../util/file-system.ts"
 
 /** The file that makes a directory a skill. */
 const fileName = "SKILL.md"
@@ -40,7 +40,7 @@ function skillsIn(directory: string, depth: number): string[] {
 
 /** Links count as what they lead to. */
 function subdirectories(directory: string): string[] {
-  return entriesOf(directory)
+  return directoryEntries(directory)
     .filter((entry) => entry.isDirectory() || entry.isSymbolicLink())
     .map(({ name }) => name)
     .filter((name) => !name.startsWith(".") && name !== "node_modules")

@@ -3,7 +3,7 @@ import type { Part } from "../schema/part.ts"
 import type { Grant } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
-import type { ProcessIdentity } from "../util/process-identity.ts"
+import type { ProcessIdentity } from "../util/process-table.ts"
 
 /** One thing to write. Sessions, messages, parts and grants are put whole, by id: written anew or over the old. */
 export type Change =

@@ -8,10 +8,10 @@ import type { ToolResult } from "../tool/result.ts"
 import { define, type Info, type OutputLimits } from "../tool/tool.ts"
 import { defaultLimits } from "../tool/truncate.ts"
 import { abortedError, throwIfAborted } from "../util/abort.ts"
+import { readText } from "../util/file-system.ts"
 import { resolvePath } from "../util/paths.ts"
 import { preparePipes } from "../util/pipe.ts"
 import type { RecordTree } from "../util/process.ts"
-import { readText } from "../util/text-file.ts"
 import { createJob } from "./command/background-job.ts"
 import { describeOutput, formatSeconds } from "./command/command-text.ts"
 import { createProgress } from "./command/progress.ts"
@@ -173,7 +173,7 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
         startedAt,
         process,
         buffer,
-        onEnd: process.strikeOut,
+        onEnd: process.removeRecords,
       })
       ctx.jobs.add(job)
       // The first process of a sandbox holds the output open until nothing runs in it.
@@ -189,7 +189,7 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
     if (!job) {
       buffer.close()
       ended()
-      process.strikeOut()
+      process.removeRecords()
     }
   }
 }

@@ -2,7 +2,7 @@ import * as z from "zod"
 import type { CallResult } from "../tool/call-tools.ts"
 import { define } from "../tool/tool.ts"
 import { TackleError } from "../util/errors.ts"
-import { readText } from "../util/text-file.ts"
+import { readText } from "../util/file-system.ts"
 
 const maxCalls = 25
 

@@ -1,7 +1,7 @@
 import * as z from "zod"
 import { define } from "../tool/tool.ts"
 import { TackleError } from "../util/errors.ts"
-import { readText } from "../util/text-file.ts"
+import { readText } from "../util/file-system.ts"
 
 /** What the model reads of a call that could not be used. `available`: the tools there are, for an unknown name. */
 export function invalidCallMessage(call: {

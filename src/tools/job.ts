@@ -5,7 +5,7 @@ import type { ToolResult } from "../tool/result.ts"
 import { define } from "../tool/tool.ts"
 import { orAbort, sleep, throwIfAborted, within } from "../util/abort.ts"
 import { errorMessage, TackleError } from "../util/errors.ts"
-import { readText } from "../util/text-file.ts"
+import { readText } from "../util/file-system.ts"
 import { describeOutput, formatSeconds } from "./command/command-text.ts"
 import { commandWithInput } from "./command/command-with-input.ts"
 

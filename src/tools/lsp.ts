@@ -5,8 +5,8 @@ import { showName } from "../files/show-name.ts"
 import type { ToolContext } from "../tool/context.ts"
 import { define } from "../tool/tool.ts"
 import { TackleError } from "../util/errors.ts"
+import { readText } from "../util/file-system.ts"
 import { displayPath, realPath, resolvePath } from "../util/paths.ts"
-import { readText } from "../util/text-file.ts"
 
 /** What can be asked. Models know the names from other agents. */
 export const operations = [

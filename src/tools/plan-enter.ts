@@ -1,6 +1,6 @@
 import * as z from "zod"
 import { define } from "../tool/tool.ts"
-import { readText } from "../util/text-file.ts"
+import { readText } from "../util/file-system.ts"
 import { askForMode, modeRefused } from "./plan/ask-for-mode.ts"
 
 /** Asks the person to plan first. With their yes the session goes on as the plan agent. */

@@ -2,7 +2,7 @@ import * as z from "zod"
 import { Question, type QuestionAnswers } from "../schema/question.ts"
 import { define } from "../tool/tool.ts"
 import { TackleError } from "../util/errors.ts"
-import { readText } from "../util/text-file.ts"
+import { readText } from "../util/file-system.ts"
 
 const parameters = z.lazy(() =>
   z.object({

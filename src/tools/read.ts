@@ -11,9 +11,9 @@ import { nameAttribute, showName } from "../files/show-name.ts"
 import type { ToolContext } from "../tool/context.ts"
 import type { ToolResult } from "../tool/result.ts"
 import { define } from "../tool/tool.ts"
+import { readText } from "../util/file-system.ts"
 import { displayPath, realPath, resolvePath } from "../util/paths.ts"
 import { identityAt } from "../util/pinned-path.ts"
-import { readText } from "../util/text-file.ts"
 import { readMedia } from "./file/read-media.ts"
 
 const defaultLimit = 2000

@@ -3,7 +3,7 @@ import type { Skill } from "../skill/skill.ts"
 import { define, type Info } from "../tool/tool.ts"
 import { throwIfAborted } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
-import { readText } from "../util/text-file.ts"
+import { readText } from "../util/file-system.ts"
 import { listSkillFiles } from "./skill/list-skill-files.ts"
 import { listSkills } from "./skill/list-skills.ts"
 

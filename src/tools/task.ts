@@ -5,7 +5,7 @@ import type { SubagentProgress, SubagentResult } from "../tool/spawn.ts"
 import { define, type Info } from "../tool/tool.ts"
 import { abortedError } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
-import { readText } from "../util/text-file.ts"
+import { readText } from "../util/file-system.ts"
 import { formatSeconds } from "./command/command-text.ts"
 
 const parameters = z.lazy(() =>

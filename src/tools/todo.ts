@@ -3,7 +3,7 @@ import { Todo } from "../schema/todo.ts"
 import type { TodoCapability, ToolContext } from "../tool/context.ts"
 import { define } from "../tool/tool.ts"
 import { TackleError } from "../util/errors.ts"
-import { readText } from "../util/text-file.ts"
+import { readText } from "../util/file-system.ts"
 
 /** Replaces the session's to-do list. */
 export const todowriteTool = define("todowrite", {

@@ -2,7 +2,7 @@ import * as z from "zod"
 import type { CatalogueEntry } from "../tool/context.ts"
 import { define } from "../tool/tool.ts"
 import { TackleError } from "../util/errors.ts"
-import { readText } from "../util/text-file.ts"
+import { readText } from "../util/file-system.ts"
 import { rankTools } from "./tool-search/rank-tools.ts"
 
 /** The id under which the engine knows this tool. */

@@ -2,7 +2,7 @@ import * as z from "zod"
 import type { ToolContext } from "../tool/context.ts"
 import type { ToolResult } from "../tool/result.ts"
 import { define, type Info } from "../tool/tool.ts"
-import { readText } from "../util/text-file.ts"
+import { readText } from "../util/file-system.ts"
 import type { SearchBackend, SearchRequest, SearchResult } from "./web/search-backend.ts"
 
 /** Text of all results together, in characters: with titles and addresses it stays below the limit of an output. */

@@ -1,6 +1,6 @@
 import * as z from "zod"
 import { define } from "../tool/tool.ts"
-import { readText } from "../util/text-file.ts"
+import { readText } from "../util/file-system.ts"
 import { changeFile } from "./file/change-file.ts"
 import { planWrite } from "./file/plan-write.ts"
 import { errorsAfterEdit } from "./language/edit-errors.ts"

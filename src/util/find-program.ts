@@ -3,7 +3,7 @@ import { delimiter, isAbsolute, join, resolve } from "node:path"
 import { isInside, realPath } from "./paths.ts"
 
 /** Where programs may come from. */
-export interface ProgramPlaces {
+export interface ProgramLocations {
   /** `PATH`. */
   searchPath: string
   /** Absolute, links followed. */
@@ -16,7 +16,7 @@ export interface ProgramPlaces {
  * The program's absolute path, or undefined where there is none that may be run. A name is looked for in the
  * directories; what has a slash in it is a path, relative to the worktree.
  */
-export function findProgram(name: string, places: ProgramPlaces): string | undefined {
+export function findProgram(name: string, places: ProgramLocations): string | undefined {
   const candidates = name.includes("/")
     ? [resolve(places.worktree, name)]
     : programDirectories(places).map((directory) => join(directory, name))
@@ -27,7 +27,7 @@ export function findProgram(name: string, places: ProgramPlaces): string | undef
  * `PATH` for what is started: without relative directories, and without those of a worktree that is not trusted. A
  * script's own interpreter is looked for there too.
  */
-export function programDirectories({ searchPath, worktree, trusted }: ProgramPlaces): string[] {
+export function programDirectories({ searchPath, worktree, trusted }: ProgramLocations): string[] {
   const listed = searchPath.split(delimiter).filter(isAbsolute)
   if (!trusted) return listed.filter((directory) => !leadsInto(directory, worktree))
   return [join(worktree, "node_modules/.bin"), ...listed]

@@ -1,31 +1,31 @@
+import { createHash, timingSafeEqual } from "node:crypto"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { errorMessage, systemCode, UsageError } from "./errors.ts"
-import { hostInUrl, isLoopback } from "./loopback.ts"
 
-/** Where it listens, and who answers. */
+/** The address to listen on, and the request handler. */
 export interface LocalServerOptions {
-  /** Begins the errors: `The gateway`. */
+  /** The subject of error messages, such as `The gateway`. */
   name: string
-  /** Any other address than this machine's own needs a key. */
+  /** Every address except loopback requires a key. */
   host: string
-  /** 0: any free one. */
+  /** 0: any free port. */
   port: number
-  /** What `answer` asks of clients. */
+  /** The key that `answer` requires from clients. */
   key: string | undefined
-  /** Where it rejects, the connection is ended. */
+  /** If it rejects, the connection is closed. */
   answer(incoming: IncomingMessage, response: ServerResponse): Promise<void>
   onProblem(error: unknown): void
 }
 
-/** Listens for HTTP requests. Throws `UsageError` where others could reach it without a key, or the port may not be had. */
+/** Listens for HTTP requests. Throws `UsageError` if other machines could connect without a key, or the port is taken. */
 export async function startLocalServer(
   options: LocalServerOptions,
 ): Promise<{ server: Server; origin: string }> {
   const { name, host, key, answer, onProblem } = options
   if (key === undefined && !isLoopback(host))
-    throw new UsageError(`${name} can be reached by others on ${host}, so it needs a key: --key.`)
+    throw new UsageError(`${name} accepts connections from other machines on ${host}. Set a key with --key.`)
   const server = createServer((incoming, response) => {
-    // A client that goes away is an ordinary end of an exchange.
+    // A client that disconnects is a normal end of an exchange.
     incoming.on("error", () => response.destroy())
     response.on("error", () => response.destroy())
     answer(incoming, response).catch((error: unknown) => {
@@ -34,7 +34,7 @@ export async function startLocalServer(
     })
   })
   const port = await listen(server, options)
-  // Such as no descriptors left for one more connection.
+  // For example, no descriptor left for another connection.
   server.on("error", onProblem)
   return { server, origin: `http://${hostInUrl(host)}:${port}` }
 }
@@ -49,11 +49,30 @@ async function listen(server: Server, { name, host, port }: LocalServerOptions):
   } catch (error) {
     const why = systemCode(error) === "EADDRINUSE" ? "the port is taken" : errorMessage(error)
     throw new UsageError(
-      `${name} cannot listen on ${host}:${port}: ${why}. Choose another with --port.`,
+      `${name} cannot listen on ${host}:${port}: ${why}. Choose another port with --port.`,
       error,
     )
   }
   server.off("error", reject)
   const address = server.address()
   return typeof address === "object" && address !== null ? address.port : port
+}
+
+/** Hosts that name this machine, in URL form. */
+export const loopbackHosts: readonly string[] = ["127.0.0.1", "localhost", "[::1]"]
+
+/** Returns true for a listening address that only this machine can reach. */
+export function isLoopback(address: string): boolean {
+  return loopbackHosts.includes(hostInUrl(address))
+}
+
+/** Formats an address for a URL: IPv6 addresses get brackets. */
+export function hostInUrl(address: string): string {
+  return address.includes(":") ? `[${address}]` : address
+}
+
+/** Returns true if an `Authorization` header contains the key as `Bearer`. Takes constant time. */
+export function isAuthorized(authorization: string | null | undefined, key: string): boolean {
+  const digest = (text: string) => createHash("sha256").update(text).digest()
+  return timingSafeEqual(digest(authorization ?? ""), digest(`Bearer ${key}`))
 }

@@ -1,37 +1,37 @@
 import { readFileSync } from "node:fs"
 import { createRequire, type LoadHookSync, type ResolveHookSync, registerHooks } from "node:module"
-import { dirname, extname } from "node:path"
+import { dirname, extname, join } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
-import { type PinnedFiles, readPinned, UnpinnedFileError } from "./pinned-file.ts"
-import { isPath, resolveImport } from "./resolve-import.ts"
+import { systemCode } from "./errors.ts"
+import { type PinnedFiles, readPinned, UnpinnedFileError } from "./pinned-files.ts"
 
-/** A module of the user with all that it imports beside it, now or later. */
+/** A user's module with the files that it imports by path, now or later. */
 export interface ModuleGraph {
-  /** Names that it may import without having them installed, with the URL of each. */
+  /** Import names that resolve to the given URLs without being installed. */
   aliases: Readonly<Record<string, string>>
   /**
-   * Each file is read once, its bytes are held against its hash, and these bytes run. A file with other content, or one
-   * that is imported by its path and not listed, is an {@link UnpinnedFileError}. A name that leads to no other installed
-   * package counts as a path. Packages are not held against anything.
+   * Each file is read once, its bytes are compared with its hash, and these bytes run. A file with other content, or one
+   * that is imported by path and not listed, throws {@link UnpinnedFileError}. A name that does not lead to another
+   * installed package counts as a path. Packages are not checked.
    */
   pinned?: PinnedFiles
-  /** Makes a CommonJS module of a TypeScript one. Without it Node strips the types. */
+  /** Converts a TypeScript module to CommonJS. Without it, Node strips the types. */
   transform?: (source: string, path: string) => string
   /**
-   * Hears of each file that is imported by path before it is read, and of those that were looked for and are not there.
-   * `of`: the mark of the graph for which Node has read it already, with all that it requires.
+   * Receives each file that is imported by path before it is read, and each path that was tried without success. `of` is
+   * the mark of the graph for which Node has already read the file and everything it requires.
    */
   onFile?: (path: string, of?: string) => void
 }
 
 const graphs = new Map<string, ModuleGraph>()
-/** CommonJS modules know each other by path alone: the mark of the graph that each belongs to. */
+/** CommonJS modules know each other only by path: maps each path to the mark of its graph. */
 const marksOfPaths = new Map<string, string>()
-/** By mark: what its modules asked `require` for by path, as URL of the directory and specifier. */
+/** By mark: the directory URL and specifier of each `require` by path. */
 const requests = new Map<string, Map<string, [directory: string, specifier: string]>>()
 let installed = false
 
-/** The URL that imports `path` as the beginning of a graph. The mark is that graph's alone. */
+/** Returns the URL that imports `path` as the root of a graph. The mark must be unique. */
 export function openModuleGraph(path: string, mark: string, graph: ModuleGraph): string {
   if (!installed) registerHooks({ resolve, load })
   installed = true
@@ -42,17 +42,17 @@ export function openModuleGraph(path: string, mark: string, graph: ModuleGraph):
 }
 
 /**
- * Lets CommonJS modules of a graph be read anew by the next one: Node keeps them by path. `files` are what its `onFile`
- * heard of, and its first. An ES module that was loaded by `require` cannot be forgotten.
+ * Removes the CommonJS modules of a graph from Node's cache, which is keyed by path, so that the next graph reads them
+ * again. `files` are the root and the files reported to `onFile`. ES modules loaded by `require` stay cached.
  */
 export function forgetCommonJs(mark: string, files: Iterable<string>): void {
   for (const file of files) delete commonJs.cache[file]
   for (const [directory, specifier] of requests.get(mark)?.values() ?? []) {
-    // Node also keeps where a request led, and drops that at a request that finds its module gone.
+    // Node also caches where a request led. It drops that entry at a request whose module is gone.
     try {
       createRequire(`${directory}${forgetting}`)(specifier)
     } catch {
-      // Always: the hook below lets it get no further.
+      // Expected: the resolve hook rejects these requests.
     }
   }
   requests.delete(mark)
@@ -61,10 +61,10 @@ export function forgetCommonJs(mark: string, files: Iterable<string>): void {
 const commonJs = createRequire(import.meta.url)
 const forgetting = "?tackle-forgets"
 
-/** Files that a module of a graph imports by path belong to it too, and carry its mark in their URL. */
+/** Files that a module of a graph imports by path join the graph and carry its mark in their URL. */
 const resolve: ResolveHookSync = (specifier, context, next) => {
   const { parentURL } = context
-  if (parentURL?.endsWith(forgetting)) throw new Error(`${specifier} is not asked for, only forgotten`)
+  if (parentURL?.endsWith(forgetting)) throw new Error(`${specifier} is only removed from the cache`)
   const inUrl = markOf(parentURL)
   const mark = inUrl ?? marksOfPaths.get(pathOf(parentURL) ?? "")
   const graph = graphs.get(mark ?? "")
@@ -91,11 +91,11 @@ const resolve: ResolveHookSync = (specifier, context, next) => {
   if (!context.conditions.includes("require"))
     return { ...resolved, url: `${resolved.url.replace(/[?#].*$/, "")}?tackle=${mark}` }
   marksOfPaths.set(path, mark)
-  noteRequest(mark, new URL(".", parentURL).href, specifier)
+  rememberRequest(mark, new URL(".", parentURL).href, specifier)
   return resolved
 }
 
-function noteRequest(mark: string, directory: string, specifier: string): void {
+function rememberRequest(mark: string, directory: string, specifier: string): void {
   const known = requests.get(mark) ?? new Map()
   requests.set(mark, known)
   known.set(`${directory} ${specifier}`, [directory, specifier])
@@ -116,7 +116,7 @@ const load: LoadHookSync = (url, context, next) => {
   marksOfPaths.set(path, mark)
   if (isTypeScript && transform) {
     const text = transform(bytes.toString(), path)
-    // Not as a module there: Node could not forget that.
+    // CommonJS for `require`: Node cannot remove an ES module from its cache.
     return context.conditions.includes("require")
       ? { format: "commonjs", source: text, shortCircuit: true }
       : { format: "module", source: asModule(text, path), shortCircuit: true }
@@ -126,8 +126,8 @@ const load: LoadHookSync = (url, context, next) => {
 }
 
 /**
- * A CommonJS text as a module whose `require` gives what the text exports. As CommonJS Node would look at the ending of
- * the file once more and strip types, which it refuses in `node_modules`.
+ * Wraps CommonJS text in a module that exports its `module.exports`. If Node loaded it as CommonJS, it would check the
+ * file extension again and strip types, which it refuses in `node_modules`.
  */
 function asModule(text: string, path: string): string {
   const values = [path, dirname(path)].map((value) => JSON.stringify(value))
@@ -144,15 +144,15 @@ function asModule(text: string, path: string): string {
 const formats: Readonly<Record<string, string>> = { ".mjs": "module", ".cjs": "commonjs", ".json": "json" }
 
 /**
- * True for a file of an installed package that is not the importer's. A name may also lead to the importer's own package,
- * or through a link to sources that lie anywhere: a project refers to itself by its name, or has itself as a workspace.
+ * Returns true for a file of an installed package other than the importer's. A name can also lead to the importer's own
+ * package, or through a link to a workspace.
  */
 function isOfOtherPackage(path: string, importer: string | undefined): boolean {
   const directory = packageOf(path)
   return directory !== undefined && directory !== packageOf(importer ?? "")
 }
 
-/** The directory of the installed package that a file belongs to; undefined for a file of none. The path is a real one. */
+/** Returns the directory of the installed package that contains the real path. Undefined if no package does. */
 function packageOf(path: string): string | undefined {
   return /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/s.exec(path)?.[0]
 }
@@ -163,4 +163,64 @@ function markOf(url: string | undefined): string | undefined {
 
 function pathOf(url: string | undefined): string | undefined {
   return url?.startsWith("file:") ? fileURLToPath(url) : undefined
+}
+
+/** Resolves like Node, then like bundlers. Throws Node's error; {@link missingImport} then returns the request. */
+function resolveImport<T>(
+  { specifier, importer }: { specifier: string; importer: string | undefined },
+  next: (specifier: string) => T,
+  onMissing: (path: string) => void = () => {},
+): T {
+  try {
+    return resolveLoosely(specifier, next)
+  } catch (error) {
+    const isMissing = ["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"].includes(systemCode(error) ?? "")
+    if (!isMissing || importer === undefined) throw error
+    if (error instanceof Error) missingImports.set(error, { specifier, importer })
+    if (specifier.startsWith(".")) {
+      const base = join(dirname(importer), specifier)
+      for (const ending of ["", ...endings]) onMissing(`${base}${ending}`)
+    }
+    throw error
+  }
+}
+
+/** An import that was not found. */
+interface MissingImport {
+  /** As written. */
+  specifier: string
+  /** Absolute path of the importing file. */
+  importer: string
+}
+
+const missingImports = new WeakMap<object, MissingImport>()
+
+/** Returns the import that made a graph fail to load. Undefined for other errors. */
+export function missingImport(error: unknown): MissingImport | undefined {
+  return typeof error === "object" && error !== null ? missingImports.get(error) : undefined
+}
+
+/** Extensions that bundlers add to a path, or use in place of `.js`. */
+const endings = [".ts", ".mts", ".js", ".mjs", "/index.ts", "/index.js"]
+
+function resolveLoosely<T>(specifier: string, next: (specifier: string) => T): T {
+  try {
+    return next(specifier)
+  } catch (error) {
+    if (!isPath(specifier) || specifier.startsWith("#")) throw error
+    const base = specifier.replace(/\.m?js$/, "")
+    for (const ending of endings) {
+      try {
+        return next(`${base}${ending}`)
+      } catch {
+        // If no candidate exists, the error for the name as written is thrown.
+      }
+    }
+    throw error
+  }
+}
+
+/** Returns true if the specifier names a file and not a package. `#name` is resolved by package.json. */
+export function isPath(specifier: string): boolean {
+  return /^(?:\.{0,2}\/|\.{1,2}$|file:|#)/i.test(specifier)
 }

@@ -1,38 +1,42 @@
 import { lstatSync, readlinkSync, realpathSync } from "node:fs"
+import { homedir, userInfo } from "node:os"
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { systemCode } from "./errors.ts"
-import { homeDirectory } from "./home.ts"
 
-/** An absolute, normalised path. Relative ones start at `directory`, a leading `~` at the home directory. */
+/** Returns the user's home directory. An empty `HOME` is ignored: it would mean the current directory. */
+export function homeDirectory(): string {
+  return homedir() || userInfo().homedir
+}
+
+/** Returns an absolute, normalized path. Relative paths start at `directory`, a leading `~` at the home directory. */
 export function resolvePath(path: string, directory: string, home: string = homeDirectory()): string {
   if (path === "~" || path.startsWith("~/")) return join(home, path.slice(1))
   return resolve(directory, path)
 }
 
 /**
- * The path with every link on the way followed, as far as it exists, also where a link leads to what is not there yet;
- * what does not exist is appended as written. Throws what the system throws for anything but a missing entry, such as a
- * loop of links or a missing right.
+ * Returns the path with all links followed as far as it exists, including links to missing targets. Appends the missing
+ * part as written. Throws system errors other than a missing entry, such as a link loop or missing access.
  */
 export function realPath(path: string): string {
   return followPath(path).real
 }
 
-/** Where a path leads, and whether anything is there. */
+/** Where a path leads, and whether it exists. */
 export interface FollowedPath {
   real: string
   exists: boolean
 }
 
 /**
- * The same as {@link realPath}. `known` takes in what was found, of directories on the way too, and is believed: whoever
- * follows many paths at one moment keeps it for as long as that moment lasts.
+ * Like {@link realPath}. `known` caches results, including those of parent directories, and is trusted: keep it only
+ * while several paths are followed at one moment.
  */
 export function followPath(path: string, known?: Map<string, FollowedPath>): FollowedPath {
   return followBehind(path, { left: maxLinks }, known)
 }
 
-/** So many links that lead to nothing are followed for one path, all told: what Linux allows of links of any kind. */
+/** Links to missing targets that are followed for one path in total. Linux has the same limit for all links. */
 const maxLinks = 40
 
 function followBehind(
@@ -55,9 +59,9 @@ function followBehind(
   }
 }
 
-/** Nothing for what is missing. A link to what is not there yet leads to a name that is missing. */
+/** Undefined if the entry is missing. A link to a missing target leads to a path that does not exist. */
 function entryAt(path: string, links: { left: number }): FollowedPath | undefined {
-  if (!mayBeThere(path)) return undefined
+  if (!mayExist(path)) return undefined
   try {
     return { real: realpathSync.native(path), exists: true }
   } catch (error) {
@@ -72,19 +76,19 @@ function entryAt(path: string, links: { left: number }): FollowedPath | undefine
 }
 
 /**
- * False where nothing has that name, not even a link that leads nowhere. It spares the errors of most paths that are not
- * there, each of which costs more than ten such looks; for whatever is not that plain, the system is asked again.
+ * False if there is no entry, not even a broken link. Avoids an exception for most missing paths: one exception costs
+ * more than ten of these calls.
  */
-function mayBeThere(path: string): boolean {
+function mayExist(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined
   } catch {
-    // Why it cannot be looked at is told by whoever resolves it.
+    // Resolving the path reports the error.
     return true
   }
 }
 
-/** Where a link in the directory leads: `..` leaves the directory that a link before it leads to. */
+/** Resolves a link in the directory. `..` applies to the target of the links before it. */
 function behindLink(directory: string, target: string, links: { left: number }): string {
   let real = isAbsolute(target) ? "/" : followBehind(directory, links).real
   for (const segment of target.split("/")) {
@@ -94,7 +98,7 @@ function behindLink(directory: string, target: string, links: { left: number }):
   return real
 }
 
-/** What a link holds; undefined for whatever is no link. */
+/** Returns the target of a link. Undefined for other entries. */
 function linkTarget(path: string): string | undefined {
   try {
     return readlinkSync(path)
@@ -105,19 +109,19 @@ function linkTarget(path: string): string | undefined {
   }
 }
 
-/** True if `path` is `directory` or lies in it. Both absolute; links are not followed: resolve them first. */
+/** Returns true if `path` is `directory` or inside it. Both are absolute. Does not follow links: resolve them first. */
 export function isInside(path: string, directory: string): boolean {
   if (isPlain(path) && isPlain(directory)) return path === directory || path.startsWith(`${directory}/`)
-  const way = relative(directory, path)
-  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way))
+  const rest = relative(directory, path)
+  return rest === "" || (rest !== ".." && !rest.startsWith(`..${sep}`) && !isAbsolute(rest))
 }
 
-/** An absolute path that is sure to stand as `normalize` would leave it: then comparing texts tells as much. */
+/** True for an absolute path that is certainly normalized, so that comparing strings is enough. */
 function isPlain(path: string): boolean {
   return path.startsWith("/") && !/\/\.{0,2}(?:\/|$)/.test(path)
 }
 
-/** How a path is shown: relative to the root where it lies inside, else as it is. */
+/** Formats a path for display: relative to the root if it is inside, otherwise unchanged. */
 export function displayPath(path: string, root: string): string {
   return isInside(path, root) ? relative(root, path) || "." : path
 }

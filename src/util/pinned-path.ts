@@ -12,33 +12,33 @@ import { basename, dirname, join } from "node:path"
 import { systemCode, TackleError } from "./errors.ts"
 import { realPath } from "./paths.ts"
 
-/** A path leads elsewhere than when leave was given for it: somebody put a link or another file in its way. */
+/** A path leads to another file than when permission was given: a link or file was put in its way. */
 export class MovedPathError extends TackleError {
   constructor(path: string) {
-    super(`${path} leads elsewhere than when leave was given for it. Nothing was touched.`, {
+    super(`${path} leads to another file than when permission was given. Nothing was changed.`, {
       code: "path.moved",
       recoverable: true,
     })
   }
 }
 
-/** Which file a name stands for. Another file has another one, whatever path led to it. */
+/** Identifies a file independently of its path. */
 export interface FileIdentity {
   device: bigint
   inode: bigint
 }
 
-/** The file at a resolved path, undefined where there is none or it cannot be looked at. */
+/** Returns the identity of the file at a resolved path. Undefined if it does not exist or cannot be inspected. */
 export function identityAt(real: string): FileIdentity | undefined {
   try {
     return identityOf(lstatSync(real, { bigint: true }))
   } catch {
-    // Whoever opens it hears of it from the system.
+    // Opening the file reports the error.
     return undefined
   }
 }
 
-/** Throws {@link MovedPathError} unless the open file is the one that was there. */
+/** Throws {@link MovedPathError} unless the open file has the expected identity. */
 export function checkIdentity(descriptor: number, real: string, expected: FileIdentity | undefined): void {
   const opened = identityOf(fstatSync(descriptor, { bigint: true }))
   if (opened.inode !== expected?.inode || opened.device !== expected.device) throw new MovedPathError(real)
@@ -49,9 +49,9 @@ function identityOf({ dev, ino }: { dev: bigint; ino: bigint }): FileIdentity {
 }
 
 /**
- * Opens what lies at a resolved path, and nothing else: no link in it is followed, whenever it was put there. Leave is
- * given for a path; whoever then opens that path again may be led to another file. Returns the descriptor, which the
- * caller closes. Throws {@link MovedPathError}, and what the system throws.
+ * Opens a resolved path without following any link, even one created since: permission was given for this path, and a
+ * link would redirect it to another file. Returns a descriptor that the caller closes. Throws {@link MovedPathError} and
+ * system errors.
  */
 export function openPinned(real: string, flags: number): number {
   const descriptor = openOnce(real, flags | constants.O_NOFOLLOW)
@@ -60,19 +60,16 @@ export function openPinned(real: string, flags: number): number {
   throw new MovedPathError(real)
 }
 
-/** A directory that cannot be exchanged any more. Whoever opens one closes it. */
+/** An open directory that cannot be replaced. The caller closes it. */
 export interface PinnedDirectory {
-  /** The directories that had to be made for it, the outermost first. Absolute. */
+  /** Absolute paths of the directories that were created for it, outermost first. */
   made: readonly string[]
-  /** The path of an entry, by way of the open directory where the system has such paths. */
+  /** Returns the path of an entry, through the open directory on systems that have such paths. */
   entry(name: string): string
   close(): void
 }
 
-/**
- * Opens the directory at a resolved path as {@link openPinned} does. It and its parents are made where they are missing,
- * unless `make` is false.
- */
+/** Opens the directory at a resolved path like {@link openPinned}. Creates it and its parents unless `make` is false. */
 export function openPinnedDirectory(real: string, { make = true } = {}): PinnedDirectory {
   const made: string[] = []
   const descriptor = make ? openOrMake(real, made) : openPinned(real, directoryFlags)
@@ -107,7 +104,7 @@ function openOnce(real: string, flags: number): number {
   try {
     return openSync(real, flags)
   } catch (error) {
-    // A link at the end of a path that had none.
+    // The path ended in a link that was not there before.
     if (systemCode(error) === "ELOOP") throw new MovedPathError(real)
     throw error
   }
@@ -116,7 +113,7 @@ function openOnce(real: string, flags: number): number {
 const descriptors = "/proc/self/fd"
 const hasDescriptorPaths = existsSync(descriptors)
 
-/** Linux says where an open file lies. Elsewhere the path is looked at once more: a swap to and fro goes unseen. */
+/** Linux reports the path of an open file. Other systems check the path again and miss a swap that was undone. */
 function isAt(descriptor: number, real: string): boolean {
   if (hasDescriptorPaths) return readlinkSync(`${descriptors}/${descriptor}`) === real
   const [opened, found] = [fstatSync(descriptor), lstatSync(real)]

@@ -1,30 +1,30 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { systemCode } from "./errors.ts"
 
-/** One line of the system's process table. */
+/** One entry of the system's process table. */
 export interface ProcessEntry {
   pid: number
   parent: number
   group: number
   session: number
-  /** Clock ticks after boot. Tells a process from a later one with the same number. */
+  /** Clock ticks after boot. Distinguishes a process from a later one with the same number. */
   startTime: number
-  /** False for one that ended and only waits for its parent to notice: signals reach it and change nothing. */
+  /** False for a process that ended and that its parent has not collected: signals have no effect. */
   alive: boolean
 }
 
-/** Every process the system shows. Empty where there is no `/proc` (macOS). Costs about 15 µs a process. */
+/** Returns all visible processes. Empty without `/proc` (macOS). Costs about 15 µs per process. */
 export function readProcessTable(): ProcessEntry[] {
-  return readOrNothing(() => readdirSync("/proc"), [])
+  return readOr(() => readdirSync("/proc"), [])
     .filter((name) => /^\d+$/.test(name))
     .map((name) => readProcess(Number(name)))
     .filter((entry) => entry !== undefined)
 }
 
-/** One process; undefined if there is none with this number, or no `/proc`. */
+/** Returns one process. Undefined if the number is unused, or without `/proc`. */
 export function readProcess(pid: number): ProcessEntry | undefined {
-  const stat = readOrNothing(() => readFileSync(`/proc/${pid}/stat`, "utf8"), "")
-  // The second field is the program's name in parentheses, which may itself hold spaces and parentheses.
+  const stat = readOr(() => readFileSync(`/proc/${pid}/stat`, "utf8"), "")
+  // The second field is the program name in parentheses. It may contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
   const [state, parent, group, session] = fields
   const startTime = fields[19]
@@ -39,23 +39,53 @@ export function readProcess(pid: number): ProcessEntry | undefined {
   }
 }
 
-/** True if the environment that the process was started with holds this line, such as `NAME=value`. */
+/** Returns true if the initial environment of the process contains the line, such as `NAME=value`. */
 export function hasEnvironmentLine(pid: number, line: string): boolean {
-  const environment = readOrNothing(() => readFileSync(`/proc/${pid}/environ`, "utf8"), "")
+  const environment = readOr(() => readFileSync(`/proc/${pid}/environ`, "utf8"), "")
   return environment.split("\0").includes(line)
 }
 
-/** Changes with every boot, so that a process number of an earlier one is never taken for one of now. */
+/** Returns the id of the current boot: process numbers of an earlier boot never match. Undefined without `/proc`. */
 export function readBootID(): string | undefined {
-  return readOrNothing(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim(), undefined)
+  return readOr(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim(), undefined)
 }
 
-/** What is not there, gone by now or somebody else's is an answer here and no fault. */
-function readOrNothing<T>(read: () => T, nothing: T): T {
+/** Processes end and belong to other users: such errors are answers here. */
+function readOr<T>(read: () => T, fallback: T): T {
   try {
     return read()
   } catch (error) {
-    if (["ENOENT", "ESRCH", "EACCES", "EPERM"].includes(systemCode(error) ?? "")) return nothing
+    if (["ENOENT", "ESRCH", "EACCES", "EPERM"].includes(systemCode(error) ?? "")) return fallback
     throw error
+  }
+}
+
+/** Identifies a process so that a later process with the same number is not mistaken for it. */
+export interface ProcessIdentity {
+  pid: number
+  /** In clock ticks after boot. Set together with `bootID`, on Linux only. */
+  startTime?: number
+  bootID?: string
+}
+
+/** Returns the identity of this process. */
+export function identifyProcess(): ProcessIdentity {
+  return { pid: process.pid, startTime: readProcess(process.pid)?.startTime, bootID: readBootID() }
+}
+
+/** Returns true while that process runs. Without `/proc`: while any process has its number. */
+export function isProcessRunning({ pid, startTime, bootID }: ProcessIdentity): boolean {
+  if (bootID === undefined || startTime === undefined) return isPidUsed(pid)
+  if (bootID !== readBootID()) return false
+  const entry = readProcess(pid)
+  return entry?.alive === true && entry.startTime === startTime
+}
+
+function isPidUsed(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return systemCode(error) === "EPERM"
   }
 }

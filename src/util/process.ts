@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { closeSync } from "node:fs"
+import { Socket } from "node:net"
 import { within } from "./abort.ts"
 import { errorMessage, systemCode, TackleError } from "./errors.ts"
 import { newId } from "./id.ts"
-import { childEnds, openPipes, ownEnds, type Pipes } from "./process-pipes.ts"
-import { joinOutputs, type ProcessInput, readOutput, writeInput } from "./process-streams.ts"
+import { openInputPipe, openPipe, type Pipe } from "./pipe.ts"
 import {
   identifyTree,
   intendTree,
@@ -21,46 +21,54 @@ export interface Exit {
   signal: NodeJS.Signals | null
 }
 
-/** Writes a tree down, so that it is ended where this process is killed. The returned function strikes it out. */
+/** Records a tree, so that a later process can end it if this one is killed. The returned function removes the record. */
 export type RecordTree = (tree: TreeIdentity | TreeIntent) => () => void
 
-/** A program to start. Nothing here goes through a shell. */
+/** A program to start. No shell is involved. */
 export interface ProcessOptions {
   /** The program and its arguments. */
   argv: readonly [string, ...string[]]
   cwd: string
   env: Readonly<Record<string, string | undefined>>
-  /** Descriptors of ours that the program inherits, as 3 and up. They stay open here. */
+  /** Descriptors that the program inherits as 3 and up. They stay open in this process. */
   descriptors?: readonly number[]
-  /** The output stays open until nothing runs any more, whatever a program does: no need to look for its group. */
+  /** The output stays open until everything has ended, so the process group need not be checked. */
   holdsOutput?: boolean
-  /** Standard output and standard error in the order of writing. The bytes are overwritten once it returns. */
+  /** Receives standard output and standard error in the order of writing. The buffer is reused after the call. */
   onOutput(bytes: Uint8Array): void
-  /** Takes standard error apart from the output, where that speaks a protocol. Like `onOutput`. */
+  /** Receives standard error separately, for programs whose output is a protocol. Like `onOutput`. */
   onErrorOutput?(bytes: Uint8Array): void
-  /** True: standard input is a pipe that {@link RunningProcess.input} writes to. Default: it is closed. */
+  /** True: standard input is a pipe for {@link RunningProcess.input}. Default: it is closed. */
   input?: boolean
-  /** Gets the intent before anything starts, then the tree. Not called where the system has no `/proc`. */
+  /** Receives the intent before the start, then the tree. Not called without `/proc`. */
   record?: RecordTree | undefined
 }
 
-/** A running program in a process group of its own, with everything it starts. */
+/** The standard input of a running program. */
+export interface ProcessInput {
+  /** Resolves when the pipe has taken the text. Waits while it is full. Rejects if no process reads it any more. */
+  write(text: string): Promise<void>
+  /** Closes the input after the written text. */
+  end(): void
+}
+
+/** A running program in its own process group, with everything it starts. */
 export interface RunningProcess {
-  /** For a later start that has to end what this one left. Undefined where the system cannot tell (macOS). */
+  /** For a later process that has to end what this one left. Undefined on systems without `/proc` (macOS). */
   readonly identity: TreeIdentity | undefined
-  /** Only where it was asked for. Closed when the program and its output have ended. */
+  /** Set if requested. Closed when the program and its output have ended. */
   readonly input?: ProcessInput
-  /** When the program itself ended; what it started may go on. */
+  /** Resolves when the program itself has ended. What it started may continue. */
   readonly exited: Promise<Exit>
-  /** When the output ended: nothing holds it open any more, or the process was killed. */
+  /** Resolves when the output has ended: no process holds it open, or it was killed. */
   readonly closed: Promise<void>
-  /** True while something of its group runs or holds the output open. */
+  /** True while a process of its group runs or holds the output open. */
   running(): boolean
-  /** Strikes the tree out of the records: nothing of it is left to be ended. */
-  strikeOut(): void
-  /** SIGTERM to the whole tree, after the grace period SIGKILL; then no more output comes. */
+  /** Removes the records of the tree. Call it when nothing of the tree is left to end. */
+  removeRecords(): void
+  /** Sends SIGTERM to the whole tree and SIGKILL after the grace period. No output follows. */
   kill(): Promise<void>
-  /** From now on this process does not keep ours from ending. */
+  /** Lets this process exit while the program runs. */
   unref(): void
 }
 
@@ -69,8 +77,8 @@ export class SpawnError extends TackleError {
   constructor(program: string, cause: unknown) {
     const advice =
       systemCode(cause) === "E2BIG"
-        ? "The arguments are longer than the system takes (often 128 KB): put long text into a file."
-        : "Check that the program is there and may be run."
+        ? "The arguments exceed the system limit (often 128 KB). Put long text into a file."
+        : "Check that the program exists and is executable."
     super(`${program} could not be started: ${errorMessage(cause)}. ${advice}`, {
       code: "process.spawn",
       recoverable: true,
@@ -79,10 +87,10 @@ export class SpawnError extends TackleError {
   }
 }
 
-/** How long to wait for the last of the output once nothing is left that could write more. */
+/** How long to wait for the rest of the output once every writer has ended, in milliseconds. */
 const lastReadMs = 100
 
-/** Starts a program, with closed input unless told otherwise. Throws {@link SpawnError} or `PipeError`. */
+/** Starts a program. Throws {@link SpawnError} or `PipeError`. */
 export async function startProcess(options: ProcessOptions): Promise<RunningProcess> {
   const mark = { name: markName, value: newId("prc") }
   const pipes = await openPipes({
@@ -96,7 +104,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
     records.add(intendTree(line))
     child = await spawnInto(pipes, options, { ...options.env, [mark.name]: mark.value })
   } catch (error) {
-    records.strikeOut()
+    records.remove()
     for (const end of ownEnds(pipes)) closeSync(end)
     throw new SpawnError(options.argv[0], error)
   } finally {
@@ -116,14 +124,14 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
 
   return {
     identity,
-    ...(input ? { input: { write: input.write, end: input.end } } : {}),
+    input: input && { write: input.write, end: input.end },
     exited,
     closed: output.closed,
     running: () => output.open() || (!options.holdsOutput && isGroupAlive(tree.group)),
-    strikeOut: records.strikeOut,
+    removeRecords: records.remove,
     async kill() {
       await killTree(tree)
-      // What was written last is still to be read; only what could not be ended holds the pipe open now.
+      // The last output may still be in the pipe. After that, only a process that cannot be ended holds it open.
       await within(output.closed, lastReadMs)
       output.stop()
       input?.stop()
@@ -135,20 +143,20 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
   }
 }
 
-/** What is written down of one program. */
+/** Collects the records of one program. */
 function createRecords(record: RecordTree | undefined) {
-  const strikes: (() => void)[] = []
+  const removals: (() => void)[] = []
   return {
     add(tree: TreeIdentity | TreeIntent | undefined): void {
-      if (record && tree) strikes.push(record(tree))
+      if (record && tree) removals.push(record(tree))
     },
-    strikeOut(): void {
-      for (const strike of strikes.splice(0)) strike()
+    remove(): void {
+      for (const remove of removals.splice(0)) remove()
     },
   }
 }
 
-/** Throws what the system throws. */
+/** Throws system errors. */
 async function spawnInto(
   { output, errors = output, input }: Pipes,
   options: ProcessOptions,
@@ -163,7 +171,7 @@ async function spawnInto(
   })
   const { pid } = child
   if (pid !== undefined) return Object.assign(child, { pid })
-  // A program that did not start has no number, and says why a moment later.
+  // A program that did not start has no pid. The error event follows.
   const { promise, reject } = Promise.withResolvers<never>()
   child.once("error", reject)
   return promise
@@ -173,4 +181,99 @@ function exitOf(child: ChildProcess): Promise<Exit> {
   const { promise, resolve } = Promise.withResolvers<Exit>()
   child.once("exit", (code, signal) => resolve({ code, signal }))
   return promise
+}
+
+/** The pipes to a program. Without `errors`, its standard error goes to the output. */
+interface Pipes {
+  output: Pipe
+  errors?: Pipe
+  input?: Pipe
+}
+
+/** Opens all or none. Throws `PipeError`. */
+async function openPipes(wanted: { errors: boolean; input: boolean }): Promise<Pipes> {
+  const pipes: Pipes = { output: await openPipe() }
+  try {
+    if (wanted.errors) pipes.errors = await openPipe()
+    if (wanted.input) pipes.input = await openInputPipe()
+    return pipes
+  } catch (error) {
+    for (const end of [...ownEnds(pipes), ...childEnds(pipes)]) closeSync(end)
+    throw error
+  }
+}
+
+function ownEnds({ output, errors, input }: Pipes): number[] {
+  return [output.read, errors?.read, input?.write].filter((end) => end !== undefined)
+}
+
+/** Closed in this process once the program has them. */
+function childEnds({ output, errors, input }: Pipes): number[] {
+  return [output.write, errors?.write, input?.read].filter((end) => end !== undefined)
+}
+
+/** The output of a program while it is read. */
+interface ProcessOutput {
+  /** Resolves when no process holds it open, or when reading stopped. */
+  readonly closed: Promise<void>
+  open(): boolean
+  /** Stops reading. */
+  stop(): void
+  unref(): void
+}
+
+/** Reads to the end into one reused buffer: a buffer per chunk would cost 80 MB of memory at high speed. */
+function readOutput(descriptor: number, onOutput: (bytes: Uint8Array) => void): ProcessOutput {
+  const { promise: closed, resolve } = Promise.withResolvers<void>()
+  const socket = new Socket({
+    fd: descriptor,
+    readable: true,
+    writable: false,
+    onread: {
+      buffer: Buffer.allocUnsafeSlow(readBytes),
+      callback(length, buffer) {
+        onOutput(buffer.subarray(0, length))
+        return true
+      },
+    },
+  })
+  socket.once("end", () => socket.destroy())
+  // "close" follows every error.
+  socket.on("error", () => {})
+  socket.once("close", () => resolve())
+  return {
+    closed,
+    open: () => !socket.destroyed,
+    stop: () => void socket.destroy(),
+    unref: () => void socket.unref(),
+  }
+}
+
+/** The capacity of a pipe on Linux. No read returns more. */
+const readBytes = 64 * 1024
+
+function joinOutputs(readers: readonly ProcessOutput[]): ProcessOutput {
+  return {
+    closed: Promise.all(readers.map((reader) => reader.closed)).then(() => {}),
+    open: () => readers.some((reader) => reader.open()),
+    stop: () => readers.forEach((reader) => void reader.stop()),
+    unref: () => readers.forEach((reader) => void reader.unref()),
+  }
+}
+
+/** Takes over the descriptor. `stop` drops what the program has not read. */
+function writeInput(descriptor: number): ProcessInput & { stop(): void } {
+  const socket = new Socket({ fd: descriptor, readable: false, writable: true })
+  // Each write reports its own error.
+  socket.on("error", () => {})
+  socket.unref()
+  return {
+    write(text) {
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      socket.write(text, (error) => (error ? reject(error) : resolve()))
+      return promise
+    },
+    end: () => void socket.end(),
+    stop: () => void socket.destroy(),
+  }
 }

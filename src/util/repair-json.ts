@@ -1,5 +1,5 @@
 import { isRecord, parseJson } from "./json.ts"
-import { nearNames } from "./near-name.ts"
+import { nearNames } from "./similarity.ts"
 
 /**
  * The offered name that a model must have meant: the same but for case, `-`, `_`, spaces or a prefix such as

@@ -1,9 +1,9 @@
-/** Longer lines are only ever equal or not: comparing them in detail would take too long. */
+/** Longer texts count as equal or completely different: comparing them in detail takes too long. In characters. */
 const maxLength = 1_000
-/** How much of a line an edit leaves as it was. */
+/** Share of a line that an edit leaves unchanged. */
 const changeFloor = 0.5
 
-/** The least number of single characters to insert, delete or replace. Takes time with the product of the lengths. */
+/** Returns the least number of characters to insert, delete or replace. Takes time with the product of the lengths. */
 export function editDistance(a: string, b: string): number {
   if (a === b) return 0
   if (Math.max(a.length, b.length) > maxLength) return Math.max(a.length, b.length)
@@ -20,20 +20,34 @@ export function editDistance(a: string, b: string): number {
   return above[b.length] ?? 0
 }
 
-/** How alike two texts are, from 0 to 1, and by which numbers: so many characters of so many are others. */
-export function likeness(a: string, b: string): { distance: number; length: number; score: number } {
+/** Names that are longer, in characters, are not compared: nobody mistypes one, and a model may send any length. */
+const maxNameLength = 200
+
+/** Returns the names within `limit` edits of `name`, nearest first. Ignores case. */
+export function nearNames(name: string, names: readonly string[], limit: number): string[] {
+  if (name.length > maxNameLength) return []
+  return names
+    .filter((candidate) => Math.abs(candidate.length - name.length) <= limit)
+    .map((candidate) => ({ candidate, edits: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
+    .filter(({ edits }) => edits <= limit)
+    .sort((a, b) => a.edits - b.edits)
+    .map(({ candidate }) => candidate)
+}
+
+/** Compares two texts: the score runs from 0 to 1 and is `1 - distance / length`. */
+export function similarity(a: string, b: string): { distance: number; length: number; score: number } {
   const length = Math.max(a.length, b.length)
   const distance = editDistance(a, b)
   return { distance, length, score: length === 0 ? 1 : 1 - distance / length }
 }
 
-/** True if a line may have become the other: half of it is the same. */
-export function areAlike(a: string, b: string): boolean {
-  return likeness(a, b).score >= changeFloor
+/** Returns true if one line can be an edited version of the other: at least half of it is the same. */
+export function isSimilar(a: string, b: string): boolean {
+  return similarity(a, b).score >= changeFloor
 }
 
-/** Says how much another text shares with this one, by pairs of characters: 0 nothing, 1 all. Cheap for many texts. */
-export function resemblance(text: string): (other: string) => number {
+/** Returns a function that scores another text by shared pairs of characters, from 0 to 1. Cheap for many texts. */
+export function pairSimilarity(text: string): (other: string) => number {
   const own = pairs(text)
   const total = Math.max(text.length - 1, 0)
   return (other) => {

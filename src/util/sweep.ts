@@ -1,6 +1,6 @@
 import { lstat, readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
-import { unlessMissing } from "./missing.ts"
+import { unlessMissing } from "./file-system.ts"
 
 /** What a directory may hold. */
 export interface SweepLimits {

@@ -10,7 +10,7 @@ import { noPlaceholderBook } from "../../src/sandbox/placeholder-book.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 import { createJobTable } from "../../src/tools/command/job-table.ts"
-import { createProcessBook } from "../../src/util/process-book.ts"
+import { createProcessJournal } from "../../src/util/process-journal.ts"
 
 const old = new TextEncoder().encode("what it was before\n")
 
@@ -41,7 +41,7 @@ async function keepHouse(project: TemporaryProject): Promise<string[]> {
     limits: {},
     store: createMemoryStore(),
     contents: createContentStore(join(data, "snapshot"), defaultContentLimits),
-    processes: createProcessBook(join(data, "processes"), onProblem),
+    processes: createProcessJournal(join(data, "processes"), onProblem),
     temporaries: createTemporaryBook(join(data, "temporary"), onProblem),
     placeholders: noPlaceholderBook,
     jobs: createJobTable(),

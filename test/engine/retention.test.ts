@@ -6,8 +6,8 @@ import type { TackleOptions } from "../../src/engine/options.ts"
 import { createTackle } from "../../src/engine/runtime.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
-import { createProcessBook } from "../../src/util/process-book.ts"
-import { identifyProcess } from "../../src/util/process-identity.ts"
+import { createProcessJournal } from "../../src/util/process-journal.ts"
+import { identifyProcess } from "../../src/util/process-table.ts"
 import { dayMs } from "../../src/util/sweep.ts"
 import { aSession } from "../suites/records.ts"
 
@@ -85,7 +85,7 @@ test("outputs of a session that somebody works on, or that has a command running
   await store.lease("ses_held", { id: "eng_1", ...ours }, () => true)
   await store.lease("ses_gone", { id: "eng_2", ...ours, startTime: 1, bootID: "another" }, () => true)
   // As another engine of a process that lives would have it.
-  const book = createProcessBook(join(data, "processes"), (message) => expect.fail(message))
+  const book = createProcessJournal(join(data, "processes"), (message) => expect.fail(message))
   const tree = { group: 999_999, mark: "TACKLE_PROCESS=none", startTime: 1, bootID: "another" }
   book.add(tree, "ses_job")
   await startOnce(data, { store })

@@ -156,14 +156,14 @@ test("what was trusted runs from a private copy, and nothing that changed since"
   const [copy = ""] = readdirSync(copies)
   writeFileSync(join(copies, copy, "planted"), "x")
   expect(await call()).toMatchObject({
-    state: { status: "error", error: expect.stringContaining("not what was trusted") },
+    state: { status: "error", error: expect.stringContaining("has changed since it was trusted") },
   })
   writeFileSync(file, "#!/bin/sh\necho another\n")
   expect(await call()).toMatchObject({ state: { status: "error" } })
-  expect(tackle.problems()).toEqual([{ file, message: expect.stringContaining("not what was trusted") }])
+  expect(tackle.problems()).toEqual([{ file, message: expect.stringContaining("has changed since it was trusted") }])
   const again = await openProject(project, { toolFiles, dataDirectory: join(project, ".fresh") })
   expect(again.problems()).toEqual([
-    { file, message: expect.stringContaining("is not what was trusted: it has changed since") },
+    { file, message: expect.stringContaining("has changed since it was trusted") },
   ])
 })
 

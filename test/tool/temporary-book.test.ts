@@ -46,7 +46,7 @@ test("what a killed process wrote down goes, and nothing that only looks like it
   await book.endOrphans(keepsNothing)
   expect([named, likeIt, ours].map((path) => existsSync(path ?? ""))).toEqual([false, true, true])
   expect(await readdir(directory)).toHaveLength(1)
-  record.strikeOut()
+  record.removeRecords()
   expect(await readdir(directory)).toEqual([])
   expect(faults).toEqual([])
 })

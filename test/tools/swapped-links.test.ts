@@ -154,7 +154,7 @@ function swappedWhileAsked() {
 
 test("a link that is put in place while the person is asked to read is not followed", async () => {
   const read = (await readTool.init()).execute({ filePath: "place/file.txt" }, swappedWhileAsked())
-  await expect(read).rejects.toThrow(/leads elsewhere than when leave was given/)
+  await expect(read).rejects.toThrow(/leads to another file than when permission was given/)
 })
 
 test("nor one while the person is asked to write", async () => {
@@ -189,7 +189,7 @@ test.each([
       await rm(path)
       await exchange(secret, path)
     }),
-  ).rejects.toThrow(/leads elsewhere than when leave was given/)
+  ).rejects.toThrow(/leads to another file than when permission was given/)
 })
 
 test.each([
@@ -206,7 +206,7 @@ test.each([
   const patchText = `*** Begin Patch\n*** ${section}\n*** End Patch`
   await writeFile(join(outside, "file.txt"), "inside\n")
   await expect((await applyPatchTool.init()).execute({ patchText }, ctx)).rejects.toThrow(
-    /was changed by someone else|leads elsewhere|does not exist/,
+    /was changed by someone else|leads to another file|does not exist/,
   )
   expect(await readdir(outside)).toEqual(["file.txt"])
   expect(await readFile(join(outside, "file.txt"), "utf8")).toBe("inside\n")

@@ -5,7 +5,7 @@ import { expect, test } from "vitest"
 
 /** What a process whose `HOME` is this takes for the home directory. */
 function homeWith(HOME: string): string {
-  const file = resolve(import.meta.dirname, "../../src/util/home.ts")
+  const file = resolve(import.meta.dirname, "../../src/util/paths.ts")
   const code = `import { homeDirectory } from ${JSON.stringify(file)}; process.stdout.write(homeDirectory())`
   return execFileSync(process.execPath, ["--input-type=module", "-e", code], {
     env: { HOME },

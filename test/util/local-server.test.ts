@@ -25,14 +25,14 @@ test("it answers under its origin, that of an address with colons in brackets", 
 })
 
 test("others reach it only with a key", async () => {
-  await expect(start({ host: "0.0.0.0" })).rejects.toThrow("others on 0.0.0.0, so it needs a key: --key")
+  await expect(start({ host: "0.0.0.0" })).rejects.toThrow("other machines on 0.0.0.0. Set a key with --key")
   await start({ host: "0.0.0.0", key: "sesame" })
 })
 
 test("a port that is taken is told with the next move", async () => {
   const { origin } = await start()
   await expect(start({ port: Number(new URL(origin).port) })).rejects.toThrow(
-    /The test cannot listen on 127\.0\.0\.1:\d+: the port is taken\. Choose another with --port/,
+    /The test cannot listen on 127\.0\.0\.1:\d+: the port is taken\. Choose another port with --port/,
   )
 })
 

@@ -159,7 +159,7 @@ describe("what cannot start", () => {
   test("arguments that are too long are told as such", async () => {
     const long = "x".repeat(3_000_000)
     await expect(startProcess({ ...options, argv: ["/bin/echo", long] })).rejects.toThrow(
-      "put long text into a file",
+      "Put long text into a file",
     )
   })
 

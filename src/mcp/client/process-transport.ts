@@ -84,7 +84,7 @@ export function createProcessTransport(options: ProgramOptions): ServerTransport
       void running.exited.then(async ({ code, signal }) => {
         await within(running.closed, goodbyeMs)
         if (ending === undefined) await running.kill()
-        running.strikeOut()
+        running.removeRecords()
         stop(signal ? `it was ended by ${signal}` : `it exited with code ${code}`)
       })
     },

@@ -11,7 +11,7 @@ import type {
   Tool,
 } from "@modelcontextprotocol/client"
 import { abortedError } from "../../util/abort.ts"
-import { findProgram, type ProgramPlaces, programDirectories } from "../../util/find-program.ts"
+import { findProgram, type ProgramLocations, programDirectories } from "../../util/find-program.ts"
 import { isRecord, parseJson } from "../../util/json.ts"
 import type { RecordTree } from "../../util/process.ts"
 import { createCallsUnderWay, type McpCall, silenceMs } from "./calls-under-way.ts"
@@ -188,7 +188,7 @@ function waysTo({ server: { id, settings }, ...options }: ConnectOptions): Serve
   }
   const { worktree, trusted, environment, record } = options
   const given = { ...environment, ...settings.environment }
-  const places: ProgramPlaces = { worktree, trusted, searchPath: given.PATH ?? "" }
+  const places: ProgramLocations = { worktree, trusted, searchPath: given.PATH ?? "" }
   const [name = "", ...args] = settings.command
   const program = findProgram(name, places)
   if (program === undefined) {

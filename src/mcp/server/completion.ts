@@ -1,7 +1,7 @@
 import { basename, dirname, join, resolve } from "node:path"
 import type { Server } from "@modelcontextprotocol/server"
 import type { Tackle } from "../../engine/tackle.ts"
-import { entriesOf, isDirectory } from "../../util/directory-entries.ts"
+import { directoryEntries, isDirectory } from "../../util/file-system.ts"
 import { isInside, realPath } from "../../util/paths.ts"
 import type { OfferedTools } from "./offered-tools.ts"
 
@@ -33,7 +33,7 @@ async function pathsFrom(text: string, tackle: Tackle, agent: string | undefined
   if (!isInside(directory, tackle.worktree) || !isDirectory(directory)) return []
   if (!(await mayList(directory, tackle, agent))) return []
   const written = text.slice(0, text.length - beginning.length)
-  return entriesOf(directory)
+  return directoryEntries(directory)
     .filter(({ name }) => name.startsWith(beginning) && (beginning !== "" || !name.startsWith(".")))
     .map((entry) => join(written, entry.name) + (entry.isDirectory() ? "/" : ""))
 }

@@ -1,6 +1,5 @@
 import { hostHeaderValidationResponse, originValidationResponse } from "@modelcontextprotocol/server"
-import { holdsKey } from "../../util/bearer-key.ts"
-import { isLoopback, loopbackHosts } from "../../util/loopback.ts"
+import { isAuthorized, isLoopback, loopbackHosts } from "../../util/local-server.ts"
 
 /** What requests are held against. */
 export interface GuardOptions {
@@ -20,7 +19,7 @@ export function refusalOf(request: Request, { key, host }: GuardOptions): Respon
     (names && hostHeaderValidationResponse(request, names)) ??
     originValidationResponse(request, [...loopbackHosts])
   if (foreign) return foreign
-  if (key === undefined || holdsKey(request.headers.get("authorization"), key)) return undefined
+  if (key === undefined || isAuthorized(request.headers.get("authorization"), key)) return undefined
   return jsonRefusal(401, "The key is missing or wrong. Send it as Authorization: Bearer.", {
     "www-authenticate": "Bearer",
   })

@@ -103,7 +103,7 @@ async function belongingFault(place: string, gitDirectory: string): Promise<stri
   if (!within && !(await isLinkedWorktree(place, gitDirectory, common)))
     return `the repository of ${place} lies elsewhere`
   if (entryAt(join(objects, "info", "alternates"))) return "the repository borrows the objects of another one"
-  const entries = [...(await entriesOf(objects)), ...(await entriesOf(join(objects, "pack")))]
+  const entries = [...(await directoryEntries(objects)), ...(await directoryEntries(join(objects, "pack")))]
   const leadsAway =
     realPath(objects) !== join(realPath(common), "objects") || entries.some((entry) => entry.isSymbolicLink())
   return leadsAway ? "the objects of the repository lie elsewhere" : undefined
@@ -158,7 +158,7 @@ async function commonDirectory(gitDirectory: string): Promise<string> {
   return text === undefined ? gitDirectory : resolve(gitDirectory, text.replace(/[\r\n]+$/, ""))
 }
 
-async function entriesOf(directory: string): Promise<Dirent[]> {
+async function directoryEntries(directory: string): Promise<Dirent[]> {
   return readdir(directory, { withFileTypes: true }).catch((error: unknown) => {
     ifMissing(error)
     return []

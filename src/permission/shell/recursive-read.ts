@@ -71,7 +71,7 @@ async function filesBelow(
   let seen = 0
   while (waiting.length > 0) {
     const places = waiting.splice(-maxAtOnce).reverse()
-    const listed = await Promise.all(places.map(entriesOf))
+    const listed = await Promise.all(places.map(directoryEntries))
     for (const [index, entries] of listed.entries()) {
       const place = places[index] ?? directory
       seen += entries.length
@@ -103,7 +103,7 @@ function leadsOn(path: string, followsTo: RecursiveReading["followsTo"], followe
   return true
 }
 
-async function entriesOf(directory: string): Promise<Dirent[]> {
+async function directoryEntries(directory: string): Promise<Dirent[]> {
   try {
     return await readdir(directory, { withFileTypes: true })
   } catch (error) {

@@ -1,4 +1,4 @@
-import { likeness } from "../../util/similarity.ts"
+import { similarity } from "../../util/similarity.ts"
 import { hasForeignWord, wordsOf } from "./foreign-words.ts"
 import { findMisquoted, isSlip } from "./misquoted-line.ts"
 import type { Line } from "./text-lines.ts"
@@ -61,7 +61,7 @@ function isAlike(
 ): boolean {
   let [distance, length] = [0, 0]
   for (const [index, text] of texts.entries()) {
-    const { score, ...sizes } = likeness(text, wanted[index] ?? "")
+    const { score, ...sizes } = similarity(text, wanted[index] ?? "")
     if (score < floors.line) return false
     distance += sizes.distance
     length += sizes.length

@@ -1,4 +1,4 @@
-import { resemblance } from "../../util/similarity.ts"
+import { pairSimilarity } from "../../util/similarity.ts"
 import { createEditSearch, type Find } from "./edit-search.ts"
 import type { NearestText } from "./nearest-text.ts"
 import { hasLostEscapes, isDisputed, isEscapedBeyond, type Reading, readingsOf } from "./readings.ts"
@@ -85,7 +85,7 @@ function nearestReading(
   )
   const [first] = spans.values()
   if (!first) return undefined
-  const likenessOf = resemblance(toLf(text.slice(first.start, first.end)))
+  const likenessOf = pairSimilarity(toLf(text.slice(first.start, first.end)))
   const scored = found
     .filter((each) => each.spans.length > 0)
     .map(({ reading }) => ({ reading, score: likenessOf(toLf(reading.oldString)) }))

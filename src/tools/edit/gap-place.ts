@@ -1,4 +1,4 @@
-import { areAlike } from "../../util/similarity.ts"
+import { isSimilar } from "../../util/similarity.ts"
 import { type Change, changesBetween, commonSequence } from "./common-sequence.ts"
 import { isMark } from "./left-out-lines.ts"
 import { type Nested, nestsWell } from "./line-nesting.ts"
@@ -48,7 +48,7 @@ export function createGapPlaces({ file, old, fresh, quoted }: GapEdit, fromEnd: 
   function besideOneLine({ old: lost, fresh: added }: Change, index: number): number | undefined {
     if (lost.end - lost.start !== 1 || added.end - added.start !== 1 || lost.start !== index) return undefined
     const [from, to] = [old[lost.start]?.text.trim() ?? "", fresh[added.start]?.text.trim() ?? ""]
-    return gapAfter(index).every(isWholeComment) && areAlike(from, to) ? added.end : undefined
+    return gapAfter(index).every(isWholeComment) && isSimilar(from, to) ? added.end : undefined
   }
 
   /** Among the new lines there is one place alone where the indentation of all of them makes sense. */

@@ -1,4 +1,4 @@
-import { areAlike } from "../../util/similarity.ts"
+import { isSimilar } from "../../util/similarity.ts"
 import { type Change, type Compared, changesBetween, commonSequence, type Range } from "./common-sequence.ts"
 import { indentFrame } from "./indent-frame.ts"
 import { leastStep } from "./indent-unit.ts"
@@ -166,7 +166,7 @@ function restorer({ file, old, new: fresh, unit }: LineEdit, partners: readonly 
   const lines = fresh.map((line, index) => {
     const partner = partners[index]
     const isKnown =
-      partner && (partner.kept || areAlike(old[partner.old]?.text.trim() ?? "", line.text.trim()))
+      partner && (partner.kept || isSimilar(old[partner.old]?.text.trim() ?? "", line.text.trim()))
     return { text: line.text.trim(), indent: isKnown ? indentOf(file[partner.old]?.text ?? "") : undefined }
   })
   const isTabbed = file.some((line) => line.text.startsWith("\t"))
@@ -199,7 +199,7 @@ function indenter({ file, old, new: fresh, unit }: LineEdit) {
     const indent = indentOf(text)
     const pair = partner === undefined ? undefined : pairs[partner]
     const known =
-      pair && !pair.blank && pair.from === indent && areAlike(pair.text, text.trim()) ? pair.to : undefined
+      pair && !pair.blank && pair.from === indent && isSimilar(pair.text, text.trim()) ? pair.to : undefined
     const found = known ?? (index === 0 ? atFirst(indent) : elsewhere(indent))
     return found === undefined ? undefined : found + text.slice(indent.length)
   }

@@ -1,4 +1,4 @@
-import { areAlike } from "../../util/similarity.ts"
+import { isSimilar } from "../../util/similarity.ts"
 import { differInWords } from "./merge-words.ts"
 
 /** Lines of the old text, what the file has for them one to one, and what takes their place; without indentation. */
@@ -51,7 +51,7 @@ function isGone(line: string, added: readonly string[]): boolean {
   const words = wordsOf(line)
   return added.every((other) => {
     const others = new Set(wordsOf(other))
-    return !areAlike(line, other) && words.filter((word) => others.has(word)).length * 2 < words.length
+    return !isSimilar(line, other) && words.filter((word) => others.has(word)).length * 2 < words.length
   })
 }
 

@@ -1,4 +1,4 @@
-import { likeness } from "../../util/similarity.ts"
+import { similarity } from "../../util/similarity.ts"
 import type { Line } from "./text-lines.ts"
 
 /** So few exact lines tell a place. */
@@ -46,7 +46,7 @@ function isNearWord(text: string, other: string, isBetween: boolean): boolean {
   const [a = "", b = ""] = [words[only], others[only]]
   if (!/\w/.test(a) || !/\w/.test(b)) return false
   const [small, large] = [a, b].map((word) => word.toLowerCase()).sort((one, two) => one.length - two.length)
-  return (large ?? "").startsWith(small ?? "") || (isBetween && likeness(a, b).score >= slipFloor)
+  return (large ?? "").startsWith(small ?? "") || (isBetween && similarity(a, b).score >= slipFloor)
 }
 
 /** Brackets alone stand everywhere. */

@@ -1,4 +1,4 @@
-import { resemblance } from "../../util/similarity.ts"
+import { pairSimilarity } from "../../util/similarity.ts"
 import type { Line } from "./text-lines.ts"
 
 /** Beyond this many lines nothing near is looked for. */
@@ -33,7 +33,7 @@ export function nearestText(lines: readonly Line[], old: readonly Line[]): Neare
 }
 
 function bestLine(lines: readonly Line[], wanted: string): number | undefined {
-  const compare = resemblance(wanted)
+  const compare = pairSimilarity(wanted)
   let best: number | undefined
   let most = floor
   for (const [index, line] of lines.entries()) {

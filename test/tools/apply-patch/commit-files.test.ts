@@ -32,7 +32,7 @@ function spoilFirstBackup() {
       rmSync(first)
       mkdirSync(first)
     }
-    return { strikeOut: () => written.delete(file), stays: () => told.push(file.path) }
+    return { removeRecords: () => written.delete(file), stays: () => told.push(file.path) }
   }
   return { note, left: () => [...written].map(({ path }) => path), backups, told }
 }

@@ -3,40 +3,34 @@ import { rm } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import * as z from "zod"
 import { systemCode } from "./errors.ts"
-import { identifyProcess, isProcessRunning } from "./process-identity.ts"
+import { identifyProcess, isProcessRunning } from "./process-table.ts"
 
-/** What a process of ours has under way, in files, so that a later one can clear it away where this one was killed. */
-export interface RecordBook<T extends object> {
-  /**
-   * Writes a record under a name that no other has, for as long as this process runs. The returned function strikes it
-   * out; it may be called again.
-   */
+/** Records the work of a process in files, so that a later process can clean up if this one is killed. */
+export interface Journal<T extends object> {
+  /** Writes a record under a name that is unique in this process. The returned function removes it; it is idempotent. */
   add(name: string, record: T): () => void
-  /**
-   * What processes of ours have written, and whether they still run. At once: nothing of this process comes between the
-   * look and what follows from it.
-   */
-  entries(): RecordEntry<T>[]
-  /** Strikes out all that was added. */
+  /** Returns the records of all processes. Synchronous, so that a caller can act on the result without a race. */
+  entries(): JournalEntry<T>[]
+  /** Removes all records of this process. */
   clear(): void
-  /** Clears away what processes of ours that are gone have written, and strikes it out where that did not fail. */
+  /** Calls `end` for each record of a process that is gone, and removes the record if that succeeds. */
   endOrphans(end: (record: T) => Promise<void>): Promise<void>
 }
 
 /** A record that was found. */
-export interface RecordEntry<T> {
-  /** True while the process runs that wrote it. */
+export interface JournalEntry<T> {
+  /** True while the process that wrote it runs. */
   isAlive: boolean
   record: T
 }
 
-/** Where the records lie, and what they look like. */
-export interface RecordBookOptions<T> {
-  /** Is made with the first record. */
+/** Directory and format of the records. */
+export interface JournalOptions<T> {
+  /** Created with the first record. */
   directory: string
   schema: z.ZodType<T>
-  /** Hears of a file that cannot be written, read or removed, and of an `end` that failed. Neither stops anything. */
-  onProblem(what: "write" | "strike" | "end", error: unknown): void
+  /** Receives file errors and failures of `end`. Neither stops anything. */
+  onProblem(what: "write" | "remove" | "end", error: unknown): void
 }
 
 const ownedSchema = z.lazy(() =>
@@ -45,22 +39,22 @@ const ownedSchema = z.lazy(() =>
   }),
 )
 
-/** One file for each record: one that is written over may be found half written. */
-export function createRecordBook<T extends object>(options: RecordBookOptions<T>): RecordBook<T> {
+/** Creates a journal with one file per record: a shared file could be read half written. */
+export function createJournal<T extends object>(options: JournalOptions<T>): Journal<T> {
   const { directory, schema, onProblem } = options
   const files = new Set<string>()
 
-  function strike(file: string): void {
+  function remove(file: string): void {
     if (!files.delete(file)) return
     try {
       rmSync(file, { force: true })
     } catch (error) {
-      onProblem("strike", error)
+      onProblem("remove", error)
     }
   }
 
-  /** Undefined: gone by now, or half written by a process that was killed. */
-  function read(file: string): RecordEntry<T> | undefined {
+  /** Undefined if the file is gone, or half written by a process that was killed. */
+  function read(file: string): JournalEntry<T> | undefined {
     try {
       const value: unknown = JSON.parse(readFileSync(file, "utf8"))
       const { owner } = ownedSchema.parse(value)
@@ -74,7 +68,7 @@ export function createRecordBook<T extends object>(options: RecordBookOptions<T>
 
   async function endOrphan(file: string, end: (record: T) => Promise<void>): Promise<void> {
     const entry = read(file)
-    // What is not whole may be about to become it.
+    // A running process may still be writing an incomplete record.
     if (entry?.isAlive ?? isProcessRunning({ pid: writerOf(file) })) return
     if (entry) await end(entry.record)
     await rm(file, { force: true })
@@ -89,10 +83,10 @@ export function createRecordBook<T extends object>(options: RecordBookOptions<T>
       } catch (error) {
         onProblem("write", error)
       }
-      return () => strike(file)
+      return () => remove(file)
     },
     clear() {
-      for (const file of files) strike(file)
+      for (const file of files) remove(file)
     },
     entries: () => filesIn(directory).flatMap((file) => read(file) ?? []),
     async endOrphans(end) {
@@ -104,13 +98,13 @@ export function createRecordBook<T extends object>(options: RecordBookOptions<T>
   }
 }
 
-/** The number of the process that wrote the record, by its name. */
+/** Returns the pid in the file name. */
 function writerOf(file: string): number {
-  return Number.parseInt(basename(file), 10) || noProcess
+  return Number.parseInt(basename(file), 10) || unusedPid
 }
 
-/** A number that the systems give to none. */
-const noProcess = 2 ** 31 - 1
+/** No system assigns this number. */
+const unusedPid = 2 ** 31 - 1
 
 function write(file: string, text: string): void {
   try {

@@ -8,7 +8,7 @@ export interface GrantPlace {
 }
 
 /** The grants that policies read, kept beside the store so that a verdict needs no query. */
-export interface GrantBook {
+export interface Grants {
   /** Brings what holds in the place up to date with the store, where other processes add and take back too. */
   load(place: GrantPlace): Promise<void>
   /** Keeps grants. Those for a session that is not stored, that of a call by hand, are kept here alone. */
@@ -24,7 +24,7 @@ export interface GrantBook {
 }
 
 /** Knows nothing before the first `load`. */
-export function createGrantBook(store: Store): GrantBook {
+export function createGrants(store: Store): Grants {
   const known = new Map<string, Grant>()
   /** Ids of those that nobody but this process has: their sessions are not stored. */
   const unstored = new Set<string>()

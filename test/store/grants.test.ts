@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import type { Grant } from "../../src/schema/permission.ts"
-import { createGrantBook } from "../../src/store/grant-book.ts"
+import { createGrants } from "../../src/store/grants.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 
 function grant(id: string, change: Partial<Grant> = {}): Grant {
@@ -32,7 +32,7 @@ async function storeWithSession() {
 const patterns = (rules: readonly { pattern: string }[]) => rules.map(({ pattern }) => pattern)
 
 test("a grant holds in its worktree, one for a session in that session alone", async () => {
-  const book = createGrantBook(await storeWithSession())
+  const book = createGrants(await storeWithSession())
   await book.add([grant("gra_1"), grant("gra_2", { scope: "session", sessionID: "ses_1" })])
   expect(patterns(book.rules({ id: "ses_1", worktree: "/w" }))).toEqual(["gra_1 *", "gra_2 *"])
   expect(patterns(book.rules({ id: "ses_2", worktree: "/w" }))).toEqual(["gra_1 *"])
@@ -41,18 +41,18 @@ test("a grant holds in its worktree, one for a session in that session alone", a
 
 test("all of a worktree are listed, oldest first, and of no other", async () => {
   const store = await storeWithSession()
-  const book = createGrantBook(store)
+  const book = createGrants(store)
   await book.add([
     grant("gra_2"),
     grant("gra_1", { scope: "session", sessionID: "ses_1" }),
     grant("gra_3", { worktree: "/other" }),
   ])
-  expect((await createGrantBook(store).list("/w")).map(({ id }) => id)).toEqual(["gra_1", "gra_2"])
+  expect((await createGrants(store).list("/w")).map(({ id }) => id)).toEqual(["gra_1", "gra_2"])
 })
 
 test("what is taken back holds no more, here, in the store, and after the next load elsewhere", async () => {
   const store = await storeWithSession()
-  const [here, elsewhere] = [createGrantBook(store), createGrantBook(store)]
+  const [here, elsewhere] = [createGrants(store), createGrants(store)]
   const place = { id: "ses_1", worktree: "/w" }
   await here.add([grant("gra_1"), grant("gra_2")])
   await elsewhere.load(place)
@@ -66,7 +66,7 @@ test("what is taken back holds no more, here, in the store, and after the next l
 
 test("a grant for a session that is not stored holds here alone", async () => {
   const store = createMemoryStore()
-  const book = createGrantBook(store)
+  const book = createGrants(store)
   await book.add([grant("gra_1", { scope: "session", sessionID: "ses_9" })])
   expect(book.rules({ id: "ses_9", worktree: "/w" })).toHaveLength(1)
   expect(await store.grants({ worktree: "/w", sessionID: "ses_9" })).toEqual([])
@@ -74,7 +74,7 @@ test("a grant for a session that is not stored holds here alone", async () => {
 
 test("what is taken back while the store is asked stays taken back; sessions beyond the first hundred are listed", async () => {
   const store = await storeWithSession()
-  const book = createGrantBook(store)
+  const book = createGrants(store)
   await book.add([grant("gra_1"), grant("gra_2", { scope: "session", sessionID: "ses_1" })])
   await Promise.all([book.load({ id: "ses_1", worktree: "/w" }), book.remove(["gra_1"])])
   expect(patterns(book.rules({ id: "ses_1", worktree: "/w" }))).toEqual(["gra_2 *"])
@@ -87,7 +87,7 @@ test("what is taken back while the store is asked stays taken back; sessions bey
 })
 
 test("what is granted to a session that is not stored stays over a load, until it is forgotten", async () => {
-  const book = createGrantBook(await storeWithSession())
+  const book = createGrants(await storeWithSession())
   const place = { id: "ses_unstored", worktree: "/w" }
   await book.add([grant("gra_1", { scope: "session", sessionID: "ses_unstored" })])
   await book.load(place)

@@ -6,14 +6,14 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
 import { type RecordTree, startProcess } from "../../src/util/process.ts"
-import { createProcessBook } from "../../src/util/process-book.ts"
+import { createProcessJournal } from "../../src/util/process-journal.ts"
 
 async function createBook() {
   const root = await mkdtemp(join(tmpdir(), "tackle-book-"))
   onTestFinished(() => rm(root, { recursive: true, force: true }))
   const directory = join(root, "processes")
   const faults: string[] = []
-  const book = createProcessBook(directory, (message) => faults.push(message))
+  const book = createProcessJournal(directory, (message) => faults.push(message))
   return { directory, book, faults }
 }
 
@@ -36,7 +36,7 @@ test.skipIf(process.platform !== "linux")("only what a process that is gone left
   expect(existsSync(directory)).toBe(false)
 
   const [ours, theirs, struck] = [await sleeper(book.add), await sleeper(), await sleeper(book.add)]
-  struck.strikeOut()
+  struck.removeRecords()
   await writeFile(
     join(directory, "gone.json"),
     JSON.stringify({ owner: { pid: await deadPid() }, tree: theirs.identity }),
@@ -108,6 +108,6 @@ test("a directory that cannot be made is told and stops nothing", async () => {
   const { directory, book, faults } = await createBook()
   await writeFile(directory, "no directory")
   const process = await sleeper(book.add)
-  expect(() => process.strikeOut()).not.toThrow()
+  expect(() => process.removeRecords()).not.toThrow()
   expect(faults).toHaveLength(process.identity ? 2 : 0)
 })

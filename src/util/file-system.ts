@@ -1,0 +1,45 @@
+import { type Dirent, readdirSync, readFileSync, statSync } from "node:fs"
+import { systemCode } from "./errors.ts"
+
+/** Returns the entries sorted by name. Empty for anything that is not a readable directory. */
+export function directoryEntries(directory: string): Dirent[] {
+  try {
+    return readdirSync(directory, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))
+  } catch {
+    return []
+  }
+}
+
+/** Returns true for a regular file. Follows links. False if the path cannot be inspected, for example a link loop. */
+export function isFile(path: string): boolean {
+  return statOf(path)?.isFile() === true
+}
+
+/** Returns true for a directory, like {@link isFile}. */
+export function isDirectory(path: string): boolean {
+  return statOf(path)?.isDirectory() === true
+}
+
+function statOf(path: string) {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
+}
+
+/** Reads a text that is stored beside the code, such as a tool description. Called once, when the module loads. */
+export function readText(url: URL): string {
+  return readFileSync(url, "utf8").trim()
+}
+
+/** Returns the result of a file system call, or undefined if the file does not exist. Throws other errors. */
+export async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work
+  } catch (error) {
+    const code = systemCode(error)
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined
+    throw error
+  }
+}

@@ -1,0 +1,59 @@
+import * as z from "zod"
+import { createJournal } from "./journal.ts"
+import { killOrphans, markName, type TreeIdentity, type TreeIntent } from "./process-tree.ts"
+
+/** Records running process trees in files, so that a later process can end them if this one is killed. */
+export interface ProcessJournal {
+  /** Records a tree, or the intent to start one, with its session. The returned function removes the record; it is idempotent. */
+  add(tree: TreeIdentity | TreeIntent, sessionID?: string): () => void
+  /** Returns true while a running Tackle process has a tree of the session. */
+  isAtWork(sessionID: string): Promise<boolean>
+  /** Removes all records of this process. */
+  clear(): void
+  /** Ends the trees of Tackle processes that are gone, and removes their records. */
+  endOrphans(): Promise<void>
+}
+
+// An empty or common line would match the environment of unrelated processes.
+const markSchema = z.lazy(() => z.string().startsWith(`${markName}=`))
+
+const entrySchema = z.lazy(() =>
+  z.object({
+    tree: z.union([
+      z.object({ group: z.int().min(2), mark: markSchema, startTime: z.number(), bootID: z.string() }),
+      z.object({ group: z.undefined().optional(), mark: markSchema, bootID: z.string() }),
+    ]),
+    sessionID: z.string().optional(),
+  }),
+)
+
+const problems = {
+  write: "could not record a command; if this process is killed, the command keeps running",
+  remove: "could not remove the record of a command that ended",
+  end: "could not end a command that a killed run left behind",
+}
+
+/** Creates a journal with one record per intent and one per tree. Errors go to `onProblem` and stop nothing. */
+export function createProcessJournal(
+  directory: string,
+  onProblem: (message: string, error: unknown) => void,
+): ProcessJournal {
+  const journal = createJournal<z.infer<typeof entrySchema>>({
+    directory,
+    schema: entrySchema,
+    onProblem: (what, error) => onProblem(problems[what], error),
+  })
+  return {
+    add(tree, sessionID) {
+      const mark = tree.mark.slice(markName.length + 1)
+      return journal.add(`${mark}-${tree.group ?? "intent"}`, { tree, sessionID })
+    },
+    clear: journal.clear,
+    isAtWork: async (sessionID) =>
+      journal.entries().some(({ isAlive, record }) => isAlive && record.sessionID === sessionID),
+    endOrphans: () =>
+      journal.endOrphans(async ({ tree }) => {
+        await killOrphans(tree)
+      }),
+  }
+}
