@@ -78,10 +78,7 @@ function write(copy: string, files: CopiedFiles, from: string, pinned: PinnedFil
       const source = join(from, file)
       const bytes = readFileSync(source)
       if (hash(bytes) !== pinned.get(source))
-        throw new ExternalToolError(
-          `${source} has changed since it was trusted. It was not run.`,
-          "copy",
-        )
+        throw new ExternalToolError(`${source} has changed since it was trusted. It was not run.`, "copy")
       mkdirSync(dirname(join(temporary, file)), { recursive: true, mode: 0o700 })
       writeFileSync(join(temporary, file), bytes, { mode: isExecutable(source) ? 0o500 : 0o400, flag: "wx" })
     }

@@ -160,7 +160,9 @@ test("what was trusted runs from a private copy, and nothing that changed since"
   })
   writeFileSync(file, "#!/bin/sh\necho another\n")
   expect(await call()).toMatchObject({ state: { status: "error" } })
-  expect(tackle.problems()).toEqual([{ file, message: expect.stringContaining("has changed since it was trusted") }])
+  expect(tackle.problems()).toEqual([
+    { file, message: expect.stringContaining("has changed since it was trusted") },
+  ])
   const again = await openProject(project, { toolFiles, dataDirectory: join(project, ".fresh") })
   expect(again.problems()).toEqual([
     { file, message: expect.stringContaining("has changed since it was trusted") },
