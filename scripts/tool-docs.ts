@@ -1,4 +1,4 @@
-/** Writes what is made of the built-in tools: their pages in `docs/tools/` and their schemas. A test says when it is stale. */
+/** Generates `docs/tools/` and `src/tools/schemas.json` from the built-in tools. A test fails when they are stale. */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { toolPages, toolSchemas } from "./tool-pages.ts"

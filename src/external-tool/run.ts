@@ -150,14 +150,14 @@ async function endWithoutResult(child: RunningProcess, readRest: () => void, nam
   const exit = await child.exited
   await within(child.closed, lastOutputMs)
   readRest()
-  const message = `The ${name} tool ended with ${shownExit(exit)} and without a result. This is a defect of the tool, not of the call.`
+  const message = `The ${name} tool ended with ${shownExit(exit)} and without a result. This is a bug in the tool, not in the call.`
   return { kind: "defect", code: "ended", message }
 }
 
 function describeBadLine(name: string, problem: string, number: number): string {
   return (
     `The ${name} tool wrote what is not understood to its standard output, line ${number}: ${problem}. ` +
-    "Only lines of the protocol belong there, everything else on standard error. This is a defect of the tool, not of the call."
+    "Only lines of the protocol belong there, everything else on standard error. This is a bug in the tool, not in the call."
   )
 }
 

@@ -1,33 +1,33 @@
 import * as z from "zod"
 import { CallReference } from "./permission.ts"
 
-/** A question of the model to the person. Without options they answer in their own words; they may do so anyway. */
+/** A question of the model to the user. The user can always answer in their own words. */
 export const Question = z.lazy(() =>
   z.object({
-    question: z.string().min(1).describe("The whole question"),
-    header: z.string().max(60).optional().describe("Its subject in 1 to 3 words"),
+    question: z.string().min(1).describe("Complete question"),
+    header: z.string().max(60).optional().describe("Subject in 1 to 3 words"),
     options: z
       .array(
         z.object({
-          label: z.string().min(1).describe("The answer, in 1 to 5 words"),
-          description: z.string().optional().describe("What it would mean"),
+          label: z.string().min(1).describe("Answer in 1 to 5 words"),
+          description: z.string().optional().describe("What it means"),
         }),
       )
       .max(20)
       .optional()
-      .describe("Answers to choose from; the person may always write another"),
-    multiple: z.boolean().optional().describe("True where several may be chosen"),
+      .describe("Answers to choose from; the user can always write another"),
+    multiple: z.boolean().optional().describe("True: several can be chosen"),
   }),
 )
 export type Question = z.infer<typeof Question>
 
-/** What the person reads before they answer, such as a plan. `path` is the file that holds it whole. */
+/** A text that the user reads before answering, such as a plan. `path` is the file with the full text. */
 export const QuestionDocument = z.lazy(() =>
   z.object({ title: z.string(), path: z.string(), text: z.string() }),
 )
 export type QuestionDocument = z.infer<typeof QuestionDocument>
 
-/** Questions that wait for a person. They are answered together. */
+/** Questions that wait for the user. They are answered together. */
 export const QuestionRequest = z.lazy(() =>
   z.object({
     id: z.string(),
@@ -39,6 +39,6 @@ export const QuestionRequest = z.lazy(() =>
 )
 export type QuestionRequest = z.infer<typeof QuestionRequest>
 
-/** For each question the labels chosen or the words written. An empty list: left open. */
+/** For each question the chosen labels or the written answer. An empty list: not answered. */
 export const QuestionAnswers = z.lazy(() => z.array(z.array(z.string())))
 export type QuestionAnswers = z.infer<typeof QuestionAnswers>

@@ -26,7 +26,7 @@ export interface RunOptions {
 export class ToolResultError extends TackleError {
   constructor(tool: string, problem: string) {
     super(
-      `The ${tool} tool returned no usable result: ${problem}. This is a defect of the tool, not of the call.`,
+      `The ${tool} tool returned an invalid result: ${problem}. This is a bug in the tool, not in the call.`,
       {
         code: "tool.bad-result",
         recoverable: true,
@@ -87,5 +87,5 @@ function checked(id: string, result: unknown): CompleteResult {
 function checkedAttachments(id: string, attachments: unknown): Attachment[] {
   const parsed = z.array(Attachment).safeParse(attachments, { reportInput: true })
   if (parsed.success) return parsed.data
-  throw new ToolResultError(id, `"attachments" do not fit: ${describeIssues(parsed.error)}`)
+  throw new ToolResultError(id, `"attachments" are invalid: ${describeIssues(parsed.error)}`)
 }

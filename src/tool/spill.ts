@@ -90,7 +90,7 @@ function openSpillFile(path: string, maxBytes: number): SpillFile {
       file.append(data.length > room ? data.subarray(0, room) : data)
       if (data.length <= room) return
       capped = true
-      file.append(Buffer.from(`\n[This file ends here: it reached its limit of ${maxBytes} bytes.]\n`))
+      file.append(Buffer.from(`\n[Truncated: this file reached its limit of ${maxBytes} bytes.]\n`))
     },
     settle() {
       if (!closed) file.settle()

@@ -62,7 +62,7 @@ export function define<P extends z.ZodType>(
   init: Definition<P> | ((ctx?: InitContext) => Promise<Definition<P>> | Definition<P>),
 ): Info<P> {
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(id)) {
-    throw new TypeError(`"${id}" is no tool id: use 1 to 64 letters, digits, "_" or "-".`)
+    throw new TypeError(`Invalid tool id "${id}": use 1 to 64 letters, digits, "_" or "-".`)
   }
   return {
     id,

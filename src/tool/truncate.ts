@@ -83,22 +83,22 @@ export function renderCut(source: CutSource): string {
   const tail = cutTail(source.tail ?? source.head.slice(head.length), rest)
   const lines = Math.max(0, size.lines - lineCount(head) - lineCount(tail))
   const left = lines > 0 ? `${lines} lines` : "the middle of a long line"
-  return `${notice}${head}${head === "" || head.endsWith("\n") ? "" : "\n"}[… ${left} left out here …]\n${tail}`
+  return `${notice}${head}${head === "" || head.endsWith("\n") ? "" : "\n"}[… ${left} omitted …]\n${tail}`
 }
 
 function noticeOf({ size, limits, full, canDelegate }: CutSource): string {
-  const shown = limits.keep === "head" ? "its beginning follows" : "its beginning and end follow"
-  return `[Output cut: it has ${size.lines} lines, ${size.bytes} bytes; ${shown}. ${whereabouts(full, canDelegate)}]`
+  const shown = limits.keep === "head" ? "the beginning follows" : "the beginning and end follow"
+  return `[Output truncated: ${size.lines} lines, ${size.bytes} bytes; ${shown}. ${whereabouts(full, canDelegate)}]`
 }
 
 function whereabouts(full: FullText, canDelegate = false): string {
-  const delegate = canDelegate ? ", or hand it to a subagent with task" : ""
-  const use = `Use read on it with offset and limit, or grep${delegate}.`
+  const delegate = canDelegate ? ", or give it to a subagent with task" : ""
+  const use = `Use read with offset and limit, or grep${delegate}.`
   if (full.path === undefined) {
-    return `The full text could not be kept (${full.problem}). Ask for less at a time to see the rest.`
+    return `The full text could not be saved (${full.problem}). Request less at a time to see the rest.`
   }
   if (full.problem !== undefined) {
-    return `Only its first ${full.bytes} bytes could be kept (${full.problem}), in ${full.path}. ${use}`
+    return `Only the first ${full.bytes} bytes could be saved (${full.problem}): ${full.path}. ${use}`
   }
-  return `${full.capped ? "As much of it as a file may hold" : "Full text"}: ${full.path}. ${use}`
+  return `${full.capped ? "The part up to the file size limit" : "Full text"}: ${full.path}. ${use}`
 }

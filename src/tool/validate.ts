@@ -34,7 +34,7 @@ async function parseArguments<P extends z.ZodType>(
   } catch (error) {
     throw new InvalidArgumentsError(
       id,
-      `The ${id} tool could not check its arguments: ${errorMessage(error)}. This is a defect of the tool, not of the call.`,
+      `The ${id} tool could not check its arguments: ${errorMessage(error)}. This is a bug in the tool, not in the call.`,
       error,
     )
   }

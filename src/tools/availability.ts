@@ -51,12 +51,12 @@ const searchProviders: readonly string[] = ["opencode"]
 export function whyUnavailable(id: string, features: Features, model?: ModelRef): string | undefined {
   const { clients, experimental, patchModel, search } = conditions.get(id) ?? {}
   if (experimental !== undefined && !features.experimental.has(experimental))
-    return `needs "experimental": {"${experimental}": true} in the configuration`
-  if (clients && !clients.includes(features.client)) return `only where the client is ${clients.join(", ")}`
+    return `requires "experimental": {"${experimental}": true} in the config`
+  if (clients && !clients.includes(features.client)) return `only in the clients ${clients.join(", ")}`
   if (patchModel !== undefined && model && patchModel !== takesPatches(model))
-    return patchModel ? "edit and write are offered to this model" : "apply_patch is offered to this model"
+    return patchModel ? "this model gets edit and write instead" : "this model gets apply_patch instead"
   if (search && !canSearch(features, model))
-    return "no search is configured: set EXA_API_KEY, BRAVE_API_KEY, TAVILY_API_KEY, SEARXNG_URL or TACKLE_ENABLE_EXA"
+    return "no search service is configured: set EXA_API_KEY, BRAVE_API_KEY, TAVILY_API_KEY, SEARXNG_URL or TACKLE_ENABLE_EXA"
   return undefined
 }
 

@@ -33,24 +33,24 @@ const finalCharacters = 30_000
 
 const parameters = z.lazy(() =>
   z.object({
-    command: z.string().min(1).describe("The command, as for bash -c"),
-    description: z.string().optional().describe("What it does, in 5 to 10 words, for the person"),
+    command: z.string().min(1).describe("Command for bash -c"),
+    description: z.string().optional().describe("What it does, in 5 to 10 words, for the user"),
     timeout: z.coerce
       .number()
       .int()
       .positive()
-      .max(maxTimeout, `at most ${maxTimeout} (one hour); run longer work with a trailing & as a job`)
+      .max(maxTimeout, `at most ${maxTimeout} (one hour); run longer commands as a job, with a trailing &`)
       .optional()
       .describe(`Milliseconds (default ${defaultTimeout}, at most ${maxTimeout})`),
-    workdir: z.string().min(1).optional().describe("Where to run it (default: the working directory)"),
-    stdin: z.boolean().optional().describe("True: a job at once, whose input stays open for job input"),
+    workdir: z.string().min(1).optional().describe("Directory to run it in (default: the working directory)"),
+    stdin: z.boolean().optional().describe("True: start it as a job that accepts job input"),
   }),
 )
 
 /** The parameters where there is a sandbox. */
 const sandboxedParameters = z.lazy(() =>
   parameters.unwrap().extend({
-    outside: z.boolean().optional().describe("True: not in the sandbox. The person is asked"),
+    outside: z.boolean().optional().describe("True: run it outside the sandbox. The user is asked"),
   }),
 )
 
@@ -205,8 +205,8 @@ function resultOf(call: {
   const { plan, ending, durationMs, buffer, sandboxed, jobID } = call
   const { text, ...cut } = buffer.view()
   const notes = [endingNote(ending, plan.timeoutMs), formatSeconds(durationMs)]
-  if (jobID !== undefined) notes.push(`job ${jobID} goes on in the background: see the job tool`)
-  else if (ending.cause === "exit" && ending.goesOn) notes.push("what it left running was ended")
+  if (jobID !== undefined) notes.push(`continues in the background as ${jobID}: see the job tool`)
+  else if (ending.cause === "exit" && ending.goesOn) notes.push("processes it left running were killed")
   const failed = ending.cause === "exit" && ending.exit.code !== 0
   const note = sandboxed && failed ? sandboxNote({ output: buffer.tail(finalCharacters) }) : undefined
   if (note !== undefined) notes.push(note)
@@ -230,10 +230,10 @@ function resultOf(call: {
 }
 
 function endingNote(ending: Ending, timeoutMs: number): string {
-  if (ending.cause === "handed-over") return "still running, its input is open"
+  if (ending.cause === "handed-over") return "still running, input open"
   if (ending.cause !== "exit") {
-    return `timed out after ${timeoutMs} ms; it was ended with all it started. Give a longer timeout, or run it with & as a job`
+    return `timed out after ${timeoutMs} ms; killed with everything it started. Set a longer timeout, or run it as a job with &`
   }
   const { code, signal } = ending.exit
-  return signal ? `ended by ${signal}` : `exit code ${code}`
+  return signal ? `killed by ${signal}` : `exit code ${code}`
 }

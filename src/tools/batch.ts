@@ -16,8 +16,8 @@ const parameters = z.lazy(() =>
         }),
       )
       .min(1)
-      .max(maxCalls, `at most ${maxCalls} calls; make several batches`)
-      .describe("The calls, none of which needs the result of another"),
+      .max(maxCalls, `at most ${maxCalls} calls; split them into several batches`)
+      .describe("Independent calls"),
   }),
 )
 
@@ -30,7 +30,7 @@ export const batchTool = define("batch", {
   serial: true,
   async execute({ calls }, ctx) {
     if (!ctx.call)
-      throw new TackleError("Calls cannot be batched here. Make them one by one.", {
+      throw new TackleError("batch is not available here. Make the calls one by one.", {
         code: "batch.unavailable",
         recoverable: true,
       })

@@ -14,7 +14,7 @@ const maxPaths = 100
 const parameters = z.lazy(() =>
   z.object({
     pattern: z.string().min(1).describe("Glob, such as src/**/*.ts or *.{js,mjs}"),
-    path: z.string().min(1).optional().describe("Where to search (default: the working directory)"),
+    path: z.string().min(1).optional().describe("Directory to search (default: the working directory)"),
   }),
 )
 
@@ -54,7 +54,7 @@ export function createGlobTool(engine: SearchEngine): Info<typeof parameters> {
       const notes: string[] = []
       if (total > paths.length) {
         notes.push(
-          `(${paths.length} of ${total} files, the newest. For others use a narrower pattern or a path.)`,
+          `(${paths.length} of ${total} files, newest first. To see others use a narrower pattern or path.)`,
         )
       }
       if (unreadable) notes.push("(Some directories could not be read.)")

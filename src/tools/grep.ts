@@ -102,10 +102,10 @@ async function readable(
 
 function notes({ unreadable, withheld }: { unreadable: boolean; withheld: number }): string[] {
   return [
-    ...(unreadable ? ["(Some files could not be searched, or not to their end.)"] : []),
+    ...(unreadable ? ["(Some files could not be searched completely.)"] : []),
     ...(withheld > 0
       ? [
-          `(${withheld} ${withheld === 1 ? "file" : "files"} with matches left out: they may not be read without leave. To ask for it, read or grep one by its path.)`,
+          `(Left out ${withheld} ${withheld === 1 ? "file" : "files"} with matches: reading needs permission. To request it, read or grep one by path.)`,
         ]
       : []),
   ]

@@ -10,8 +10,8 @@ export function invalidCallMessage(call: {
   available?: readonly string[]
 }): string {
   const reason = /[.!?]$/.test(call.error) ? call.error : `${call.error}.`
-  const tools = call.available?.length ? `\nTools that can be called: ${call.available.join(", ")}.` : ""
-  return `The call to "${call.tool}" could not be used: ${reason}${tools}`
+  const tools = call.available?.length ? `\nAvailable tools: ${call.available.join(", ")}.` : ""
+  return `Invalid call to "${call.tool}": ${reason}${tools}`
 }
 
 /**
@@ -22,8 +22,8 @@ export const invalidTool = define("invalid", {
   description: readText(new URL("./invalid.md", import.meta.url)),
   parameters: z.lazy(() =>
     z.object({
-      tool: z.string().describe("Name that was called"),
-      error: z.string().describe("What was wrong, and what there is instead"),
+      tool: z.string().describe("Name of the tool in the call"),
+      error: z.string().describe("What is wrong, and what to use instead"),
     }),
   ),
   access: "meta",

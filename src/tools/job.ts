@@ -20,18 +20,19 @@ const silenceMs = 100
 const parameters = z.lazy(() =>
   z.object({
     action: z.enum(["list", "output", "input", "kill"]).describe("What to do"),
-    id: z.string().optional().describe("The job (job_…), for all but list"),
-    text: z.string().max(65_536).optional().describe("For input: what to write"),
-    newline: z.boolean().optional().describe("For input: false writes no line end after text (default true)"),
-    close: z.boolean().optional().describe("For input: true ends the input after text"),
+    id: z.string().optional().describe("Job id (job_…), required except for list"),
+    text: z.string().max(65_536).optional().describe("For input: text to write"),
+    newline: z.boolean().optional().describe("For input: false omits the line end after text (default true)"),
+    close: z.boolean().optional().describe("For input: true closes the input after text"),
   }),
 )
 
 /** The model named a job that this session does not have. */
 export class UnknownJobError extends TackleError {
   constructor(id: string | undefined, known: readonly JobInfo[]) {
-    const there = known.length === 0 ? "There are no jobs." : `There are:\n${known.map(describe).join("\n")}`
-    super(`${id === undefined ? "This action needs the id of a job." : `There is no job ${id}.`} ${there}`, {
+    const there =
+      known.length === 0 ? "This session has no jobs." : `Jobs:\n${known.map(describe).join("\n")}`
+    super(`${id === undefined ? "This action requires a job id." : `Job ${id} does not exist.`} ${there}`, {
       code: "job.unknown",
       recoverable: true,
     })
@@ -42,10 +43,13 @@ export class UnknownJobError extends TackleError {
 export class JobInputError extends TackleError {
   constructor(id: string, status: JobInfo["status"]) {
     const why = status === "running" ? "its input is closed" : `it has ${status}`
-    super(`Job ${id} takes no input: ${why}. Start a command with bash and stdin: true to write to it.`, {
-      code: "job.input",
-      recoverable: true,
-    })
+    super(
+      `Job ${id} does not accept input: ${why}. To write to a command, start it with bash and stdin: true.`,
+      {
+        code: "job.input",
+        recoverable: true,
+      },
+    )
   }
 }
 
@@ -97,7 +101,7 @@ async function feed(
   if (close) input.end()
   await answered(job, before, ctx.abort)
   const shown = show(job)
-  return taken ? shown : { ...shown, output: `${shown.output}\n[It has not read all of the input yet.]` }
+  return taken ? shown : { ...shown, output: `${shown.output}\n[The job has not read all of the input yet.]` }
 }
 
 /** False: the job has not taken it in yet; it gets it as soon as it reads on. */
@@ -108,7 +112,7 @@ async function writeWithin(input: JobInput, text: string, signal: AbortSignal): 
     return (await orAbort(within(done, takeMs), signal)) ?? false
   } catch (error) {
     if (signal.aborted) throw error
-    throw new TackleError(`The input could not be written: ${errorMessage(error)}. The job reads no more.`, {
+    throw new TackleError(`Cannot write the input: ${errorMessage(error)}. The job no longer reads it.`, {
       code: "job.input",
       recoverable: true,
       cause: error,

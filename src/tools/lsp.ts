@@ -26,11 +26,11 @@ export type Operation = (typeof operations)[number]
 
 const parameters = z.lazy(() =>
   z.object({
-    operation: z.enum(operations).describe("What to ask"),
-    filePath: z.string().min(1).describe("The file, absolute or relative"),
+    operation: z.enum(operations).describe("Query to run"),
+    filePath: z.string().min(1).describe("File, absolute or relative"),
     line: z.number().int().positive().optional().describe("Line of the name, from 1"),
     character: z.number().int().positive().optional().describe("Column of the name, from 1"),
-    query: z.string().optional().describe("For workspaceSymbol: the name, or a part of it"),
+    query: z.string().optional().describe("For workspaceSymbol: all or part of the name"),
   }),
 )
 
@@ -52,7 +52,7 @@ export const lspTool = define("lsp", {
       metadata: { filePath: path },
     })
     if (!(await statPath(real, "File")).isFile())
-      throw new TackleError(`${showName(path)} is a directory: name a file.`, {
+      throw new TackleError(`${showName(path)} is a directory. Pass a file.`, {
         code: "lsp.directory",
         recoverable: true,
       })
@@ -82,11 +82,11 @@ export const lspTool = define("lsp", {
 })
 
 const startNote =
-  "The program runs outside the sandbox, and language servers may run code of the project: its compiler, its plugins, its build."
+  "The server runs outside the sandbox and may run code of the project, such as its build and plugins."
 
 function serviceOf(ctx: ToolContext) {
   if (ctx.lsp) return ctx.lsp
-  throw new TackleError("There are no language servers here. Use grep and read.", {
+  throw new TackleError("Language servers are not available here. Use grep and read.", {
     code: "lsp.unavailable",
     recoverable: true,
   })

@@ -11,25 +11,25 @@ export const planEnterTool = define("plan_enter", {
   serial: true,
   async execute(_, ctx) {
     const { agreed, said, file } = await askForMode(ctx, {
-      question: "Plan first? The project is only read until you have seen and approved a plan.",
+      question: "Plan first? The project stays read-only until you approve a plan.",
       header: "Plan mode",
       options: [
-        { label: "Yes, plan first", description: "go into plan mode" },
-        { label: "No, go on", description: "work without a plan" },
+        { label: "Yes, plan first", description: "switch to plan mode" },
+        { label: "No, continue", description: "work without a plan" },
       ],
     })
     if (!agreed)
       return modeRefused(
         said,
-        "They do not want to plan first. Go on with the task as it is, and do not ask again.",
+        "The user does not want a plan first. Continue with the task, and do not ask again.",
       )
     return {
       title: "plan mode",
-      output: "The person agreed: the session goes on in plan mode.",
+      output: "The user agreed. The session continues in plan mode.",
       metadata: { agent: "plan", file },
       handover: {
         agent: "plan",
-        message: `You are in plan mode now. Find out what the plan needs, write it to ${file}, the one file you may write here, and then call plan_exit.`,
+        message: `You are now in plan mode. Find out what the plan needs, write it to ${file} (the only file you may write), then call plan_exit.`,
       },
     }
   },

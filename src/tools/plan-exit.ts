@@ -26,17 +26,17 @@ export const planExitTool = define("plan_exit", {
     if (!agreed) {
       const next =
         said === undefined
-          ? "They did not approve the plan. You stay in plan mode: ask what is missing, or stop and wait for them."
-          : "They did not approve the plan. You stay in plan mode: change the plan by what they said."
+          ? "The user did not approve the plan. You are still in plan mode: ask what is missing, or stop and wait."
+          : "The user did not approve the plan. You are still in plan mode: revise the plan as they ask."
       return modeRefused(said, next)
     }
     return {
       title: "plan approved",
-      output: "The person approved the plan: the session goes on as the build agent.",
+      output: "The user approved the plan. The session continues as the build agent.",
       metadata: { agent: "build", file },
       handover: {
         agent: "build",
-        message: `The plan in ${file} was approved, and plan mode is over: you may change the project again. Carry the plan out, step by step.`,
+        message: `The user approved the plan in ${file}, and plan mode is over: you may change the project again. Carry out the plan step by step.`,
       },
     }
   },

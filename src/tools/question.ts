@@ -18,7 +18,7 @@ export const questionTool = define("question", {
   async execute({ questions }, ctx) {
     if (!ctx.question)
       throw new TackleError(
-        "There is nobody to ask. Choose what fits the task best, and say what you chose.",
+        "No user can answer here. Choose what fits the task best, and say what you chose.",
         {
           code: "question.unavailable",
           recoverable: true,
@@ -29,7 +29,7 @@ export const questionTool = define("question", {
       return {
         title: "dismissed",
         output:
-          "The person dismissed this without an answer. Do not ask it again: choose what fits the task best and say what you chose, or stop where you cannot.",
+          "The user dismissed the question. Do not ask it again: choose what fits the task best and say what you chose, or stop if you cannot.",
         metadata: { questions, dismissed: true },
       }
     }
@@ -46,7 +46,7 @@ function describe(questions: readonly Question[], answers: QuestionAnswers): str
   return questions
     .map(({ question }, index) => {
       const answer = answers[index] ?? []
-      return `${question}\n${answer.length === 0 ? "(left open)" : answer.map((text) => `→ ${text}`).join("\n")}`
+      return `${question}\n${answer.length === 0 ? "(no answer)" : answer.map((text) => `→ ${text}`).join("\n")}`
     })
     .join("\n\n")
 }

@@ -24,8 +24,8 @@ const previewLines = 20
 const parameters = z.lazy(() =>
   z.object({
     filePath: z.string().min(1).describe("File or directory, absolute or relative"),
-    offset: z.coerce.number().int().min(0).optional().describe("First line to read, counted from 0"),
-    limit: z.coerce.number().int().min(1).optional().describe(`How many lines (default ${defaultLimit})`),
+    offset: z.coerce.number().int().min(0).optional().describe("Index of the first line to read, from 0"),
+    limit: z.coerce.number().int().min(1).optional().describe(`Number of lines (default ${defaultLimit})`),
   }),
 )
 
@@ -78,13 +78,13 @@ async function readDirectory(target: Target, ctx: ToolContext): Promise<ToolResu
   const { path, title, offset, limit } = target
   const { entries, total } = await readDirectoryPage(path, { offset, limit, signal: ctx.abort })
   if (offset > 0 && offset >= total) {
-    throw new OffsetError(`${showName(path)} has ${total} entries; offset ${offset} lies past the last.`)
+    throw new OffsetError(`${showName(path)} has ${total} entries; offset ${offset} is past the last.`)
   }
   const end = offset + entries.length
   const footer =
     end < total
       ? `(Entries ${offset + 1}-${end} of ${total}. Continue with offset ${end}.)`
-      : `(${total} ${total === 1 ? "entry" : "entries"} in all.)`
+      : `(${total} ${total === 1 ? "entry" : "entries"} in total.)`
   const body = total === 0 ? "(empty directory)" : entries.join("\n")
   return {
     title,
@@ -98,7 +98,7 @@ async function attach(handle: OpenFile, target: Target, mime: string, ctx: ToolC
   const { url, bytes, stamp, scaled, ...media } = await readMedia(handle, { path, mime, signal: ctx.abort })
   const file = { path: real, stamp }
   ctx.files.record(file.path, stamp)
-  const made = scaled ? `; made smaller for the model: ${scaled.to} pixels of ${scaled.from}` : ""
+  const made = scaled ? `; scaled from ${scaled.from} to ${scaled.to} pixels` : ""
   return {
     title,
     output: `${showName(path)} is attached (${mime}, ${bytes} bytes${made}).`,
@@ -117,7 +117,7 @@ async function readLines(
   const page = await readTextPage(handle, { encoding, offset, limit, signal: ctx.abort })
   if (offset > 0 && page.lines.length === 0) {
     throw new OffsetError(
-      `${showName(path)} has ${page.total} lines; offset ${offset} lies past the last. ` +
+      `${showName(path)} has ${page.total} lines; offset ${offset} is past the last. ` +
         "The first line has offset 0.",
     )
   }
@@ -154,14 +154,13 @@ async function withInstructions(result: ToolResult, file: string, ctx: ToolConte
 
 function footer(page: TextPage, offset: number, encoding: TextEncoding): string {
   const end = offset + page.lines.length
-  const total = page.total === undefined ? "more lines follow" : `${page.total} in all`
+  const total = page.total === undefined ? "more lines follow" : `${page.total} in total`
   const notes: string[] = []
-  if (!page.more) notes.push(`(End of file: ${page.total} ${page.total === 1 ? "line" : "lines"} in all.)`)
+  if (!page.more) notes.push(`(End of file: ${page.total} ${page.total === 1 ? "line" : "lines"} in total.)`)
   else if (page.full) {
     notes.push(`(Capped at 50 KB: lines ${offset + 1}-${end}, ${total}. Continue with offset ${end}.)`)
   } else notes.push(`(Lines ${offset + 1}-${end}, ${total}. Continue with offset ${end}.)`)
-  if (page.invalid)
-    notes.push(`(The file is not valid ${encoding}: \ufffd stands for bytes that are no text.)`)
+  if (page.invalid) notes.push(`(The file is not valid ${encoding}: \ufffd replaces invalid bytes.)`)
   return notes.join("\n")
 }
 
@@ -181,6 +180,6 @@ function preview(lines: readonly string[]): string {
 function binary(path: string, { size }: Stats): UnreadableContentError {
   return new UnreadableContentError(
     `${showName(path)} is a binary file of ${size} bytes and cannot be shown as text. ` +
-      "Look into it with a command that knows its format, such as file, unzip -l, or xxd for single bytes.",
+      "Inspect it with a command such as file, unzip -l or xxd.",
   )
 }

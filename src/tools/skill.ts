@@ -24,7 +24,7 @@ export class UnknownSkillError extends TackleError {
     const names = offered.map((skill) => skill.name).slice(0, maxNames)
     const more = offered.length - names.length
     const list = `${names.join(", ") || "none"}${more > 0 ? ` and ${more} more` : ""}`
-    super(`There is no skill "${name.slice(0, 100)}". There are: ${list}.`, {
+    super(`Unknown skill "${name.slice(0, 100)}". Available: ${list}.`, {
       code: "skill.unknown",
       recoverable: true,
     })
@@ -63,5 +63,7 @@ export function createSkillTool(skills: SkillOptions): Info<typeof parameters> {
 
 function describe(offered: readonly Skill[]): string {
   const text = readText(new URL("./skill.md", import.meta.url))
-  return offered.length === 0 ? `${text}\nThere are no skills.` : `${text}\nSkills:\n${listSkills(offered)}`
+  return offered.length === 0
+    ? `${text}\nNo skills are available.`
+    : `${text}\nSkills:\n${listSkills(offered)}`
 }

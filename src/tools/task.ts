@@ -10,10 +10,10 @@ import { formatSeconds } from "./command/command-text.ts"
 
 const parameters = z.lazy(() =>
   z.object({
-    description: z.string().min(1).describe("The work in 3 to 5 words, for the person"),
-    prompt: z.string().min(1).describe("All that the subagent is told"),
-    subagent_type: z.string().min(1).describe("Which subagent"),
-    task_id: z.string().min(1).optional().describe("Goes on with an earlier task of this session"),
+    description: z.string().min(1).describe("The work in 3 to 5 words, for the user"),
+    prompt: z.string().min(1).describe("Complete instructions for the subagent"),
+    subagent_type: z.string().min(1).describe("Name of the subagent"),
+    task_id: z.string().min(1).optional().describe("Continues an earlier task of this session"),
   }),
 )
 
@@ -33,9 +33,9 @@ export interface TaskOptions {
 export class TaskFailedError extends TackleError {
   readonly sessionID: string
   constructor(agent: string, { sessionID, status, cause, text }: SubagentResult) {
-    const what = status === "interrupted" ? "was interrupted" : `failed: ${cause ?? "it gave no reason"}`
-    const words = text === "" ? "" : `\nIts last words were:\n${text}`
-    super(`The subagent ${agent} ${what}\ntask_id: ${sessionID} (it can go on from there)${words}`, {
+    const what = status === "interrupted" ? "was interrupted" : `failed: ${cause ?? "no reason given"}`
+    const words = text === "" ? "" : `\nIts last message:\n${text}`
+    super(`The subagent ${agent} ${what}\ntask_id: ${sessionID} (pass it to continue)${words}`, {
       code: "task.failed",
       recoverable: true,
     })
@@ -78,7 +78,7 @@ export function createTaskTool({ subagents }: TaskOptions): Info<typeof paramete
 
 class NoSubagentsError extends TackleError {
   constructor() {
-    super("There are no subagents here: a task works only within a session. Do the work yourself.", {
+    super("Subagents are not available here: they require a session. Do the work yourself.", {
       code: "task.unavailable",
       recoverable: true,
     })
@@ -88,7 +88,9 @@ class NoSubagentsError extends TackleError {
 function describe(subagents: readonly SubagentChoice[]): string {
   const list = subagents.map(({ name, description }) => `- ${name}: ${description}`)
   const text = readText(new URL("./task.md", import.meta.url)).trimEnd()
-  return list.length === 0 ? `${text}\nThere are no subagents.` : `${text}\nSubagents:\n${list.join("\n")}`
+  return list.length === 0
+    ? `${text}\nNo subagents are available.`
+    : `${text}\nSubagents:\n${list.join("\n")}`
 }
 
 interface Task {
@@ -107,11 +109,11 @@ function resultOf(result: SubagentResult, { description, agent }: Task): ToolRes
   const head = `task_id: ${sessionID} (${agent}, ${count} ${count === 1 ? "call" : "calls"}, ${formatSeconds(durationMs)})`
   const note =
     status === "limit"
-      ? `[It did not finish. ${cause ?? "A limit was reached."} What it had by then follows; it can go on with this task_id.]\n`
+      ? `[It did not finish. ${cause ?? "A limit was reached."} Its partial result follows; pass the task_id to continue.]\n`
       : ""
   return {
     title: description,
-    output: `${head}\n${note}\n${text === "" ? "(It said nothing.)" : text}`,
+    output: `${head}\n${note}\n${text === "" ? "(no report)" : text}`,
     metadata: { sessionID, agent, count, status },
   }
 }

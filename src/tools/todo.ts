@@ -30,10 +30,13 @@ export const todoreadTool = define("todoread", {
 
 async function openList(ctx: ToolContext): Promise<TodoCapability> {
   if (!ctx.todo) {
-    throw new TackleError("There is no to-do list here: it belongs to a session. Go on without it.", {
-      code: "todo.absent",
-      recoverable: true,
-    })
+    throw new TackleError(
+      "The to-do list is not available here: it requires a session. Continue without it.",
+      {
+        code: "todo.absent",
+        recoverable: true,
+      },
+    )
   }
   await ctx.ask({ permission: "todo", patterns: ["*"], always: ["*"] })
   return ctx.todo

@@ -15,8 +15,8 @@ const parameters = z.lazy(() =>
       .trim()
       .min(1)
       .max(2_000)
-      .describe("Words for what the tool does, or its name; select:a,b takes the tools of these names"),
-    limit: z.number().int().min(1).max(20).default(5).describe("Most tools that words find"),
+      .describe("Words that describe the tool, or its name; select:a,b picks tools by name"),
+    limit: z.number().int().min(1).max(20).default(5).describe("Maximum number of results for words"),
   }),
 )
 
@@ -31,18 +31,18 @@ export const toolSearchTool = define(toolSearchId, {
   async execute({ query, limit }, ctx) {
     const { catalogue } = ctx
     if (!catalogue)
-      throw new TackleError("There are no tools to search for: all that there are is offered.", {
+      throw new TackleError("All tools are already offered: there is nothing to search.", {
         code: "tool-search.unavailable",
         recoverable: true,
       })
     const { found, unknown } = query.startsWith(selecting)
       ? select(query.slice(selecting.length), catalogue)
       : { found: rankTools(query, catalogue).slice(0, limit), unknown: [] }
-    const missing = unknown.map((name) => `There is no further tool "${name.slice(0, 64)}".`)
+    const missing = unknown.map((name) => `Not found: "${name.slice(0, 64)}".`)
     const head =
       found.length === 0
-        ? `Found nothing among ${catalogue.length} tools. Search for other words, or for fewer.`
-        : "You can call these from your next step on:"
+        ? `No match among ${catalogue.length} tools. Try other or fewer words.`
+        : "You can call these tools from your next step on:"
     return {
       title: `${found.length} found: ${query.slice(0, 60)}`,
       output: [...missing, head, ...found.map(describe)].join("\n"),

@@ -10,12 +10,12 @@ import { WebfetchError } from "./web/webfetch-error.ts"
 
 const parameters = z.lazy(() =>
   z.object({
-    url: z.string().trim().min(1).describe("Address of the page, with http:// or https://"),
+    url: z.string().trim().min(1).describe("URL of the page, with http:// or https://"),
     format: z
       .enum(["markdown", "text", "html"])
       .default("markdown")
-      .describe("How a web page is given; anything else comes as it is"),
-    timeout: z.number().positive().max(120).default(30).describe("Seconds to wait for the page"),
+      .describe("Format of an HTML page; other content is returned as is"),
+    timeout: z.number().positive().max(120).default(30).describe("Seconds to wait"),
   }),
 )
 
@@ -33,7 +33,7 @@ export function createWebfetchTool(cache = createPageCache()): Info<typeof param
       const content = await contentOf(page, args.format, ctx.abort)
       const { url, contentType, body } = page
       const asked = page.asked[0]?.href
-      const moved = asked !== undefined && asked !== url.href ? `[${asked} led to ${url}]\n\n` : ""
+      const moved = asked !== undefined && asked !== url.href ? `[${asked} redirected to ${url}]\n\n` : ""
       return {
         title: `${url} (${mimeOf(contentType) || "unknown type"})`,
         output: moved + content.output,
@@ -108,7 +108,7 @@ async function contentOf(
   if (kind.kind === "binary" && !/\bcharset=utf-16/i.test(contentType)) {
     throw new WebfetchError(
       "content",
-      `${url} is no text (${mimeOf(contentType) || "unknown type"}, ${body.length} bytes). Download it with bash if it is needed.`,
+      `${url} is not text (${mimeOf(contentType) || "unknown type"}, ${body.length} bytes). If you need it, download it with bash.`,
     )
   }
   const { pageText } = await import("./web/page-text.ts")

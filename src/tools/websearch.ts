@@ -12,8 +12,8 @@ const tokenCharacters = 4
 
 const webParameters = z.lazy(() =>
   z.object({
-    query: z.string().trim().min(1).describe("What to look for, in words"),
-    numResults: z.number().int().min(1).max(20).default(8).describe("How many pages, at most"),
+    query: z.string().trim().min(1).describe("Search terms"),
+    numResults: z.number().int().min(1).max(20).default(8).describe("Maximum number of results"),
   }),
 )
 
@@ -31,12 +31,14 @@ export function createWebsearchTool(backend: SearchBackend): Info<typeof webPara
 
 const codeParameters = z.lazy(() =>
   z.object({
-    query: z
-      .string()
-      .trim()
-      .min(1)
-      .describe("Language, library with its version, and what is to be done with it"),
-    tokensNum: z.number().int().min(1_000).max(50_000).default(5_000).describe("How much to give, in tokens"),
+    query: z.string().trim().min(1).describe("Language, library with version, and what to do with it"),
+    tokensNum: z
+      .number()
+      .int()
+      .min(1_000)
+      .max(50_000)
+      .default(5_000)
+      .describe("Length of the result, in tokens"),
   }),
 )
 
@@ -66,7 +68,7 @@ async function search(backend: SearchBackend, request: SearchRequest, ctx: ToolC
 }
 
 function render(results: readonly SearchResult[], { results: wanted, maxCharacters }: SearchRequest): string {
-  if (results.length === 0) return "Nothing was found. Try other or fewer words."
+  if (results.length === 0) return "No results. Try other or fewer words."
   const shown = results.slice(0, wanted)
   const room = Math.floor(maxCharacters / shown.length)
   return shown.map((result, index) => entry(result, index + 1, room)).join("\n\n")

@@ -8,7 +8,7 @@ import { errorsAfterEdit } from "./language/edit-errors.ts"
 const parameters = z.lazy(() =>
   z.object({
     filePath: z.string().min(1).describe("File to write, absolute or relative"),
-    content: z.string().describe("The whole content of the file"),
+    content: z.string().describe("Complete content of the file"),
   }),
 )
 

@@ -94,9 +94,9 @@ test.each([
   [
     "attachments that are none",
     { ...fine, attachments: [{ type: "file" }] },
-    /"attachments" do not fit: 0\.mime/,
+    /"attachments" are invalid: 0\.mime/,
   ],
-  ["one attachment instead of a list", { ...fine, attachments: {} }, /"attachments" do not fit/],
+  ["one attachment instead of a list", { ...fine, attachments: {} }, /"attachments" are invalid/],
 ])("a tool that returns %s is told so, and the session goes on", async (_, result, message) => {
   await using engine = await startEngine([...once("odd"), { text: "Still here." }], {
     tools: [tool("odd", async () => result)],

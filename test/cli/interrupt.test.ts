@@ -75,7 +75,7 @@ test.skipIf(process.platform !== "linux")("what a killed run left is ended by th
     config: { sandbox: "off" },
   })
   const killed = start(machine, "leave something")
-  await until("the job to be left behind", () => killed.stdout.includes("goes on in the background"))
+  await until("the job to be left behind", () => killed.stdout.includes("continues in the background"))
   killed.child.kill("SIGKILL")
   await killed.ended
   const pid = (await readFile(machine.project.path("pid"), "utf8")).trim()

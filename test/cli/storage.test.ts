@@ -59,11 +59,11 @@ test("output whose full text cannot be kept is still given, with a note", async 
     },
   })
   const capped = callsOf(await machine.run(["run", "--auto", "--format", "json", "go"]))[0]?.[2] ?? ""
-  expect(capped).toMatch(/^\[Output cut: it has 5001 lines.*As much of it as a file may hold: \/\S+\.txt\./)
+  expect(capped).toMatch(/^\[Output truncated: 5001 lines.*The part up to the file size limit: \/\S+\.txt\./)
   expect(capped).toMatch(/\nlast\n/)
   const [file] = /\/\S+\.txt/.exec(capped) ?? []
   expect(await readFile(String(file), "utf8")).toContain(
-    "[This file ends here: it reached its limit of 5000 bytes.]",
+    "[Truncated: this file reached its limit of 5000 bytes.]",
   )
 
   await machine.run(["session", "list"])
@@ -75,11 +75,11 @@ test("output whose full text cannot be kept is still given, with a note", async 
   const [, status, text] = callsOf(run)[0] ?? []
   expect(status).toBe("completed")
   expect(text).toMatch(
-    /^\[Output cut: it has 5001 lines.*The full text could not be kept \(.*(EEXIST|ENOTDIR)/,
+    /^\[Output truncated: 5001 lines.*The full text could not be saved \(.*(EEXIST|ENOTDIR)/,
   )
   expect(text).toMatch(/\nlast\n/)
   const byHand = await machine.run(["tool", "call", "bash", '{"command":"cat long.txt","description":"x"}'])
-  expect(byHand).toMatchObject({ code: 0, stdout: expect.stringContaining("could not be kept") })
+  expect(byHand).toMatchObject({ code: 0, stdout: expect.stringContaining("could not be saved") })
 })
 
 test("a log that cannot be written silences the log and nothing else", async () => {

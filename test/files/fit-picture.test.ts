@@ -62,7 +62,7 @@ test("read attaches the smaller one, says so, and knows the file as it is", asyn
     await writeFile(path, await blank(9_000, 900).png().toBuffer())
     const context = fakeContext({ directory })
     const result = await (await readTool.init()).execute({ filePath: path }, context)
-    expect(result.output).toContain("made smaller for the model: 2000 × 200 pixels of 9000 × 900")
+    expect(result.output).toContain("scaled from 9000 × 900 to 2000 × 200 pixels")
     const url = result.attachments?.[0]?.url ?? ""
     const sent = Buffer.from(url.slice(url.indexOf(",") + 1), "base64")
     expect(await sharp(sent).metadata()).toMatchObject({ width: 2_000, height: 200 })

@@ -197,7 +197,7 @@ await describeSandboxed("a command of the model", () => {
     expect(failed.text).toMatch(/it ran in a sandbox.*can be written.*outside: true/)
     expect(
       (await bash(engine, "getent hosts localhost.invalid; echo 'Could not resolve host' >&2; exit 6")).text,
-    ).toMatch(/the network is closed/)
+    ).toMatch(/no network access/)
     expect((await bash(engine, "exit 1")).text).not.toContain("sandbox")
     expect((await bash(engine, "echo Read-only file system")).text).not.toContain("it ran in a sandbox")
   })

@@ -51,7 +51,7 @@ test("from build to plan to build: the plan is the one file written, the person 
   }, yes)
   const { session, events, end } = await run(engine)
   const [entered, early, project, plan, left, built] = await resultsOf(session)
-  expect(entered).toMatch(/goes on in plan mode/)
+  expect(entered).toMatch(/continues in plan mode/)
   expect(early).toMatch(/^Error: This call was not run: .*plan/)
   expect(project).toMatch(/^Error: Not allowed/)
   expect(plan).toMatch(/^Created/)
@@ -105,14 +105,14 @@ test("each agent is offered its own way out, and plan only the writing of its fi
 })
 
 test.each([
-  ["dismissed", () => undefined, /stay in plan mode: ask what is missing/],
-  ["left open", () => [[]], /stay in plan mode: ask what is missing/],
+  ["dismissed", () => undefined, /still in plan mode: ask what is missing/],
+  ["left open", () => [[]], /still in plan mode: ask what is missing/],
   [
     "a no",
     ({ questions }: AskedQuestion) => [[questions[0]?.options?.[1]?.label ?? ""]],
-    /stay in plan mode: ask/,
+    /still in plan mode: ask/,
   ],
-  ["their own words", () => [["smaller steps"]], /by what they said\.\nThey said: smaller steps$/],
+  ["their own words", () => [["smaller steps"]], /as they ask\.\nThe user said: smaller steps$/],
 ])("%s: the session stays in plan mode, and the model is told so", async (_, answer, told) => {
   await using engine = await planning((request, index) => {
     if (index === 0) return { calls: [write(planFileIn(request))] }
@@ -131,7 +131,7 @@ test.each([
 test("whoever does not want to plan stays where they are", async () => {
   await using engine = await planning([{ calls: [enter] }, { text: "Done." }], () => [["just do it"]])
   const { session } = await run(engine)
-  expect((await resultsOf(session))[0]).toMatch(/Go on with the task.*\nThey said: just do it$/)
+  expect((await resultsOf(session))[0]).toMatch(/Continue with the task.*\nThe user said: just do it$/)
   expect(session.info().agent).toBe("build")
   expect((await session.messages()).filter(({ message }) => message.role === "user")).toHaveLength(1)
 })
@@ -140,9 +140,7 @@ test("without a plan there is nothing to approve", async () => {
   await using engine = await planning([{ calls: [exit] }, { text: "Done." }], yes)
   const session = await engine.tackle.sessions.create({ agent: "plan" })
   await run(engine, { session })
-  expect((await resultsOf(session))[0]).toMatch(
-    /^Error: There is no plan to show: .*plan\.md is missing or empty/,
-  )
+  expect((await resultsOf(session))[0]).toMatch(/^Error: No plan to show: .*plan\.md is missing or empty/)
   expect(engine.asked).toEqual([])
 })
 

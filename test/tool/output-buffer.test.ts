@@ -123,7 +123,7 @@ test("a disk that refuses is told, both ends are given all the same", () => {
   buffer.close()
   const view = buffer.view()
   expect(view.outputPath).toBeUndefined()
-  expect(view.text).toContain("could not be kept")
+  expect(view.text).toContain("could not be saved")
   expect(view.text.endsWith("line\n")).toBe(true)
 })
 
@@ -133,7 +133,7 @@ test("the file ends at its limit while the buffer goes on counting", () => {
   buffer.close()
   const view = buffer.view()
   expect(view.originalSize).toBe(800_000)
-  expect(view.text).toContain("As much of it as a file may hold")
+  expect(view.text).toContain("The part up to the file size limit")
   expect(statSync(view.outputPath ?? "").size).toBeLessThan(300_100)
 })
 

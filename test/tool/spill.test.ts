@@ -39,7 +39,7 @@ test("at the limit the file ends, says so, and takes no more", () => {
   file.close()
   expect(file.capped).toBe(true)
   expect(readFileSync(file.path, "utf8")).toBe(
-    "1234567890\n[This file ends here: it reached its limit of 10 bytes.]\n",
+    "1234567890\n[Truncated: this file reached its limit of 10 bytes.]\n",
   )
 })
 

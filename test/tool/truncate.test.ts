@@ -70,7 +70,7 @@ test("both ends are kept with a mark that counts what lies between", () => {
   expect(lines.slice(0, mark)).toEqual(lines.slice(0, mark).map((_, index) => `line ${index}`))
   expect(lines.at(-2)).toBe("line 99")
   const shown = lines.length - 2
-  expect(lines[mark]).toBe(`[… ${100 - shown} lines left out here …]`)
+  expect(lines[mark]).toBe(`[… ${100 - shown} lines omitted …]`)
 })
 
 test("a giant first line is cut at the border of a character", () => {
@@ -83,7 +83,7 @@ test("of one giant line both ends are kept", () => {
   const text = `start${"😀".repeat(60_000)}end`
   const { output } = truncateOutput(text, { limits: { ...defaultLimits, keep: "head-tail" }, spill })
   expect(parts(output).kept).toMatch(
-    /^start(?:😀){1000,}\n\[… the middle of a long line left out here …\]\n(?:😀){1000,}end$/u,
+    /^start(?:😀){1000,}\n\[… the middle of a long line omitted …\]\n(?:😀){1000,}end$/u,
   )
 })
 
@@ -94,14 +94,14 @@ describe("a disk that refuses", () => {
     const { output, metadata } = truncateOutput(numbered(3000), { limits: defaultLimits, spill: refusing })
     expect(metadata.truncated).toBe(true)
     expect(metadata.outputPath).toBeUndefined()
-    expect(parts(output).notice).toMatch(/could not be kept \(E(NOTDIR|EXIST)/)
+    expect(parts(output).notice).toMatch(/could not be saved \(E(NOTDIR|EXIST)/)
     expect(parts(output).kept).toMatch(/^line 0\nline 1\n/)
   })
 
   test("a file that reached its limit is named as not whole", () => {
     const small = createSpillOpener({ directory, name: "call", maxBytes: 100 })
     const { output } = truncateOutput(numbered(3000), { limits: defaultLimits, spill: small })
-    expect(parts(output).notice).toContain("As much of it as a file may hold")
+    expect(parts(output).notice).toContain("The part up to the file size limit")
   })
 })
 
@@ -130,7 +130,7 @@ test("whatever the text: limits hold, lines are whole and from both ends in orde
       expect(Buffer.byteLength(output)).toBeLessThanOrEqual(limits.maxBytes)
       const kept = output.slice(output.indexOf("\n\n") + 2)
       const [head = "", tail = ""] =
-        limits.keep === "head" ? [kept] : kept.split(/\n?\[… [^\n]* left out here …\]\n/)
+        limits.keep === "head" ? [kept] : kept.split(/\n?\[… [^\n]* omitted …\]\n/)
       expect(text.startsWith(head)).toBe(true)
       expect(text.endsWith(tail)).toBe(true)
       expect(head.length + tail.length).toBeLessThanOrEqual(text.length)

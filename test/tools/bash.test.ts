@@ -76,14 +76,14 @@ describe("what the model reads", () => {
 
   test("a signal is named", async () => {
     const result = await bash({ command: "kill -KILL $$" })
-    expect(result.output).toMatch(/^\(no output\)\n\[ended by SIGKILL · /)
+    expect(result.output).toMatch(/^\(no output\)\n\[killed by SIGKILL · /)
     expect(result.metadata).toMatchObject({ exit: null, signal: "SIGKILL" })
   })
 
   test("no output is said, and so is output that is no text", async () => {
     expect((await bash({ command: "true" })).output).toMatch(/^\(no output\)\n\[exit code 0/)
     expect((await bash({ command: "head -c 500 /dev/zero" })).output).toMatch(
-      /^\(500 bytes, none of them text\)\n/,
+      /^\(500 bytes, no printable text\)\n/,
     )
   })
 
@@ -169,7 +169,7 @@ describe("long output", () => {
     const path = join(directory, "spill", "tool_call_1.txt")
     expect(result.metadata).toMatchObject({ truncated: true, outputPath: path, originalSize: 1_988_895 })
     expect(statSync(path).size).toBe(1_988_895)
-    expect(result.output).toMatch(/^\[Output cut: it has 300000 lines/)
+    expect(result.output).toMatch(/^\[Output truncated: 300000 lines/)
     expect(result.output).toContain("\n1\n2\n3\n")
     expect(result.output).toMatch(/\n299999\n300000\n\[exit code 0 · /)
     expect(result.output.split("\n").length).toBeLessThanOrEqual(2000)
@@ -191,7 +191,7 @@ describe("long output", () => {
     writeFileSync(join(directory, "file"), "")
     const spill = createSpillOpener({ directory: join(directory, "file", "spill"), name: "call" })
     const result = await bash({ command: "seq 300000; exit 4" }, {}, context({ spill }))
-    expect(result.output).toContain("could not be kept")
+    expect(result.output).toContain("could not be saved")
     expect(result.output).toMatch(/\n300000\n\[exit code 4 · /)
     expect(result.metadata.outputPath).toBeUndefined()
   })
@@ -291,7 +291,7 @@ describe("what goes on", () => {
     const result = await bash({ command: "sleep 30 & echo started" })
     const [job] = jobs.list()
     expect(result.output).toMatch(
-      /^started\n\[exit code 0 · \d\.\d s · job job_\w+ goes on in the background: /,
+      /^started\n\[exit code 0 · \d\.\d s · continues in the background as job_\w+: /,
     )
     expect(result.metadata.jobID).toBe(job?.id)
     expect(job).toMatchObject({
@@ -351,7 +351,7 @@ describe("what goes on", () => {
   test("where no jobs are kept, what was left is ended", async () => {
     const { jobs: _, ...without } = context()
     const result = await bash({ command: "sleep 30 & echo $! > pid" }, {}, without)
-    expect(result.output).toContain("what it left running was ended")
+    expect(result.output).toContain("processes it left running were killed")
     expect((await pidsIn("pid", 1)).map(alive)).toEqual([false])
   })
 

@@ -113,8 +113,8 @@ describe.each(tools)("$id", ({ id, definition }) => {
     expect(text).not.toBe("")
     expect(definition.description.startsWith(text)).toBe(true)
     expect(definition.access).toBeDefined()
-    // When to leave it alone, or what to take in its place.
-    if (id !== "invalid") expect(text).toMatch(/\bnot\b|\bnothing\b|\bnever\b/i)
+    // When to use it, when not, or what to use instead.
+    if (id !== "invalid") expect(text).toMatch(/\b(?:use|not|nothing|never)\b/i)
   })
 
   test("has an object of plain keywords as its schema, with a description of every parameter", () => {

@@ -5,11 +5,9 @@ import { invalidCallMessage, invalidTool } from "../../src/tools/invalid.ts"
 test("names the call, the fault and the tools there are", () => {
   expect(
     invalidCallMessage({ tool: "raed", error: "there is no such tool", available: ["read", "write"] }),
-  ).toBe(
-    'The call to "raed" could not be used: there is no such tool.\nTools that can be called: read, write.',
-  )
+  ).toBe('Invalid call to "raed": there is no such tool.\nAvailable tools: read, write.')
   expect(invalidCallMessage({ tool: "read", error: "Not JSON!", available: [] })).toBe(
-    'The call to "read" could not be used: Not JSON!',
+    'Invalid call to "read": Not JSON!',
   )
 })
 
@@ -19,7 +17,7 @@ test("ends every call as a recoverable error and asks for nothing", async () => 
   await expect(tool.execute({ tool: "x", error: "no" }, ctx)).rejects.toMatchObject({
     code: "invalid-call",
     recoverable: true,
-    message: 'The call to "x" could not be used: no.',
+    message: 'Invalid call to "x": no.',
   })
   expect(ctx.asked).toEqual([])
 })

@@ -71,7 +71,9 @@ test("input: a program gets lines and the end of its input, and its answer is wh
   expect((await job({ action: "input", id, text: "o", close: true })).output).toMatch(
     /^got one\ngot two\nend\n\[.*exited/,
   )
-  await expect(job({ action: "input", id, text: "x" })).rejects.toThrow(/takes no input: it has exited/)
+  await expect(job({ action: "input", id, text: "x" })).rejects.toThrow(
+    /does not accept input: it has exited/,
+  )
 })
 
 test("input: what the rules refuse is not written", async () => {
@@ -104,12 +106,12 @@ test("kill: ends it, and again changes nothing", async () => {
 
 test("an unknown or missing id is told with what there is", async () => {
   await expect(job({ action: "kill", id: "job_none" })).rejects.toThrow(
-    "There is no job job_none. There are no jobs.",
+    "Job job_none does not exist. This session has no jobs.",
   )
   const id = await start("sleep 30 &")
   await expect(job({ action: "output", id: "job_none" })).rejects.toThrow(UnknownJobError)
   await expect(job({ action: "output", id: "job_none" })).rejects.toThrow(id)
-  await expect(job({ action: "output" })).rejects.toThrow("needs the id of a job")
+  await expect(job({ action: "output" })).rejects.toThrow("requires a job id")
 })
 
 test("another session neither sees nor ends it", async () => {

@@ -92,7 +92,7 @@ describe.each(["typescript", "native"] as const)("the operations, by the server 
     expect(await ask("goToImplementation", "shapes.ts", 2, 3)).toBe("shapes.ts:6:3 area(): number {")
     expect(await ask("hover", "main.ts", 3, 10)).toContain("square(n: number): number")
     expect(await ask("goToDefinition", "shapes.ts", 3, 1)).toBe(
-      "No definition found. Is the position on a name? Line 3, character 1 was asked about.",
+      "No definition found. Check that line 3, character 1 is on a name.",
     )
   })
 
@@ -255,7 +255,7 @@ describe("leave", patience, () => {
     const output = await ask("findReferences", "shapes.ts", 10, 17)
     expect(output).toContain("main.ts:3:10")
     expect(output).not.toMatch(/denied|asked/)
-    expect(output).toMatch(/\n\n\(2 left out: /)
+    expect(output).toMatch(/\n\n\(Left out 2 in files/)
   })
 })
 
@@ -273,7 +273,7 @@ describe("without a server", () => {
 
   test("a position is needed for what is about a name", async () => {
     const { ask } = await setup({ "a.txt": "" }, { lsp: scriptedServer("polite") })
-    expect(await ask("hover", "a.txt")).toMatch(/hover needs line and character/)
+    expect(await ask("hover", "a.txt")).toMatch(/hover requires the line and character/)
   })
 
   test("where the feature is off there is no tool, and no server that an edit could hear of", async () => {

@@ -47,7 +47,7 @@ test("text comes numbered in a block, with a footer", async () => {
   const result = await read({ filePath: "src/a.ts" })
   expect(result.title).toBe("src/a.ts")
   expect(result.output).toBe(
-    `<file path="${project.path("src/a.ts")}">\n    1→one\n    2→\tzwei ü\n    3→\n    4→four\n</file>\n(End of file: 4 lines in all.)`,
+    `<file path="${project.path("src/a.ts")}">\n    1→one\n    2→\tzwei ü\n    3→\n    4→four\n</file>\n(End of file: 4 lines in total.)`,
   )
   expect(result.metadata).toMatchObject({
     truncated: false,
@@ -77,12 +77,12 @@ test("offset counts from 0 and limit bounds, also as strings", async () => {
   await project.write("a.txt", "0\n1\n2\n3\n4\n")
   const middle = await read({ filePath: "a.txt", offset: "1", limit: "2" })
   expect(body(middle)).toBe("    2→1\n    3→2")
-  expect(footer(middle)).toBe("(Lines 2-3, 5 in all. Continue with offset 3.)")
+  expect(footer(middle)).toBe("(Lines 2-3, 5 in total. Continue with offset 3.)")
   expect(middle.metadata).toMatchObject({ truncated: true, totalLines: 5, shownLines: 2 })
 
   const rest = await read({ filePath: "a.txt", offset: 3 })
   expect(body(rest)).toBe("    4→3\n    5→4")
-  expect(footer(rest)).toBe("(End of file: 5 lines in all.)")
+  expect(footer(rest)).toBe("(End of file: 5 lines in total.)")
 })
 
 test("a limit that is just the file's length cuts nothing", async () => {
@@ -128,7 +128,7 @@ test("the output stays within 50 KB, in whole lines", async () => {
   expect(Buffer.byteLength(body(result))).toBeLessThanOrEqual(51_200)
   expect(Buffer.byteLength(body(result))).toBeGreaterThan(50_000)
   expect(footer(result)).toBe(
-    `(Capped at 50 KB: lines 1-${shown}, 300 in all. Continue with offset ${shown}.)`,
+    `(Capped at 50 KB: lines 1-${shown}, 300 in total. Continue with offset ${shown}.)`,
   )
   expect(body(await read({ filePath: "a.txt", offset: shown, limit: 1 }))).toContain(`${shown + 1}→ü`)
 })
@@ -317,7 +317,7 @@ test("a directory is listed by name, page by page", async () => {
   await symlink(project.path("nowhere"), project.path("broken"))
   const all = await read({ filePath: "." })
   expect(body(all)).toBe(".hidden\na.txt\nb.txt\nbroken\nsub/\nto-sub/")
-  expect(footer(all)).toBe("(6 entries in all.)")
+  expect(footer(all)).toBe("(6 entries in total.)")
 
   const page = await read({ filePath: project.directory, offset: 1, limit: 2 })
   expect(body(page)).toBe("a.txt\nb.txt")

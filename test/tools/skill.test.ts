@@ -48,7 +48,7 @@ test("a skill's text, place and files reach the model, which reads them without 
   const { session } = await run(engine)
   const [loaded, notes] = await resultsOf(session)
   expect(loaded).toBe(
-    `Skill bake\nDirectory: ${home.path("bake")}\nIts files: .env, deep/more.txt, notes.txt\n\nFirst look at notes.txt.`,
+    `Skill bake\nDirectory: ${home.path("bake")}\nFiles: .env, deep/more.txt, notes.txt\n\nFirst look at notes.txt.`,
   )
   expect(notes).toContain("butter")
   // The secret, and the change: to be read without a question is no leave for those.
@@ -70,7 +70,7 @@ test("skills are listed by the agent's rules, and the tool is offered only where
 
 test.each([
   ["bake", { skill: { bake: "deny" } }, /^Not allowed/],
-  ["boil", {}, /^There is no skill "boil"\. There are: bake, brew\.$/],
+  ["boil", {}, /^Unknown skill "boil"\. Available: bake, brew\.$/],
 ] as const)("%s under %o is an error", async (name, permission, message) => {
   const { skillFiles } = await skills()
   await using engine = await startEngine([], { skillFiles, permission })
@@ -90,5 +90,5 @@ test("the list is bounded, and says how many it leaves out", () => {
   const lines = list.split("\n")
   expect(lines[0]).toBe(`- skill-0: ${"x".repeat(299)}…`)
   expect(lines.at(-2)).toMatch(/^- skill-\d+$/)
-  expect(lines.at(-1)).toBe(`- and ${500 - (lines.length - 1)} more, which the person has to name`)
+  expect(lines.at(-1)).toBe(`- and ${500 - (lines.length - 1)} more, which the user has to name`)
 })

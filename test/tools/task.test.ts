@@ -73,10 +73,7 @@ test("a budget that ran out is a result that says so", async () => {
 
 test.each<[Partial<SubagentResult>, RegExp]>([
   [{ status: "failed", cause: "no key", text: "" }, /explore failed: no key\ntask_id: ses_child[^\n]*$/],
-  [
-    { status: "interrupted" },
-    /explore was interrupted\ntask_id: ses_child.*\nIts last words were:\nFound\.$/,
-  ],
+  [{ status: "interrupted" }, /explore was interrupted\ntask_id: ses_child.*\nIts last message:\nFound\.$/],
 ])("%o is an error with the id to go on with", async (end, expected) => {
   const { result } = await call(async () => ({ ...ended, ...end }))
   await expect(result).rejects.toThrow(expected)

@@ -171,11 +171,11 @@ describe("nothing is sent", () => {
   })
 
   test.each([
-    ["file:///etc/passwd", /begins with http/],
-    ["ftp://example.com/", /begins with http/],
-    ["example.com/x", /no address/],
+    ["file:///etc/passwd", /Use http/],
+    ["ftp://example.com/", /Use http/],
+    ["example.com/x", /Invalid URL/],
     ["http://user:secret@127.0.0.1/", /user name or password/],
-    ["javascript:alert(1)", /begins with http/],
+    ["javascript:alert(1)", /Use http/],
   ])("for %s", async (url, message) => {
     await expect(fetchPage(url)).rejects.toMatchObject({
       code: "webfetch.url",
@@ -207,7 +207,7 @@ describe("a redirect", () => {
       else response.writeHead(200, { "content-type": "text/plain" }).end("there")
     })
     const result = await fetchPage(`${url}/a`)
-    expect(result.output).toBe(`[${url}/a led to ${url}/b]\n\nthere`)
+    expect(result.output).toBe(`[${url}/a redirected to ${url}/b]\n\nthere`)
     expect(result.metadata?.url).toBe(`${url}/b`)
     expect(paths).toEqual(["/a", "/b"])
     expect(ctx.asked.map(({ permission, patterns }) => [permission, ...patterns])).toEqual([

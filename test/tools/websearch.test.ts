@@ -114,7 +114,7 @@ describe("websearch speaks the language of", () => {
       },
     ])
     answerJson({ query: {} })
-    expect((await websearch(search({ backend: "brave" }))).output).toMatch(/Nothing was found/)
+    expect((await websearch(search({ backend: "brave" }))).output).toMatch(/No results/)
   })
 
   test("Tavily", async () => {
@@ -201,7 +201,7 @@ test("each tool asks under its own name, with the query, before anything is sent
 
 describe("is an error that says what to do, without the key:", () => {
   test.each([
-    [401, /key is missing or not valid/],
+    [401, /key is missing or invalid/],
     [429, /too many/],
     [500, /HTTP 500: broken/],
   ])("HTTP %s", async (status, message) => {
@@ -218,7 +218,7 @@ describe("is an error that says what to do, without the key:", () => {
     answer = (response) => response.end(body)
     await expect(websearch()).rejects.toMatchObject({
       code: "websearch.failed",
-      message: expect.stringContaining("form that is not known"),
+      message: expect.stringContaining("unexpected response"),
     })
   })
 
@@ -235,15 +235,17 @@ describe("is an error that says what to do, without the key:", () => {
 
   test("a server that hangs up", async () => {
     answer = (response) => response.destroy()
-    await expect(websearch(search({ backend: "tavily" }))).rejects.toThrow(/tavily cannot be reached: ./)
+    await expect(websearch(search({ backend: "tavily" }))).rejects.toThrow(
+      /Cannot reach the tavily search: ./,
+    )
   })
 
   test("what the keyless search says of itself", async () => {
     const { backend } = chooseSearch({}, { backend: "exa", url })
     answerJson({ jsonrpc: "2.0", id: 1, error: { code: -1, message: "slow down" } })
-    await expect(websearch(backend)).rejects.toThrow(/exa failed: slow down/)
+    await expect(websearch(backend)).rejects.toThrow(/exa search failed: slow down/)
     answerJson({ jsonrpc: "2.0", id: 1, result: { isError: true, content: [{ type: "text", text: "no" }] } })
-    await expect(websearch(backend)).rejects.toThrow(/exa failed: no/)
+    await expect(websearch(backend)).rejects.toThrow(/exa search failed: no/)
   })
 })
 

@@ -1,16 +1,15 @@
 /** What programs say when they meet the bounds of a sandbox, in the words of the system and of common programs. */
 const signs: readonly { bound: string; sign: RegExp }[] = [
   {
-    bound: "the network is closed",
+    bound: "no network access",
     sign: /could not resolve|name resolution|name or service not known|nodename nor servname|unknown host|no such host|EAI_AGAIN|ENOTFOUND|ENETUNREACH|network is (?:unreachable|down)|connection refused|ECONNREFUSED|blocked-by-rule|failed to (?:connect|fetch|download)|(?:temporary|dns) failure/i,
   },
   {
-    bound:
-      "only the project and temporary files can be written, protected files of the project not even then",
+    bound: "only the project and temporary files are writable, except protected files",
     sign: /read-only file system|EROFS|resource busy|EBUSY/i,
   },
   {
-    bound: "secrets, sockets and other processes are out of reach",
+    bound: "no access to secrets, sockets and other processes",
     sign: /operation not permitted|EPERM|permission denied|EACCES|^bwrap: /im,
   },
 ]
@@ -22,5 +21,5 @@ const signs: readonly { bound: string; sign: RegExp }[] = [
 export function sandboxNote(failure: { output: string }): string | undefined {
   const met = signs.filter(({ sign }) => sign.test(failure.output)).map(({ bound }) => bound)
   if (met.length === 0) return undefined
-  return `it ran in a sandbox, which may be why it failed: ${met.join("; ")}. If it needs more, call again with outside: true; the person is asked`
+  return `the sandbox may be the cause: ${met.join("; ")}. To run it outside the sandbox, call again with outside: true; the user is asked`
 }

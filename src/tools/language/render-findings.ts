@@ -43,11 +43,9 @@ export async function renderFindings(
   })
   const more = allowed.length - lines.length
   const notes = [
-    ...(more > 0 ? [`(${more} more are not shown. Ask something narrower.)`] : []),
+    ...(more > 0 ? [`(${more} more not shown. Narrow the query.)`] : []),
     ...(withheld > 0
-      ? [
-          `(${withheld} left out: they lie in files that may not be read without leave. To ask for it, read one.)`,
-        ]
+      ? [`(Left out ${withheld} in files that need permission to read. To request it, read one of them.)`]
       : []),
   ]
   const found = lines.length > 0 ? lines.join("\n") : withheld > 0 ? "" : nothing

@@ -53,7 +53,7 @@ export async function runOperation(call: LanguageCall, ctx: Context): Promise<Sh
     return (await Promise.all(answers)).flatMap((answer) => answer ?? [])
   }
   const show = (findings: Finding[], nothing: string) => renderFindings(findings, { ...ctx, nothing })
-  const here = `Is the position on a name? Line ${call.line}, character ${call.character} was asked about.`
+  const here = `Check that line ${call.line}, character ${call.character} is on a name.`
 
   switch (call.operation) {
     case "goToDefinition":
@@ -74,7 +74,7 @@ export async function runOperation(call: LanguageCall, ctx: Context): Promise<Sh
       const params = { textDocument, position: positionOf(call) }
       const text = hoverText(await ask<Hover>("textDocument/hover", "hoverProvider", params))
       return {
-        output: text || `The server knows nothing about this place. ${here}`,
+        output: text || `The server has no information about this position. ${here}`,
         count: text ? 1 : 0,
         withheld: 0,
       }
@@ -97,7 +97,7 @@ export async function runOperation(call: LanguageCall, ctx: Context): Promise<Sh
         "workspaceSymbolProvider",
         { query },
       )
-      return show((symbols ?? []).flatMap(symbolFinding), `No symbol of the project fits "${query}".`)
+      return show((symbols ?? []).flatMap(symbolFinding), `No symbol of the project matches "${query}".`)
     }
     case "prepareCallHierarchy":
       return show(
@@ -106,20 +106,20 @@ export async function runOperation(call: LanguageCall, ctx: Context): Promise<Sh
       )
     case "incomingCalls": {
       const found = await calls<CallHierarchyIncomingCall>("callHierarchy/incomingCalls")
-      return show(byPlace(found.flatMap(callerFindings)), `Nothing calls this. ${here}`)
+      return show(byPlace(found.flatMap(callerFindings)), `No callers found. ${here}`)
     }
     case "outgoingCalls": {
       const found = await calls<CallHierarchyOutgoingCall>("callHierarchy/outgoingCalls")
       return show(
         found.flatMap(({ to }) => itemFinding(to)),
-        `This calls nothing. ${here}`,
+        `No outgoing calls found. ${here}`,
       )
     }
     case "diagnostics": {
       const found = await ctx.lsp.diagnose(call.path, ctx.abort)
       if (!found)
         return {
-          output: "The server has said nothing about the file yet. Ask again later.",
+          output: "The server has not reported on this file yet. Try again later.",
           count: 0,
           withheld: 0,
         }
@@ -132,7 +132,7 @@ export async function runOperation(call: LanguageCall, ctx: Context): Promise<Sh
 
 function positionOf({ operation, line, character }: LanguageCall) {
   if (line !== undefined && character !== undefined) return { line: line - 1, character: character - 1 }
-  throw new TackleError(`${operation} needs line and character, both from 1, on the name it is about.`, {
+  throw new TackleError(`${operation} requires the line and character of a name, both counted from 1.`, {
     code: "lsp.position",
     recoverable: true,
   })

@@ -33,16 +33,19 @@ export async function askForMode(
 export function modeRefused(said: string | undefined, next: string): ToolResult {
   return {
     title: "not agreed",
-    output: said === undefined ? next : `${next}\nThey said: ${said}`,
+    output: said === undefined ? next : `${next}\nThe user said: ${said}`,
     metadata: { agreed: false, ...(said === undefined ? {} : { said }) },
   }
 }
 
 class NoPlanModeError extends TackleError {
   constructor() {
-    super("There is no plan mode here: it needs a session and a person who answers. Go on without it.", {
-      code: "plan.unavailable",
-      recoverable: true,
-    })
+    super(
+      "Plan mode is not available here: it requires a session and a user who can answer. Continue without it.",
+      {
+        code: "plan.unavailable",
+        recoverable: true,
+      },
+    )
   }
 }

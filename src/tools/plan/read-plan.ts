@@ -8,13 +8,10 @@ const maxBytes = 64 * 1024
 /** There is nothing to show yet. The text says where the plan belongs. */
 export class NoPlanError extends TackleError {
   constructor(file: string) {
-    super(
-      `There is no plan to show: ${file} is missing or empty. Write the plan there, then call plan_exit.`,
-      {
-        code: "plan.missing",
-        recoverable: true,
-      },
-    )
+    super(`No plan to show: ${file} is missing or empty. Write the plan there, then call plan_exit.`, {
+      code: "plan.missing",
+      recoverable: true,
+    })
   }
 }
 

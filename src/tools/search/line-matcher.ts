@@ -5,13 +5,10 @@ import { assertSingleLine, InvalidPatternError } from "./search-engine.ts"
 /** The pattern takes exponential time on some line. */
 export class SlowPatternError extends TackleError {
   constructor(pattern: string) {
-    super(
-      `The pattern takes too long on a line of the files: ${pattern}\nAvoid nested repetition such as (a+)+.`,
-      {
-        code: "search.slow-pattern",
-        recoverable: true,
-      },
-    )
+    super(`The pattern takes too long to match: ${pattern}\nAvoid nested repetition such as (a+)+.`, {
+      code: "search.slow-pattern",
+      recoverable: true,
+    })
   }
 }
 

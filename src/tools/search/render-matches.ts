@@ -47,5 +47,5 @@ function heading(files: number, count: number, shown: number, complete: boolean)
   const where = files === 1 ? "1 file" : `${files} files`
   if (shown === count && complete) return `${count} ${count === 1 ? "match" : "matches"} in ${where}`
   const total = complete ? `${count} matches in ${where}` : `more than ${count} matches`
-  return `Showing ${shown} of ${total}, newest files first. For others narrow the pattern, path or include.`
+  return `Showing ${shown} of ${total}, newest files first. To see others narrow the pattern, path or include.`
 }

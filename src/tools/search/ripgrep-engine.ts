@@ -162,16 +162,14 @@ async function start(
     await started.promise
     return { child, ended: ended.promise }
   } catch (error) {
-    throw new EngineUnavailableError("ripgrep does not start here.", error)
+    throw new EngineUnavailableError("Cannot start ripgrep.", error)
   }
 }
 
 function judge(end: End, complaint: string, query: FileQuery, pattern: string | undefined): void {
   if (end.code === 0 || end.code === 1) return
   if (end.code !== failedCode) {
-    throw new SearchFailedError(
-      `The search ended before it was done (${end.signal ?? end.code}). ${complaint}`,
-    )
+    throw new SearchFailedError(`The search stopped early (${end.signal ?? end.code}). ${complaint}`)
   }
   if (complaint === "") query.onUnreadable()
   else if (pattern !== undefined) throw new InvalidPatternError(pattern, reason(complaint))

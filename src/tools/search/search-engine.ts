@@ -57,9 +57,8 @@ export interface SearchEngine {
 export class InvalidPatternError extends TackleError {
   constructor(pattern: string, reason: string) {
     super(
-      `The pattern is not a valid regular expression: ${pattern}\n${reason}\n` +
-        "A pattern is matched against single lines. Put a backslash before characters that are meant literally, " +
-        "such as ( [ { . * + ?",
+      `Invalid regular expression: ${pattern}\n${reason}\n` +
+        "Patterns match single lines. Escape literal characters such as ( [ { . * + ? with a backslash.",
       { code: "search.pattern", recoverable: true },
     )
   }
@@ -68,7 +67,7 @@ export class InvalidPatternError extends TackleError {
 /** Throws {@link InvalidPatternError} for a pattern with a line feed, which no single line holds. */
 export function assertSingleLine(pattern: string): void {
   if (!/(?:^|[^\\])(?:\\\\)*(?:\\n|\n)/.test(pattern)) return
-  throw new InvalidPatternError(pattern, "It holds a line feed. Search for a part that lies within one line.")
+  throw new InvalidPatternError(pattern, "It contains a line feed. Search for text within one line.")
 }
 
 /** The engine cannot work here at all. Thrown before anything is found, so that another can take over. */

@@ -13,13 +13,13 @@ const maxEntries = 1_000
 export async function listSkillFiles(directory: string, signal: AbortSignal): Promise<string> {
   try {
     const files = await walk(directory, signal)
-    if (files.length === 0) return "It has no further files."
+    if (files.length === 0) return "Files: none"
     const shown = files.slice(0, maxFiles).sort()
     const more = files.length > maxFiles ? ", and more" : ""
-    return `Its files: ${shown.map(showName).join(", ")}${more}`
+    return `Files: ${shown.map(showName).join(", ")}${more}`
   } catch (error) {
     throwIfAborted(signal)
-    return `Its files cannot be listed: ${errorMessage(error)}`
+    return `Cannot list its files: ${errorMessage(error)}`
   }
 }
 

@@ -18,7 +18,7 @@ export function listSkills(skills: readonly Skill[]): string {
     length += line.length + 1
   }
   const left = skills.length - lines.length
-  return (left > 0 ? [...lines, `- and ${left} more, which the person has to name`] : lines).join("\n")
+  return (left > 0 ? [...lines, `- and ${left} more, which the user has to name`] : lines).join("\n")
 }
 
 function cut(text: string): string {

@@ -73,29 +73,29 @@ export async function fetchPage(request: PageRequest): Promise<Page> {
     const cacheable = !isPrivate && !/\bno-(?:store|cache)\b/i.test(kept)
     return { url, contentType: answer.headers["content-type"] ?? "", body: answer.body, asked, cacheable }
   }
-  throw new WebfetchError("redirect", `${request.url} leads over more than ${maxRedirects} redirects.`)
+  throw new WebfetchError("redirect", `${request.url} redirects more than ${maxRedirects} times.`)
 }
 
 /** An address that may be fetched, in its plain form and without its fragment. `base`: of the page that leads to it. */
 export function parseUrl(text: string, base?: URL): URL {
-  const from = base ? ` (a redirect of ${base})` : ""
+  const from = base ? ` (redirect from ${base})` : ""
   if (!URL.canParse(text, base?.href)) {
     throw new WebfetchError(
       "url",
-      `"${text}"${from} is no address. Give a whole one, such as https://example.com/page.`,
+      `Invalid URL "${text}"${from}. Pass a complete URL, such as https://example.com/page.`,
     )
   }
   const url = new URL(text, base)
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     throw new WebfetchError(
       "url",
-      `${url.protocol} is not fetched${from}: an address begins with http:// or https://. For files use read.`,
+      `Unsupported protocol ${url.protocol}${from}. Use http:// or https://; for files use read.`,
     )
   }
   if (url.username !== "" || url.password !== "") {
     throw new WebfetchError(
       "url",
-      `The address holds a user name or password${from}. Such are not sent: leave it out.`,
+      `The URL contains a user name or password${from}. Credentials are never sent: remove them.`,
     )
   }
   url.hash = ""
@@ -116,13 +116,13 @@ function plainForm(url: URL): URL {
 function statusError(url: URL, status: number): WebfetchError {
   const advice =
     status === 404 || status === 410
-      ? "There is no such page: check the address."
+      ? "The page does not exist. Check the URL."
       : status === 401 || status === 403
-        ? "It is not shown to everyone; nothing is sent that would say who asks."
+        ? "The page is not public, and webfetch cannot log in."
         : status === 429 || status >= 500
-          ? "Wait before you try again, or go on without it."
-          : "Go on without it."
-  return new WebfetchError("status", `${url} answered with HTTP ${status}. ${advice}`)
+          ? "Wait before you try again, or continue without it."
+          : "Continue without it."
+  return new WebfetchError("status", `${url} returned HTTP ${status}. ${advice}`)
 }
 
 /** A budget of time that only runs while it is worked. */
@@ -132,7 +132,7 @@ function createClock(budgetMs: number, signal: AbortSignal) {
     async run<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
       const late = new AbortController()
       const error = new TimeoutError(
-        `The page did not come within ${budgetMs / 1000} s. Try again with a longer timeout, or go on without it.`,
+        `The page did not load within ${budgetMs / 1000} s. Try again with a longer timeout, or continue without it.`,
         budgetMs,
       )
       const started = performance.now()

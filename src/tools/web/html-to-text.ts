@@ -32,7 +32,7 @@ export async function htmlToText(
     reject(
       new WebfetchError(
         "content",
-        `The page cannot be converted to ${form}: ${why}. Fetch it with format "html".`,
+        `Cannot convert the page to ${form}: ${why}. Fetch it with format "html".`,
         cause,
       ),
     )

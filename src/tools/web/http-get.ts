@@ -42,7 +42,7 @@ export async function httpGet(request: GetRequest): Promise<GetAnswer> {
   } catch (error) {
     if (signal.aborted) throw abortedError(signal)
     if (error instanceof WebfetchError) throw error
-    throw new WebfetchError("network", `${url.host} cannot be reached: ${errorMessage(error)}.`, error)
+    throw new WebfetchError("network", `Cannot reach ${url.host}: ${errorMessage(error)}.`, error)
   }
 }
 
@@ -74,7 +74,7 @@ async function readBody(
     response.destroy()
     return new WebfetchError(
       "size",
-      `${url} has more than ${maxBytes} bytes. Fetch a smaller page, or download it with bash and read parts of it.`,
+      `${url} is larger than ${maxBytes} bytes. Fetch a smaller page, or download it with bash and read parts of it.`,
     )
   }
   if (Number(response.headers["content-length"] ?? 0) > maxBytes) throw tooLarge()
@@ -104,7 +104,7 @@ async function decoded(response: IncomingMessage, url: URL): Promise<Readable> {
   const decoder = decoders.get(encoding)?.()
   if (!decoder) {
     response.destroy()
-    throw new WebfetchError("content", `${url} is compressed as "${encoding}", which nobody asked for.`)
+    throw new WebfetchError("content", `${url} has the unsupported content encoding "${encoding}".`)
   }
   // The reader of the decoder gets the error of either.
   return pipeline(response, decoder, () => {})

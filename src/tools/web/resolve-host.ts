@@ -30,7 +30,7 @@ async function addressesOf(host: string, signal: AbortSignal): Promise<LookupAdd
     return await orAbort(lookup(host, { all: true }), signal)
   } catch (error) {
     if (signal.aborted) throw abortedError(signal)
-    const what = systemCode(error) === "ENOTFOUND" ? "there is no such host" : "its name cannot be resolved"
-    throw new WebfetchError("network", `${host} cannot be reached: ${what}. Check the address.`, error)
+    const what = systemCode(error) === "ENOTFOUND" ? "the host does not exist" : "its name cannot be resolved"
+    throw new WebfetchError("network", `Cannot reach ${host}: ${what}. Check the URL.`, error)
   }
 }

@@ -43,12 +43,9 @@ const names = ["exa", "brave", "tavily", "searxng"] as const
 /** `search` of the config. */
 export const SearchConfig = z.lazy(() =>
   z.strictObject({
-    backend: z.enum(names).describe("Who searches the web for websearch and codesearch"),
-    key: z.string().optional().describe("Its key. Default: EXA_API_KEY, BRAVE_API_KEY or TAVILY_API_KEY"),
-    url: z
-      .string()
-      .optional()
-      .describe("Its address in place of the usual one. SearXNG: default SEARXNG_URL"),
+    backend: z.enum(names).describe("Search service for websearch and codesearch"),
+    key: z.string().optional().describe("API key. Default: EXA_API_KEY, BRAVE_API_KEY or TAVILY_API_KEY"),
+    url: z.string().optional().describe("URL of the service. SearXNG: default SEARXNG_URL"),
   }),
 )
 export type SearchConfig = z.infer<typeof SearchConfig>
@@ -136,7 +133,7 @@ function incomplete(name: string, variable: string | undefined): SearchBackend {
     name,
     async search() {
       throw new SearchError(
-        `The search by ${name} is configured, but ${variable} is not set. Go on without a search, and say so.`,
+        `The ${name} search is configured, but ${variable} is not set. Continue without it, and say so.`,
       )
     },
   }

@@ -30,7 +30,7 @@ export async function searchExaKeyless(
   const { result, error } = parseAnswer(messageOf(text), Reply, "exa")
   const found = result?.content.flatMap((part) => part.text ?? []).join("\n") ?? ""
   if (error || !result || result.isError) {
-    throw new SearchError(`The search by exa failed: ${(error?.message ?? found) || "it gave no result"}`)
+    throw new SearchError(`The exa search failed: ${(error?.message ?? found) || "no result"}`)
   }
   return found === "" ? { kind: "results", results: [] } : { kind: "text", text: found }
 }

@@ -26,10 +26,7 @@ export interface BackendRequest {
 export async function requestText(request: BackendRequest): Promise<string> {
   const { name, url, headers, body, signal } = request
   const timeout = new AbortController()
-  const late = new TimeoutError(
-    `The search by ${name} gave no answer within ${timeoutMs / 1000} s.`,
-    timeoutMs,
-  )
+  const late = new TimeoutError(`The ${name} search did not respond within ${timeoutMs / 1000} s.`, timeoutMs)
   const timer = setTimeout(() => timeout.abort(late), timeoutMs)
   const either = AbortSignal.any([signal, timeout.signal])
   try {
@@ -46,7 +43,7 @@ export async function requestText(request: BackendRequest): Promise<string> {
     if (either.aborted) await orAbort(Promise.resolve(), either)
     if (error instanceof SearchError) throw error
     const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
-    throw new SearchError(`The search by ${name} cannot be reached: ${errorMessage(cause)}.`, error)
+    throw new SearchError(`Cannot reach the ${name} search: ${errorMessage(cause)}.`, error)
   } finally {
     clearTimeout(timer)
   }
@@ -66,7 +63,7 @@ export function parseAnswer<S extends z.ZodType>(text: string, shape: S, name: s
     return shape.parse(JSON.parse(text))
   } catch (error) {
     const what = error instanceof z.ZodError ? z.prettifyError(error) : errorMessage(error)
-    throw new SearchError(`The search by ${name} answered in a form that is not known: ${what}`, error)
+    throw new SearchError(`The ${name} search returned an unexpected response: ${what}`, error)
   }
 }
 
@@ -78,17 +75,16 @@ async function readBounded(response: Response, name: string): Promise<string> {
   // Leaving the loop early ends the response.
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length
-    if (bytes > maxBytes)
-      throw new SearchError(`The search by ${name} answered with more than ${maxBytes} bytes.`)
+    if (bytes > maxBytes) throw new SearchError(`The ${name} search returned more than ${maxBytes} bytes.`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString("utf8")
 }
 
 function statusText(name: string, status: number, text: string): string {
-  const what = `The search by ${name} answered with HTTP ${status}`
+  const what = `The ${name} search returned HTTP ${status}`
   if (status === 401 || status === 403)
-    return `${what}: its key is missing or not valid. Go on without, and say so.`
-  if (status === 402 || status === 429) return `${what}: too many searches. Wait, or go on without.`
-  return `${what}: ${text.slice(0, 300).trim() || "no text"}`
+    return `${what}: the key is missing or invalid. Continue without it, and say so.`
+  if (status === 402 || status === 429) return `${what}: too many searches. Wait, or continue without it.`
+  return `${what}: ${text.slice(0, 300).trim() || "no response body"}`
 }
