@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { createTackle } from "../src/engine/runtime.ts"
 import type { OAuthSettings, RemoteServer } from "../src/mcp/client/config.ts"
 import { signIn } from "../src/mcp/client/oauth/sign-in.ts"
-import { openTokenBook } from "../src/mcp/client/oauth/token-book.ts"
+import { openTokenStore } from "../src/mcp/client/oauth/token-store.ts"
 import { isRecord, parseJson } from "../src/util/json.ts"
 
 /** A person who is asked to sign in again and again gives up. */
@@ -17,7 +17,7 @@ const patience = 2
 const { MCP_CONFORMANCE_SCENARIO: scenario, MCP_CONFORMANCE_CONTEXT: context } = process.env
 const server: RemoteServer = { type: "remote", url: process.argv.at(-1) ?? "", oauth: settingsOf() }
 const directory = mkdtempSync(join(tmpdir(), "tackle-conformance-"))
-const book = openTokenBook(join(directory, "mcp-auth.json"))
+const tokens = openTokenStore(join(directory, "mcp-auth.json"))
 const tackle = await createTackle({
   directory,
   dataDirectory: directory,
@@ -39,7 +39,7 @@ async function signingIn(work: () => Promise<void>): Promise<void> {
       return await work()
     } catch (error) {
       if (!String(error).includes("tackle mcp auth") || attempt === patience) throw error
-      await signIn({ server, book, open: (url) => void fetch(url), signal: AbortSignal.timeout(60_000) })
+      await signIn({ server, tokens, open: (url) => void fetch(url), signal: AbortSignal.timeout(60_000) })
     }
   }
 }

@@ -16,7 +16,7 @@ export interface DataPlaces {
   /** Tokens of MCP servers. */
   mcpTokens: string
   /** What the tools of MCP servers were when they were first seen. */
-  mcpPins: string
+  mcpFingerprints: string
   /** What a person trusts of projects. */
   trust: string
   /** Directories: full outputs, by session. */
@@ -44,7 +44,7 @@ export function dataPlaces(directory: string): DataPlaces {
     database: join(directory, "tackle.db"),
     auth: join(directory, "auth.json"),
     mcpTokens: join(directory, "mcp-auth.json"),
-    mcpPins: join(directory, "mcp-tools.json"),
+    mcpFingerprints: join(directory, "mcp-tools.json"),
     trust: join(directory, "trust.json"),
     outputs: join(directory, "truncate"),
     snapshots: join(directory, "snapshot"),

@@ -5,13 +5,13 @@ import { UsageError } from "../util/errors.ts"
 import type { TackleOptions } from "./options.ts"
 import type { Tackle } from "./tackle.ts"
 
-/** What the pool needs beside the servers. */
-interface McpSurroundings extends Omit<McpPoolOptions, "servers" | "pins" | "book"> {
-  /** File of the book of pins. */
-  pins: string
-  /** File of the book of tokens. */
+/** What the pool needs besides the servers. */
+interface McpSurroundings extends Omit<McpPoolOptions, "servers" | "fingerprints" | "tokens"> {
+  /** File of the tool fingerprints. */
+  fingerprints: string
+  /** File of the tokens. */
   tokens: string
-  /** Gets the tokens whenever they are read or written. */
+  /** Called with the tokens whenever they are read or written. */
   onSecrets(secrets: Record<string, string>): void
 }
 
@@ -26,20 +26,20 @@ export async function openMcp(
 
 async function openPool(
   mcp: TackleOptions["mcp"],
-  { pins, tokens, onSecrets, ...surroundings }: McpSurroundings,
+  { fingerprints, tokens, onSecrets, ...surroundings }: McpSurroundings,
 ): Promise<McpPool | undefined> {
   const servers = enabledServers(mcp)
   if (servers.length === 0) return undefined
-  const [{ createMcpPool }, { openPinBook }, { openTokenBook }] = await Promise.all([
+  const [{ createMcpPool }, { openToolFingerprints }, { openTokenStore }] = await Promise.all([
     import("../mcp/client/pool.ts"),
-    import("../mcp/client/pins.ts"),
-    import("../mcp/client/oauth/token-book.ts"),
+    import("../mcp/client/tool-fingerprints.ts"),
+    import("../mcp/client/oauth/token-store.ts"),
   ])
   return createMcpPool({
     ...surroundings,
     servers,
-    pins: openPinBook(pins, surroundings.worktree),
-    book: openTokenBook(tokens, onSecrets),
+    fingerprints: openToolFingerprints(fingerprints, surroundings.worktree),
+    tokens: openTokenStore(tokens, onSecrets),
   })
 }
 
@@ -57,8 +57,8 @@ export function createMcpAnswers(
   }
 
   return {
-    async mcpServers({ signal, ...look } = {}) {
-      const status = pool?.status(look) ?? Promise.resolve([])
+    async mcpServers({ signal, ...options } = {}) {
+      const status = pool?.status(options) ?? Promise.resolve([])
       return signal ? orAbort(status, signal) : status
     },
     async mcpPrompts(signal = engine) {

@@ -20,7 +20,7 @@ export async function readSecrets(
   },
 ): Promise<Secret[]> {
   const signedIn = mcp
-    ? (await import("../mcp/client/oauth/token-book.ts")).openTokenBook(mcpTokens).secrets()
+    ? (await import("../mcp/client/oauth/token-store.ts")).openTokenStore(mcpTokens).secrets()
     : undefined
   const stored = { ...(await credentials.stored()), ...signedIn }
   const plugin = Object.fromEntries(plugins.map(({ name, options }) => [name, options]))

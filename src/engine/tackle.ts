@@ -2,10 +2,15 @@ import type { Agent } from "../agent/agent.ts"
 import type { CallOutcome, Turn } from "../call/call.ts"
 import type { EventOf, EventType, TackleEvent } from "../event/events.ts"
 import type { UndoChoice } from "../files/undo.ts"
-import type { McpResources, PromptCall, ResourceWatch } from "../mcp/client/pool.ts"
+import type {
+  McpResources,
+  McpServerStatus,
+  McpStatusOptions,
+  PromptCall,
+  ResourceWatch,
+} from "../mcp/client/pool.ts"
 import type { McpPrompt, McpPromptMessage } from "../mcp/client/prompts.ts"
 import type { McpContents } from "../mcp/client/resources.ts"
-import type { McpLook, McpServerStatus } from "../mcp/client/server-status.ts"
 import type { Credentials } from "../model/credentials.ts"
 import type { ModelInfo } from "../model/model.ts"
 import type { Explanation } from "../permission/explain.ts"
@@ -128,7 +133,7 @@ export interface Tackle {
    */
   tools(scope?: { agent?: string; model?: string; signal?: AbortSignal }): Promise<ToolListing[]>
   /** Every MCP server in use, started where it was not yet. Rejects when the signal fires before they are. */
-  mcpServers(options?: McpLook & { signal?: AbortSignal }): Promise<McpServerStatus[]>
+  mcpServers(options?: McpStatusOptions & { signal?: AbortSignal }): Promise<McpServerStatus[]>
   /** The prompts that MCP servers offer to people. Starts them like `mcpServers`. */
   mcpPrompts(signal?: AbortSignal): Promise<McpPrompt[]>
   /**

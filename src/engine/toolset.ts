@@ -28,7 +28,7 @@ export async function openToolset(
   const mcp = await openMcp(options, {
     worktree: realPath(worktree),
     trusted: options.trusted ?? false,
-    pins: places.mcpPins,
+    fingerprints: places.mcpFingerprints,
     tokens: places.mcpTokens,
     onSecrets,
     onChanged: async (tools) => {

@@ -17,7 +17,7 @@ test("mcp list shows tools and problems, for people and for programs", async () 
   // Something is not there, as `doctor` says it.
   expect(text).toMatchObject({ code: 1, stderr: "" })
   expect(text.stdout).toMatch(/^everything {2}connected, \d+ tools\n {2}everything_echo {2}Echoes back/m)
-  expect(text.stdout).toMatch(/^gone {2}failed\n {2}The MCP server gone cannot be used: .*no-such-server/m)
+  expect(text.stdout).toMatch(/^gone {2}failed\n {2}The MCP server gone is unavailable: .*no-such-server/m)
   const json = await machine.run(["mcp", "list", "--format", "json"])
   expect(json.code).toBe(1)
   expect(JSON.parse(json.stdout)).toMatchObject({

@@ -45,12 +45,12 @@ export async function signInToServer(id: string, flags: AuthFlags): Promise<void
   const place = await openPlace(flags)
   const server = remoteServerNamed(id, place)
   const { signIn } = await import("../../mcp/client/oauth/sign-in.ts")
-  const book = await tokensOf(place)
+  const tokens = await tokensOf(place)
   const open = (url: URL) => {
     printLine(`Sign in to ${visible(id)} here:\n  ${url.href}`)
     if (flags.browser && atTerminal()) showPage(url, place)
   }
-  await signIn({ server, book, open, signal: AbortSignal.timeout(signInMs) }).catch((error: unknown) => {
+  await signIn({ server, tokens, open, signal: AbortSignal.timeout(signInMs) }).catch((error: unknown) => {
     throw TackleError.isInstance(error) ? error : signInFailed(id, error)
   })
   printLine(`Signed in to ${visible(id)}.`)
@@ -121,8 +121,8 @@ function remoteServerNamed(id: string, { config }: Place): RemoteServer {
 }
 
 async function tokensOf({ dataDirectory }: Place) {
-  const { openTokenBook } = await import("../../mcp/client/oauth/token-book.ts")
-  return openTokenBook(dataPlaces(dataDirectory).mcpTokens)
+  const { openTokenStore } = await import("../../mcp/client/oauth/token-store.ts")
+  return openTokenStore(dataPlaces(dataDirectory).mcpTokens)
 }
 
 /** Where it does not open, the person has the address. */

@@ -1,7 +1,7 @@
 import type { TackleOptions } from "../../engine/options.ts"
 import { enabledServers } from "../../mcp/client/config.ts"
 import { McpServerError } from "../../mcp/client/errors.ts"
-import type { McpServerStatus } from "../../mcp/client/server-status.ts"
+import type { McpServerStatus } from "../../mcp/client/pool.ts"
 import { errorMessage } from "../../util/errors.ts"
 import { exitCode } from "../exit.ts"
 import { interruptible } from "../interrupt.ts"
@@ -12,8 +12,8 @@ import { printJson, printLine } from "../print.ts"
 import { createStatusLine } from "../view/status-line.ts"
 import { oneLine, wrapped } from "../view/visible.ts"
 
-/** How long a server may take here, in milliseconds: who looks wants to know soon. Its `timeout` goes before this. */
-const patienceMs = 10_000
+/** Time limit for each server, in milliseconds. The `timeout` of a server takes precedence. */
+const limitMs = 10_000
 
 /** `tackle mcp list`: starts every MCP server, and shows what it offers or why it does not, as soon as that is known. */
 export async function listMcpServers(flags: FormatFlags): Promise<void> {
@@ -36,7 +36,7 @@ export async function listMcpServers(flags: FormatFlags): Promise<void> {
         if (flags.format === "text") show(server)
         tellWaiting()
       }
-      return await tackle.mcpServers({ signal, patienceMs, onStatus: look })
+      return await tackle.mcpServers({ signal, limitMs, onStatus: look })
     } finally {
       status.set(undefined)
       await tackle.close()

@@ -1,88 +1,88 @@
 import * as z from "zod"
 
 const common = () => ({
-  enabled: z.boolean().optional().describe("False: the server is not used"),
+  enabled: z.boolean().optional().describe("False switches the server off"),
   timeout: z
     .number()
     .int()
     .positive()
     .optional()
-    .describe("Milliseconds until the server has to be up and has named its tools (default 30000)"),
+    .describe("Time limit for the start and the list of tools, in milliseconds (default 30000)"),
 })
 
-/** A server that is a program on this machine. */
+/** A server that is a local program. */
 const LocalServer = z.lazy(() =>
   z.strictObject({
     type: z.literal("local"),
     command: z
       .array(z.string().min(1))
       .min(1)
-      .describe("Program and arguments that start the server on standard input and output"),
-    environment: z.record(z.string(), z.string()).optional().describe("Environment variables that are added"),
+      .describe("Program and arguments. The server speaks on stdin and stdout"),
+    environment: z.record(z.string(), z.string()).optional().describe("Additional environment variables"),
     ...common(),
   }),
 )
 export type LocalServer = z.infer<typeof LocalServer>
 
-/** How Tackle signs in to a server. What is left out is found out, or agreed on with the server. */
+/** How Tackle signs in to a server. Missing values are discovered, or registered with the server. */
 const OAuthSettings = z.lazy(() =>
   z.strictObject({
-    clientId: z.string().min(1).optional().describe("Client that was registered with the server by hand"),
-    clientSecret: z.string().optional().describe("Its secret, such as {env:NAME}"),
+    clientId: z.string().min(1).optional().describe("Id of a client that you registered with the server"),
+    clientSecret: z.string().optional().describe("Secret of the client, such as {env:NAME}"),
     privateKey: z
       .string()
       .min(1)
       .optional()
-      .describe("Key in PEM by which the client proves that it is clientId, such as {file:~/key.pem}"),
+      .describe("Private key in PEM that authenticates the client, such as {file:~/key.pem}"),
     clientMetadataUrl: z
       .url({ protocol: /^https$/ })
       .optional()
-      .describe("Address of a document about the client that stands for its id, where the server takes such"),
-    scope: z.string().optional().describe("Rights that are asked for, with blanks between them"),
+      .describe("URL of a client metadata document, which some servers accept as the client id"),
+    scope: z.string().optional().describe("Requested scopes, separated by spaces"),
     redirectPort: z
       .number()
       .int()
       .min(1)
       .max(65_535)
       .optional()
-      .describe("Port of 127.0.0.1 to which the browser comes back (default: any that is free)"),
+      .describe("Port of 127.0.0.1 that the browser returns to (default: any free port)"),
     grant: z
       .enum(["authorization_code", "client_credentials"])
       .optional()
-      .describe("client_credentials: the client signs in as itself, without a person"),
+      .describe("client_credentials: the client signs in as itself, without a user"),
   }),
 )
 export type OAuthSettings = z.infer<typeof OAuthSettings>
 
-/** A server at an address. */
+/** A server at a URL. */
 const RemoteServer = z.lazy(() =>
   z.strictObject({
     type: z.literal("remote"),
-    url: z.url({ protocol: /^https?$/ }).describe("Where the server is asked"),
-    headers: z.record(z.string(), z.string()).optional().describe("Headers of every request to it"),
+    url: z.url({ protocol: /^https?$/ }).describe("URL of the server"),
+    headers: z.record(z.string(), z.string()).optional().describe("Headers of every request"),
     oauth: z
       .union([z.literal(false), OAuthSettings])
       .optional()
-      .describe("How to sign in to it (`tackle mcp auth`); false: not at all"),
+      .describe("How to sign in (`tackle mcp auth`); false: never"),
     ...common(),
   }),
 )
 export type RemoteServer = z.infer<typeof RemoteServer>
 
-/** Switches a server off or on that another config file describes. */
+/** Switches a server of another config file on or off. */
 const Switch = z.lazy(() => z.strictObject({ enabled: z.boolean() }))
 
-/** `mcp` of the config: servers by their id, in OpenCode's shape. */
+/** `mcp` of the config: servers by id, in OpenCode's shape. */
 export const McpConfig = z.lazy(() => z.record(z.string(), z.union([LocalServer, RemoteServer, Switch])))
 export type McpConfig = z.infer<typeof McpConfig>
 
-/** A server that may be used, by its id in the config. */
+/** An enabled server, with its id in the config. */
 export interface McpServer {
   id: string
   settings: LocalServer | RemoteServer
 }
 
-/** Those of the config that are described and not switched off, in its order. */
+/** Returns the servers that are described and not switched off, in the order of the config. */
 export function enabledServers(config: McpConfig | undefined): McpServer[] {
   return Object.entries(config ?? {}).flatMap(([id, settings]) =>
     "type" in settings && settings.enabled !== false ? [{ id, settings }] : [],

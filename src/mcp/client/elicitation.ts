@@ -1,16 +1,20 @@
-import type { ElicitRequestFormParams, ElicitResult } from "@modelcontextprotocol/client"
+import type {
+  ElicitRequestFormParams,
+  ElicitResult,
+  PrimitiveSchemaDefinition,
+} from "@modelcontextprotocol/client"
+import * as z from "zod"
 import type { Question } from "../../schema/question.ts"
 import type { AskPerson, FormAnswer } from "../../tool/ask-person.ts"
 import type { ToolContext } from "../../tool/context.ts"
-import { type FieldValue, type FormField, formField, isFieldValue } from "./elicitation-field.ts"
 
-/** A person who gives answers that do not fit so often is not asked any more. */
-const attempts = 3
+/** Number of times the user is asked for valid answers. */
+const maxAttempts = 3
 
 /**
- * A server's form as questions to the person, who is told which server asks. What they leave open has its default; an
- * answer that does not fit is asked for again. Where forms can be shown they see the form itself. Nobody there: declined.
- * Dismissed: cancelled. Throws as asking does, and when the signal fires.
+ * Asks the user to fill in a server's form, field by field as questions, or as the form itself where forms can be shown.
+ * An empty answer takes the default; an invalid one is asked again. Declines if no user is there, cancels if the user
+ * dismisses the question. Throws as asking does, and when the signal fires.
  */
 export async function elicit(
   server: string,
@@ -29,7 +33,7 @@ export async function elicit(
   return fields.length === 0 ? confirm(lead, asking) : fillIn(lead, fields, asking)
 }
 
-/** The server checks what it gets by its form; what no form can hold is left out. */
+/** Drops values that no form field can have. The server checks the rest. */
 function toElicitResult({ action, content = {} }: FormAnswer): ElicitResult {
   if (action !== "accept") return { action }
   const fitting = Object.entries(content).flatMap(([name, value]) =>
@@ -38,19 +42,19 @@ function toElicitResult({ action, content = {} }: FormAnswer): ElicitResult {
   return { action, content: Object.fromEntries(fitting) }
 }
 
-/** A form without fields is a question for leave. */
+/** Asks for consent: the form has no fields. */
 async function confirm(question: string, ask: AskPerson): Promise<ElicitResult> {
   const answers = await ask([{ question, options: [{ label: "Accept" }, { label: "Decline" }] }])
-  const word = answers?.[0]?.[0]
-  if (word === undefined) return { action: "cancel" }
-  return word === "Accept" ? { action: "accept", content: {} } : { action: "decline" }
+  const answer = answers?.[0]?.[0]
+  if (answer === undefined) return { action: "cancel" }
+  return answer === "Accept" ? { action: "accept", content: {} } : { action: "decline" }
 }
 
 async function fillIn(lead: string, fields: readonly FormField[], ask: AskPerson): Promise<ElicitResult> {
   const content: Record<string, FieldValue> = {}
   let open: { field: FormField; problem?: string }[] = fields.map((field) => ({ field }))
-  for (let attempt = 1; attempt <= attempts; attempt += 1) {
-    const answers = await ask(open.map((entry, index) => wordsOf(entry, index === 0 ? lead : undefined)))
+  for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
+    const answers = await ask(open.map((entry, index) => toQuestion(entry, index === 0 ? lead : undefined)))
     if (!answers) return { action: "cancel" }
     open = open.flatMap(({ field }, index) => {
       const read = readAnswer(field, answers[index] ?? [])
@@ -63,7 +67,7 @@ async function fillIn(lead: string, fields: readonly FormField[], ask: AskPerson
   return { action: "cancel" }
 }
 
-function wordsOf(
+function toQuestion(
   { field, problem }: { field: FormField; problem?: string },
   lead: string | undefined,
 ): Question {
@@ -71,8 +75,189 @@ function wordsOf(
   return { ...field.question, question: lines.filter((line) => line !== undefined).join("\n") }
 }
 
-function readAnswer(field: FormField, words: readonly string[]) {
-  if (words.length > 0) return field.read(words)
+function readAnswer(field: FormField, answer: readonly string[]) {
+  if (answer.length > 0) return field.read(answer)
   if (field.preset !== undefined || !field.required) return { value: field.preset }
-  return { problem: "answer: it may not be left open" }
+  return { problem: "answer: an answer is required" }
+}
+
+type FieldValue = string | number | boolean | string[]
+
+function isFieldValue(value: unknown): value is FieldValue {
+  if (Array.isArray(value)) return value.every((entry) => typeof entry === "string")
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean"
+}
+
+/** The value of an answer, or why it is invalid. */
+type Reading<T> = { value: T } | { problem: string }
+
+/** A field of a server's form, as a question to the user. */
+export interface FormField {
+  name: string
+  required: boolean
+  /** The value of an empty answer. */
+  preset?: FieldValue
+  question: Question
+  /** The answer has at least one entry. */
+  read(answer: readonly string[]): Reading<FieldValue>
+}
+
+/** With more options the question shows none, and the user writes one. */
+const maxOptions = 20
+
+/** In characters. */
+const maxHeader = 60
+
+/** Converts a field of the protocol's forms: a text, a number, a yes or no, or a choice of one or several. */
+export function formField(name: string, schema: PrimitiveSchemaDefinition, required: boolean): FormField {
+  const { options, multiple, hint, read } = kindOf(schema)
+  const title = schema.title ?? name
+  const preset = schema.default as FieldValue | undefined
+  const notes = [
+    hint,
+    preset === undefined ? undefined : `default: ${shown(preset)}`,
+    preset === undefined && !required ? "optional" : undefined,
+  ].filter((note) => note !== undefined)
+  const text = [title, schema.description].filter(Boolean).join(": ")
+  const showsOptions = options !== undefined && options.length <= maxOptions
+  return {
+    name,
+    required,
+    preset,
+    question: {
+      question: notes.length > 0 ? `${text} (${notes.join("; ")})` : text,
+      header: title.slice(0, maxHeader),
+      options: showsOptions ? options.map(({ label }) => ({ label })) : undefined,
+      multiple,
+    },
+    read,
+  }
+}
+
+interface FieldKind {
+  options?: Choice[]
+  multiple?: true
+  hint?: string
+  read: FormField["read"]
+}
+
+interface Choice {
+  value: string
+  label: string
+}
+
+function kindOf(schema: PrimitiveSchemaDefinition): FieldKind {
+  if (schema.type === "boolean") return { options: yesOrNo, read: (answer) => readBoolean(answer) }
+  if (isNumber(schema)) return numberKind(schema)
+  if (schema.type === "array") return multipleKind(schema)
+  const choices = choicesOf(schema)
+  return choices
+    ? { options: choices, hint: hintOf(choices), read: (answer) => readChoice(answer, choices) }
+    : textKind(schema)
+}
+
+const yesOrNo: Choice[] = ["Yes", "No"].map((label) => ({ value: label, label }))
+
+function readBoolean([answer = ""]: readonly string[]): Reading<boolean> {
+  if (/^(yes|y|true)$/i.test(answer.trim())) return { value: true }
+  return /^(no|n|false)$/i.test(answer.trim()) ? { value: false } : { problem: "answer Yes or No" }
+}
+
+type NumberSchema = Extract<PrimitiveSchemaDefinition, { minimum?: unknown }>
+
+function isNumber(schema: PrimitiveSchemaDefinition): schema is NumberSchema {
+  return schema.type === "number" || schema.type === "integer"
+}
+
+function numberKind({ type, minimum, maximum }: NumberSchema): FieldKind {
+  const low = minimum ?? Number.NEGATIVE_INFINITY
+  const high = maximum ?? Number.POSITIVE_INFINITY
+  const bounds = [
+    minimum === undefined ? "" : ` from ${minimum}`,
+    maximum === undefined ? "" : ` to ${maximum}`,
+  ].join("")
+  const hint = `${type === "integer" ? "a whole number" : "a number"}${bounds}`
+  return {
+    hint,
+    read([answer = ""]) {
+      const value = answer.trim() === "" ? Number.NaN : Number(answer)
+      const fits = value >= low && value <= high && (type === "number" || Number.isInteger(value))
+      return fits ? { value } : { problem: `give ${hint}` }
+    },
+  }
+}
+
+type MultipleSchema = Extract<PrimitiveSchemaDefinition, { type: "array" }>
+
+function multipleKind({
+  items,
+  minItems = 0,
+  maxItems = Number.POSITIVE_INFINITY,
+}: MultipleSchema): FieldKind {
+  const choices =
+    "anyOf" in items
+      ? items.anyOf.map(({ const: value, title }) => ({ value, label: title }))
+      : items.enum.map((value) => ({ value, label: value }))
+  return {
+    options: choices,
+    multiple: true,
+    hint: hintOf(choices),
+    read(answer) {
+      const read = answer.map((entry) => readChoice([entry], choices))
+      const wrong = read.find((each) => "problem" in each)
+      if (wrong) return wrong
+      const value = read.flatMap((each) => ("value" in each ? [each.value] : []))
+      if (value.length < minItems) return { problem: `choose at least ${minItems}` }
+      return value.length > maxItems ? { problem: `choose at most ${maxItems}` } : { value }
+    },
+  }
+}
+
+type TextSchema = Extract<PrimitiveSchemaDefinition, { type: "string" }>
+
+function choicesOf(schema: TextSchema): Choice[] | undefined {
+  if ("oneOf" in schema) return schema.oneOf.map(({ const: value, title }) => ({ value, label: title }))
+  if (!("enum" in schema)) return undefined
+  const labels = "enumNames" in schema ? schema.enumNames : undefined
+  return schema.enum.map((value, index) => ({ value, label: labels?.[index] ?? value }))
+}
+
+function hintOf(choices: readonly Choice[]): string | undefined {
+  return choices.length > maxOptions ? `one of ${choices.map(({ label }) => label).join(", ")}` : undefined
+}
+
+function readChoice([answer = ""]: readonly string[], choices: readonly Choice[]): Reading<string> {
+  const found = choices.find(({ value, label }) => label === answer || value === answer)
+  return found ? { value: found.value } : { problem: `choose one of the options: "${answer}" is not one` }
+}
+
+const formats = {
+  email: { check: z.email(), name: "an e-mail address" },
+  uri: { check: z.url(), name: "a URL such as https://example.com" },
+  date: { check: z.iso.date(), name: "a date such as 2026-01-31" },
+  "date-time": { check: z.iso.datetime({ offset: true }), name: "a time such as 2026-01-31T12:00:00Z" },
+}
+
+function textKind(schema: TextSchema): FieldKind {
+  const {
+    format,
+    minLength = 0,
+    maxLength = Number.POSITIVE_INFINITY,
+  } = "format" in schema || "minLength" in schema || "maxLength" in schema ? schema : {}
+  const known = format === undefined ? undefined : formats[format]
+  return {
+    hint: known?.name,
+    read([answer = ""]) {
+      if (known && !known.check.safeParse(answer).success) return { problem: `give ${known.name}` }
+      if (answer.length < minLength) return { problem: `give at least ${minLength} characters` }
+      return answer.length > maxLength
+        ? { problem: `give at most ${maxLength} characters` }
+        : { value: answer }
+    },
+  }
+}
+
+function shown(value: FieldValue): string {
+  if (typeof value === "boolean") return value ? "Yes" : "No"
+  return Array.isArray(value) ? value.join(", ") : String(value)
 }

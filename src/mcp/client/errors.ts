@@ -1,9 +1,9 @@
 import { TackleError } from "../../util/errors.ts"
 
-/** The server cannot be used: it did not start, is not reached, or ended too often. */
+/** The server did not start, cannot be reached, or ended too often. */
 export class McpServerError extends TackleError {
   constructor(server: string, why: string, cause?: unknown) {
-    super(`The MCP server ${server} cannot be used: ${why}`, {
+    super(`The MCP server ${server} is unavailable: ${why}`, {
       code: "mcp.unavailable",
       recoverable: true,
       cause,
@@ -11,7 +11,7 @@ export class McpServerError extends TackleError {
   }
 }
 
-/** The server wants the person to sign in, which is not done in passing. */
+/** The server requires the user to sign in. */
 export class McpSignInError extends TackleError {
   constructor(server: string, why: string, cause?: unknown) {
     super(`${why} Sign in to it: tackle mcp auth ${server}`, {
@@ -22,18 +22,18 @@ export class McpSignInError extends TackleError {
   }
 }
 
-/** The server was called and answered with an error, or not at all. */
+/** The server answered a request with an error, or did not answer. */
 export class McpCallError extends TackleError {
   constructor(message: string, cause?: unknown) {
     super(message, { code: "mcp.call", recoverable: true, cause })
   }
 }
 
-/** Tools are not any more what a person allowed. */
+/** A tool differs from the one that the user allowed. */
 export class McpToolChangedError extends TackleError {
   constructor(tools: string) {
     super(
-      `${tools}: the MCP server describes it otherwise than when it was allowed, or is another one. It is asked for again; \`tackle mcp list\` shows what it says now.`,
+      `${tools}: the description or the server of this tool changed after it was allowed, so the next call asks again. \`tackle mcp list\` shows the current description.`,
       { code: "mcp.tool-changed", recoverable: true },
     )
   }

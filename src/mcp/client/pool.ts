@@ -1,84 +1,106 @@
 import type { ReadResourceResult } from "@modelcontextprotocol/client"
 import type { Info } from "../../tool/tool.ts"
-import { orAbort } from "../../util/abort.ts"
+import { orAbort, within } from "../../util/abort.ts"
 import type { McpServer } from "./config.ts"
+import type { ConnectOptions, McpConnection, ResourceList } from "./connection.ts"
 import { McpServerError } from "./errors.ts"
-import { createLivingServer, defaultRestarts, type LivingServer, type Restarts } from "./living-server.ts"
-import type { PinBook } from "./pins.ts"
 import { type McpPrompt, type McpPromptMessage, toPrompt, toPromptMessage } from "./prompts.ts"
 import { resourceTools } from "./resources.ts"
-import type { ConnectOptions, McpConnection, ResourceList } from "./server.ts"
-import { type McpLook, type McpServerStatus, statusWithin } from "./server-status.ts"
-import { fromMcpTool } from "./tool.ts"
+import {
+  createSupervisedServer,
+  defaultRestarts,
+  type Restarts,
+  type SupervisedServer,
+} from "./supervised-server.ts"
+import { fromMcpTool, mcpToolID } from "./tool.ts"
+import type { ToolFingerprints } from "./tool-fingerprints.ts"
 
-/** What the servers of an engine share. */
+/** The servers of an engine and what they share. */
 export interface McpPoolOptions
-  extends Pick<ConnectOptions, "worktree" | "trusted" | "environment" | "record" | "book"> {
+  extends Pick<ConnectOptions, "worktree" | "trusted" | "environment" | "record" | "tokens"> {
   servers: readonly McpServer[]
-  /** What the tools were: see {@link PinBook}. */
-  pins: PinBook
-  /** Tools that are new or others than they were: what was allowed of them holds no more. By id. */
+  fingerprints: ToolFingerprints
+  /** Called with the ids of new and changed tools: earlier grants for them no longer apply. */
   onChanged(ids: readonly string[]): Promise<void>
-  /** Hears once of every reason for which a server is not there. */
+  /** Called once for each reason why a server is unavailable. */
   onProblem(error: unknown): void
-  /** A running server says that its tools are others now: `tools` asks it again. */
+  /** Called when a running server reports new tools. `tools` then lists them again. */
   onToolsChanged?(): void
-  /** How soon a server that ended is started again. For tests; the defaults are below. */
+  /** For tests. */
   restarts?: Partial<Restarts>
 }
 
-/** A tool with the server it is from, or with the servers that it reads from. */
+/** A tool and its server. The resource tools name all servers that they read from. */
 export interface PooledTool {
   server: string
   tool: Info
 }
 
-/** All servers of an engine. None is started before it is needed. */
+/** The MCP servers of an engine. Each is started when it is first needed. */
 export interface McpPool {
   /**
-   * The tools of every server, in the order of the config. Servers that are not up are started, side by side; one that
-   * cannot be is told to `onProblem` and keeps the tools it was last known to have.
+   * Lists the tools of all servers in the order of the config. Starts servers in parallel. A server that fails is reported
+   * to `onProblem` and keeps the tools it last listed.
    */
   tools(): Promise<PooledTool[]>
-  /** Starts them like `tools`. */
-  status(look?: McpLook): Promise<McpServerStatus[]>
+  /** Starts all servers and returns their states. */
+  status(options?: McpStatusOptions): Promise<McpServerStatus[]>
   /**
-   * What the servers offer to people, in the order of the config. Starts them like `tools`; one that does not answer is
-   * told to `onProblem` and has none. Throws the signal's reason.
+   * Lists the prompts of all servers in the order of the config. Starts servers like `tools`. A server that fails is
+   * reported to `onProblem` and has none. Throws the signal's reason.
    */
   prompts(signal: AbortSignal): Promise<McpPrompt[]>
   /**
-   * A prompt, filled in. Throws `McpServerError` for a server that is not there, `McpCallError` where it has no such
-   * prompt or lacks an argument, and the signal's reason.
+   * Fills in a prompt. Throws `McpServerError` if the server is unavailable, `McpCallError` for an unknown prompt or a
+   * missing argument, and the signal's reason.
    */
-  prompt(asked: PromptCall): Promise<McpPromptMessage[]>
-  /** What the servers have to read, in the order of the config. Starts them and tells faults like `prompts`. */
+  prompt(call: PromptCall): Promise<McpPromptMessage[]>
+  /** Lists the resources of all servers, like `prompts`. */
   resources(signal: AbortSignal): Promise<McpResources[]>
-  /** Rejects as `prompt` does, and with `McpCallError` where the server has no such resource. */
-  readResource(asked: { server: string; uri: string; signal: AbortSignal }): Promise<ReadResourceResult>
+  /** Rejects like `prompt`, also for an unknown resource. */
+  readResource(request: { server: string; uri: string; signal: AbortSignal }): Promise<ReadResourceResult>
   /**
-   * Calls the listener when the server says that the resource changed, and after the server was started anew. Returns the
-   * end. Rejects like `readResource`, also for a server that tells of no changes.
+   * Calls the listener when the server reports a change of the resource, and after the server restarts. Returns a function
+   * that stops watching. Rejects like `readResource`, also if the server does not report changes.
    */
-  watchResource(asked: ResourceWatch & { signal: AbortSignal }): Promise<() => Promise<void>>
-  /** Ends all servers and whatever they started. */
+  watchResource(request: ResourceWatch & { signal: AbortSignal }): Promise<() => Promise<void>>
+  /** Ends all servers and all processes they started. */
   close(): Promise<void>
 }
 
-/** What one server has to read. */
+/** The state of a server, as `tackle mcp list` shows it. `problem` is set if `status` is `failed`. */
+export interface McpServerStatus {
+  id: string
+  status: "connected" | "failed"
+  tools: { id: string; name: string; description: string }[]
+  problem?: string
+}
+
+/** How to wait for the states of servers. */
+export interface McpStatusOptions {
+  /**
+   * Milliseconds after which a server that is still starting counts as failed. Does not apply to servers with a `timeout`
+   * in the config. Default: the start timeout.
+   */
+  limitMs?: number
+  /** Called with each state as soon as it is known, in no particular order. */
+  onStatus?(status: McpServerStatus): void
+}
+
+/** The resources of one server. */
 export interface McpResources extends ResourceList {
   /** Id of the server in the config. */
   server: string
 }
 
-/** A resource whose changes somebody wants to hear of. */
+/** A watch on a resource. */
 export interface ResourceWatch {
   server: string
   uri: string
   onChanged(): void
 }
 
-/** A prompt to be filled in. */
+/** A prompt to fill in. */
 export interface PromptCall {
   server: string
   name: string
@@ -86,31 +108,31 @@ export interface PromptCall {
   signal: AbortSignal
 }
 
-/** Each is a process for as long as the engine runs, and many bring several. */
-const mostPrograms = 32
+/** Each program runs as long as the engine, and can start several processes. */
+const maxPrograms = 32
 
-const tooMany = `${mostPrograms} programs are named before it, and more are not started. Switch one off ("enabled": false).`
+const tooMany = `the limit of ${maxPrograms} local servers is reached. Switch one off ("enabled": false).`
 
-/** See {@link McpPool}. */
+/** Creates a pool without starting a server. */
 export function createMcpPool(options: McpPoolOptions): McpPool {
   const closing = new AbortController()
-  const surplus = options.servers.filter(({ settings }) => settings.type === "local").slice(mostPrograms)
-  const living = options.servers.map((server) =>
-    createLivingServer({
+  const refused = options.servers.filter(({ settings }) => settings.type === "local").slice(maxPrograms)
+  const servers = options.servers.map((server) =>
+    createSupervisedServer({
       ...options,
       server,
-      ...(surplus.includes(server) ? { refusal: tooMany } : {}),
+      refusal: refused.includes(server) ? tooMany : undefined,
       restarts: { ...defaultRestarts, ...options.restarts },
       onToolsChanged: () => options.onToolsChanged?.(),
-      onTools: (owner, tools) => options.pins.check(owner, tools, options.onChanged),
+      onTools: (owner, tools) => options.fingerprints.check(owner, tools, options.onChanged),
       signal: closing.signal,
     }),
   )
-  const refresh = () => Promise.all(living.map((each) => each.refresh()))
+  const refresh = () => Promise.all(servers.map((each) => each.refresh()))
 
-  function serverNamed(id: string): LivingServer {
-    const found = living.find(({ server }) => server.id === id)
-    if (!found) throw new McpServerError(id, "the configuration has no such server.")
+  function serverNamed(id: string): SupervisedServer {
+    const found = servers.find(({ server }) => server.id === id)
+    if (!found) throw new McpServerError(id, "it is not in the configuration.")
     return found
   }
 
@@ -118,9 +140,9 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
     return await orAbort(serverNamed(id).connection(), signal)
   }
 
-  /** Of all servers that say they have some. */
+  /** Returns the resource tools for the servers that offer resources. */
   function toolsForResources(): PooledTool[] {
-    const [first, ...others] = living.filter((each) => each.has("resources")).map(({ server }) => server.id)
+    const [first, ...others] = servers.filter((each) => each.has("resources")).map(({ server }) => server.id)
     if (first === undefined) return []
     const tools = resourceTools({
       servers: [first, ...others],
@@ -130,14 +152,13 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
     return tools.map((tool) => ({ server: [first, ...others].join(", "), tool }))
   }
 
-  /** What is asked of each server that says it has some. One that does not answer is told to `onProblem`, and has none. */
   async function ofEach<T>(
     kind: "prompts" | "resources",
     signal: AbortSignal,
     ask: (id: string, connection: McpConnection) => Promise<T[]>,
   ): Promise<T[]> {
     await orAbort(refresh(), signal)
-    const offering = living.filter((each) => each.has(kind))
+    const offering = servers.filter((each) => each.has(kind))
     const answers = offering.map(async ({ server: { id } }) => {
       try {
         return await ask(id, await connectionOf(id, signal))
@@ -153,13 +174,13 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
   return {
     async tools() {
       await refresh()
-      // First, so that no server can stand in for them.
-      return [...toolsForResources(), ...living.flatMap(toolsOf)]
+      // First, so that no server can replace them.
+      return [...toolsForResources(), ...servers.flatMap(toolsOf)]
     },
-    status: ({ patienceMs, onStatus } = {}) =>
+    status: ({ limitMs, onStatus } = {}) =>
       Promise.all(
-        living.map(async (each) => {
-          const status = await statusWithin(each, patienceMs)
+        servers.map(async (each) => {
+          const status = await statusWithin(each, limitMs)
           onStatus?.(status)
           return status
         }),
@@ -185,17 +206,38 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
     },
     async close() {
       closing.abort()
-      await Promise.all(living.map((each) => each.end()))
+      await Promise.all(servers.map((each) => each.end()))
     },
   }
 }
 
-function toolsOf({ server: { id }, ...living }: LivingServer): PooledTool[] {
-  return living.tools().map((tool) => ({
+function toolsOf({ server: { id }, ...supervised }: SupervisedServer): PooledTool[] {
+  return supervised.tools().map((tool) => ({
     server: id,
-    tool: fromMcpTool(id, tool, async (asked) => {
-      const connection = await orAbort(living.connection(), asked.signal)
-      return connection.call(asked)
+    tool: fromMcpTool(id, tool, async (call) => {
+      const connection = await orAbort(supervised.connection(), call.signal)
+      return connection.call(call)
     }),
   }))
+}
+
+/** Starts the server if needed. After the limit it keeps starting in the background. Never rejects. */
+async function statusWithin(
+  supervised: SupervisedServer,
+  limitMs: number | undefined,
+): Promise<McpServerStatus> {
+  const { id, settings } = supervised.server
+  const started = supervised.refresh().then(() => true)
+  if (limitMs === undefined || settings.timeout !== undefined) await started
+  else if (!(await within(started, limitMs))) {
+    const problem = `It did not answer within ${limitMs / 1000} s. If it needs longer, set its "timeout" in the config (milliseconds).`
+    return { id, status: "failed", tools: [], problem }
+  }
+  const problem = supervised.problem()
+  const tools = supervised.tools().map(({ name, description = "" }) => ({
+    id: mcpToolID(id, name),
+    name,
+    description,
+  }))
+  return problem === undefined ? { id, status: "connected", tools } : { id, status: "failed", tools, problem }
 }

@@ -4,7 +4,7 @@ import { errorMessage } from "../../util/errors.ts"
 import { type RecordTree, type RunningProcess, startProcess } from "../../util/process.ts"
 import type { ServerTransport } from "./transport.ts"
 
-/** A program that speaks the protocol on its standard input and output. */
+/** A program that speaks the protocol on stdin and stdout. */
 export interface ProgramOptions {
   argv: readonly [string, ...string[]]
   cwd: string
@@ -12,15 +12,15 @@ export interface ProgramOptions {
   record: RecordTree
 }
 
-/** A well-behaved server ends when its input does; one that does not is ended all the same. In milliseconds. */
-const goodbyeMs = 500
+/** Time for a server to exit after its input ends, in milliseconds. Then it is killed. */
+const shutdownMs = 500
 
-/** So much of the end of standard error is shown when a server ended, in characters. */
+/** Length of the end of stderr that an error shows, in characters. */
 const shownErrors = 1_000
 
 /**
- * The program in a process group of its own, which ends with all that it started. What it writes that is no message is
- * passed over: many servers greet on standard output. `start` throws `SpawnError` or `PipeError`.
+ * Runs the program in its own process group; closing ends the whole group. Output that is not a message is skipped: many
+ * servers print a welcome line to stdout. `start` throws `SpawnError` or `PipeError`.
  */
 export function createProcessTransport(options: ProgramOptions): ServerTransport {
   const buffer = new ReadBuffer()
@@ -45,7 +45,7 @@ export function createProcessTransport(options: ProgramOptions): ServerTransport
     try {
       buffer.append(Buffer.from(bytes))
     } catch (error) {
-      // A line without an end, longer than any message may be.
+      // The line is longer than a message may be.
       transport.onerror?.(error instanceof Error ? error : new Error(String(error)))
       void transport.close()
       return
@@ -61,9 +61,9 @@ export function createProcessTransport(options: ProgramOptions): ServerTransport
 
   async function end(running: RunningProcess): Promise<void> {
     running.input?.end()
-    await within(running.exited, goodbyeMs)
+    await within(running.exited, shutdownMs)
     await running.kill()
-    stop("it was told to end")
+    stop("Tackle stopped it")
   }
 
   const transport: ServerTransport = {
@@ -82,14 +82,14 @@ export function createProcessTransport(options: ProgramOptions): ServerTransport
       child = running
       // Neither rejects.
       void running.exited.then(async ({ code, signal }) => {
-        await within(running.closed, goodbyeMs)
+        await within(running.closed, shutdownMs)
         if (ending === undefined) await running.kill()
         running.removeRecords()
-        stop(signal ? `it was ended by ${signal}` : `it exited with code ${code}`)
+        stop(signal ? `${signal} ended it` : `it exited with code ${code}`)
       })
     },
     async send(message: JSONRPCMessage) {
-      if (ended !== undefined || !child?.input) throw new Error(`the server does not run: ${ended ?? ""}`)
+      if (ended !== undefined || !child?.input) throw new Error(`the server is not running: ${ended ?? ""}`)
       await child.input.write(serializeMessage(message))
     },
     async close() {
@@ -98,9 +98,9 @@ export function createProcessTransport(options: ProgramOptions): ServerTransport
       await ending
     },
     explain: (error) =>
-      [ended ?? errorMessage(error), errors.trim()].filter(Boolean).join(". Its last words:\n"),
+      [ended ?? errorMessage(error), errors.trim()].filter(Boolean).join(". The end of its stderr:\n"),
     isLost: () => ended !== undefined,
-    isForeign: () => false,
+    isUnsupported: () => false,
   }
   return transport
 }

@@ -3,9 +3,9 @@ import type { Attachment } from "../../schema/tool-state.ts"
 import type { ToolResult } from "../../tool/result.ts"
 
 /**
- * What a server answered as a result of ours: text and the text of resources for the model, images, sound and other
- * bytes as attachments, links as a line each. `structuredContent` is in the metadata as `structured`, and is the text
- * where there is no other.
+ * Converts a server's result. Texts, and texts of resources, become the output; images, audio and other bytes become
+ * attachments; links become one line each. `structuredContent` goes into the metadata as `structured`, and into the
+ * output if there is no other text.
  */
 export function toToolResult(title: string, result: CallToolResult): ToolResult {
   const { structuredContent } = result
@@ -14,13 +14,13 @@ export function toToolResult(title: string, result: CallToolResult): ToolResult 
   if (texts.length === 0 && attachments.length > 0) texts.push(`Attached: ${listTypes(attachments)}.`)
   return {
     title,
-    output: texts.join("\n\n") || "The tool gave no output.",
-    ...(structuredContent ? { metadata: { structured: structuredContent } } : {}),
-    ...(attachments.length > 0 ? { attachments } : {}),
+    output: texts.join("\n\n") || "The tool returned no output.",
+    metadata: structuredContent ? { structured: structuredContent } : undefined,
+    attachments: attachments.length > 0 ? attachments : undefined,
   }
 }
 
-/** What blocks say, and what they bring along. */
+/** Splits content blocks into texts and attachments. */
 export function contentOf(content: readonly ContentBlock[]): { texts: string[]; attachments: Attachment[] } {
   return {
     texts: content.flatMap((block) => textOf(block) ?? []),
@@ -49,7 +49,7 @@ function attachmentOf(block: ContentBlock): Attachment | undefined {
 }
 
 function attach(type: string | undefined, base64: string): Attachment {
-  // A type of the server's own making could say anything within the address.
+  // An invalid type could change the meaning of the data URL.
   const mime = type !== undefined && /^[\w.+-]+\/[\w.+-]+$/.test(type) ? type : "application/octet-stream"
   return { type: "file", mime, url: `data:${mime};base64,${base64}` }
 }

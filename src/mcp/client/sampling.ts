@@ -7,24 +7,24 @@ import type { ToolContext } from "../../tool/context.ts"
 import type { Sample, SampleMessage } from "../../tool/sample.ts"
 import { McpCallError } from "./errors.ts"
 
-/** So long is an answer at most, whatever the server wants. In tokens. */
-const longestAnswer = 4096
+/** Limit for one answer, in tokens. */
+const maxTokens = 4096
 
-/** So often may a server ask in one call. */
-const mostSamples = 10
+/** Limit of requests in one call. */
+const maxRequests = 10
 
 /**
- * Answers a server's requests to the model within one call, each once the rules or the person allowed it. `mcp_sampling`
- * asks with the server as the pattern, and shows what the model would be told. Rejects with `McpCallError` where there
- * is no model, the call asked too often or sends anything but text, with `PermissionError`, and as asking the model does.
+ * Answers the requests to the model that a server makes in one call. Each asks for the permission `mcp_sampling`, with the
+ * server as the pattern and the messages in the metadata. Rejects with `McpCallError` without a model, over the limit and
+ * for content other than text, with `PermissionError`, and as the model request does.
  */
 export function sampler(server: string, { ask, sample }: Pick<ToolContext, "ask" | "sample">) {
   let count = 0
   return async (params: CreateMessageRequestParams, signal: AbortSignal): Promise<CreateMessageResult> => {
-    if (!sample) throw new McpCallError("There is no model here that could answer.")
+    if (!sample) throw new McpCallError("No model is available for sampling.")
     count += 1
-    if (count > mostSamples)
-      throw new McpCallError(`One call may ask the model ${mostSamples} times at most.`)
+    if (count > maxRequests)
+      throw new McpCallError(`One call can ask the model at most ${maxRequests} times.`)
     const request = toRequest(params, signal)
     const { system, messages, maxOutputTokens } = request
     await ask({
@@ -44,20 +44,18 @@ export function sampler(server: string, { ask, sample }: Pick<ToolContext, "ask"
 }
 
 function toRequest(params: CreateMessageRequestParams, signal: AbortSignal): Parameters<Sample>[0] {
-  const { systemPrompt, messages, temperature, maxTokens } = params
   return {
-    ...(systemPrompt === undefined ? {} : { system: systemPrompt }),
-    messages: messages.map(toMessage),
-    maxOutputTokens: Math.min(Math.max(1, maxTokens), longestAnswer),
-    ...(temperature === undefined ? {} : { temperature }),
+    system: params.systemPrompt,
+    messages: params.messages.map(toMessage),
+    maxOutputTokens: Math.min(Math.max(1, params.maxTokens), maxTokens),
+    temperature: params.temperature,
     signal,
   }
 }
 
 function toMessage({ role, content }: SamplingMessage): SampleMessage {
   const texts = [content].flat().map((block) => {
-    if (block.type !== "text")
-      throw new McpCallError(`Only text can be sent to the model, not ${block.type}.`)
+    if (block.type !== "text") throw new McpCallError(`Sampling takes text only, not ${block.type}.`)
     return block.text
   })
   return { role, text: texts.join("\n\n") }

@@ -1,19 +1,19 @@
+import { createHash } from "node:crypto"
 import type { CallToolResult, Progress, Tool } from "@modelcontextprotocol/client"
 import * as z from "zod"
 import { define, type Info } from "../../tool/tool.ts"
 import { orAbort } from "../../util/abort.ts"
 import { canonicalJson } from "../../util/json.ts"
-import type { McpCall } from "./calls-under-way.ts"
 import { elicit } from "./elicitation.ts"
 import { McpCallError } from "./errors.ts"
+import type { McpCall } from "./pending-calls.ts"
 import { toToolResult } from "./result.ts"
 import { sampler } from "./sampling.ts"
-import { mcpToolID } from "./tool-id.ts"
 
-/** Any object: the server checks its arguments by the schema that it sent. */
+/** The server checks the arguments against its own schema. */
 const anyArguments = z.looseObject({})
 
-/** A server's tool as one of ours. `call` goes to the server. What the tool says of its own harmlessness is not heard. */
+/** Wraps a server's tool. `call` sends the call. The tool's own safety annotations are ignored. */
 export function fromMcpTool(
   server: string,
   tool: Tool,
@@ -44,9 +44,20 @@ export function fromMcpTool(
   })
 }
 
+/** The longest tool id that providers accept. */
+const maxID = 64
+
+/**
+ * Returns the id of a server's tool, which rules match: `<server>_<tool>`, with `_` for each character other than letters,
+ * digits, `_` and `-`. A longer id is cut and ends in a hash, so that two tools never share one.
+ */
+export function mcpToolID(server: string, tool: string): string {
+  const id = `${server}_${tool}`.replaceAll(/[^A-Za-z0-9_-]/g, "_")
+  if (id.length <= maxID) return id
+  const hash = createHash("sha256").update(`${server}\n${tool}`).digest("hex").slice(0, 8)
+  return `${id.slice(0, maxID - hash.length - 1)}_${hash}`
+}
+
 function describeProgress({ progress, total, message }: Progress) {
-  return {
-    ...(message === undefined ? {} : { title: message }),
-    progress: { done: progress, ...(total === undefined ? {} : { total }) },
-  }
+  return { title: message, progress: { done: progress, total } }
 }

@@ -1,11 +1,11 @@
 import type { Transport } from "@modelcontextprotocol/client"
 
-/** A way to a server that knows its own faults. */
+/** A transport that can explain its own errors. */
 export interface ServerTransport extends Transport {
-  /** In words, why it does not answer: how the server ended, else what the error says. */
+  /** Says why the server does not answer: how it ended, else what the error says. */
   explain(error: unknown): string
-  /** True where after the error no answer comes this way any more. */
+  /** True if the connection is unusable after the error. */
   isLost(error: unknown): boolean
-  /** True where the error says that the server does not speak this way, but perhaps an older one. */
-  isForeign(error: unknown): boolean
+  /** True if the error says that the server does not speak this transport. It may speak an older one. */
+  isUnsupported(error: unknown): boolean
 }

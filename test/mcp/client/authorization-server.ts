@@ -2,19 +2,19 @@ import { createHash, randomUUID } from "node:crypto"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 
-/** An MCP server that wants a token, and the server that gives them, in one. */
+/** An MCP server that requires a token, and its authorization server. */
 export interface SignInServer extends AsyncDisposable {
-  /** Address of the MCP server. */
+  /** URL of the MCP server. */
   url: string
-  /** What was asked, such as `POST /token refresh_token`, in order. */
+  /** Requests in order, such as `POST /token refresh_token`. */
   asked: string[]
-  /** Scopes that were asked for on the page for signing in. */
+  /** Scopes that the sign-in page was opened with. */
   scopes: (string | null)[]
-  /** No access token holds any more. */
+  /** Invalidates all access tokens. */
   expire(): void
-  /** No refresh token holds any more. */
+  /** Invalidates all refresh tokens. */
   revoke(): void
-  /** From now on only tokens with this right are good enough for calls of tools. */
+  /** Requires this scope for tool calls from now on. */
   demand(scope: string): void
 }
 
@@ -24,7 +24,7 @@ interface Grant {
   challenge: string
 }
 
-/** Follows the protocol's rules for signing in: registration, PKCE, one use for each code and refresh token. */
+/** Starts a server that follows the protocol: registration, PKCE, single use of codes and refresh tokens. */
 export async function startSignInServer(): Promise<SignInServer> {
   const clients = new Map<string, string[]>()
   const codes = new Map<string, Grant>()
@@ -160,6 +160,6 @@ function resultOf(method: string, params: { protocolVersion?: string }): unknown
       serverInfo: { name: "closed", version: "1" },
     }
   if (method === "tools/list")
-    return { tools: [{ name: "greet", description: "Greets.", inputSchema: { type: "object" } }] }
+    return { tools: [{ name: "greet", description: "Says hello.", inputSchema: { type: "object" } }] }
   return { content: [{ type: "text", text: "hello" }] }
 }

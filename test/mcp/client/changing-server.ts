@@ -1,6 +1,6 @@
 /**
- * An MCP server with one resource that holds what a file holds, one JSON message a line. Arguments: the file, which is
- * looked at ten times a second, and a file in which it notes who subscribes.
+ * An MCP server with one resource, the content of a file. Arguments: the file, which it checks ten times a second, and a
+ * log file for subscriptions.
  */
 import { appendFileSync, readFileSync } from "node:fs"
 import { createInterface } from "node:readline"

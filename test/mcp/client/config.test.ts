@@ -12,7 +12,7 @@ afterEach(() => place.remove())
 
 const local = { type: "local", command: ["mcp-server", "--stdio"] }
 
-test("servers of the person and of a trusted project, in OpenCode's shape", async () => {
+test("merges servers of the user and of a trusted project, in OpenCode's shape", async () => {
   place.write("home/.config/tackle/config.json", {
     mcp: { mine: { ...local, environment: { TOKEN: "{env:SECRET}" } } },
   })
@@ -28,14 +28,14 @@ test("servers of the person and of a trusted project, in OpenCode's shape", asyn
   expect(enabledServers(config.mcp).map(({ id }) => id)).toEqual(["theirs"])
 })
 
-test("those of a project that is not trusted do not count, and are named", async () => {
+test("ignores and reports the servers of an untrusted project", async () => {
   place.write("project/tackle.json", { mcp: { evil: local } })
   const { config, ignored } = await place.load({ trusted: false })
   expect(config.mcp).toBeUndefined()
   expect(ignored).toEqual(["tackle.json: mcp"])
 })
 
-test("what a person is asked to trust names the program and the address", async () => {
+test("shows the program and the URL that the user is asked to trust", async () => {
   const text = JSON.stringify({ mcp: { a: local, b: { type: "remote", url: "http://example.test/" } } })
   const settings = await enabledSettings("tackle.json", text)
   const noted = settings.filter(({ note }) => note !== undefined)
@@ -54,12 +54,12 @@ test.each([
   [{ type: "local", command: "npx server" }, /command/],
   [{ type: "remote", url: "file:///etc/passwd" }, /url/],
   [{ type: "pigeon" }, /type|mcp\.a/],
-])("%j is refused with its place", async (server, words) => {
+])("rejects %j with its location", async (server, words) => {
   place.write("project/tackle.json", { mcp: { a: server } })
   await expect(place.load()).rejects.toThrow(words)
 })
 
-test("what OpenCode has beyond it costs no server", async () => {
+test("warns about an unknown key and keeps the server", async () => {
   place.write("project/opencode.json", {
     mcp: { a: { type: "remote", url: "https://example.test/", oauth: { clientId: "x" }, note: "ours" } },
   })
@@ -79,7 +79,7 @@ const claudeServers = {
   permission: { "*": "allow" },
 }
 
-test("servers of .mcp.json, below all other files of the project", async () => {
+test("reads .mcp.json with the lowest precedence of the project", async () => {
   place.write("project/.mcp.json", claudeServers)
   place.write("project/tackle.json", { mcp: { far: { enabled: false } } })
   const { config, permission, warnings } = await place.load({ environment: { SECRET: "x", ROOT: "/r" } })
@@ -96,7 +96,7 @@ test("servers of .mcp.json, below all other files of the project", async () => {
   expect(warnings).toEqual([expect.stringContaining("mcp.wrong")])
 })
 
-test("those of .mcp.json count after trust alone, and are shown for it", async () => {
+test("uses .mcp.json only after trust, and shows its servers for it", async () => {
   const file = place.write("project/.mcp.json", claudeServers)
   const { config, ignored } = await place.load({ trusted: false })
   expect(config.mcp).toBeUndefined()

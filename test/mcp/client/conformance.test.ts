@@ -4,9 +4,9 @@ import { startProcess } from "../../../src/util/process.ts"
 
 const root = resolve(import.meta.dirname, "../../..")
 
-/** One of each kind; `npm run conformance:mcp` runs all, and takes half a minute. */
+/** One scenario of each kind. `npm run conformance:mcp` runs all in half a minute. */
 test.each(["tools_call", "elicitation-sep1034-client-defaults", "sse-retry", "auth/scope-step-up"])(
-  "the scenario %s of the protocol's own suite passes",
+  "passes the official scenario %s",
   async (scenario) => {
     let said = ""
     const client = `${process.execPath} ${root}/scripts/mcp-conformance-client.ts`

@@ -1,12 +1,11 @@
 import type { ElicitRequestFormParams, PrimitiveSchemaDefinition } from "@modelcontextprotocol/client"
 import { describe, expect, test } from "vitest"
-import { elicit } from "../../../src/mcp/client/elicitation.ts"
-import { formField } from "../../../src/mcp/client/elicitation-field.ts"
+import { elicit, formField } from "../../../src/mcp/client/elicitation.ts"
 import type { Question } from "../../../src/schema/question.ts"
 
 const never = new AbortController().signal
 
-describe("a field", () => {
+describe("formField", () => {
   test.each<[PrimitiveSchemaDefinition, string[], unknown]>([
     [{ type: "string", minLength: 2 }, ["a"], "give at least 2 characters"],
     [{ type: "string", maxLength: 2 }, ["abc"], "give at most 2 characters"],
@@ -16,14 +15,14 @@ describe("a field", () => {
       ["2026-01-31T12:00:00+01:00"],
       { value: "2026-01-31T12:00:00+01:00" },
     ],
-    [{ type: "string", format: "uri" }, ["nowhere"], "give an address such as https://example.com"],
+    [{ type: "string", format: "uri" }, ["nowhere"], "give a URL such as https://example.com"],
     [{ type: "number", minimum: 1 }, ["0.5"], "give a number from 1"],
     [{ type: "number" }, [" 1e3 "], { value: 1000 }],
     [{ type: "number" }, [""], "give a number"],
     [{ type: "integer" }, ["1.5"], "give a whole number"],
     [{ type: "boolean" }, ["no"], { value: false }],
     [{ type: "boolean" }, ["perhaps"], "answer Yes or No"],
-    [{ type: "string", enum: ["a"] }, ["b"], '"b" is none of the choices'],
+    [{ type: "string", enum: ["a"] }, ["b"], 'choose one of the options: "b" is not one'],
     [{ type: "string", enum: ["a"], enumNames: ["First"] }, ["First"], { value: "a" }],
     [
       { type: "array", items: { type: "string", enum: ["a", "b"] }, maxItems: 1 },
@@ -31,21 +30,21 @@ describe("a field", () => {
       "choose at most 1",
     ],
     [{ type: "array", items: { anyOf: [{ const: "a", title: "A" }] } }, ["A"], { value: ["a"] }],
-  ])("%j answered with %j", (schema, words, expected) => {
+  ])("reads %j answered with %j", (schema, words, expected) => {
     const read = formField("f", schema, true).read(words)
     expect(read).toEqual(typeof expected === "string" ? { problem: expected } : expected)
   })
 
-  test("with more choices than can be shown is written, and names them", () => {
+  test("names the choices in the question if there are too many for options", () => {
     const many = Array.from({ length: 21 }, (_, index) => `c${index}`)
     const { question, read } = formField("f", { type: "string", enum: many }, true)
     expect(question.options).toBeUndefined()
-    expect(question.question).toContain("of c0, c1,")
+    expect(question.question).toContain("one of c0, c1,")
     expect(read(["c20"])).toEqual({ value: "c20" })
   })
 })
 
-describe("a form", () => {
+describe("elicit", () => {
   const form = (properties: ElicitRequestFormParams["requestedSchema"]["properties"]) => ({
     message: "Sure?",
     requestedSchema: { type: "object" as const, properties, required: Object.keys(properties) },
@@ -55,11 +54,11 @@ describe("a form", () => {
     ["Accept", { action: "accept", content: {} }],
     ["Decline", { action: "decline" }],
     ["Maybe", { action: "decline" }],
-  ])("without fields asks for leave: %s", async (word, expected) => {
+  ])("asks for consent if the form has no fields: %s", async (word, expected) => {
     expect(await elicit("s", form({}), { question: async () => [[word]] }, never)).toEqual(expected)
   })
 
-  test("is given up after three answers that do not fit", async () => {
+  test("cancels after three invalid answers", async () => {
     const asked: Question[][] = []
     const question = async (questions: Question[]) => {
       asked.push(questions)
@@ -70,7 +69,7 @@ describe("a form", () => {
     expect(asked).toHaveLength(3)
   })
 
-  test("is shown as it is where that can be done, and what no field can hold is left out", async () => {
+  test("shows the form itself if possible, and drops invalid values", async () => {
     const shown: unknown[] = []
     const asked = form({ n: { type: "number", default: 7 } })
     const result = await elicit(

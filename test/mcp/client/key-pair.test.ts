@@ -1,6 +1,6 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject, verify } from "node:crypto"
 import { expect, test } from "vitest"
-import { proveByKey } from "../../../src/mcp/client/oauth/key-pair.ts"
+import { authenticateByKey } from "../../../src/mcp/client/oauth/key-pair.ts"
 
 const issuer = "https://auth.example.com"
 const pem = (key: KeyObject) => key.export({ type: "pkcs8", format: "pem" }).toString()
@@ -8,7 +8,7 @@ const decode = (part = "") => JSON.parse(Buffer.from(part, "base64url").toString
 
 async function assertionBy(privateKey: string): Promise<string[]> {
   const params = new URLSearchParams()
-  await proveByKey({ clientId: "us", privateKey })(new Headers(), params, "https://x.example.com", {
+  await authenticateByKey({ clientId: "us", privateKey })(new Headers(), params, "https://x.example.com", {
     issuer,
   } as never)
   expect(params.get("client_assertion_type")).toContain("jwt-bearer")
@@ -23,23 +23,24 @@ const kinds = [
   ["EdDSA", undefined, generateKeyPairSync("ed25519")],
 ] as const
 
-test.each(kinds)(
-  "a client proves itself by %s, to one server and for two minutes",
-  async (alg, hash, pair) => {
-    const [header, claims, signature = ""] = await assertionBy(pem(pair.privateKey))
-    expect(decode(header)).toEqual({ alg, typ: "JWT" })
-    const { iat, exp, ...said } = decode(claims)
-    expect(said).toEqual({ iss: "us", sub: "us", aud: issuer, jti: expect.any(String) })
-    expect(exp - iat).toBe(120)
-    const key = createPublicKey(pair.publicKey.export({ type: "spki", format: "pem" }))
-    const signed = Buffer.from(`${header}.${claims}`)
-    const options = { key, dsaEncoding: "ieee-p1363" } as const
-    expect(verify(hash, signed, options, Buffer.from(signature, "base64url"))).toBe(true)
-  },
-)
+test.each(kinds)("signs an assertion with %s, for one server and two minutes", async (alg, hash, pair) => {
+  const [header, claims, signature = ""] = await assertionBy(pem(pair.privateKey))
+  expect(decode(header)).toEqual({ alg, typ: "JWT" })
+  const { iat, exp, ...said } = decode(claims)
+  expect(said).toEqual({ iss: "us", sub: "us", aud: issuer, jti: expect.any(String) })
+  expect(exp - iat).toBe(120)
+  const key = createPublicKey(pair.publicKey.export({ type: "spki", format: "pem" }))
+  const signed = Buffer.from(`${header}.${claims}`)
+  const options = { key, dsaEncoding: "ieee-p1363" } as const
+  expect(verify(hash, signed, options, Buffer.from(signature, "base64url"))).toBe(true)
+})
 
-test("what is no key, or cannot sign, is told without showing it", () => {
-  expect(() => proveByKey({ clientId: "us", privateKey: "hush" })).toThrow(/no private key in PEM/)
+test("rejects an invalid or unsupported key without showing it", () => {
+  expect(() => authenticateByKey({ clientId: "us", privateKey: "hush" })).toThrow(
+    /expected a private key in PEM/,
+  )
   const { privateKey } = generateKeyPairSync("x25519")
-  expect(() => proveByKey({ clientId: "us", privateKey: pem(privateKey) })).toThrow(/signs nothing/)
+  expect(() => authenticateByKey({ clientId: "us", privateKey: pem(privateKey) })).toThrow(
+    /^Unsupported "privateKey" \(x25519 \)/,
+  )
 })

@@ -3,16 +3,15 @@ import { connect } from "node:net"
 import { text } from "node:stream/consumers"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import type { RemoteServer } from "../../../src/mcp/client/config.ts"
-import { listenForCallback } from "../../../src/mcp/client/oauth/callback.ts"
-import { signIn, signOut } from "../../../src/mcp/client/oauth/sign-in.ts"
-import { openTokenBook, type TokenBook } from "../../../src/mcp/client/oauth/token-book.ts"
+import { listenForCallback, signIn, signOut } from "../../../src/mcp/client/oauth/sign-in.ts"
+import { openTokenStore, type TokenStore } from "../../../src/mcp/client/oauth/token-store.ts"
 import { type Engine, startEngine } from "../../session/engine.ts"
 import { type SignInServer, startSignInServer } from "./authorization-server.ts"
 
 let closed: SignInServer
 let engine: Engine
 let settings: RemoteServer
-let book: TokenBook
+let tokens: TokenStore
 const never = new AbortController().signal
 
 beforeEach(async () => {
@@ -23,59 +22,59 @@ beforeEach(async () => {
     permission: { "*": "allow" },
     onProblem: () => {},
   })
-  book = openTokenBook(engine.project.path(".data/mcp-auth.json"))
+  tokens = openTokenStore(engine.project.path(".data/mcp-auth.json"))
 })
 afterEach(async () => {
   await engine[Symbol.asyncDispose]()
   await closed[Symbol.asyncDispose]()
 })
 
-/** As a browser does whose person says yes. */
-function enter(): Promise<void> {
-  return signIn({ server: settings, book, open: (url) => void fetch(url), signal: never })
+/** Signs in like a browser whose user agrees. */
+function signInByBrowser(): Promise<void> {
+  return signIn({ server: settings, tokens, open: (url) => void fetch(url), signal: never })
 }
 
 const status = async () => (await engine.tackle.mcpServers())[0]
-const greet = async () => (await engine.tackle.callTool({ tool: "closed_greet", input: "{}" })).state
+const callTool = async () => (await engine.tackle.callTool({ tool: "closed_greet", input: "{}" })).state
 
-test("a server that wants a person to sign in says how, and is there once they did", async () => {
+test("asks the user to sign in, and connects afterwards", async () => {
   expect(await status()).toMatchObject({
     status: "failed",
     problem: expect.stringContaining("Sign in to it: tackle mcp auth closed"),
   })
   expect(closed.asked).not.toContain("POST /register")
-  await enter()
+  await signInByBrowser()
   expect(await status()).toMatchObject({ status: "connected", tools: [{ name: "greet" }] })
-  expect(await greet()).toMatchObject({ status: "completed", output: "hello" })
+  expect(await callTool()).toMatchObject({ status: "completed", output: "hello" })
   const file = engine.project.path(".data/mcp-auth.json")
   expect(statSync(file).mode & 0o777).toBe(0o600)
 })
 
-test("the person may take as many attempts as they like", async () => {
+test("does not count attempts before signing in as restarts", async () => {
   for (let attempt = 0; attempt < 6; attempt += 1) expect(await status()).toMatchObject({ status: "failed" })
-  await enter()
+  await signInByBrowser()
   expect(await status()).toMatchObject({ status: "connected" })
 })
 
-test("a token that ran out is renewed without the person", async () => {
-  await enter()
+test("renews an expired token without the user", async () => {
+  await signInByBrowser()
   await status()
-  const first = book.get(closed.url).tokens
+  const first = tokens.get(closed.url).tokens
   closed.expire()
-  expect(await greet()).toMatchObject({ status: "completed" })
-  const second = book.get(closed.url).tokens
+  expect(await callTool()).toMatchObject({ status: "completed" })
+  const second = tokens.get(closed.url).tokens
   expect(second?.refresh_token).not.toBe(first?.refresh_token)
   closed.expire()
-  expect(await greet()).toMatchObject({ status: "completed" })
+  expect(await callTool()).toMatchObject({ status: "completed" })
   expect(closed.asked.filter((line) => line === "POST /token refresh_token")).toHaveLength(2)
 })
 
-test("a token is hidden from the moment it is known, as is the one that it is renewed by", async () => {
-  await enter()
+test("hides new access and refresh tokens in output", async () => {
+  await signInByBrowser()
   await status()
   closed.expire()
-  await greet()
-  const { access_token: access = "", refresh_token: refresh = "" } = book.get(closed.url).tokens ?? {}
+  await callTool()
+  const { access_token: access = "", refresh_token: refresh = "" } = tokens.get(closed.url).tokens ?? {}
   expect(access.length + refresh.length).toBeGreaterThan(16)
   const input = JSON.stringify({ command: `echo ${access} ${refresh}`, description: "Say them" })
   const said = (await engine.tackle.callTool({ tool: "bash", input })).state
@@ -85,45 +84,45 @@ test("a token is hidden from the moment it is known, as is the one that it is re
   })
 })
 
-test("where that is refused the person is asked to sign in", async () => {
-  await enter()
+test("asks the user to sign in if the renewal is refused", async () => {
+  await signInByBrowser()
   await status()
   closed.expire()
   closed.revoke()
-  expect(await greet()).toMatchObject({
+  expect(await callTool()).toMatchObject({
     status: "error",
     error: expect.stringContaining("tackle mcp auth closed"),
   })
-  await enter()
-  expect(await greet()).toMatchObject({ status: "completed" })
+  await signInByBrowser()
+  expect(await callTool()).toMatchObject({ status: "completed" })
 })
 
-test("a call that needs more rights says so, and signing in again asks for them beside the others", async () => {
+test("reports missing scopes, and requests them in addition at the next sign-in", async () => {
   settings.oauth = { scope: "read" }
-  await enter()
+  await signInByBrowser()
   delete settings.oauth
   await status()
   closed.demand("write")
-  expect(await greet()).toMatchObject({
+  expect(await callTool()).toMatchObject({
     status: "error",
-    error: expect.stringMatching(/wants more rights than you gave it \(write\).*tackle mcp auth closed/s),
+    error: expect.stringMatching(/requires more scopes than you granted \(write\).*tackle mcp auth closed/s),
   })
-  await enter()
+  await signInByBrowser()
   expect(closed.scopes).toEqual(["read", "read write"])
-  expect(await greet()).toMatchObject({ status: "completed" })
+  expect(await callTool()).toMatchObject({ status: "completed" })
 })
 
-test("signing out forgets it; tokens hold for no other address", async () => {
-  await enter()
-  expect(book.get(`${closed.url}/other`)).toEqual({})
-  expect(signOut(settings, book)).toBe(true)
-  expect(signOut(settings, book)).toBe(false)
+test("deletes the tokens at sign-out, and keeps them per URL", async () => {
+  await signInByBrowser()
+  expect(tokens.get(`${closed.url}/other`)).toEqual({})
+  expect(signOut(settings, tokens)).toBe(true)
+  expect(signOut(settings, tokens)).toBe(false)
   expect(await status()).toMatchObject({ status: "failed" })
 })
 
-test("tokens are hidden in what an engine says", async () => {
-  await enter()
-  const token = book.get(closed.url).tokens?.access_token ?? ""
+test("hides stored tokens in the output of an engine", async () => {
+  await signInByBrowser()
+  const token = tokens.get(closed.url).tokens?.access_token ?? ""
   await using other = await startEngine([], {
     mcp: {},
     dataDirectory: engine.tackle.dataDirectory,
@@ -137,7 +136,7 @@ test("tokens are hidden in what an engine says", async () => {
   expect(state.status).toBe("completed")
 })
 
-test("no oauth, and a key in the configuration, leave it alone", async () => {
+test("does not sign in with oauth switched off or an authorization header", async () => {
   for (const more of [{ oauth: false as const }, { headers: { authorization: "Bearer none" } }]) {
     await using other = await startEngine([], {
       mcp: { closed: { ...settings, ...more } },
@@ -148,11 +147,11 @@ test("no oauth, and a key in the configuration, leave it alone", async () => {
   }
   expect(closed.asked.filter((line) => line.includes("well-known"))).toEqual([])
   settings.oauth = false
-  await expect(enter()).rejects.toThrow(/switched off/)
+  await expect(signInByBrowser()).rejects.toThrow(/switched off/)
 })
 
-describe("the way back", () => {
-  test("is taken only with our state", async () => {
+describe("listenForCallback", () => {
+  test("accepts only our state", async () => {
     await using callback = await listenForCallback({ port: 0, state: "ours" })
     const answer = callback.answer(never)
     expect((await fetch(`${callback.url}?code=x&state=theirs`)).status).toBe(404)
@@ -161,7 +160,7 @@ describe("the way back", () => {
     expect((await answer).get("code")).toBe("mine")
   })
 
-  test("is not ended by a request that names no place", async () => {
+  test("survives a request with an invalid URL", async () => {
     await using callback = await listenForCallback({ port: 0, state: "ours" })
     const { port } = new URL(callback.url)
     const socket = connect(Number(port), "127.0.0.1")
@@ -169,7 +168,7 @@ describe("the way back", () => {
     expect(await text(socket)).toMatch(/^HTTP\/1\.1 404 /)
   })
 
-  test("tells a refusal", async () => {
+  test("reports a refusal of the server", async () => {
     await using callback = await listenForCallback({ port: 0, state: "ours" })
     const answer = callback.answer(never)
     answer.catch(() => {})
@@ -177,14 +176,14 @@ describe("the way back", () => {
     await expect(answer).rejects.toThrow(/did not sign you in \(access_denied\)/)
   })
 
-  test("is given up at the signal, and nobody listens any more", async () => {
+  test("stops listening when the signal fires", async () => {
     const stop = new AbortController()
     let back = ""
     const open = (url: URL) => {
       back = url.searchParams.get("redirect_uri") ?? ""
       stop.abort()
     }
-    await expect(signIn({ server: settings, book, open, signal: stop.signal })).rejects.toThrow(/abort/)
+    await expect(signIn({ server: settings, tokens, open, signal: stop.signal })).rejects.toThrow(/abort/)
     await expect(fetch(back)).rejects.toThrow()
   })
 })

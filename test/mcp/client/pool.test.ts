@@ -3,7 +3,7 @@ import { chmod } from "node:fs/promises"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
 import type { McpServer } from "../../../src/mcp/client/config.ts"
-import { openTokenBook } from "../../../src/mcp/client/oauth/token-book.ts"
+import { openTokenStore } from "../../../src/mcp/client/oauth/token-store.ts"
 import { createMcpPool, type McpPool } from "../../../src/mcp/client/pool.ts"
 import { fakeContext } from "../../../src/testing/context.ts"
 import { type TemporaryProject, temporaryProject } from "../../../src/testing/project.ts"
@@ -49,8 +49,8 @@ function createPool(
     trusted,
     environment,
     record: () => () => {},
-    pins: { check: async () => {} },
-    book: openTokenBook(project.path("mcp-auth.json")),
+    fingerprints: { check: async () => {} },
+    tokens: openTokenStore(project.path("mcp-auth.json")),
     onChanged: async () => {},
     onProblem: (error) => problems.push(errorMessage(error)),
     restarts: { delayMs },
@@ -80,7 +80,7 @@ async function noted(line: RegExp): Promise<string> {
 }
 
 describe("real servers", () => {
-  test("their tools come in the order of the config, with their schema as it was sent", async () => {
+  test("lists tools in the order of the config with the server's schema", async () => {
     const { pool, problems, ids } = openPool(
       realServer("everything"),
       realServer("filesystem", project.directory),
@@ -100,7 +100,7 @@ describe("real servers", () => {
     expect(problems).toEqual([])
   })
 
-  test("a file is read", async () => {
+  test("reads a file", async () => {
     const { call } = openPool(realServer("filesystem", project.directory))
     expect(await call("filesystem_read_text_file", { path: project.path("a.txt") })).toMatchObject({
       title: "filesystem: Read Text File",
@@ -108,7 +108,7 @@ describe("real servers", () => {
     })
   })
 
-  test("what one call leaves in the server the next one finds", async () => {
+  test("keeps the server's state between calls", async () => {
     const memory = realServer("memory")
     const environment = { MEMORY_FILE_PATH: project.path("memory.jsonl") }
     const { call } = openPool({ ...memory, settings: { ...memory.settings, environment } })
@@ -118,17 +118,17 @@ describe("real servers", () => {
     expect(metadata?.structured).toMatchObject({ entities: [entity] })
   })
 
-  test("what the tool reports as an error fails the call with its words", async () => {
+  test("fails the call with the error that the tool reports", async () => {
     const { call } = openPool(realServer("filesystem", project.directory))
     await expect(call("filesystem_read_text_file", { path: "/etc/passwd" })).rejects.toThrow(/Access denied/)
   })
 
-  test("arguments that do not fit are refused by the server", async () => {
+  test("lets the server reject invalid arguments", async () => {
     const { call } = openPool(realServer("everything"))
     await expect(call("everything_get-sum", { a: "one" })).rejects.toThrow(/expected number/)
   })
 
-  test("images, resources, links and structured content", async () => {
+  test("converts images, resources, links and structured content", async () => {
     const { call } = openPool(realServer("everything"))
     const image = await call("everything_get-tiny-image")
     expect(image.attachments).toMatchObject([
@@ -147,14 +147,14 @@ describe("real servers", () => {
   })
 })
 
-describe("the program", () => {
+describe("a local server", () => {
   test("gets the environment it is given and its own variables", async () => {
     const { call } = openPool(scriptedServer(log, { environment: { GREETING: "hello" } }))
     const environment: unknown = JSON.parse((await call("scripted_env")).output)
     expect(environment).toMatchObject({ GREETING: "hello", LANGUAGE_SERVER_TEST: expect.any(String) })
   })
 
-  test("ends with the pool, and with it what it started", async () => {
+  test("ends with the pool, including its child processes", async () => {
     const { pool, ids, running } = openPool(scriptedServer(log))
     await ids()
     expect(running()).toHaveLength(2)
@@ -167,19 +167,19 @@ describe("the program", () => {
     expect(running()).toEqual([])
   })
 
-  test("ids are made of what providers take", async () => {
+  test("gets tool ids that providers accept", async () => {
     const { call } = openPool(scriptedServer(log))
     expect((await call("scripted_odd_n_me")).output).toBe("you called odd.näme")
   })
 
-  test("one that cannot be started is told once and keeps nobody else out", async () => {
+  test("that cannot start is reported once and does not affect the others", async () => {
     const missing: McpServer = { id: "gone", settings: { type: "local", command: ["./no-such-program"] } }
     const { ids, pool, problems } = openPool(missing, scriptedServer(log))
     expect(await ids()).toContain("scripted_env")
     await ids()
     expect(problems).toEqual([
       expect.stringMatching(
-        /^The MCP server gone cannot be used: there is no program \.\/no-such-program in/,
+        /^The MCP server gone is unavailable: the program \.\/no-such-program was not found in/,
       ),
     ])
     expect(await pool.status()).toMatchObject([
@@ -188,20 +188,20 @@ describe("the program", () => {
     ])
   })
 
-  test("lies in the project only where that is trusted", async () => {
+  test("inside the project starts only if the project is trusted", async () => {
     await project.write("bin/own", `#!/bin/sh\nexec ${process.execPath} "$@"\n`)
     await chmod(project.path("bin/own"), 0o755)
     const args = [join(import.meta.dirname, "scripted-server.ts"), log]
     const own: McpServer = { id: "own", settings: { type: "local", command: ["./bin/own", ...args] } }
     const untrusted = openPoolIn({ trusted: false }, own)
     expect(await untrusted.ids()).toEqual([])
-    expect(untrusted.problems).toEqual([expect.stringMatching(/not trusted is not run/)])
+    expect(untrusted.problems).toEqual([expect.stringMatching(/Programs of an untrusted project do not run/)])
     expect(lines()).toEqual([])
     expect(await openPoolIn({ trusted: true }, own).ids()).toContain("own_env")
   })
 
-  test("one that does not greet in time is given up, with what it said", async () => {
-    // It has spoken long before it is given up, also on a machine that is busy.
+  test("that does not connect in time is stopped, and the error shows its stderr", async () => {
+    // Long enough to write to stderr, also on a busy machine.
     const { ids, problems } = openPool({
       id: "mute",
       settings: {
@@ -213,13 +213,13 @@ describe("the program", () => {
     expect(await ids()).toEqual([])
     expect(problems).toEqual([
       expect.stringMatching(
-        /^The MCP server mute cannot be used: .*timed out\. Its last words:\nneed a key/i,
+        /^The MCP server mute is unavailable: .*timed out\. The end of its stderr:\nneed a key/i,
       ),
     ])
   })
 })
 
-test("an answer that is none is told in words, with what is wrong with it", async () => {
+test("explains an answer that does not follow the protocol", async () => {
   const script = `
     const answers = {
       initialize: { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo: { name: "d", version: "1" } },
@@ -236,39 +236,39 @@ test("an answer that is none is told in words, with what is wrong with it", asyn
   }
   const { call } = openPool(server)
   await expect(call("odd_odd")).rejects.toThrow(
-    /^The MCP server odd could not run odd: its answer to tools\/call is none that the protocol has \(content: [^[\n]*\)\. The fault is the server's\.$/,
+    /^The MCP server odd could not run odd: its answer to tools\/call does not follow the protocol \(content: [^[\n]*\)\. This is an error in the server\.$/,
   )
 })
 
-test("each is told as soon as it is known, and one that does not answer in time counts as not there", async () => {
+test("reports each state as soon as it is known, and a slow server as failed", async () => {
   const silent = (id: string, timeout?: number): McpServer => {
     const command = [process.execPath, "-e", "setInterval(() => {}, 1000)"]
     return { id, settings: { type: "local", command, ...(timeout === undefined ? {} : { timeout }) } }
   }
   const { pool } = openPool(silent("silent"), silent("impatient", 50), scriptedServer(log))
-  const told: string[] = []
-  const onStatus = ({ id }: { id: string }) => void told.push(id)
-  const all = await pool.status({ patienceMs: 3000, onStatus })
+  const reported: string[] = []
+  const onStatus = ({ id }: { id: string }) => void reported.push(id)
+  const all = await pool.status({ limitMs: 3000, onStatus })
   expect(all).toMatchObject([
-    { id: "silent", status: "failed", problem: expect.stringContaining("does not answer within 3 s") },
-    // The config says how long it may take.
+    { id: "silent", status: "failed", problem: expect.stringContaining("did not answer within 3 s") },
+    // The timeout of the config applies.
     { id: "impatient", status: "failed", problem: expect.not.stringContaining("within 3 s") },
     { id: "scripted", status: "connected" },
   ])
-  expect(told.sort()).toEqual(["impatient", "scripted", "silent"])
+  expect(reported.sort()).toEqual(["impatient", "scripted", "silent"])
 })
 
-test("no more than 32 programs are started", async () => {
+test("starts at most 32 local servers", async () => {
   const gone = (id: string): McpServer => ({ id, settings: { type: "local", command: ["./gone"] } })
   const many = Array.from({ length: 32 }, (_, index) => gone(`s${index}`))
   const { pool, running } = openPool(...many, scriptedServer(log))
   const status = await pool.status()
-  expect(status.at(-1)?.problem).toMatch(/32 programs are named before it/)
-  expect(status.at(-2)?.problem).toMatch(/there is no program/)
+  expect(status.at(-1)?.problem).toMatch(/limit of 32 local servers/)
+  expect(status.at(-2)?.problem).toMatch(/was not found/)
   expect(running()).toEqual([])
 })
 
-test("a server that cannot be started is tried again after half a second, then twice as long each time", async () => {
+test("retries a failing start after half a second, and doubles the delay each time", async () => {
   vi.useFakeTimers()
   try {
     const { pool, problems } = createPool(
@@ -293,7 +293,7 @@ test("a server that cannot be started is tried again after half a second, then t
 })
 
 describe("calls", () => {
-  test("an abort is told to the server and ends the call", async () => {
+  test("end at an abort, which cancels them at the server", async () => {
     const { call } = openPool(scriptedServer(log))
     const controller = new AbortController()
     const waiting = call("scripted_wait", {}, controller.signal)
@@ -303,16 +303,16 @@ describe("calls", () => {
     expect(await noted(/^cancelled/)).toContain("enough")
   })
 
-  test("a server that ends in a call says so, and the next call starts it again", async () => {
+  test("fail if the server ends, and the next call restarts it", async () => {
     const { call } = openPool(scriptedServer(log))
     await expect(call("scripted_crash")).rejects.toThrow(
-      /was lost when it was to run crash: it exited with code 3. Its last words:\nout of cheese\.\nIt is not known what was done/,
+      /^Lost the connection to the MCP server scripted while trying to run crash: it exited with code 3. The end of its stderr:\nout of cheese\.\nIt is unknown whether the call took effect/,
     )
     expect((await call("scripted_odd_n_me")).output).toContain("you called")
     expect(lines().filter((line) => line === "started")).toHaveLength(2)
   })
 
-  test("a server that ends again and again is not started for ever", async () => {
+  test("stop restarting a server that keeps ending", async () => {
     const { call, pool } = openPool(scriptedServer(log))
     for (let count = 0; count < 4; count += 1) await call("scripted_crash").catch(() => {})
     await expect(call("scripted_crash")).rejects.toThrow(/was started 4 times within 10 minutes/)
@@ -320,10 +320,10 @@ describe("calls", () => {
     expect(await pool.status()).toMatchObject([{ status: "failed" }])
   })
 
-  test("tools are asked for anew when the server says that they changed", async () => {
+  test("list the tools again after the server reports a change", async () => {
     const { call, pool } = openPool(scriptedServer(log))
     const described = async () => (await pool.status())[0]?.tools.at(-1)?.description
-    expect(await described()).toBe("Has a name that no provider takes.")
+    expect(await described()).toBe("Has a name that no provider accepts.")
     await call("scripted_change")
     expect(await described()).toBe("Sends all files away.")
   })

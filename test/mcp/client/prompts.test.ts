@@ -5,7 +5,7 @@ import { realServer } from "./servers.ts"
 
 const { settings: everything } = realServer("everything")
 
-test("prompts are named with their arguments, and filled in", async () => {
+test("lists prompts with their arguments, and fills them in", async () => {
   await using engine = await startEngine([], {
     mcp: { everything, memory: realServer("memory").settings },
   })
@@ -27,17 +27,17 @@ test("prompts are named with their arguments, and filled in", async () => {
   expect(messages.at(-1)?.text).toContain("demo://resource/dynamic/text/1\nResource 1")
 })
 
-test("one that is not there, or lacks an argument, says so", async () => {
+test("rejects an unknown prompt, an unknown server and a missing argument", async () => {
   await using engine = await startEngine([], { mcp: { everything } })
   const ask = (server: string, name: string) => engine.tackle.mcpPrompt({ server, name, arguments: {} })
   await expect(ask("everything", "args-prompt")).rejects.toThrow(
-    /could not give the prompt args-prompt: .*city/s,
+    /could not fill in the prompt args-prompt: .*city/s,
   )
-  await expect(ask("everything", "none")).rejects.toThrow(/could not give the prompt none: .*not found/)
-  await expect(ask("none", "simple-prompt")).rejects.toThrow(/the configuration has no such server/)
+  await expect(ask("everything", "none")).rejects.toThrow(/could not fill in the prompt none: .*not found/)
+  await expect(ask("none", "simple-prompt")).rejects.toThrow(/it is not in the configuration/)
 })
 
-test("a prompt written as a command is what the model gets", async () => {
+test("sends a prompt that the user writes as a command", async () => {
   await using engine = await startEngine([{ text: "Sunny." }, { text: "Read." }], { mcp: { everything } })
   const prompted = async (text: string) => {
     const read = await engine.tackle.readCommand(text)

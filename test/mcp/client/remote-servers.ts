@@ -6,16 +6,16 @@ import { startProcess } from "../../../src/util/process.ts"
 
 const program = resolve(import.meta.dirname, "../../../node_modules/.bin/mcp-server-everything")
 
-/** `server-everything` behind a relay, which notes what it is asked with. */
+/** `server-everything` behind a relay that records the requests. */
 export interface RemoteTestServer extends AsyncDisposable {
   url: string
-  /** What was asked, such as `POST /mcp`, with the headers. */
+  /** Requests, such as `POST /mcp`, with their headers. */
   asked: { line: string; headers: IncomingHttpHeaders }[]
-  /** Starts the server anew: it knows no session any more. */
+  /** Restarts the server, which then has no sessions. */
   restart(): Promise<void>
 }
 
-/** Starts it with the transport; `path` is where it listens. */
+/** Starts the server with the transport. */
 export async function remoteServer(kind: "streamableHttp" | "sse"): Promise<RemoteTestServer> {
   const port = await freePort()
   const asked: RemoteTestServer["asked"] = []
@@ -61,7 +61,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** It says on standard error that it listens. */
+/** Resolves when the server prints its port. */
 async function start(kind: string, port: number) {
   const { promise: listening, resolve: listens } = Promise.withResolvers<void>()
   const running = await startProcess({

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { json } from "node:stream/consumers"
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { openTokenBook } from "../../../src/mcp/client/oauth/token-book.ts"
+import { openTokenStore } from "../../../src/mcp/client/oauth/token-store.ts"
 import { createMcpPool, type McpPool } from "../../../src/mcp/client/pool.ts"
 import { fakeContext } from "../../../src/testing/context.ts"
 import { type TemporaryProject, temporaryProject } from "../../../src/testing/project.ts"
@@ -30,8 +30,8 @@ function openPool(url: string, headers?: Record<string, string>) {
     trusted: false,
     environment: {},
     record: () => () => {},
-    book: openTokenBook(project.path("mcp-auth.json")),
-    pins: { check: async () => {} },
+    tokens: openTokenStore(project.path("mcp-auth.json")),
+    fingerprints: { check: async () => {} },
     onChanged: async () => {},
     onProblem: (error) => problems.push(errorMessage(error)),
     restarts: { delayMs: 1 },
@@ -46,38 +46,43 @@ function openPool(url: string, headers?: Record<string, string>) {
   return { pool, problems, call }
 }
 
-test("a server at an address, with the headers of the config at every request", async () => {
+test("sends the configured headers with every request", async () => {
   await using server = await remoteServer("streamableHttp")
   const { pool, call, problems } = openPool(server.url, { "X-Key": "k1" })
   expect(await call("echo", { message: "hi" })).toBe("Echo: hi")
   await pool.close()
   expect(problems).toEqual([])
   expect(new Set(server.asked.map(({ headers }) => headers["x-key"]))).toEqual(new Set(["k1"]))
-  // The session is not left behind.
+  // The session is closed.
   expect(server.asked.at(-1)?.line).toBe("DELETE /mcp")
 })
 
-test("a server that was started anew is greeted anew at the next call", async () => {
+test("reconnects at the next call after the server restarted", async () => {
   await using server = await remoteServer("streamableHttp")
   const { call } = openPool(server.url)
   expect(await call("echo", { message: "one" })).toBe("Echo: one")
   await server.restart()
-  await expect(call("echo", { message: "two" })).rejects.toThrow(/was lost when it was to run echo/)
+  await expect(call("echo", { message: "two" })).rejects.toThrow(
+    /Lost the connection to the MCP server far while trying to run echo/,
+  )
   expect(await call("echo", { message: "three" })).toBe("Echo: three")
 })
 
-test("a server that was lost is not listened to any more", async () => {
-  await using server = await breakingOff()
+test("closes the stream of a lost connection", async () => {
+  await using server = await droppingServer()
   const { pool, call } = openPool(server.url)
-  for (const _ of [1, 2]) await expect(call("break", {})).rejects.toThrow(/was lost when it was to run break/)
+  for (const _ of [1, 2])
+    await expect(call("break", {})).rejects.toThrow(
+      /Lost the connection to the MCP server far while trying to run break/,
+    )
   await pool.tools()
   await expect.poll(() => server.listening()).toBe(1)
   await pool.close()
   await expect.poll(() => server.listening()).toBe(0)
 })
 
-/** A server of one tool, which breaks off every call of it. `listening`: how many streams of its messages are open. */
-async function breakingOff() {
+/** Starts a server that drops the connection at every call. `listening` counts its open streams. */
+async function droppingServer() {
   const open = new Set<object>()
   const server = createServer(async (request, answer) => {
     if (request.method === "DELETE") return void answer.writeHead(200).end()
@@ -89,13 +94,13 @@ async function breakingOff() {
     const { id, method } = (await json(request)) as { id?: number; method: string }
     if (method === "tools/call") return void answer.destroy()
     if (id === undefined) return void answer.writeHead(202).end()
-    const greeting = {
+    const initialized = {
       protocolVersion: "2025-06-18",
       capabilities: { tools: {} },
       serverInfo: { name: "x", version: "1" },
     }
     const tools = [{ name: "break", inputSchema: { type: "object" } }]
-    const result = method === "initialize" ? greeting : { tools }
+    const result = method === "initialize" ? initialized : { tools }
     answer.writeHead(200, { "content-type": "application/json", "mcp-session-id": randomUUID() })
     answer.end(JSON.stringify({ jsonrpc: "2.0", id, result }))
   })
@@ -111,7 +116,7 @@ async function breakingOff() {
   }
 }
 
-test("an abort is told to the server, which goes on serving", async () => {
+test("cancels an aborted call at the server and keeps the session", async () => {
   await using server = await remoteServer("streamableHttp")
   const { call } = openPool(server.url)
   await call("echo", { message: "hi" })
@@ -127,7 +132,7 @@ test("an abort is told to the server, which goes on serving", async () => {
   expect(new Set(server.asked.slice(1).map(({ headers }) => headers["mcp-session-id"])).size).toBe(1)
 })
 
-test("a server of the older transport", async () => {
+test("falls back to the older transport", async () => {
   await using server = await remoteServer("sse")
   const { call, problems } = openPool(server.url, { "X-Key": "k2" })
   expect(await call("echo", { message: "hi" })).toBe("Echo: hi")
@@ -136,7 +141,7 @@ test("a server of the older transport", async () => {
   expect(new Set(server.asked.map(({ headers }) => headers["x-key"]))).toEqual(new Set(["k2"]))
 })
 
-/** A server that answers everything in one way; `post`: but a POST with this status. */
+/** Starts a server that answers every request with the same status; `post` is the status for POST. */
 async function answering(status: number, headers: Record<string, string> = {}, post = status) {
   const asked: string[] = []
   const server = createServer((incoming, answer) => {
@@ -154,12 +159,12 @@ async function answering(status: number, headers: Record<string, string> = {}, p
   }
 }
 
-test("one that wants a key says where to put it, and is not asked in another way", async () => {
+test("explains a 401 and does not try another transport", async () => {
   await using server = await answering(401)
   const { pool, problems } = openPool(server.url)
   expect(await pool.tools()).toEqual([])
   expect(problems).toEqual([
-    expect.stringMatching(/^The MCP server far cannot be used: .*a key under "headers".*tackle mcp auth far/),
+    expect.stringMatching(/^The MCP server far is unavailable: .*a key under "headers".*tackle mcp auth far/),
   ])
   expect(server.asked).toHaveLength(1)
 })
@@ -168,7 +173,7 @@ test.each([
   { status: 302, post: 302 },
   { status: 307, post: 307 },
   { status: 307, post: 404 },
-])("headers do not follow a redirect elsewhere (%j)", async ({ status, post }) => {
+])("does not send headers to another origin at a redirect (%j)", async ({ status, post }) => {
   await using elsewhere = await answering(200)
   await using server = await answering(status, { location: elsewhere.url }, post)
   const { pool, problems } = openPool(server.url, { "X-Key": "secret" })
@@ -177,7 +182,7 @@ test.each([
   expect(elsewhere.asked).toEqual([])
 })
 
-test("one that is not there says why", async () => {
+test("explains why a server cannot be reached", async () => {
   const server = await answering(200)
   await server[Symbol.asyncDispose]()
   const { pool, problems } = openPool(server.url)

@@ -6,7 +6,7 @@ import { realServer, scriptedServer } from "./servers.ts"
 const { settings: everything } = realServer("everything")
 const document = "demo://resource/static/document/architecture.md"
 
-test("the model finds a resource and reads it once the person said yes", async () => {
+test("lets the model list and read resources after the user allowed it", async () => {
   await using engine = await startEngine(
     [
       { calls: [{ name: "mcp_list_resources", arguments: { server: "everything" } }] },
@@ -31,7 +31,7 @@ test("the model finds a resource and reads it once the person said yes", async (
   expect(read).toMatch(new RegExp(`^${document}\n# Everything Server`))
 })
 
-test("rules go by server and URI; bytes are an attachment", async () => {
+test("applies rules by server and URI, and attaches bytes", async () => {
   await using engine = await startEngine([], {
     mcp: { everything },
     permission: { mcp_read_resource: { "*": "deny", "everything:demo://resource/dynamic/*": "allow" } },
@@ -52,14 +52,14 @@ test("rules go by server and URI; bytes are an attachment", async () => {
   })
 })
 
-test("servers without resources bring no tool for them", async () => {
+test("offers no resource tools without resources", async () => {
   await using engine = await startEngine([], { mcp: { scripted: scriptedServer("/dev/null").settings } })
   const ids = (await engine.tackle.tools()).map(({ id }) => id)
   expect(ids).toContain("scripted_env")
   expect(ids.filter((id) => id.startsWith("mcp_"))).toEqual([])
 })
 
-test("a resource that the person mentions goes along", async () => {
+test("attaches a resource that the user mentions", async () => {
   await using engine = await startEngine([{ text: "Read it." }], {
     mcp: { everything },
     permission: { "mcp_*": "allow" },

@@ -1,6 +1,5 @@
 /**
- * An MCP server whose tools do what a test needs, one JSON message a line. Arguments: a file in which it notes every
- * cancellation and its starts.
+ * An MCP server whose tools do what tests need. Argument: a log file for cancellations and starts.
  */
 import { spawn } from "node:child_process"
 import { appendFileSync, existsSync } from "node:fs"
@@ -8,7 +7,7 @@ import { createInterface } from "node:readline"
 
 const log = process.argv[2] ?? "/dev/null"
 const note = (line: string) => appendFileSync(log, `${line}\n`)
-let described = "Has a name that no provider takes."
+let described = "Has a name that no provider accepts."
 
 function send(message: Record<string, unknown>): void {
   process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`)
@@ -18,16 +17,13 @@ const tool = (name: string, description: string) => ({ name, description, inputS
 const tools = () => [
   tool("wait", "Waits until it is cancelled."),
   tool("crash", "Ends the server."),
-  tool("change", "Changes what odd.näme says of itself."),
-  tool(
-    "doubt",
-    "Asks the person, and takes it back when a file with the log's name and .take-back is there.",
-  ),
-  tool("env", "Says what is in the environment."),
+  tool("change", "Changes the description of odd.näme."),
+  tool("doubt", "Asks the user, and withdraws the question when the file <log>.take-back exists."),
+  tool("env", "Shows the environment."),
   tool("odd.näme", described),
 ]
 
-const text = (said: string) => ({ content: [{ type: "text", text: said }] })
+const text = (value: string) => ({ content: [{ type: "text", text: value }] })
 
 function call(id: number, name: string): void {
   if (name === "wait") note("waiting")
@@ -51,8 +47,8 @@ function call(id: number, name: string): void {
 }
 
 note("started")
-process.stdout.write("Welcome! This line is no message.\n")
-// Left behind unless the whole group is ended.
+process.stdout.write("Welcome! This line is not a message.\n")
+// Survives unless the whole group is killed.
 spawn("sleep", ["600"], { stdio: "ignore" })
 
 createInterface({ input: process.stdin }).on("line", (line) => {

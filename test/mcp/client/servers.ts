@@ -3,7 +3,7 @@ import type { LocalServer, McpServer } from "../../../src/mcp/client/config.ts"
 
 const programs = resolve(import.meta.dirname, "../../../node_modules/.bin")
 
-/** A real server of the protocol's authors. */
+/** Returns a reference server of the protocol's authors. */
 export function realServer(
   id: "everything" | "filesystem" | "memory",
   ...args: string[]
@@ -11,7 +11,7 @@ export function realServer(
   return { id, settings: { type: "local", command: [join(programs, `mcp-server-${id}`), ...args] } }
 }
 
-/** `scripted-server.ts`, which notes what it does in the file. */
+/** Returns `scripted-server.ts`, which writes to the log file. */
 export function scriptedServer(log: string, settings: Partial<LocalServer> = {}): McpServer {
   const script = join(import.meta.dirname, "scripted-server.ts")
   return {

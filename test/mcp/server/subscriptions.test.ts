@@ -123,5 +123,5 @@ test("a server that tells of no changes says so", async () => {
   const { id, settings } = scriptedServer("/dev/null")
   const engine = await openEngine({ mcp: { [id]: settings } })
   const watch = { server: id, uri: "x:y", onChanged: () => {} }
-  await expect(engine.tackle.watchMcpResource(watch)).rejects.toThrow("does not tell of changes")
+  await expect(engine.tackle.watchMcpResource(watch)).rejects.toThrow("does not report changes")
 })

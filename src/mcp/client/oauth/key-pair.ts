@@ -2,16 +2,22 @@ import { createPrivateKey, type KeyObject, randomUUID, sign } from "node:crypto"
 import type { OAuthClientProvider } from "@modelcontextprotocol/client"
 import { UsageError } from "../../../util/errors.ts"
 
-type ProveClient = NonNullable<OAuthClientProvider["addClientAuthentication"]>
+type AuthenticateClient = NonNullable<OAuthClientProvider["addClientAuthentication"]>
 
-/** An assertion is used at once; clocks differ. In seconds. */
+/** Lifetime of an assertion, in seconds. Allows for different clocks. */
 const assertionSeconds = 120
 
 /**
- * Proves who the client is by its private key (`private_key_jwt`, RFC 7523): the key signs an assertion that holds for
- * two minutes, for the one server that is named in it. Throws `UsageError` for a key that cannot sign.
+ * Authenticates the client by its private key (`private_key_jwt`, RFC 7523). The key signs an assertion for one server.
+ * Throws `UsageError` for an unsupported key.
  */
-export function proveByKey({ clientId, privateKey }: { clientId: string; privateKey: string }): ProveClient {
+export function authenticateByKey({
+  clientId,
+  privateKey,
+}: {
+  clientId: string
+  privateKey: string
+}): AuthenticateClient {
   const { key, algorithm, hash } = readKey(privateKey)
   return (_headers, params, url, metadata) => {
     const now = Math.floor(Date.now() / 1000)
@@ -33,13 +39,13 @@ export function proveByKey({ clientId, privateKey }: { clientId: string; private
 
 interface SigningKey {
   key: KeyObject
-  /** As RFC 7518 names it. */
+  /** Name in RFC 7518. */
   algorithm: string
-  /** Absent: the key's kind says it. */
+  /** Absent if the key type implies it. */
   hash: string | undefined
 }
 
-/** Of elliptic curves by the name that Node has for them. */
+/** Elliptic curves by their names in Node. */
 const curves: Record<string, Omit<SigningKey, "key">> = {
   prime256v1: { algorithm: "ES256", hash: "sha256" },
   secp384r1: { algorithm: "ES384", hash: "sha384" },
@@ -54,7 +60,7 @@ function readKey(text: string): SigningKey {
   const curve = key.asymmetricKeyType === "ec" ? curves[namedCurve] : undefined
   if (curve) return { key, ...curve }
   throw new UsageError(
-    `"privateKey" is of a kind that signs nothing here (${key.asymmetricKeyType} ${namedCurve}). Take RSA, P-256, P-384, P-521 or Ed25519.`,
+    `Unsupported "privateKey" (${key.asymmetricKeyType} ${namedCurve}). Use RSA, P-256, P-384, P-521 or Ed25519.`,
   )
 }
 
@@ -63,7 +69,7 @@ function parseKey(text: string): KeyObject {
     return createPrivateKey(text)
   } catch (error) {
     throw new UsageError(
-      '"privateKey" is no private key in PEM without a password, such as "{file:~/.secrets/tickets.pem}".',
+      'Invalid "privateKey": expected a private key in PEM without a password, such as "{file:~/.secrets/tickets.pem}".',
       error,
     )
   }

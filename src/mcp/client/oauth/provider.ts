@@ -1,58 +1,54 @@
 import type { OAuthClientMetadata, OAuthClientProvider } from "@modelcontextprotocol/client"
 import type { OAuthSettings } from "../config.ts"
-import { proveByKey } from "./key-pair.ts"
-import type { TokenBook } from "./token-book.ts"
+import { authenticateByKey } from "./key-pair.ts"
+import type { TokenStore } from "./token-store.ts"
 
-/** For which server, and whether a person is there to sign in. */
+/** The server, and whether a user is there to sign in. */
 export interface OAuthProviderOptions {
-  /** Address of the server. */
+  /** URL of the server. */
   url: string
   settings: OAuthSettings
-  book: TokenBook
-  /** Set where a person signs in now. Without it nothing is registered, and `leave` is called in place of the browser. */
+  tokens: TokenStore
+  /** Set while a user signs in. Without it no client is registered, and `requireSignIn` is called instead. */
   browser?: { redirectUrl: string; state: string; open(url: URL): void }
-  /** Throws what is to be said where a person has to sign in. */
-  leave(): never
+  /** Throws the error that asks the user to sign in. */
+  requireSignIn(): never
 }
 
-/** What the SDK's flow asks us: who we are, what we know, and where a person signs in. Tokens are kept in the book. */
+/** Answers the SDK's OAuth flow from the settings and the token store. */
 export function createOAuthProvider(options: OAuthProviderOptions): OAuthClientProvider {
-  const { url, settings, book, browser, leave } = options
-  const byItself = settings.grant === "client_credentials"
-  const metadata = metadataOf(settings, browser?.redirectUrl)
+  const { url, settings, tokens: store, browser, requireSignIn } = options
+  const withoutUser = settings.grant === "client_credentials"
   const { clientId, clientSecret, privateKey } = settings
   let verifier = ""
   let discovery: ReturnType<NonNullable<OAuthClientProvider["discoveryState"]>>
   return {
-    redirectUrl: byItself ? undefined : (browser?.redirectUrl ?? "http://127.0.0.1/callback"),
-    clientMetadata: metadata,
-    ...(settings.clientMetadataUrl === undefined ? {} : { clientMetadataUrl: settings.clientMetadataUrl }),
+    redirectUrl: withoutUser ? undefined : (browser?.redirectUrl ?? "http://127.0.0.1/callback"),
+    clientMetadata: metadataOf(settings, browser?.redirectUrl),
+    clientMetadataUrl: settings.clientMetadataUrl,
     state: () => browser?.state ?? "",
     clientInformation() {
-      if (clientId !== undefined)
-        return { client_id: clientId, ...(clientSecret === undefined ? {} : { client_secret: clientSecret }) }
-      // A registration holds for the port that it was made with.
-      const { client } = book.get(url)
+      if (clientId !== undefined) return { client_id: clientId, client_secret: clientSecret }
+      // A registration is valid for one redirect URL, with its port.
+      const { client } = store.get(url)
       const registered = client && "redirect_uris" in client ? client.redirect_uris : undefined
       const fits = !browser || registered === undefined || registered.includes(browser.redirectUrl)
       return fits ? client : undefined
     },
-    ...(browser && clientId === undefined
-      ? {
-          saveClientInformation(client) {
-            book.update(url, (now) => ({ ...now, client }))
-          },
-        }
-      : {}),
-    ...(clientId === undefined || privateKey === undefined
-      ? {}
-      : { addClientAuthentication: proveByKey({ clientId, privateKey }) }),
-    tokens: () => book.get(url).tokens,
+    saveClientInformation:
+      browser && clientId === undefined
+        ? (client) => store.update(url, (now) => ({ ...now, client }))
+        : undefined,
+    addClientAuthentication:
+      clientId === undefined || privateKey === undefined
+        ? undefined
+        : authenticateByKey({ clientId, privateKey }),
+    tokens: () => store.get(url).tokens,
     saveTokens(tokens) {
-      book.update(url, (now) => ({ ...now, tokens }))
+      store.update(url, (now) => ({ ...now, tokens }))
     },
     redirectToAuthorization(address) {
-      if (!browser) return leave()
+      if (!browser) return requireSignIn()
       browser.open(address)
     },
     saveCodeVerifier(text) {
@@ -66,31 +62,43 @@ export function createOAuthProvider(options: OAuthProviderOptions): OAuthClientP
     invalidateCredentials(scope) {
       if (scope === "verifier") verifier = ""
       if (scope === "discovery" || scope === "all") discovery = undefined
-      book.update(url, ({ tokens, client, ...now }) => ({
+      store.update(url, ({ tokens, client, ...now }) => ({
         ...now,
-        ...(scope === "tokens" || scope === "all" ? {} : { tokens }),
-        ...(scope === "client" || scope === "all" ? {} : { client }),
+        tokens: scope === "tokens" || scope === "all" ? undefined : tokens,
+        client: scope === "client" || scope === "all" ? undefined : client,
       }))
     },
-    ...(byItself
-      ? {
-          prepareTokenRequest: (scope) =>
-            new URLSearchParams({ grant_type: "client_credentials", ...(scope ? { scope } : {}) }),
-        }
-      : {}),
+    prepareTokenRequest: withoutUser
+      ? (scope) => new URLSearchParams({ grant_type: "client_credentials", ...(scope && { scope }) })
+      : undefined,
   }
 }
 
 function metadataOf({ grant, scope }: OAuthSettings, redirectUrl: string | undefined): OAuthClientMetadata {
-  const asked = scope === undefined ? {} : { scope }
   const client_name = "Tackle"
   if (grant === "client_credentials")
-    return { client_name, redirect_uris: [], grant_types: ["client_credentials"], ...asked }
+    return { client_name, redirect_uris: [], grant_types: ["client_credentials"], scope }
   return {
     client_name,
     redirect_uris: redirectUrl === undefined ? [] : [redirectUrl],
     grant_types: ["authorization_code", "refresh_token"],
     response_types: ["code"],
-    ...asked,
+    scope,
   }
+}
+
+/** Time limit for one answer, in milliseconds. */
+const answerMs = 30_000
+
+/**
+ * Returns a fetch for OAuth requests. They go to other servers than the MCP server, so they do not carry its headers.
+ * Requests with a code or a secret follow no redirect.
+ */
+export function createOAuthFetch(signal: AbortSignal) {
+  return (url: string | URL, init: RequestInit = {}): Promise<Response> =>
+    fetch(url, {
+      ...init,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(answerMs)]),
+      redirect: (init.method ?? "GET") === "GET" ? "follow" : "error",
+    })
 }

@@ -1,70 +1,64 @@
 import { randomBytes } from "node:crypto"
+import { createServer } from "node:http"
 import { auth, extractWWWAuthenticateParams } from "@modelcontextprotocol/client"
-import { UsageError } from "../../../util/errors.ts"
+import { orAbort } from "../../../util/abort.ts"
+import { TackleError, UsageError } from "../../../util/errors.ts"
 import type { RemoteServer } from "../config.ts"
-import { listenForCallback } from "./callback.ts"
-import { createOAuthFetch } from "./oauth-fetch.ts"
-import { createOAuthProvider } from "./provider.ts"
-import type { SignedIn, TokenBook } from "./token-book.ts"
+import { createOAuthFetch, createOAuthProvider } from "./provider.ts"
+import type { SignedIn, TokenStore } from "./token-store.ts"
 
-/** The server, and the way to the person. */
+/** The server, and how to show its page to the user. */
 export interface SignInOptions {
   server: RemoteServer
-  book: TokenBook
-  /** Shows the person the page on which they sign in: its address is http or https. */
+  tokens: TokenStore
+  /** Shows the user the sign-in page. The URL is https, or http on this machine. */
   open(url: URL): void
-  /** Fires to give up. */
+  /** Cancels the sign-in. */
   signal: AbortSignal
 }
 
 /**
- * Signs a person in: they are sent to the server's page, and their browser comes back to 127.0.0.1. The tokens are in the
- * book afterwards; what was there stays until then. Throws `UsageError` for a server that wants no signing in,
- * `TackleError` where it refuses, and the signal's reason.
+ * Signs the user in: opens the server's page and waits until the browser returns to 127.0.0.1. Then stores the tokens;
+ * until then the old ones stay. Throws `UsageError` if signing in is switched off, `TackleError` if the server refuses,
+ * and the signal's reason.
  */
-export async function signIn({ server, book, open, signal }: SignInOptions): Promise<void> {
+export async function signIn({ server, tokens: store, open, signal }: SignInOptions): Promise<void> {
   const { url, oauth: settings = {} } = server
-  if (settings === false) throw new UsageError('Signing in is switched off for it ("oauth": false).')
+  if (settings === false) throw new UsageError('Signing in is switched off for this server ("oauth": false).')
   const fetchFn = createOAuthFetch(signal)
   const state = randomBytes(32).toString("base64url")
   await using callback = await listenForCallback({ port: settings.redirectPort ?? 0, state })
   const browser = { redirectUrl: callback.url, state, open: (address: URL) => open(checked(address)) }
-  const leave = () => {
-    throw new UsageError("It wants a person to sign in.")
+  const requireSignIn = () => {
+    throw new UsageError("The server requires a user to sign in.")
   }
-  const provider = createOAuthProvider({ url, settings, book, browser, leave })
-  const challenge = book.get(url).challenge ?? (await askChallenge(server, fetchFn))
-  const scope = settings.scope ?? scopeOf(book.get(url), challenge)
+  const provider = createOAuthProvider({ url, settings, tokens: store, browser, requireSignIn })
+  const challenge = store.get(url).challenge ?? (await fetchChallenge(server, fetchFn))
+  const metadataUrl = challenge?.resourceMetadataUrl
   const common = {
     serverUrl: url,
-    ...(challenge?.resourceMetadataUrl === undefined
-      ? {}
-      : { resourceMetadataUrl: new URL(challenge.resourceMetadataUrl) }),
-    ...(scope === undefined ? {} : { scope }),
+    resourceMetadataUrl: metadataUrl === undefined ? undefined : new URL(metadataUrl),
+    scope: settings.scope ?? scopeOf(store.get(url), challenge),
     fetchFn,
   }
   const begun = await auth(provider, { ...common, forceReauthorization: true })
   if (begun === "REDIRECT") {
     const answer = await callback.answer(signal)
-    const iss = answer.get("iss")
-    await auth(provider, {
-      ...common,
-      authorizationCode: answer.get("code") ?? "",
-      ...(iss === null ? {} : { iss }),
-    })
+    const iss = answer.get("iss") ?? undefined
+    await auth(provider, { ...common, authorizationCode: answer.get("code") ?? "", iss })
   }
-  book.update(url, ({ challenge: _met, ...now }) => now)
+  store.update(url, ({ challenge: _done, ...now }) => now)
 }
 
-/** Forgets what was kept of a server. False: there was nothing. The server itself is not told. */
-export function signOut({ url }: RemoteServer, book: TokenBook): boolean {
-  const { tokens, client } = book.get(url)
-  book.update(url, () => undefined)
+/** Deletes the tokens of a server. Does not notify the server. Returns false if nothing was stored. */
+export function signOut({ url }: RemoteServer, store: TokenStore): boolean {
+  const { tokens, client } = store.get(url)
+  store.update(url, () => undefined)
   return tokens !== undefined || client !== undefined
 }
 
-/** What the server says to a stranger. Undefined: it does not turn strangers away, at least not at once. */
-async function askChallenge(
+/** Sends a request without a token. Returns undefined if the server does not refuse it. */
+async function fetchChallenge(
   { url, headers }: RemoteServer,
   fetchFn: ReturnType<typeof createOAuthFetch>,
 ): Promise<SignedIn["challenge"]> {
@@ -83,15 +77,63 @@ async function askChallenge(
   return { resourceMetadataUrl: resourceMetadataUrl?.href, scope }
 }
 
-/** What is wanted now, with what was granted before: signing in for more does not lose the rest. */
+/** Adds the required scopes to those already granted: signing in for more does not lose the rest. */
 function scopeOf({ tokens }: SignedIn, challenge: SignedIn["challenge"]): string | undefined {
   if (challenge?.scope === undefined) return undefined
   return [...new Set(`${tokens?.scope ?? ""} ${challenge.scope}`.trim().split(/\s+/))].join(" ")
 }
 
-/** A server could name anything, and what opens pages opens files and programs too. */
+/** The server chooses the URL, and the program that opens URLs also opens files and programs. */
 function checked(url: URL): URL {
   const local = ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname)
   if (url.protocol === "https:" || (url.protocol === "http:" && local)) return url
-  throw new UsageError(`Its page for signing in, ${url.origin}, is not on https, so nobody is sent there.`)
+  throw new UsageError(`The server's sign-in page, ${url.origin}, does not use https, so it was not opened.`)
+}
+
+/** The address that the browser returns to. */
+export interface Callback extends AsyncDisposable {
+  url: string
+  /** Waits for the browser. Throws `TackleError` if the server sent an error, and the signal's reason. */
+  answer(signal: AbortSignal): Promise<URLSearchParams>
+}
+
+/**
+ * Listens on 127.0.0.1; port 0 means any free port. Accepts only an answer with our `state`. Rejects if the port is in
+ * use.
+ */
+export async function listenForCallback({ port, state }: { port: number; state: string }): Promise<Callback> {
+  const { promise, resolve } = Promise.withResolvers<URLSearchParams>()
+  const server = createServer((request, response) => {
+    // Any local program can request an invalid URL.
+    const asked = URL.parse(request.url ?? "/", "http://127.0.0.1")
+    const ours = asked?.pathname === "/callback" && asked.searchParams.get("state") === state
+    response.writeHead(ours ? 200 : 404, {
+      "content-type": "text/plain; charset=utf-8",
+      "cache-control": "no-store",
+      connection: "close",
+    })
+    response.end(ours ? "You can close this page and return to Tackle.\n" : "Not found.\n")
+    if (ours) resolve(asked.searchParams)
+  })
+  await new Promise<void>((listening, failed) => {
+    server.once("error", failed)
+    server.listen(port, "127.0.0.1", listening)
+  })
+  const address = server.address()
+  const bound = typeof address === "object" ? address?.port : undefined
+  return {
+    url: `http://127.0.0.1:${bound}/callback`,
+    async answer(signal) {
+      const params = await orAbort(promise, signal)
+      if (params.has("code")) return params
+      throw new TackleError(`The server did not sign you in (${params.get("error") ?? "it sent no code"}).`, {
+        code: "mcp.sign-in-refused",
+        recoverable: false,
+      })
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((closed) => server.close(closed))
+    },
+  }
 }

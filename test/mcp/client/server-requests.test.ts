@@ -10,7 +10,7 @@ import { realServer, scriptedServer } from "./servers.ts"
 const { settings: everything } = realServer("everything")
 const permission = { "everything_*": "allow" } as const
 
-/** What the server says that it was answered. */
+/** Returns the answer that the server received. */
 async function answerOf(engine: Engine, options: Parameters<typeof run>[1] = {}): Promise<unknown> {
   const { session } = await run(engine, options)
   const [result = ""] = await resultsOf(session)
@@ -23,8 +23,8 @@ const calling = (name: string, args = {}) => [
   { text: "Done." },
 ]
 
-describe("a form", () => {
-  /** Answers by the fields' headers; the rest is left open. */
+describe("elicitation", () => {
+  /** Answers fields by header; the others stay empty. */
   function answering(engine: Engine, answers: Record<string, string[]>[]) {
     const asked: Question[][] = []
     engine.tackle.on("question.asked", ({ questions, reply }) => {
@@ -35,7 +35,7 @@ describe("a form", () => {
     return asked
   }
 
-  test("is shown as questions; what is left open has its default", async () => {
+  test("shows a form as questions, and uses defaults for empty answers", async () => {
     await using engine = await startEngine(calling("trigger-elicitation-request"), {
       mcp: { everything },
       permission,
@@ -68,7 +68,7 @@ describe("a form", () => {
     })
   })
 
-  test("asks again for what does not fit", async () => {
+  test("asks again after an invalid answer", async () => {
     await using engine = await startEngine(calling("trigger-elicitation-request"), {
       mcp: { everything },
       permission,
@@ -82,13 +82,13 @@ describe("a form", () => {
       content: { name: "Ada", integer: 3, email: "ada@example.com" },
     })
     expect(asked[1]?.map(({ question }) => question.split("\n").at(-1))).toEqual([
-      "Please answer: it may not be left open.",
+      "Please answer: an answer is required.",
       "Please give an e-mail address.",
       "Please give a whole number from 1 to 100.",
     ])
   })
 
-  test("that the person dismisses is cancelled; declined where nobody could answer", async () => {
+  test("cancels if the user dismisses the form, and declines without a user", async () => {
     await using engine = await startEngine(
       [...calling("trigger-elicitation-request"), ...calling("trigger-elicitation-request")],
       { mcp: { everything }, permission },
@@ -99,7 +99,7 @@ describe("a form", () => {
   })
 })
 
-test("a form that the server takes back is a question no more, while its call goes on", async () => {
+test("withdraws the question when the server cancels the form during the call", async () => {
   const project = await temporaryProject()
   onTestFinished(project.remove)
   const log = project.path("log")
@@ -116,7 +116,7 @@ test("a form that the server takes back is a question no more, while its call go
   expect((await call).state.status).toBe("error")
 })
 
-describe("the model", () => {
+describe("sampling", () => {
   const script = [
     {
       calls: [
@@ -127,7 +127,7 @@ describe("the model", () => {
     { text: "Done." },
   ]
 
-  test("answers a server once the person said yes, with bounded tokens and no tools", async () => {
+  test("sends the request after the user allowed it, with limited tokens and no tools", async () => {
     await using engine = await startEngine(script, { mcp: { everything }, permission })
     const asked: unknown[] = []
     engine.tackle.on("permission.asked", ({ permission: type, patterns, metadata, reply }) => {
@@ -145,7 +145,7 @@ describe("the model", () => {
     expect(sent.tools).toBeUndefined()
   })
 
-  test("costs the run what it answers a server", async () => {
+  test("counts towards the usage of the run", async () => {
     const usage = { input: 10, output: 5 }
     await using engine = await startEngine(
       script.map((step) => ({ ...step, usage })),
@@ -158,7 +158,7 @@ describe("the model", () => {
     expect(stats.models).toMatchObject([{ steps: 3 }])
   })
 
-  test("answers a server within what the run may still use, and not at all where that is nothing", async () => {
+  test("stays within the remaining limits of the run", async () => {
     const allowed = { ...permission, mcp_sampling: "allow" } as const
     const usage = { input: 10, output: 5 }
     const steps = script.map((step) => ({ ...step, usage }))
@@ -176,7 +176,7 @@ describe("the model", () => {
     expect(poor.server.requests).toHaveLength(2)
   })
 
-  test("is not asked where the person or a rule says no", async () => {
+  test("sends no request if a rule denies it", async () => {
     await using engine = await startEngine([script[0] ?? {}, { text: "Done." }], {
       mcp: { everything },
       permission: { ...permission, mcp_sampling: "deny" },
@@ -186,7 +186,7 @@ describe("the model", () => {
   })
 })
 
-test("the root is the work tree", async () => {
+test("roots/list returns the worktree", async () => {
   await using engine = await startEngine(calling("get-roots-list"), { mcp: { everything }, permission })
   expect(await answerOf(engine)).toContain(pathToFileURL(engine.tackle.worktree).href)
 })

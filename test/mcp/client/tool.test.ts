@@ -1,4 +1,6 @@
-import { expect, test } from "vitest"
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import { mcpToolID } from "../../../src/mcp/client/tool.ts"
 import { temporaryProject } from "../../../src/testing/project.ts"
 import { errorMessage } from "../../../src/util/errors.ts"
 import { startEngine } from "../../session/engine.ts"
@@ -7,7 +9,7 @@ import { realServer, scriptedServer } from "./servers.ts"
 
 const { settings: everything } = realServer("everything")
 
-test("a model calls a server's tool once the person said yes", async () => {
+test("runs a server's tool after the user allowed it", async () => {
   await using engine = await startEngine(
     [
       { calls: [{ name: "everything_get-sum", arguments: { a: 2, b: 3 } }] },
@@ -31,7 +33,7 @@ test("a model calls a server's tool once the person said yes", async () => {
   expect(image).toContain("the image you requested")
 })
 
-test("the schema goes to the model as the server sent it", async () => {
+test("sends the server's schema to the model unchanged", async () => {
   await using engine = await startEngine([], { mcp: { everything } })
   const listed = await engine.tackle.tools()
   const echo = listed.find(({ id }) => id === "everything_echo")
@@ -42,7 +44,7 @@ test("the schema goes to the model as the server sent it", async () => {
   })
 })
 
-test("rules and the config keep tools of servers out like others", async () => {
+test("hides denied and disabled tools of servers", async () => {
   await using engine = await startEngine([], {
     mcp: { everything },
     permission: { "everything_get-*": "deny" },
@@ -54,7 +56,7 @@ test("rules and the config keep tools of servers out like others", async () => {
   expect(offered).toContain("everything_trigger-long-running-operation")
 })
 
-test("progress shows while the call runs", async () => {
+test("reports progress while the call runs", async () => {
   await using engine = await startEngine([], {
     mcp: { everything },
     permission: { "everything_*": "allow" },
@@ -70,7 +72,7 @@ test("progress shows while the call runs", async () => {
   })
 })
 
-test("a server is not given the keys of providers, and a switched off one is not there", async () => {
+test("does not pass provider keys to servers, and skips disabled servers", async () => {
   const project = await temporaryProject({})
   const { settings } = scriptedServer(project.path("log"))
   await using engine = await startEngine([], {
@@ -85,9 +87,9 @@ test("a server is not given the keys of providers, and a switched off one is not
   await project.remove()
 })
 
-test("an approval ends when the tool's description changes, and the person hears of it", async () => {
+test("revokes an approval when the tool's description changes, and reports it", async () => {
   const project = await temporaryProject({})
-  const faults: string[] = []
+  const problems: string[] = []
   const call = (name: string) => ({ calls: [{ name, arguments: {} }] })
   const { settings: scripted } = scriptedServer(project.path("log"))
   await using engine = await startEngine(
@@ -102,7 +104,7 @@ test("an approval ends when the tool's description changes, and the person hears
     {
       mcp: { scripted },
       permission: { doom_loop: "allow", scripted_change: "allow" },
-      onProblem: (message, error) => faults.push(`${message}: ${errorMessage(error)}`),
+      onProblem: (message, error) => problems.push(`${message}: ${errorMessage(error)}`),
     },
   )
   const asked: string[] = []
@@ -112,13 +114,28 @@ test("an approval ends when the tool's description changes, and the person hears
   })
   await run(engine)
   expect(asked).toEqual(["scripted_odd_n_me"])
-  expect(faults).toEqual([])
+  expect(problems).toEqual([])
   await run(engine)
   expect(asked).toEqual(["scripted_odd_n_me", "scripted_odd_n_me"])
-  expect(faults).toEqual([
+  expect(problems).toEqual([
     expect.stringMatching(
-      /^an approval was taken back: scripted_odd_n_me: the MCP server describes it otherwise/,
+      /^an approval was taken back: scripted_odd_n_me: the description or the server of this tool changed/,
     ),
   ])
   await project.remove()
+})
+
+describe("mcpToolID", () => {
+  test("has only characters that providers accept", () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 1 }), fc.string({ maxLength: 100 }), (server, tool) => {
+        expect(mcpToolID(server, tool)).toMatch(/^[A-Za-z0-9_-]{1,64}$/)
+      }),
+    )
+  })
+
+  test("differs for long names with the same start", () => {
+    const long = "a".repeat(80)
+    expect(mcpToolID("server", `${long}1`)).not.toBe(mcpToolID("server", `${long}2`))
+  })
 })

@@ -3,22 +3,22 @@ import * as z from "zod"
 import { readPrivateFile, updatePrivateFile } from "../../../store/private-file.ts"
 import { isRecord } from "../../../util/json.ts"
 
-/** What is known of signing in to a server. */
+/** The stored result of signing in to a server. */
 export interface SignedIn {
-  tokens?: StoredOAuthTokens | undefined
-  /** As the server registered us. */
-  client?: StoredOAuthClientInformation | undefined
-  /** What the server said when it last refused us: where its metadata are, and which rights it wants. */
-  challenge?: { resourceMetadataUrl?: string | undefined; scope?: string | undefined } | undefined
+  tokens?: StoredOAuthTokens
+  /** The client as the server registered it. */
+  client?: StoredOAuthClientInformation
+  /** From the server's last refusal: the URL of its metadata, and the scopes it requires. */
+  challenge?: { resourceMetadataUrl?: string; scope?: string }
 }
 
-/** By the addresses of servers: a token goes to none but the one that it was given for. */
-export interface TokenBook {
-  /** Reads the file anew: another process may have signed in. */
+/** Tokens by server URL. A token is sent only to the server that issued it. */
+export interface TokenStore {
+  /** Reads the file each time: another process may have signed in. */
   get(url: string): SignedIn
-  /** Writes what `change` makes of it; undefined removes it. Throws `TackleError` where the file cannot be written. */
+  /** Stores the result of `change`; undefined deletes the entry. Throws `TackleError` if the file cannot be written. */
   update(url: string, change: (now: SignedIn) => SignedIn | undefined): void
-  /** All tokens and secrets by what they are, to be hidden. */
+  /** All tokens and secrets by name, to be hidden in output. */
   secrets(): Record<string, string>
 }
 
@@ -38,13 +38,13 @@ const Entry = z.object({
 })
 
 /**
- * The book in `mcp-auth.json` of the data directory, which nobody else may read. `onSecrets` gets the tokens and secrets
- * whenever they are read or written, by what they are: they may be other ones since.
+ * Opens `mcp-auth.json` of the data directory, which only the user can read. Calls `onSecrets` with the tokens and secrets
+ * by name whenever they are read or written, since they can change.
  */
-export function openTokenBook(
+export function openTokenStore(
   path: string,
   onSecrets?: (secrets: Record<string, string>) => void,
-): TokenBook {
+): TokenStore {
   const read = (value: unknown): Record<string, unknown> =>
     Object.assign(Object.create(null), isRecord(value) ? value : {})
   const load = () => read(readPrivateFile(path))
@@ -79,7 +79,7 @@ function secretsOf(url: string, { tokens, client }: SignedIn): Record<string, st
   return found
 }
 
-/** An entry that cannot be understood knows nothing. */
+/** An invalid entry counts as empty. */
 function entryOf(value: unknown): SignedIn {
   const { data } = Entry.safeParse(value ?? {})
   return data ?? {}

@@ -1,6 +1,10 @@
 import { expect, test, vi } from "vitest"
-import { createCallsUnderWay, type McpCall, silenceMs } from "../../../src/mcp/client/calls-under-way.ts"
-import { createPatience } from "../../../src/mcp/client/patience.ts"
+import {
+  createIdleTimeout,
+  createPendingCalls,
+  idleTimeoutMs,
+  type McpCall,
+} from "../../../src/mcp/client/pending-calls.ts"
 import { TimeoutError } from "../../../src/util/abort.ts"
 
 function callOf(sessionID: string): McpCall {
@@ -14,9 +18,9 @@ function callOf(sessionID: string): McpCall {
 const form = { message: "?", requestedSchema: { type: "object" as const, properties: {} } }
 const never = new AbortController().signal
 
-test("a request is answered by the session whose calls are under way, and by nobody where there are two", async () => {
-  const calls = createCallsUnderWay("s")
-  const ask = () => calls.answering()?.elicit(form, never)
+test("answers a server request only while the running calls are of one session", async () => {
+  const calls = createPendingCalls("s")
+  const ask = () => calls.answers()?.elicit(form, never)
   expect(ask()).toBeUndefined()
   await calls.run(callOf("one"), async () => {
     expect(await ask()).toMatchObject({ content: { sessionID: "one" } })
@@ -29,27 +33,27 @@ test("a request is answered by the session whose calls are under way, and by nob
   expect(ask()).toBeUndefined()
 })
 
-test("a call is given up after a silence, not while a person thinks about an answer", async () => {
+test("fires the idle timeout, which pauses while the user answers", async () => {
   vi.useFakeTimers()
   try {
-    const patience = createPatience(never, silenceMs, "silent for too long")
-    vi.advanceTimersByTime(silenceMs - 1)
-    patience.heard()
-    vi.advanceTimersByTime(silenceMs - 1)
-    await patience.pause(async () => vi.advanceTimersByTime(silenceMs * 5))
-    vi.advanceTimersByTime(silenceMs - 1)
-    expect(patience.signal.aborted).toBe(false)
+    const timeout = createIdleTimeout(never, idleTimeoutMs, "no progress")
+    vi.advanceTimersByTime(idleTimeoutMs - 1)
+    timeout.restart()
+    vi.advanceTimersByTime(idleTimeoutMs - 1)
+    await timeout.pause(async () => vi.advanceTimersByTime(idleTimeoutMs * 5))
+    vi.advanceTimersByTime(idleTimeoutMs - 1)
+    expect(timeout.signal.aborted).toBe(false)
     vi.advanceTimersByTime(1)
-    expect(patience.signal.reason).toBeInstanceOf(TimeoutError)
+    expect(timeout.signal.reason).toBeInstanceOf(TimeoutError)
   } finally {
     vi.useRealTimers()
   }
 })
 
-test("nobody waits for a call that ended", async () => {
+test("leaves no timer after a call", async () => {
   vi.useFakeTimers()
   try {
-    const calls = createCallsUnderWay("s")
+    const calls = createPendingCalls("s")
     await calls.run(callOf("one"), async () => {})
     expect(vi.getTimerCount()).toBe(0)
   } finally {

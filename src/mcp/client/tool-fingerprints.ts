@@ -3,36 +3,36 @@ import type { Tool } from "@modelcontextprotocol/client"
 import { readPrivateFile, updatePrivateFile } from "../../store/private-file.ts"
 import { canonicalJson, isRecord } from "../../util/json.ts"
 import type { McpServer } from "./config.ts"
-import { mcpToolID } from "./tool-id.ts"
+import { mcpToolID } from "./tool.ts"
 
-/** What tools of servers were when they were last offered in a work tree: what a person allowed is the tool as it was. */
-export interface PinBook {
+/** Stored hashes of the tools that a worktree was last offered. The user allows a tool as it was at that time. */
+export interface ToolFingerprints {
   /**
-   * Where tools are new, or others than they were, `lapse` is given their ids; what they are now is noted once it is
-   * done. Rejects as `lapse` does, and with `TackleError` where the file cannot be written.
+   * Calls `revoke` with the ids of tools that are new or changed, then stores their hashes. Rejects as `revoke` does, and
+   * with `TackleError` if the file cannot be written.
    */
   check(
     server: McpServer,
     tools: readonly Tool[],
-    lapse: (ids: readonly string[]) => Promise<void>,
+    revoke: (ids: readonly string[]) => Promise<void>,
   ): Promise<void>
 }
 
-/** By work tree, then by the tool's id: the hash. */
-type Pins = Readonly<Record<string, Readonly<Record<string, string>>>>
+/** Hashes by worktree, then by tool id. */
+type Fingerprints = Readonly<Record<string, Readonly<Record<string, string>>>>
 
-/** The book in `mcp-tools.json` of the data directory. A missing file, and one that cannot be understood, knows nothing. */
-export function openPinBook(path: string, worktree: string): PinBook {
+/** Opens `mcp-tools.json` of the data directory. A missing or invalid file counts as empty. */
+export function openToolFingerprints(path: string, worktree: string): ToolFingerprints {
   return {
-    async check(server, tools, lapse) {
+    async check(server, tools, revoke) {
       const now = Object.fromEntries(
         tools.map((tool) => [mcpToolID(server.id, tool.name), hashTool(server, tool)]),
       )
       const before = read(readPrivateFile(path))[worktree] ?? {}
       const changed = Object.keys(now).filter((id) => before[id] !== now[id])
       if (changed.length === 0) return
-      await lapse(changed)
-      updatePrivateFile(path, "mcp.pins", (stored) => {
+      await revoke(changed)
+      updatePrivateFile(path, "mcp.fingerprints", (stored) => {
         const current = read(stored)
         return { ...current, [worktree]: { ...current[worktree], ...now } }
       })
@@ -40,14 +40,14 @@ export function openPinBook(path: string, worktree: string): PinBook {
   }
 }
 
-/** Of all that decides what a tool does and what a model reads of it: the program or address, and its own words. */
+/** Covers all that decides what the tool does and what a model reads: the command or URL, and the tool's own texts. */
 function hashTool({ settings }: McpServer, { name, title, description, inputSchema }: Tool): string {
   const origin = settings.type === "local" ? settings.command : settings.url
   const text = canonicalJson({ origin, name, title, description, inputSchema })
   return createHash("sha256").update(text).digest("hex")
 }
 
-function read(value: unknown): Pins {
+function read(value: unknown): Fingerprints {
   const stored = isRecord(value) ? value : {}
   return Object.assign(
     Object.create(null),

@@ -1,0 +1,252 @@
+import { delimiter } from "node:path"
+import {
+  type CallToolResult,
+  Client,
+  type GetPromptResult,
+  type Progress,
+  type Prompt,
+  type ReadResourceResult,
+  type Resource,
+  type ResourceTemplateType,
+  type Tool,
+} from "@modelcontextprotocol/client"
+import { abortedError } from "../../util/abort.ts"
+import { findProgram, type ProgramLocations, programDirectories } from "../../util/find-program.ts"
+import { isRecord, parseJson } from "../../util/json.ts"
+import type { RecordTree } from "../../util/process.ts"
+import type { McpServer, RemoteServer } from "./config.ts"
+import { McpCallError, McpServerError } from "./errors.ts"
+import { createHttpTransport, createSseTransport } from "./http-transport.ts"
+import { createAuthorizer } from "./oauth/authorizer.ts"
+import type { TokenStore } from "./oauth/token-store.ts"
+import { createPendingCalls, type IdleTimeout, idleTimeoutMs, type McpCall } from "./pending-calls.ts"
+import { createProcessTransport } from "./process-transport.ts"
+import { answerRequests, requestCapabilities } from "./server-requests.ts"
+import type { ServerTransport } from "./transport.ts"
+
+/** The server to connect to, its environment, and callbacks for its notifications. */
+export interface ConnectOptions {
+  server: McpServer
+  /** Working directory of programs. Absolute, links resolved. */
+  worktree: string
+  /** False: programs inside the worktree do not run. */
+  trusted: boolean
+  /** Base environment of programs. The server's own variables are added. */
+  environment: Readonly<Record<string, string | undefined>>
+  /** See `ProgramOptions`. */
+  record: RecordTree
+  tokens: TokenStore
+  onToolsChanged(): void
+  /** Called when the server reports a change of a watched resource. */
+  onResourceChanged(uri: string): void
+  /** Cancels the start. */
+  signal: AbortSignal
+}
+
+/** The resources of one server, and the URI templates of those that it does not list. */
+export interface ResourceList {
+  resources: Resource[]
+  templates: ResourceTemplateType[]
+}
+
+/**
+ * A connected server. Requests reject with `McpCallError`, and with the signal's reason, in which case the server is sent
+ * a cancellation.
+ */
+export interface McpConnection {
+  /** The features that the server declares. */
+  readonly has: { tools: boolean; resources: boolean; prompts: boolean }
+  /** Lists all tools. Throws `McpServerError`. */
+  tools(): Promise<Tool[]>
+  /** An error that the tool itself reports is a result. */
+  call(call: McpCall): Promise<CallToolResult>
+  resources(signal: AbortSignal): Promise<ResourceList>
+  readResource(uri: string, signal: AbortSignal): Promise<ReadResourceResult>
+  /** Asks the server to report changes of the resource. */
+  watchResource(uri: string, signal: AbortSignal): Promise<void>
+  unwatchResource(uri: string, signal: AbortSignal): Promise<void>
+  prompts(signal: AbortSignal): Promise<Prompt[]>
+  prompt(name: string, args: Record<string, string>, signal: AbortSignal): Promise<GetPromptResult>
+  alive(): boolean
+  /** Resolves as soon as no call runs. */
+  callsDone(): Promise<void>
+  /** Ends the server and all processes it started. May be called again. */
+  end(): Promise<void>
+}
+
+/** A slow `npx` takes this long to load a large package. In milliseconds. */
+const defaultStartMs = 30_000
+
+/** Node fires longer timers at once. In milliseconds. */
+const longestTimer = 2 ** 31 - 1
+
+/** Starts or reaches the server. Throws `McpServerError`, and the signal's reason. */
+export async function connectServer(options: ConnectOptions): Promise<McpConnection> {
+  const { server, worktree, signal } = options
+  const { id, settings } = server
+  const timeout = settings.timeout ?? defaultStartMs
+  const calls = createPendingCalls(id)
+  const { client, transport } = await connectFirst(transportsFor(options), options, timeout, (created) =>
+    answerRequests(created, { worktree, answers: calls.answers }),
+  )
+  const { tools, resources, prompts } = client.getServerCapabilities() ?? {}
+  let lost = false
+  client.onclose = () => {
+    lost = true
+  }
+
+  /** Runs a request. `task` completes the sentence "could not …" of the error. */
+  async function request<T>(task: string, stopped: AbortSignal, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      if (stopped.aborted) throw abortedError(stopped)
+      lost ||= transport.isLost(error)
+      const why = readable(transport.explain(error))
+      throw new McpCallError(
+        lost ? lostMessage(id, task, why) : `The MCP server ${id} could not ${task}: ${why}`,
+        error,
+      )
+    }
+  }
+
+  return {
+    has: { tools: tools !== undefined, resources: resources !== undefined, prompts: prompts !== undefined },
+    async tools() {
+      if (!tools) return []
+      try {
+        return (await client.listTools(undefined, { timeout, signal })).tools
+      } catch (error) {
+        lost ||= transport.isLost(error)
+        if (signal.aborted) throw abortedError(signal)
+        throw new McpServerError(id, `it did not list its tools: ${transport.explain(error)}`, error)
+      }
+    },
+    call: (call) =>
+      calls.run(call, (idle) => request(`run ${call.name}`, idle.signal, () => callTool(client, call, idle))),
+    resources: (stopped) =>
+      request("list its resources", stopped, async () => {
+        if (!resources) return { resources: [], templates: [] }
+        const limits = { timeout, signal: stopped }
+        const listed = await client.listResources(undefined, limits)
+        const { resourceTemplates } = await client.listResourceTemplates(undefined, limits)
+        return { resources: listed.resources, templates: resourceTemplates }
+      }),
+    readResource: (uri, stopped) =>
+      request(`read ${uri}`, stopped, () =>
+        client.readResource({ uri }, { timeout: idleTimeoutMs, signal: stopped }),
+      ),
+    watchResource: (uri, stopped) =>
+      request(`watch ${uri}`, stopped, async () => {
+        if (!resources?.subscribe) throw new Error("it does not report changes of its resources.")
+        await client.subscribeResource({ uri }, { timeout, signal: stopped })
+      }),
+    unwatchResource: (uri, stopped) =>
+      request(`stop watching ${uri}`, stopped, async () => {
+        await client.unsubscribeResource({ uri }, { timeout, signal: stopped })
+      }),
+    prompts: (stopped) =>
+      request("list its prompts", stopped, async () =>
+        prompts ? (await client.listPrompts(undefined, { timeout, signal: stopped })).prompts : [],
+      ),
+    prompt: (name, args, stopped) =>
+      request(`fill in the prompt ${name}`, stopped, () =>
+        client.getPrompt({ name, arguments: args }, { timeout: idleTimeoutMs, signal: stopped }),
+      ),
+    alive: () => !lost,
+    callsDone: calls.done,
+    end: () => client.close(),
+  }
+}
+
+/** Tries the transports in order. If none works, throws the error of the first. */
+async function connectFirst(
+  transports: readonly ServerTransport[],
+  { server, onToolsChanged, onResourceChanged, signal }: ConnectOptions,
+  timeout: number,
+  prepare: (client: Client) => void,
+): Promise<{ client: Client; transport: ServerTransport }> {
+  let problem: McpServerError | undefined
+  for (const transport of transports) {
+    // The protocol requires a version.
+    const client = new Client({ name: "tackle", version: "0" }, { capabilities: requestCapabilities })
+    // Requests reject with their own errors. The rest is output that is not a message.
+    client.onerror = () => {}
+    client.setNotificationHandler("notifications/tools/list_changed", () => onToolsChanged())
+    client.setNotificationHandler("notifications/resources/updated", ({ params }) =>
+      onResourceChanged(params.uri),
+    )
+    prepare(client)
+    try {
+      await client.connect(transport, { timeout, signal })
+      return { client, transport }
+    } catch (error) {
+      problem ??= new McpServerError(server.id, transport.explain(error), error)
+      await transport.close()
+      if (signal.aborted) throw abortedError(signal)
+      if (!transport.isUnsupported(error)) throw problem
+    }
+  }
+  throw problem
+}
+
+/** Every progress report restarts the idle timeout. */
+function callTool(
+  client: Client,
+  { name, args, onProgress }: McpCall,
+  { restart, signal }: IdleTimeout,
+): Promise<CallToolResult> {
+  function onprogress(progress: Progress): void {
+    restart()
+    onProgress(progress)
+  }
+  return client.callTool({ name, arguments: args }, { signal, onprogress, timeout: longestTimer })
+}
+
+/** Returns the transports to try, in order. Throws `McpServerError` if the program does not exist. */
+function transportsFor({ server: { id, settings }, ...options }: ConnectOptions): ServerTransport[] {
+  if (settings.type === "remote") {
+    const authorizer = authorizerFor(id, settings, options)
+    return [createHttpTransport(settings, authorizer), createSseTransport(settings, authorizer)]
+  }
+  const { worktree, trusted, environment, record } = options
+  const given = { ...environment, ...settings.environment }
+  const locations: ProgramLocations = { worktree, trusted, searchPath: given.PATH ?? "" }
+  const [name = "", ...args] = settings.command
+  const program = findProgram(name, locations)
+  if (program === undefined) {
+    const where = name.includes("/") ? `in ${worktree}` : "on PATH"
+    const hint = trusted ? "" : " Programs of an untrusted project do not run (`tackle trust`)."
+    throw new McpServerError(id, `the program ${name} was not found ${where}.${hint}`)
+  }
+  const env = { ...given, PATH: programDirectories(locations).join(delimiter) }
+  return [createProcessTransport({ argv: [program, ...args], cwd: worktree, env, record })]
+}
+
+/** Returns undefined if the configuration has an `Authorization` header: it replaces signing in. */
+function authorizerFor(
+  id: string,
+  { url, headers = {}, oauth: settings = {} }: RemoteServer,
+  { tokens, signal }: Pick<ConnectOptions, "tokens" | "signal">,
+) {
+  const hasKey = Object.keys(headers).some((name) => name.toLowerCase() === "authorization")
+  return hasKey || settings === false ? undefined : createAuthorizer({ id, url, settings, tokens, signal })
+}
+
+/** Shortens the SDK's message for an invalid answer, which is a JSON list of issues. */
+function readable(why: string): string {
+  const [, method, list] = /^Invalid result for (\S+): (\[[\s\S]*\])$/.exec(why) ?? []
+  const parsed = list === undefined ? undefined : parseJson(list)
+  if (!parsed?.ok || !Array.isArray(parsed.value)) return why
+  const issues = parsed.value
+    .filter(isRecord)
+    .slice(0, 3)
+    .map(({ path, message }) => `${Array.isArray(path) ? path.join(".") : ""}: ${String(message)}`)
+  return `its answer to ${method} does not follow the protocol (${issues.join("; ")}). This is an error in the server.`
+}
+
+function lostMessage(id: string, task: string, why: string): string {
+  // A client may show this on one line, so each sentence needs its end.
+  const end = /[.!?…]$/.test(why) ? "" : "."
+  return `Lost the connection to the MCP server ${id} while trying to ${task}: ${why}${end}\nIt is unknown whether the call took effect. The next call reconnects.`
+}
