@@ -1,8 +1,7 @@
 /**
- * Builds what is published: `dist/cli`, the command as one bundle with lazy chunks, and `dist/lib`, the library as
- * plain modules with types. Runs in a few seconds; `npm ci` calls it. The old build stays until the new one is whole,
- * so that a command started meanwhile, and one started after a build that failed, finds it. In the end the command is
- * run a few times, so that the first person who runs it finds it warm.
+ * Builds what is published: `dist/cli`, the command as a bundle with lazy chunks, and `dist/lib`, the library as plain
+ * modules with types. Runs in a few seconds; `npm ci` calls it. The old build stays in use until the new one is complete,
+ * so that a command that starts during a build, or after a failed one, still works.
  */
 import { execFileSync } from "node:child_process"
 import {
@@ -19,7 +18,6 @@ import {
 import { createRequire } from "node:module"
 import { basename, dirname, join, relative, resolve } from "node:path"
 import { bundleCommand } from "./bundle-command.ts"
-import { warmCommand } from "./warm-command.ts"
 
 const root = resolve(import.meta.dirname, "..")
 const source = join(root, "src")
@@ -36,13 +34,6 @@ try {
 } finally {
   rmSync(workshop, { recursive: true, force: true, maxRetries: 3 })
 }
-try {
-  await warmCommand(root)
-} catch (error) {
-  // It is built all the same, and starts a little slower the first times.
-  process.stderr.write(`The command could not be run to warm it: ${String(error)}\n`)
-}
-
 async function buildCommand(directory: string): Promise<void> {
   await bundleCommand({ source, directory, version: version() })
   copyTexts(directory, (file) => basename(file))
@@ -51,7 +42,7 @@ async function buildCommand(directory: string): Promise<void> {
   }
 }
 
-/** Modules one by one, so that a user's bundler can leave out what it does not need. */
+/** Emits one file per module, so that a user's bundler can leave out what it does not need. */
 function buildLibrary(directory: string): void {
   const tsc = join(root, "node_modules/typescript/bin/tsc")
   execFileSync(process.execPath, [tsc, "-p", join(root, "tsconfig.build.json"), "--outDir", directory], {
@@ -60,15 +51,15 @@ function buildLibrary(directory: string): void {
   copyTexts(directory, (file) => relative(source, file))
 }
 
-/** Texts lie beside the code that reads them: flat in the bundle, where every module is one folder. */
-function copyTexts(directory: string, place: (file: string) => string): void {
+/** Copies each text beside the code that reads it. The bundle is one flat directory. */
+function copyTexts(directory: string, pathIn: (file: string) => string): void {
   const taken = new Map<string, string>()
   for (const entry of readdirSync(source, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile() || !entry.name.endsWith(".md")) continue
     const file = join(entry.parentPath, entry.name)
-    const target = join(directory, place(file))
+    const target = join(directory, pathIn(file))
     const other = taken.get(target)
-    if (other) throw new Error(`${file} and ${other} would be one file in the bundle: rename one of them.`)
+    if (other) throw new Error(`${file} and ${other} have the same name in the bundle. Rename one of them.`)
     taken.set(target, file)
     mkdirSync(dirname(target), { recursive: true })
     cpSync(file, target)
@@ -79,5 +70,5 @@ function version(): string {
   const manifest: unknown = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
   if (typeof manifest === "object" && manifest !== null && "version" in manifest)
     return String(manifest.version)
-  throw new Error("package.json names no version")
+  throw new Error("package.json has no version")
 }

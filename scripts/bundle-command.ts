@@ -1,89 +1,69 @@
 import { join } from "node:path"
 import { type Plugin, rolldown } from "rolldown"
-import { builtins } from "./bundle/builtins.ts"
-import { createChunks } from "./bundle/chunks.ts"
-import { importOther } from "./bundle/import-other.ts"
-import { plainAscii } from "./bundle/plain-ascii.ts"
 
-/** What the bundle of the command is made of. */
 export interface CommandBundle {
-  /** The folder of the sources. */
+  /** The directory of the sources. */
   source: string
-  /** Where the bundle goes. */
+  /** The directory to write the bundle to. */
   directory: string
   version: string
 }
 
 /**
- * Bundles the command. To load a file takes about a millisecond, so what every run needs is one file, what the help
- * needs another, and what the other commands need a third; everything else is loaded when it is called for.
+ * Bundles the command. Loading a file takes about a millisecond, so that each group is one file: the help, what every run
+ * needs, the YAML parser, and the other commands. Everything else is a file of its own and is loaded on demand.
  */
 export async function bundleCommand({ source, directory, version }: CommandBundle): Promise<void> {
-  const chunks = createChunks(source, [
-    { name: "help", roots: ["./cli/program.ts"] },
-    { name: "start", roots: loadedByEveryRun },
-    // With the YAML parser, which is an eighth of all.
-    { name: "markdown", roots: ["./config/markdown.ts", "./util/front-matter.ts"] },
-    { name: "commands", roots: ["./cli/commands/index.ts"] },
-  ])
   const bundle = await rolldown({
     input: {
       main: join(source, "cli/main.ts"),
-      // Threads begin with a file of their own.
+      // A worker thread starts from its own file.
       "html-worker": join(source, "tools/web/html-worker.ts"),
     },
     platform: "node",
-    // Both look for files beside themselves.
+    // ripgrep and jiti locate files relative to themselves; sharp is installed by the user.
     external: ["@vscode/ripgrep", "jiti", "sharp"],
-    // Modules before UMD, whose own `require` calls a bundler cannot follow.
+    // Prefers modules to UMD: a bundler cannot follow the `require` calls of UMD.
     resolve: { mainFields: ["module", "main"] },
     transform: {
       target: "node24",
       define: { "process.env.TACKLE_VERSION": JSON.stringify(version) },
-      // For the provider packages; the file says why.
+      // For the provider packages; model/headers.ts gives the reason.
       inject: { Headers: [join(source, "model/headers.ts"), "Headers"] },
     },
-    plugins: [leaveOutLocales, leaveOutChildren, builtins, chunks.plugin, plainAscii, importOther],
+    plugins: [leaveOutLocales],
     checks: { eval: false, ineffectiveDynamicImport: false },
   })
   await bundle.write({
     dir: directory,
-    // Such as V8 can keep compiled: see bin/load.cjs.
+    // Starts faster than modules.
     format: "cjs",
     strict: true,
     entryFileNames: "[name].cjs",
     chunkFileNames: "[name]-[hash].cjs",
-    codeSplitting: { groups: chunks.groups },
-    // Names stay: errors and stack traces are read by people, and keeping them by wrapping costs time at every closure.
+    codeSplitting: { groups },
+    // Keeps names for stack traces.
     minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
     comments: { legal: false },
   })
   await bundle.close()
 }
 
-/** Modules that a run imports while it goes on, whatever it does. What they import statically comes with them. */
-const loadedByEveryRun = [
-  "./cli/commands/run.ts",
-  "./cli/stdout.ts",
-  "./config/layer.ts",
-  "./model/http-fetch.ts",
-  "./store/sqlite.ts",
-  "@ai-sdk/openai-compatible",
+/** Each group holds the matching modules with their static imports, except those of a group before it. */
+const groups = [
+  { name: "help", test: /src\/cli\/program\.ts$/, priority: 4 },
+  {
+    name: "start",
+    test: /src\/(cli\/commands\/run|cli\/stdout|config\/layer|model\/http-fetch|store\/sqlite)\.ts$|@ai-sdk\/openai-compatible\//,
+    priority: 3,
+  },
+  { name: "markdown", test: /src\/(config\/markdown|util\/front-matter)\.ts$/, priority: 2 },
+  { name: "commands", test: /src\/cli\/commands\//, priority: 1 },
 ]
 
-/** The provider packages pull in every language of zod's messages; ours are English. */
+/** zod includes its messages in every language; Tackle uses English only. */
 const leaveOutLocales: Plugin = {
   name: "leave-out-locales",
   load: (id) =>
     /zod\/v4\/locales\/index\.js$/.test(id) ? 'export { default as en } from "./en.js"' : undefined,
 }
-
-/** commander can start other programs as subcommands. Ours are functions, so the start need not load what that takes. */
-const leaveOutChildren: Plugin = {
-  name: "leave-out-children",
-  resolveId: (id, importer) =>
-    id === "node:child_process" && importer?.includes("/commander/") ? leftOut : undefined,
-  load: (id) => (id === leftOut ? "export default {}" : undefined),
-}
-
-const leftOut = "\0left-out"

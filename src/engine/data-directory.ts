@@ -34,7 +34,7 @@ export interface DataPlaces {
   /** A note for each empty directory that stands in a project while a command runs. */
   placeholders: string
   logs: string
-  /** What the command keeps of its own code, see `bin/load.cjs`. */
+  /** Compiled code of the command: see `bin/tackle`. */
   compiled: string
 }
 

@@ -62,7 +62,7 @@ test("without a build, or without a node that is new enough, one line says so", 
   expect(unbuilt).toMatchObject({
     code: 2,
     stdout: "",
-    stderr: `tackle: it is not built yet. Run \`npm ci\` in ${bare} first.\n`,
+    stderr: `tackle: Tackle is not built yet. Run \`npm ci\` in ${bare} first.\n`,
   })
   const tools = join(bare, "tools")
   await mkdir(tools)
@@ -71,7 +71,7 @@ test("without a build, or without a node that is new enough, one line says so", 
   expect(nodeless).toMatchObject({
     code: 2,
     stdout: "",
-    stderr: expect.stringContaining("there is no node on PATH"),
+    stderr: expect.stringContaining("no node was found on PATH"),
   })
   if (!oldNode) return
   await symlink(oldNode, join(tools, "node"))
@@ -79,7 +79,7 @@ test("without a build, or without a node that is new enough, one line says so", 
   expect(tooOld).toMatchObject({
     code: 2,
     stdout: "",
-    stderr: expect.stringMatching(/^tackle: Node\.js 24\.15 or newer is needed; this is v\d/),
+    stderr: expect.stringMatching(/^tackle: Node\.js 24\.15 or newer is required\. This is v\d/),
   })
 })
 
