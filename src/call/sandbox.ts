@@ -1,7 +1,11 @@
-import { type BoundsRequest, commandBounds } from "../permission/command-bounds.ts"
+import {
+  type BoundsRequest,
+  commandBounds,
+  createTreeScanner,
+  type TreeScanner,
+} from "../permission/command-bounds.ts"
 import type { Scope } from "../permission/request.ts"
 import { knownPrograms } from "../permission/shell/known-programs.ts"
-import { createTreeWatch, type TreeWatch } from "../permission/tree-watch.ts"
 import { type Sandbox, SandboxError } from "../sandbox/sandbox.ts"
 import type { SandboxCapability } from "../tool/context.ts"
 
@@ -18,13 +22,13 @@ export interface SandboxSettings
 export function createSandboxFor(
   settings: SandboxSettings,
 ): (scope: Scope, options: { required: boolean }) => SandboxCapability {
-  const { sandbox, ...places } = settings
-  const trees = new Map<string, TreeWatch>()
+  const { sandbox, ...locations } = settings
+  const scanners = new Map<string, TreeScanner>()
 
-  function treeOf(worktree: string): TreeWatch {
-    const tree = trees.get(worktree) ?? createTreeWatch()
-    trees.set(worktree, tree)
-    return tree
+  function scannerOf(worktree: string): TreeScanner {
+    const scanner = scanners.get(worktree) ?? createTreeScanner()
+    scanners.set(worktree, scanner)
+    return scanner
   }
 
   return (scope, { required }) => {
@@ -38,11 +42,11 @@ export function createSandboxFor(
           return undefined
         }
         const bounds = commandBounds({
-          ...places,
+          ...locations,
           policy: scope.policy(),
           worktree: scope.worktree,
           programs: await knownPrograms(text),
-          tree: treeOf(scope.worktree),
+          scanner: scannerOf(scope.worktree),
         })
         return sandbox.wrap(command, bounds)
       },

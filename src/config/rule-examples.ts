@@ -1,7 +1,7 @@
 import { builtinAgents } from "../agent/builtin.ts"
-import { defaultRules } from "../permission/defaults.ts"
 import { explainRequest } from "../permission/explain.ts"
 import type { Layer, Policy } from "../permission/policy.ts"
+import { defaultRules } from "../permission/rules.ts"
 import type { Problem } from "./errors.ts"
 import type { FileRules, RuleExample } from "./rules.ts"
 

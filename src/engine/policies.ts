@@ -1,7 +1,6 @@
 import type { Agent } from "../agent/agent.ts"
-import { defaultRules } from "../permission/defaults.ts"
 import { type Layer, type Policy, withFixedCeiling } from "../permission/policy.ts"
-import { rulesFromObject } from "../permission/rules.ts"
+import { defaultRules, rulesFromObject } from "../permission/rules.ts"
 import type { Ruleset } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { Lineage } from "../session/lineage.ts"

@@ -1,8 +1,15 @@
 import type { Rule } from "../schema/permission.ts"
 import { resolvePath } from "../util/paths.ts"
-import { namedRules } from "./named-only.ts"
 import { externalChecks, fileChecks, isDirectory, resolveScope } from "./path-checks.ts"
-import { expandPolicy, isStricter, type Judgement, judge, type Policy, withDefault } from "./policy.ts"
+import {
+  expandPolicy,
+  isStricter,
+  type Judgement,
+  judge,
+  namedRules,
+  type Policy,
+  withDefault,
+} from "./policy.ts"
 import type { Check, JudgedCheck, JudgedCommand, PermissionAsk, Scope, Verdict } from "./request.ts"
 import { permissionType } from "./rules.ts"
 import { type BashChecks, bashChecks } from "./shell/bash-checks.ts"

@@ -1,50 +1,47 @@
-import { existsSync, readFileSync, statSync } from "node:fs"
+import { type Dirent, existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { join, relative, resolve } from "node:path"
-import type { Bounds } from "../sandbox/bounds.ts"
+import type { Bounds, Network } from "../sandbox/bounds.ts"
+import type { Rule } from "../schema/permission.ts"
+import { systemCode } from "../util/errors.ts"
 import { isInside, realPath } from "../util/paths.ts"
-import { homeSecrets } from "./home-secrets.ts"
-import { networkOf } from "./network.ts"
-import { expandPolicy, judge, type Policy } from "./policy.ts"
-import { namesProtected, protectionOf } from "./protected-files.ts"
+import { expandPolicy, judge, namedRules, type Policy, wildcardProbe } from "./policy.ts"
+import { homeSecrets, namesProtected, protectionOf } from "./protected-files.ts"
 import { concerns } from "./rules.ts"
 import type { KnownPrograms } from "./shell/known-programs.ts"
-import type { TreeWatch } from "./tree-watch.ts"
 
-/** What the bounds of a command follow from. Paths absolute. */
+/** The input for the bounds of a command. Paths are absolute. */
 export interface BoundsRequest {
   policy: Policy
   worktree: string
   home: string
   /** Where programs put temporary files. */
   temporary: readonly string[]
-  /** Files and directories of the engine: never changed by a command. */
+  /** Files and directories of the engine. Commands cannot change them. */
   guarded: readonly string[]
-  /** Directories of the person's own config: the same, and where the worktree would hold one it is not made either. */
+  /** The user's config directories. Commands cannot change them, or create a missing one inside the worktree. */
   configDirectories: readonly string[]
   /**
-   * Where the engine keeps its own: no command reads it. Directories and not the files in them, since a file that is
-   * replaced loses what hid it, and one that came later has nothing.
+   * Directories of the engine that commands cannot read. Directories instead of files: a file that is replaced or created
+   * later would not be hidden.
    */
   secret: readonly string[]
-  /** What commands read in these all the same. */
+  /** Directories inside `secret` that commands can read. */
   shown: readonly string[]
-  /** Git by itself gets its repository; programs whose reads were judged see secrets of the project. */
+  /** Git alone can write its repository. Programs whose reads were judged can read secrets of the project. */
   programs: KnownPrograms
-  /** What lies in the worktree. */
-  tree: TreeWatch
+  scanner: TreeScanner
 }
 
-/** Never there by a rule: only patterns made of wildcards match it. */
-const unnamed = "\u0000".repeat(16)
-
 /**
- * The same rules that judge a request, as bounds for what an allowed command does: where `edit` is denied as a whole
- * nothing of the worktree can be written; protected files cannot unless a rule for `edit` names and allows them; what is
- * denied for `read`, and secrets that no rule names and allows, cannot be read; directories that a rule for `edit` names
- * by an absolute path can be written.
+ * Returns the bounds of a command, from the rules that also judge its request:
+ *
+ * - If `edit` is denied as a whole, nothing in the worktree is writable.
+ * - Protected files are read-only, and secrets are hidden, unless a rule names and allows them.
+ * - Paths that are denied for `edit` are read-only, and paths that are denied for `read` are hidden.
+ * - Directories that a rule for `edit` allows by an absolute path are writable.
  */
 export function commandBounds(request: BoundsRequest): Bounds {
-  const { home, temporary, guarded, configDirectories, secret, shown, programs, tree } = request
+  const { home, temporary, guarded, configDirectories, secret, shown, programs, scanner } = request
   const policy = expandPolicy(request.policy, home)
   const worktree = realPath(request.worktree)
   const spellings = (path: string) => {
@@ -52,33 +49,32 @@ export function commandBounds(request: BoundsRequest): Bounds {
     return inside === undefined ? [path] : [inside, path, join(request.worktree, inside)]
   }
   const may = (access: "read" | "edit", path: string) => {
-    const shown = isInside(path, worktree) ? relative(worktree, path) : path
-    const protection = protectionOf(shown, access)
-    const counts = protection && {
-      counts: (rule: { pattern: string }) => namesProtected(rule.pattern, protection),
-    }
-    return judge(policy, access, spellings(path), counts ?? {}).action
+    const protection = protectionOf(isInside(path, worktree) ? relative(worktree, path) : path, access)
+    const counts = protection && ((rule: Rule) => namesProtected(rule.pattern, protection))
+    return judge(policy, access, spellings(path), { counts }).action
   }
 
-  const editable = judge(policy, "edit", [unnamed]).action !== "deny"
-  const { marked, entries } = tree.look(worktree)
-  const readOnly = marked.filter((path) => may("edit", path) !== "allow")
-  const hidden = (programs.known ? [] : marked).filter(
+  const editable = judge(policy, "edit", [wildcardProbe]).action !== "deny"
+  const { protectedPaths, entries } = scanner.scan(worktree)
+  const readOnly = protectedPaths.filter((path) => may("edit", path) !== "allow")
+  const hidden = (programs.known ? [] : protectedPaths).filter(
     (path) => protectionOf(relative(worktree, path), "read") && may("read", path) !== "allow",
   )
   if (deniesSome(policy, "edit")) readOnly.push(...entries().filter((path) => may("edit", path) === "deny"))
   if (deniesSome(policy, "read")) hidden.push(...entries().filter((path) => may("read", path) === "deny"))
 
   const repository = programs.git && editable ? repositoryBounds(join(worktree, ".git")) : undefined
-  const opened = namedRoots(policy, "edit").filter((path) => may("edit", join(path, unnamed)) === "allow")
-  const closed = namedRoots(policy, "read").filter((path) => may("read", join(path, unnamed)) === "deny")
+  const opened = namedRoots(policy, "edit").filter(
+    (path) => may("edit", join(path, wildcardProbe)) === "allow",
+  )
+  const closed = namedRoots(policy, "read").filter(
+    (path) => may("read", join(path, wildcardProbe)) === "deny",
+  )
   const secrets = homeSecrets(home).filter((path) => !namedAndAllowed(policy, path))
-  const engine = secret.filter((path) => existsSync(path)).map(realPath)
+  const engine = existing(secret)
   const config = configDirectories.map((path) => realPath(path))
   const absent = [
-    ...[".git", ".tackle"]
-      .map((name) => join(worktree, name))
-      .filter((path) => may("edit", path) !== "allow"),
+    ...[join(worktree, ".git"), join(worktree, ".tackle")].filter((path) => may("edit", path) !== "allow"),
     ...config.filter((path) => isInside(path, worktree)),
   ].filter((path) => !existsSync(path))
   return {
@@ -91,62 +87,64 @@ export function commandBounds(request: BoundsRequest): Bounds {
       ...(editable ? [] : [worktree]),
       ...readOnly.filter((path) => !repository?.writable.includes(path)),
       ...(repository?.readOnly ?? []),
-      ...[...guarded, ...config].filter((path) => existsSync(path)).map(realPath),
+      ...existing([...guarded, ...config]),
     ],
-    hidden: [...hidden, ...closed, ...secrets.filter((path) => existsSync(path)).map(realPath), ...engine],
-    shown: [
-      ...shown.filter((path) => existsSync(path)).map(realPath),
-      // A project may lie in what is the engine's.
-      ...(engine.some((path) => isInside(worktree, path)) ? [worktree] : []),
-    ],
+    hidden: [...hidden, ...closed, ...existing(secrets), ...engine],
+    // A project can be inside a directory of the engine.
+    shown: [...existing(shown), ...(engine.some((path) => isInside(worktree, path)) ? [worktree] : [])],
     absent: editable ? [...absent, ...(repository?.absent ?? [])] : [],
     network: networkOf(policy),
   }
 }
 
-/** True where rules deny some of it beyond what the whole worktree says: then every file has to be looked at. */
+function existing(paths: readonly string[]): string[] {
+  return paths.filter((path) => existsSync(path)).map((path) => realPath(path))
+}
+
+/** Returns true if a rule denies a part of the worktree, so that every file has to be judged. */
 function deniesSome(policy: Policy, permission: string): boolean {
   return rulesOf(policy).some(
     (rule) => rule.action === "deny" && rule.pattern !== "*" && concerns(rule, permission),
   )
 }
 
-/** Existing places outside that rules name by an absolute path: `/srv/data/**`, or the path alone. */
+/** Lists existing paths that rules name by an absolute path: `/srv/data/**`, or the path alone. */
 function namedRoots(policy: Policy, permission: string): string[] {
   const roots = rulesOf(policy)
     .filter((rule) => concerns(rule, permission))
     .map(({ pattern }) => pattern.replace(/\/\*{1,2}$/, ""))
-    .filter((path) => path.startsWith("/") && path !== "/" && !/[*?]/.test(path) && existsSync(path))
-  return [...new Set(roots.map(realPath))]
+    .filter((path) => path.startsWith("/") && path !== "/" && !/[*?]/.test(path))
+  return [...new Set(existing(roots))]
 }
 
 function rulesOf({ layers, ceiling }: Policy) {
   return [...layers.flatMap((layer) => layer.rules), ...(ceiling ?? [])]
 }
 
-/** A rule that merely covers a place of secrets does not open it. */
+/** Returns true if a rule allows the secret by its name. A rule that only matches it does not count. */
 function namedAndAllowed(policy: Policy, path: string): boolean {
   const name = path.split("/").at(-1) ?? path
-  const counts = (rule: { pattern: string }) => rule.pattern.includes(name)
-  return judge(policy, "read", [path, join(path, unnamed)], { counts }).action === "allow"
+  const counts = (rule: Rule) => rule.pattern.includes(name)
+  return judge(policy, "read", [path, join(path, wildcardProbe)], { counts }).action === "allow"
 }
 
 /**
- * The repository for a command that is nothing but git: objects, references and the index may change, what makes git
- * run something may not.
+ * Returns the bounds of the repository for a command that runs nothing but git: git can write objects, references and the
+ * index, but no file that makes git run a program.
  */
 function repositoryBounds(path: string): Pick<Bounds, "writable" | "readOnly" | "absent"> | undefined {
   const own = gitDirectory(path)
   if (own === undefined) return undefined
   const common = readIfFile(join(own, "commondir"))
   const shared = common === undefined ? own : resolve(own, common.trim())
-  const fixed = [...new Set([own, shared])].flatMap((directory) =>
+  const directories = [...new Set([own, shared])]
+  const fixed = directories.flatMap((directory) =>
     ["config", "config.worktree", "hooks", "info/attributes", "modules"].map((name) => join(directory, name)),
   )
   const hooks = join(shared, "hooks")
   return {
-    writable: [...new Set([own, shared])],
-    readOnly: fixed.filter((place) => existsSync(place)),
+    writable: directories,
+    readOnly: fixed.filter((file) => existsSync(file)),
     absent: existsSync(hooks) ? [] : [hooks],
   }
 }
@@ -164,4 +162,103 @@ function readIfFile(path: string): string | undefined {
 
 function isDirectory(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+}
+
+/**
+ * Returns what the rules of permission `network` open to a command. Their patterns are host names. A host that asks stays
+ * closed: a connection cannot wait for an answer.
+ */
+function networkOf(policy: Policy): Network {
+  const isNetworkRule = (rule: Rule) => rule.permission === "network"
+  const layers = policy.layers.map(({ name, rules }) => ({ name, rules: rules.filter(isNetworkRule) }))
+  const rules = rulesOf({ layers, ceiling: policy.ceiling?.filter(isNetworkRule) })
+  const allows = (host: string) => judge(policy, "network", [host], namedRules("network")).action === "allow"
+  if (!rules.some((rule) => rule.action === "allow")) return "closed"
+  const isWhole = rules.every((rule) => rule.action === "allow" || rule.pattern === "*")
+  if (isWhole && allows(wildcardProbe)) return "open"
+  return { key: JSON.stringify([layers, policy.ceiling]), allows }
+}
+
+/** Lists the files below a directory before every command. */
+export interface TreeScanner {
+  scan(root: string): {
+    /** Absolute paths of protected files and directories. Protected directories are not searched. */
+    protectedPaths: readonly string[]
+    /** Returns the absolute path of every file and directory found. */
+    entries(): string[]
+  }
+}
+
+/** How many directories are scanned, nearest first: about 5 µs each if unchanged, 30 µs if changed. */
+const maxDirectories = 1_000
+
+/** A directory that changed less than this long ago can change again without a new time stamp. In milliseconds. */
+const settledMs = 100
+
+/** Directories that tools fill with thousands of others. Only their direct entries are scanned. */
+const heavy: ReadonlySet<string> = new Set(["node_modules", "target", "__pycache__", ".cache"])
+
+/** The content of one directory. */
+interface Listing {
+  mtimeMs: number
+  settled: boolean
+  names: string[]
+  protectedNames: string[]
+  directories: string[]
+}
+
+/** Creates a scanner that reads a directory again only if its time stamp changed. It does not follow links. */
+export function createTreeScanner(): TreeScanner {
+  let known = new Map<string, Listing>()
+
+  function list(directory: string, parent: string): Listing | undefined {
+    const found = statSync(directory, { throwIfNoEntry: false })
+    if (!found?.isDirectory()) return undefined
+    const before = known.get(directory)
+    if (before?.settled && before.mtimeMs === found.mtimeMs) return before
+    const settled = Date.now() - found.mtimeMs > settledMs
+    const listing: Listing = {
+      mtimeMs: found.mtimeMs,
+      settled,
+      names: [],
+      protectedNames: [],
+      directories: [],
+    }
+    for (const entry of readEntries(directory)) {
+      listing.names.push(entry.name)
+      // Two segments are enough: no protected path has more.
+      if (protectionOf(parent === "" ? entry.name : `${parent}/${entry.name}`, "edit"))
+        listing.protectedNames.push(entry.name)
+      else if (entry.isDirectory() && !heavy.has(parent)) listing.directories.push(entry.name)
+    }
+    return listing
+  }
+
+  return {
+    scan(root) {
+      const seen = new Map<string, Listing>()
+      const waiting: { path: string; name: string }[] = [{ path: root, name: "" }]
+      for (let next = waiting.shift(); next && seen.size < maxDirectories; next = waiting.shift()) {
+        const { path } = next
+        const listing = list(path, next.name)
+        if (!listing) continue
+        seen.set(path, listing)
+        for (const name of listing.directories) waiting.push({ path: join(path, name), name })
+      }
+      known = seen
+      const paths = (key: "names" | "protectedNames") =>
+        [...seen].flatMap(([path, listing]) => listing[key].map((name) => join(path, name)))
+      return { protectedPaths: paths("protectedNames"), entries: () => paths("names") }
+    },
+  }
+}
+
+/** Returns nothing for a directory that cannot be listed: the command cannot read it either. */
+function readEntries(directory: string): Dirent[] {
+  try {
+    return readdirSync(directory, { withFileTypes: true })
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR", "EACCES", "EPERM"].includes(systemCode(error) ?? "")) return []
+    throw error
+  }
 }

@@ -2,49 +2,49 @@ import type { Action, Rule, Ruleset } from "../schema/permission.ts"
 import { wildcardCovers, wildcardMatch, wildcardOverlap } from "../util/wildcard.ts"
 import { concerns, expandHome } from "./rules.ts"
 
-/** Rules of one origin. */
+/** Rules from one source. */
 export interface Layer {
   name: "defaults" | "user" | "project" | "agent" | "flags" | "grants"
   rules: Ruleset
-  /** An untrusted project's: they may make a verdict stricter and nothing else. */
+  /** Set for an untrusted project: its rules can only make a verdict stricter. */
   tightenOnly?: boolean
-  /** They may allow what would be asked, and nothing that a layer below or a ceiling denies. */
+  /** The rules can turn an ask into an allow, but never lift a deny of a lower layer or of the ceiling. */
   keepsDenies?: boolean
 }
 
 /**
- * All rules that hold for an agent. Later layers win. `ceiling` are a built-in agent's own rules: the stricter of both
- * verdicts holds, unless a rule of the layer `agent` lifts it.
+ * All rules that apply to an agent. Later layers win. `ceiling` holds the rules of a built-in agent: the stricter verdict
+ * of the two applies, unless a rule of the layer `agent` lifts the ceiling.
  */
 export interface Policy {
   layers: readonly Layer[]
   ceiling?: Ruleset
-  /** What the session may do that started this one as a subagent: the stricter of both verdicts holds. */
+  /** The policy of the session that started this one as a subagent: the stricter verdict of the two applies. */
   bound?: Policy
 }
 
-/** What the rules say. Without a rule nothing matched, and the action is `ask`. */
+/** The verdict of the rules. If no rule matches, `rule` is undefined and the action is `ask`. */
 export interface Judgement {
   action: Action
   rule?: Rule
   layer?: Layer["name"] | "ceiling"
 }
 
-/** Narrows what a rule may decide. */
+/** Limits which rules can decide. */
 export interface JudgeOptions {
-  /** An allow counts only where this holds of its rule; others are passed over. */
+  /** An allow rule is ignored unless this returns true for it. */
   counts?: (rule: Rule) => boolean
-  /** Spellings that nothing but a deny may match, such as the bare name of a program that was given with its path. */
+  /** Extra spellings that only a deny can match, such as the bare name of a program that was given with its path. */
   denyForms?: readonly string[]
-  /** A pattern over all that the thing may turn out to be: a rule that may then say no makes the verdict an ask. */
+  /** A pattern for everything that the value can be at run time. A rule that refuses a part of it turns an allow into an ask. */
   span?: string
-  /** Which actions of such a rule count. Default: both. */
+  /** The actions that count as a refusal for `span`. Default: deny and ask. */
   spanRefusals?: readonly Action[]
 }
 
 /**
- * The verdict on one thing. `forms` are its spellings, such as a path relative and absolute: a rule matches if it
- * matches one of them. Never loosened: a deny of the user's own layer, a deny by a grant.
+ * Returns the verdict on one thing. `forms` are its spellings, such as a relative and an absolute path: a rule matches if
+ * it matches one of them. A deny of the user layer and a deny of a grant are final.
  */
 export function judge(
   policy: Policy,
@@ -69,21 +69,21 @@ function judgeAlone(
   for (const form of options.denyForms ?? []) {
     if (forms.includes(form)) continue
     const denied = judgeForms(policy, permission, [form], {})
-    // A deny that means the thing itself too was weighed above, with what comes after it.
-    const isWeighed = denied.rule !== undefined && matches(denied.rule, permission, forms)
-    if (denied.action === "deny" && !isWeighed) return denied
+    // A deny that also matches `forms` was judged above, together with the rules after it.
+    const isJudged = denied.rule !== undefined && matches(denied.rule, permission, forms)
+    if (denied.action === "deny" && !isJudged) return denied
   }
   if (judgement.action === "ask" || options.span === undefined) return judgement
   return possibleRefusal(policy, permission, options.span, options.spanRefusals) ?? judgement
 }
 
-/** A rule that matches, and the layer it stands in. */
+/** A rule that matches, and its layer. */
 export interface Match {
   rule: Rule
   layer: Layer["name"] | "ceiling"
 }
 
-/** Every rule that matches one of the spellings, from the lowest layer up, whatever becomes of it. */
+/** Lists every rule that matches one of the spellings, lowest layer first, including overruled rules. */
 export function matchingRules(policy: Policy, permission: string, forms: readonly string[]): Match[] {
   const groups = [...policy.layers, { name: "ceiling" as const, rules: policy.ceiling ?? [] }]
   return groups.flatMap(({ name, rules }) =>
@@ -92,21 +92,21 @@ export function matchingRules(policy: Policy, permission: string, forms: readonl
 }
 
 /**
- * False where nothing of this type could ever be allowed or asked: the tool need not be shown. Every pattern of a rule
- * is tried as a text, since only what some rule names can escape a general deny.
+ * Returns false if every request of this permission is denied: the tool is then not offered. Tries the pattern of every
+ * rule as a text, since only a pattern that a rule names can escape a general deny.
  */
 export function isOffered(policy: Policy, permission: string): boolean {
   const patterns = allRules(policy)
     .filter((rule) => rule.action !== "deny")
     .map((rule) => rule.pattern)
-  return [unnamed, ...patterns].some((text) => judge(policy, permission, [text]).action !== "deny")
+  return [wildcardProbe, ...patterns].some((text) => judge(policy, permission, [text]).action !== "deny")
 }
 
 function allRules({ layers, ceiling = [], bound }: Policy): Rule[] {
   return [...layers.flatMap((layer) => layer.rules), ...ceiling, ...(bound ? allRules(bound) : [])]
 }
 
-/** The same policy with `~` and `$HOME` of its patterns written out. */
+/** Returns the policy with `~` and `$HOME` in its patterns expanded. */
 export function expandPolicy(policy: Policy, home: string): Policy {
   const expand = (rules: Ruleset): Ruleset =>
     rules.map((rule) => {
@@ -114,37 +114,45 @@ export function expandPolicy(policy: Policy, home: string): Policy {
       return pattern === rule.pattern ? rule : { ...rule, pattern }
     })
   const layers = policy.layers.map((layer) => ({ ...layer, rules: expand(layer.rules) }))
-  const expanded: Policy = { layers }
-  if (policy.ceiling) expanded.ceiling = expand(policy.ceiling)
-  if (policy.bound) expanded.bound = expandPolicy(policy.bound, home)
-  return expanded
+  const { ceiling, bound } = policy
+  return { layers, ceiling: ceiling && expand(ceiling), bound: bound && expandPolicy(bound, home) }
 }
 
-/** The same policy with one more default: whatever any later layer says still wins. */
+/** Returns the policy with one more default rule. Every later layer overrules it. */
 export function withDefault(policy: Policy, rule: Rule): Policy {
   const layers = policy.layers.map((layer) =>
     layer.name === "defaults" ? { ...layer, rules: [...layer.rules, rule] } : layer,
   )
-  return policy.bound ? { ...policy, layers, bound: withDefault(policy.bound, rule) } : { ...policy, layers }
+  return { ...policy, layers, bound: policy.bound && withDefault(policy.bound, rule) }
 }
 
-/** The same policy under one more ceiling, which the rules of the layer `agent` do not lift. */
+/** Returns the policy under one more ceiling, which the rules of the layer `agent` do not lift. */
 export function withFixedCeiling(policy: Policy, ceiling: Ruleset): Policy {
   const layers = policy.layers.map(
     (layer): Layer => (layer.name === "agent" ? { ...layer, name: "project" } : layer),
   )
-  return { ...policy, bound: { layers, ceiling, ...(policy.bound ? { bound: policy.bound } : {}) } }
+  return { ...policy, bound: { layers, ceiling, bound: policy.bound } }
 }
 
-/** True if `a` is stricter than `b`. */
+/** Returns true if `a` is stricter than `b`. */
 export function isStricter(a: Action, b: Action): boolean {
   return strictness[a] > strictness[b]
 }
 
 const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 }
 
-/** A text that no rule names: only patterns made of wildcards match it. */
-const unnamed = "\u0000".repeat(16)
+/** A text that only patterns made of wildcards match. */
+export const wildcardProbe = "\u0000".repeat(16)
+
+const onlyByName: ReadonlySet<string> = new Set(["network", "private_network", "sandbox_escape"])
+
+/**
+ * Returns options under which only a rule that names the permission can allow it, for permissions of the sandbox and the
+ * network: `"*": "allow"` lets tools run, not leave the sandbox. Returns no options for every other permission.
+ */
+export function namedRules(permission: string): JudgeOptions {
+  return onlyByName.has(permission) ? { counts: (rule) => rule.permission === permission } : {}
+}
 
 function matches(rule: Rule, permission: string, forms: readonly string[]): boolean {
   return concerns(rule, permission) && forms.some((form) => wildcardMatch(form, rule.pattern))
@@ -185,8 +193,8 @@ function judgeForms(
 }
 
 /**
- * The ask that is due where a rule may refuse something the span stands for. A later allow of all that the span stands
- * for puts earlier rules to rest, except those of the user's own layer.
+ * Returns an ask if a rule refuses a part of the span. A later allow that covers the whole span cancels earlier rules,
+ * except those of the user layer.
  */
 function possibleRefusal(
   policy: Policy,
@@ -194,18 +202,18 @@ function possibleRefusal(
   span: string,
   refusals: readonly Action[] = ["deny", "ask"],
 ): Judgement | undefined {
-  // How much later allows have put to rest: nothing, what asks, or all but denies of the user's own layer.
-  let settled: "nothing" | "asks" | "all" = "nothing"
+  // What later allows have cancelled: nothing, earlier asks, or everything but denies of the user layer.
+  let cancelled: "nothing" | "asks" | "all" = "nothing"
   let lifted = false
   for (const layer of policy.layers.toReversed()) {
     const { name, rules, tightenOnly, keepsDenies } = layer
-    if (settled === "all" && name !== "user") continue
-    const found = lastWord(rules, permission, span, settled === "nothing" ? refusals : ["deny"])
+    if (cancelled === "all" && name !== "user") continue
+    const found = lastDecisive(rules, permission, span, cancelled === "nothing" ? refusals : ["deny"])
     if (found && found.action !== "allow") return { action: "ask", rule: found, layer: name }
-    if (found && !tightenOnly && settled !== "all") settled = keepsDenies ? "asks" : "all"
+    if (found && !tightenOnly && cancelled !== "all") cancelled = keepsDenies ? "asks" : "all"
     if (found && liftsCeiling(layer)) lifted = true
   }
-  const bound = lifted ? undefined : lastWord(policy.ceiling ?? [], permission, span, refusals)
+  const bound = lifted ? undefined : lastDecisive(policy.ceiling ?? [], permission, span, refusals)
   if (!bound || bound.action === "allow") return undefined
   return { action: "ask", rule: bound, layer: "ceiling" }
 }
@@ -214,8 +222,8 @@ function liftsCeiling({ name, keepsDenies }: Layer): boolean {
   return name === "agent" && !keepsDenies
 }
 
-/** The last rule that may refuse a part of the span, or that allows all of it. */
-function lastWord(
+/** Returns the last rule that refuses a part of the span or allows all of it. */
+function lastDecisive(
   rules: Ruleset,
   permission: string,
   span: string,

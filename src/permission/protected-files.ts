@@ -1,16 +1,17 @@
+import { join } from "node:path"
 import { isInside } from "../util/paths.ts"
 import { wildcardMatch } from "../util/wildcard.ts"
 
-/** Why a file asks even inside the worktree, and the text that a rule has to contain to be about it. */
+/** Why a file asks even inside the worktree, and the text that a rule must contain to name it. */
 export interface Protection {
   reason: string
   marker: string
 }
 
 /**
- * The protection of a file, if it has one: those that configure a tool, an agent or a program that runs by itself, and
- * those that hold secrets. For `read` only the secrets count. The path is relative to the worktree, or absolute for
- * what lies outside. Case, trailing dots and look-alike spellings make no difference.
+ * Returns the protection of a file that holds secrets, or that configures a tool, an agent or a program that starts by
+ * itself. For `read` only secrets are protected. The path is relative to the worktree, or absolute outside of it. Case,
+ * trailing dots and look-alike characters make no difference.
  */
 export function protectionOf(path: string, access: "read" | "edit"): Protection | undefined {
   const segments = path
@@ -36,20 +37,15 @@ export function protectionOf(path: string, access: "read" | "edit"): Protection 
 }
 
 /**
- * The same for a change to what lies in one of the directories, both absolute with their links followed: where the
- * person's config lies elsewhere than it usually does, its name does not tell.
+ * Returns the protection of a path inside one of the directories, against changes. All paths are absolute with links
+ * followed. Covers a user config directory in an unusual location, which its name does not identify.
  */
 export function protectionIn(directories: readonly string[], path: string): Protection | undefined {
   const directory = directories.find((each) => isInside(path, each))
   return directory === undefined ? undefined : { reason: configures, marker: directory.toLowerCase() }
 }
 
-/** Why a file asks although it lies inside the worktree; undefined for ordinary ones. See {@link protectionOf}. */
-export function protectedReason(path: string, access: "read" | "edit" = "edit"): string | undefined {
-  return protectionOf(path, access)?.reason
-}
-
-/** True if the pattern names what is protected instead of merely covering it: `.git/hooks/*`, but not `**`. */
+/** Returns true if the pattern names the protected file instead of only matching it: `.git/hooks/*`, but not `**`. */
 export function namesProtected(pattern: string, { marker }: Protection): boolean {
   const text = pattern.toLowerCase()
   for (let at = text.indexOf(marker); at !== -1; at = text.indexOf(marker, at + 1)) {
@@ -68,7 +64,7 @@ const protectedNames: readonly {
   files?: readonly string[]
 }[] = [
   {
-    reason: "git runs or trusts what stands there",
+    reason: "git runs or trusts its content",
     directories: [".git", ".hg", ".jj", ".config/git"],
     files: [".gitmodules", ".gitconfig", ".gitattributes"],
   },
@@ -127,7 +123,7 @@ const protectedNames: readonly {
     ],
   },
   {
-    reason: "an editor or a hook runs what stands there",
+    reason: "an editor or a hook runs its content",
     directories: [".vscode", ".idea", ".zed", ".devcontainer", ".husky", ".fleet"],
     files: [
       ".envrc",
@@ -160,7 +156,7 @@ const protectedNames: readonly {
     ],
   },
   {
-    reason: "a program starts with it",
+    reason: "programs run it when they start",
     directories: [".ssh", ".config/fish", "node_modules/.bin", ".venv/bin", "venv/bin"],
     files: [
       ".bashrc",
@@ -206,7 +202,7 @@ const allFiles = protectedNames.flatMap(({ files = [] }) => files)
 const wholeNames: ReadonlySet<string> = new Set(allFiles.filter((entry) => !entry.includes("*")))
 const namePatterns = allFiles.filter((entry) => entry.includes("*"))
 
-/** False for nearly all files, and then at less cost than going through the table. */
+/** A cheap test that is false for nearly all files. */
 function mayBeProtected(segments: readonly string[], name: string): boolean {
   return (
     wholeNames.has(name) ||
@@ -215,7 +211,7 @@ function mayBeProtected(segments: readonly string[], name: string): boolean {
   )
 }
 
-/** Private keys and stored passwords by their usual names, in lower case. */
+/** Usual names of private keys and stored passwords, in lower case. */
 const keyFiles: readonly string[] = [
   "id_rsa",
   "id_dsa",
@@ -238,11 +234,11 @@ function isSecret(name: string): boolean {
 }
 
 /**
- * The name as the most forgiving file system sees it: composed, without case, characters that take no room, an
- * alternate stream, or dots and blanks at the end.
+ * Returns the name as the most lenient file system reads it: composed, lower case, without zero-width characters, an
+ * alternate stream, or dots and spaces at the end.
  */
 function foldSegment(segment: string): string {
-  // As most names are written already.
+  // Most names need no change.
   if (segment === "" || /^[a-z0-9_.-]*[a-z0-9_-]$/.test(segment)) return segment
   const folded = segment
     .normalize("NFKC")
@@ -251,3 +247,49 @@ function foldSegment(segment: string): string {
   const name = folded.replace(/:.*$/s, "").replace(/[. ]+$/, "")
   return name === "" && !/^\.\.?$/.test(folded) ? folded : name
 }
+
+/** Returns the usual locations of keys, tokens and histories in a home directory. Most of them do not exist. */
+export function homeSecrets(home: string): string[] {
+  return homeSecretNames.map((name) => join(home, name))
+}
+
+const homeSecretNames = [
+  ".ssh",
+  ".gnupg",
+  ".aws",
+  ".azure",
+  ".kube",
+  ".docker/config.json",
+  ".netrc",
+  ".npmrc",
+  ".yarnrc.yml",
+  ".pypirc",
+  ".gem/credentials",
+  ".cargo/credentials",
+  ".cargo/credentials.toml",
+  ".git-credentials",
+  ".config/git/credentials",
+  ".config/gh",
+  ".config/glab-cli",
+  ".config/hub",
+  ".config/gcloud",
+  ".config/op",
+  ".config/rclone",
+  ".terraform.d/credentials.tfrc.json",
+  ".vault-token",
+  ".pgpass",
+  ".my.cnf",
+  ".password-store",
+  ".local/share/keyrings",
+  ".mozilla",
+  ".config/google-chrome",
+  ".config/chromium",
+  "Library/Keychains",
+  "Library/Application Support/Google/Chrome",
+  "Library/Application Support/Firefox",
+  ".bash_history",
+  ".zsh_history",
+  ".python_history",
+  ".node_repl_history",
+  ".psql_history",
+]

@@ -4,7 +4,7 @@ import { Action, type Rule, type RuleSource, type Ruleset } from "../schema/perm
 import { UsageError } from "../util/errors.ts"
 import { wildcardMatch } from "../util/wildcard.ts"
 
-/** What a pattern may be given: its action, alone or with examples of what that comes to. */
+/** The value of a pattern: an action, alone or with examples. */
 const PatternConfig = z.lazy(() =>
   z.union([
     Action,
@@ -13,34 +13,62 @@ const PatternConfig = z.lazy(() =>
       examples: z
         .partialRecord(Action, z.array(z.string()))
         .optional()
-        .describe("Patterns by the verdict they must get; held against the rules when a config file is read"),
+        .describe("Patterns, listed by the verdict they must get. Checked when the config file is read."),
     }),
   ]),
 )
 
 /**
- * `permission` of the config: one action for all, or by permission type, or by type and pattern. `examples` are checked
- * where rules are read from a file, and count for nothing else.
+ * `permission` in the config: one action for everything, an action per permission, or actions per permission and pattern.
+ * `examples` are checked when the config file is read and have no other effect.
  */
 export const PermissionConfig = z.lazy(() =>
   z.union([Action, z.record(z.string(), z.union([Action, z.record(z.string(), PatternConfig)]))]),
 )
 export type PermissionConfig = z.infer<typeof PermissionConfig>
 
-/** The last rule whose permission and pattern both match, or nothing. */
+/**
+ * Returns the rules of the lowest layer. Everything they do not name asks. Commands that are proved to only read are
+ * allowed as well: see `shell/read-only.ts`.
+ */
+export function defaultRules(): Rule[] {
+  const rule = (permission: string, pattern: string, action: Action): Rule => ({
+    permission,
+    pattern,
+    action,
+    source: { file: "defaults" },
+  })
+  return [
+    rule("*", "*", "ask"),
+    ...["read", "glob", "grep", "list", "todo", "skill", "task", "lsp", "tool_search"].map((name) =>
+      rule(name, "*", "allow"),
+    ),
+    // A language server is a program and may run code of the project.
+    rule("lsp", "start *", "ask"),
+    rule("read", "*.env", "ask"),
+    rule("read", "*.env.*", "ask"),
+    rule("read", "*.env.example", "allow"),
+    rule("external_directory", "*", "ask"),
+    rule("doom_loop", "*", "ask"),
+    // Hosts outside the public internet serve this machine or network alone.
+    rule("private_network", "*", "deny"),
+  ]
+}
+
+/** Returns the last rule whose permission and pattern both match. */
 export function evaluate(permission: string, pattern: string, ruleset: Ruleset): Rule | undefined {
   return ruleset.findLast((rule) => concerns(rule, permission) && wildcardMatch(pattern, rule.pattern))
 }
 
-/** True if the rule is about this type of permission, whichever of its names either uses. */
+/** Returns true if the rule applies to this permission. Aliases count as the same permission. */
 export function concerns(rule: Rule, permission: string): boolean {
   if (rule.permission === permission || rule.permission === "*") return true
   return wildcardMatch(permissionType(permission), permissionType(rule.permission))
 }
 
 /**
- * The type that a tool's id asks as: `write` and `apply_patch` are `edit`, the to-do tools `todo`. So a rule that
- * names the tool holds just as well.
+ * Returns the permission of a tool id: `edit` for `write` and `apply_patch`, `todo` for the to-do tools. A rule that names
+ * the tool therefore applies too.
  */
 export function permissionType(name: string): string {
   return aliases.get(name) ?? name
@@ -54,37 +82,36 @@ const aliases = new Map([
 ])
 
 /**
- * The rules of a config value in the order of its keys. Keys that look like integers come first in any JavaScript
- * object: a loader that has the tokens of the file builds its rules from them instead.
+ * Returns the rules of a config value in the order of its keys. JavaScript objects list integer-like keys first; a loader
+ * that has the tokens of the file builds its rules from them instead.
  */
 export function rulesFromObject(value: PermissionConfig, source?: RuleSource): Rule[] {
-  const origin = source === undefined ? {} : { source }
-  if (typeof value === "string") return [{ permission: "*", pattern: "*", action: value, ...origin }]
+  if (typeof value === "string") return [{ permission: "*", pattern: "*", action: value, source }]
   return Object.entries(value).flatMap(([permission, patterns]): Rule[] => {
-    if (typeof patterns === "string") return [{ permission, pattern: "*", action: patterns, ...origin }]
+    if (typeof patterns === "string") return [{ permission, pattern: "*", action: patterns, source }]
     return Object.entries(patterns).map(([pattern, value]) => ({
       permission,
       pattern,
       action: typeof value === "string" ? value : value.action,
-      ...origin,
+      source,
     }))
   })
 }
 
-/** The rule of a flag such as `--allow 'bash:git *'` or `--deny edit`. Throws `UsageError` without a permission. */
+/** Parses a flag such as `--allow 'bash:git *'` or `--deny edit`. Throws `UsageError` if the permission is missing. */
 export function parseRuleFlag(text: string, action: "allow" | "deny"): Rule {
   const colon = text.indexOf(":")
   const permission = (colon === -1 ? text : text.slice(0, colon)).trim()
   const pattern = colon === -1 ? "*" : text.slice(colon + 1)
   if (permission === "" || pattern === "") {
     throw new UsageError(
-      `--${action} "${text}" is no rule. Write permission or permission:pattern, such as 'bash:git *'.`,
+      `--${action} "${text}" is not a rule. Write permission or permission:pattern, for example 'bash:git *'.`,
     )
   }
   return { permission, pattern, action, source: { file: `--${action}` } }
 }
 
-/** A pattern with a leading `~` or `$HOME` written out. */
+/** Expands a leading `~` or `$HOME` of a pattern. */
 export function expandHome(pattern: string, home: string): string {
   for (const name of ["~", "$HOME"]) {
     if (pattern === name) return home

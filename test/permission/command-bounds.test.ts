@@ -1,17 +1,15 @@
 import { mkdir, symlink, writeFile } from "node:fs/promises"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
-import { commandBounds } from "../../src/permission/command-bounds.ts"
-import { defaultRules } from "../../src/permission/defaults.ts"
+import { commandBounds, createTreeScanner, type TreeScanner } from "../../src/permission/command-bounds.ts"
 import type { Layer } from "../../src/permission/policy.ts"
-import { type PermissionConfig, rulesFromObject } from "../../src/permission/rules.ts"
+import { defaultRules, type PermissionConfig, rulesFromObject } from "../../src/permission/rules.ts"
 import { knownPrograms } from "../../src/permission/shell/known-programs.ts"
-import { createTreeWatch, type TreeWatch } from "../../src/permission/tree-watch.ts"
 import type { Bounds } from "../../src/sandbox/bounds.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 
 let project: TemporaryProject
 let home: TemporaryProject
-let tree: TreeWatch
+let scanner: TreeScanner
 beforeEach(async () => {
   project = await temporaryProject({
     "src/a.ts": "",
@@ -20,7 +18,7 @@ beforeEach(async () => {
     "sub/.env.local": "",
   })
   home = await temporaryProject({ ".ssh/id": "", ".aws/credentials": "", "notes/n": "" })
-  tree = createTreeWatch()
+  scanner = createTreeScanner()
 })
 afterEach(async () => {
   await project.remove()
@@ -44,7 +42,7 @@ function bounds(permission: PermissionConfig = {}, more: { layers?: Layer[]; git
     shown: [],
     configDirectories: [],
     programs: { known: more.git === true, git: more.git === true },
-    tree,
+    scanner,
   })
 }
 
@@ -62,7 +60,7 @@ test("the person's config directories are not changed, and not made where the wo
     secret: [],
     shown: [],
     programs: { known: false, git: false },
-    tree,
+    scanner,
   })
   expect(readOnly).toContain(project.path("cfg/tackle"))
   expect(absent).toContain(project.path("cfg/opencode"))
@@ -120,7 +118,7 @@ describe("without rules", () => {
       shown: [],
       configDirectories: [],
       programs: { known: false, git: false },
-      tree,
+      scanner,
     })
     expect(writable).toEqual([project.directory])
   })
@@ -199,7 +197,7 @@ describe("git by itself", () => {
       shown: [],
       configDirectories: [],
       programs: { known: true, git: true },
-      tree,
+      scanner,
     })
     await repository.remove()
     expect(writable).toContain(repository.path(".git"))

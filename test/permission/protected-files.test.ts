@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { namesProtected, protectedReason, protectionOf } from "../../src/permission/protected-files.ts"
+import { namesProtected, protectionOf } from "../../src/permission/protected-files.ts"
 
 test.each([
   ".git/config",
@@ -36,7 +36,7 @@ test.each([
   ".venv/bin/python",
   ".cargo/config.toml",
 ])("a change of %s asks", (path) => {
-  expect(protectedReason(path)).toBeTypeOf("string")
+  expect(protectionOf(path, "edit")?.reason).toBeTypeOf("string")
 })
 
 test.each([
@@ -51,7 +51,7 @@ test.each([
   ".\uff47it/config",
   ".ENV",
 ])("%j is the same file to some file system", (path) => {
-  expect(protectedReason(path)).toBeTypeOf("string")
+  expect(protectionOf(path, "edit")?.reason).toBeTypeOf("string")
 })
 
 test.each([
@@ -65,15 +65,15 @@ test.each([
   "git/config",
   "src/agents.ts",
 ])("a change of %s is ordinary", (path) => {
-  expect(protectedReason(path)).toBeUndefined()
+  expect(protectionOf(path, "edit")?.reason).toBeUndefined()
 })
 
 test.each([".env", ".env.local", "a/.ENV", "prod.env", ".envrc"])("reading %s asks", (path) => {
-  expect(protectedReason(path, "read")).toBeTypeOf("string")
+  expect(protectionOf(path, "read")?.reason).toBeTypeOf("string")
 })
 
 test.each([".git/config", "AGENTS.md", ".npmrc", ".env.example"])("reading %s is ordinary", (path) => {
-  expect(protectedReason(path, "read")).toBeUndefined()
+  expect(protectionOf(path, "read")?.reason).toBeUndefined()
 })
 
 test.each([
