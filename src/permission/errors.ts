@@ -1,18 +1,19 @@
 import type { Rule } from "../schema/permission.ts"
 import { TackleError } from "../util/errors.ts"
 
-/** What a refusal is about. `feedback` is what the person wrote with it. */
+/** What was refused, and by whom. */
 export interface Denial {
-  /** `denied` by a rule, `rejected` by a person, `unanswered` where nobody could be asked. */
+  /** `denied` by a rule, `rejected` by the user or a plugin, `unanswered` if no user could be asked. */
   kind: "denied" | "rejected" | "unanswered"
   permission: string
   patterns: readonly string[]
   by: "rule" | "person" | "plugin" | "no-terminal" | "auto"
   rule?: Rule
+  /** What the user wrote when rejecting. */
   feedback?: string
 }
 
-/** A call was not allowed. The message is for the model: what was refused, and what it may do instead. */
+/** A call was refused. The message tells the model what was refused, why, and what to do next. */
 export class PermissionError extends TackleError {
   readonly kind: Denial["kind"]
   readonly permission: string
@@ -32,26 +33,28 @@ export class PermissionError extends TackleError {
   }
 }
 
-/** Longest part of a pattern that a message repeats, and how many patterns it names. */
+/** The longest part of a pattern that a message shows, in characters, and the number of patterns. */
 const maxShownLength = 200
 const maxShownPatterns = 3
 
-function describe(denial: Denial): string {
-  const what = `${denial.permission} ${list(denial.patterns)}`
-  if (denial.by === "rule") {
-    const rule = denial.rule ? ` (${denial.rule.permission}: ${shorten(denial.rule.pattern)})` : ""
-    return `Not allowed: ${what} is denied by a rule${rule}. Do not try it in another form. Find a way that does not need it, or say what is missing.`
+function describe({ permission, patterns, by, rule, feedback }: Denial): string {
+  const what = `${permission} ${list(patterns)}`
+  const next = "Do not retry it in another form. Choose another approach, or"
+  switch (by) {
+    case "rule": {
+      const named = rule ? ` (${rule.permission}: ${shorten(rule.pattern)})` : ""
+      return `Not allowed: ${what} is denied by a rule${named}. ${next} report what is missing.`
+    }
+    case "person":
+      if (feedback) return `The user refused ${what} and said: ${feedback}`
+      return `The user refused ${what}. ${next} ask what the user wants.`
+    case "plugin":
+      return `Not allowed: a plugin refused ${what}. ${next} report what is missing.`
+    case "auto":
+      return `Refused: ${what} needs the user's answer, which is not given automatically. Continue without it, or tell the user it is needed.`
+    case "no-terminal":
+      return `Refused: ${what} needs the user's answer, and no user can be asked here. Continue without it, or name the rule that would have to allow it.`
   }
-  if (denial.by === "person") {
-    if (denial.feedback) return `The person refused ${what} and said: ${denial.feedback}`
-    return `The person refused ${what}. Do not try it again in another form. Go another way, or ask what they want.`
-  }
-  if (denial.by === "plugin")
-    return `Not allowed: a plugin refused ${what}. Do not try it again in another form. Go another way, or say what is missing.`
-  if (denial.by === "auto") {
-    return `Refused: ${what} needs a person's answer and none is at hand; it is not given automatically. Go on without it, or say that it is needed.`
-  }
-  return `Refused: ${what} needs a person's answer and nobody can be asked here. Go on without it, or say which rule would have to allow it.`
 }
 
 function list(patterns: readonly string[]): string {

@@ -1,32 +1,39 @@
-import type { PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
+import type { Action, PermissionReply, PermissionRequest, ReplySource } from "../schema/permission.ts"
 import { abortedError, orAbort, throwIfAborted } from "../util/abort.ts"
-import { checkRequest } from "./check.ts"
+import { newId } from "../util/id.ts"
+import { checkRequest, type DetailedVerdict } from "./check.ts"
+import { PermissionError } from "./errors.ts"
 import { type Explanation, explainRequest } from "./explain.ts"
-import { type Answer, createPendingTable } from "./pending.ts"
-import { askPlugins, type Decide, type PluginWord } from "./plugin-word.ts"
-import { keyOf, openChecks, questionOf } from "./question.ts"
-import { refusal, refuseDenied } from "./refusals.ts"
-import { createReplies, type ReplyDependencies, type ReplyOutcome } from "./replies.ts"
+import { invisibleCharacters } from "./invisible.ts"
+import {
+  type Answer,
+  createPendingRequests,
+  type ReplyDependencies,
+  type ReplyOutcome,
+} from "./pending-requests.ts"
 import type { Check, PermissionAsk, Scope, SessionAsk, Verdict } from "./request.ts"
 
-/** What the engine needs of whoever opens it. */
+/** Asks plugins about a request that the rules allow or ask about. Returns their decision. */
+export type Decide = (request: SessionAsk, action: "allow" | "ask", signal: AbortSignal) => Promise<Action>
+
+/** What {@link createPermission} needs. */
 export interface PermissionDependencies extends ReplyDependencies {
   /** The home directory, for `~` and `$HOME`. Absolute. */
   home: string
-  /** Directories of the person's own config and of the engine's data, of every scope: see `Scope.guarded`. */
+  /** The user's config directories and the data directory of the engine: see `Scope.guarded`. */
   guarded?: readonly string[]
-  /** Absent where there is no plugin. */
+  /** Undefined if there are no plugins. */
   decide?: Decide
-  /** Takes out of a value what nobody is to see. */
+  /** Removes secrets from a value. */
   hide?<T>(value: T): T
 }
 
-/** Decides by rule where rules decide, and asks a person where they do not. */
+/** Decides by the rules, and asks the user if the rules say so. */
 export interface Permission {
   /**
-   * Resolves when everything asked for is allowed. All of it is judged before anyone is asked. Throws
-   * `PermissionError` when a rule, a person or the lack of one refuses, and the signal's reason when it fires first.
-   * `beforeQuestion` is waited for before a person is asked: what the question is about is announced by then.
+   * Resolves if everything is allowed. Judges the whole request before it asks. Throws `PermissionError` if a rule, a
+   * plugin or the user refuses or no user can be asked, and the reason of the signal if it aborts. Awaits
+   * `beforeQuestion` before it asks, so that the call is announced first.
    */
   ask(
     request: SessionAsk,
@@ -34,34 +41,29 @@ export interface Permission {
     signal: AbortSignal,
     beforeQuestion?: () => Promise<void>,
   ): Promise<void>
-  /** The verdict alone. Nobody is asked. */
+  /** Returns the verdict without asking. */
   check(request: PermissionAsk, scope: Scope): Promise<Verdict>
-  /** The verdict with everything it rests on, for people. Nobody is asked. */
+  /** Returns the verdict and its reasons, for the user, without asking. */
   explain(request: PermissionAsk, scope: Scope): Promise<Explanation>
   /**
-   * Answers a request, once. `always` is kept before this resolves, and lets go on what else waits and is allowed by it.
-   * Throws `UsageError` for what is no reply, and where "always" reaches further than what was offered; the request then
-   * goes on waiting.
+   * Answers a request once. Stores an `always` before it resolves, and answers other requests that the new rules allow.
+   * Throws `UsageError` for an invalid reply and for an `always` that allows more than the request offers; the request
+   * then keeps waiting.
    */
   reply(requestID: string, reply: PermissionReply, source: ReplySource): Promise<ReplyOutcome>
-  /** The requests that wait, oldest first. */
+  /** Lists the pending requests, oldest first. */
   pending(sessionID?: string): PermissionRequest[]
 }
 
-/** One for all sessions: what is granted in one may answer what waits in another. */
+/** Creates the permission service for all sessions: a grant of one session can answer a request of another. */
 export function createPermission({
   home,
   guarded = [],
-  publish,
-  saveGrants,
-  dropGrants,
   decide,
   hide = (value) => value,
+  ...replies
 }: PermissionDependencies): Permission {
-  const table = createPendingTable()
-  const { reply, abandon } = createReplies(table, { publish, saveGrants, dropGrants })
-  // Plugins are shown of a request what everybody is.
-  const plugins: Decide | undefined = decide && ((request, ...more) => decide(hide(request), ...more))
+  const pending = createPendingRequests(replies)
   const withGuarded = (scope: Scope): Scope => ({ ...scope, guarded })
 
   async function ask(
@@ -72,52 +74,51 @@ export function createPermission({
   ): Promise<void> {
     const scope = withGuarded(given)
     const allowed = new Set<string>()
-    let word: PluginWord | undefined
+    let opinion: PluginOpinion | undefined
     for (;;) {
       throwIfAborted(signal)
       const verdict = await checkRequest(request, scope, home)
-      refuseDenied(verdict)
-      // Once for a request, however many questions it takes.
-      word ??= plugins ? await askPlugins(plugins, request, verdict, signal) : "none"
-      if (word === "answered") return
-      const tightened = word === "tightened"
-      const open = openChecks(verdict, allowed, tightened)
-      const [first] = open
-      if (!first) return
-      const group = open.filter((check) => check.permission === first.permission)
+      throwIfDenied(verdict)
+      // Plugins are asked once per request. They do not see secrets.
+      opinion ??= decide ? await askPlugins(decide, hide(request), verdict, signal) : "none"
+      if (opinion === "allow") return
+      const group = nextGroup(verdict, allowed, opinion)
+      if (group.length === 0) return
       await beforeQuestion?.()
-      await askPerson({ request, scope, signal, group, tightened })
+      await askUser(request, group, { scope, signal, opinion })
       for (const check of group) allowed.add(keyOf(check))
     }
   }
 
-  async function askPerson({ request, scope, signal, group, tightened }: PersonalAsk): Promise<void> {
-    const question = hiding(questionOf(request, group))
-    const stillAsks = new Set(group.map(keyOf))
-    const entry = table.add(question, scope.worktree, async () => {
-      // What the rules allow by themselves was not the reason to ask.
-      if (tightened) return false
+  async function askUser(
+    request: SessionAsk,
+    group: readonly Check[],
+    { scope, signal, opinion }: { scope: Scope; signal: AbortSignal; opinion: PluginOpinion },
+  ): Promise<void> {
+    const question = withoutSecrets(questionOf(request, group))
+    const asked = new Set(group.map(keyOf))
+    const answered = pending.add(question, scope.worktree, async () => {
+      // A new rule does not change the opinion of a plugin.
+      if (opinion === "ask") return false
       const verdict = await checkRequest(request, scope, home)
       return (
-        verdict.action !== "deny" &&
-        !openChecks(verdict, new Set()).some((check) => stillAsks.has(keyOf(check)))
+        verdict.action !== "deny" && !openChecks(verdict, new Set()).some((check) => asked.has(keyOf(check)))
       )
     })
-    publish({ type: "permission.asked", sessionID: request.sessionID, request: question })
     let answer: Answer
     try {
-      answer = await orAbort(entry.answered, signal)
+      answer = await orAbort(answered, signal)
     } catch (error) {
-      abandon(question)
+      pending.abandon(question.id)
       throw error
     }
-    // An answer and an abort at the same moment: the work is over either way.
+    // The answer and the abort can arrive together.
     if (signal.aborted) throw abortedError(signal)
     if (answer.reply.reply === "reject") throw refusal(question, answer)
   }
 
-  /** A rule with a secret in it would not match without it: where there is one, nothing is remembered. */
-  function hiding(question: PermissionRequest): PermissionRequest {
+  /** Hides secrets. A pattern with a secret is not remembered: it would not match without it. */
+  function withoutSecrets(question: PermissionRequest): PermissionRequest {
     const hidden = hide(question)
     const remembered = hidden.always.every((pattern, index) => pattern === question.always[index])
     return remembered ? hidden : { ...hidden, always: [] }
@@ -125,21 +126,105 @@ export function createPermission({
 
   return {
     ask,
-    reply,
+    reply: pending.reply,
     async check(request, scope) {
       const { details: _, policy: __, ...verdict } = await checkRequest(request, withGuarded(scope), home)
       return verdict
     },
     explain: (request, scope) => explainRequest(request, withGuarded(scope), home),
-    pending: (sessionID) => table.ofSession(sessionID).map((entry) => entry.request),
+    pending: pending.list,
   }
 }
 
-interface PersonalAsk {
-  request: SessionAsk
-  scope: Scope
-  signal: AbortSignal
-  group: readonly Check[]
-  /** The rules allow it; a plugin wants it asked. */
-  tightened: boolean
+/** Throws `PermissionError` if a rule denies a part of the request. */
+function throwIfDenied({ details }: DetailedVerdict): void {
+  const denied = details.filter(({ judgement }) => judgement.action === "deny")
+  const [first] = denied
+  if (!first) return
+  const { permission } = first.check
+  const patterns = denied.flatMap(({ check }) => (check.permission === permission ? [check.pattern] : []))
+  throw new PermissionError({ kind: "denied", permission, patterns, by: "rule", rule: first.judgement.rule })
+}
+
+/** What plugins decided: `allow` answers for the user, `ask` asks even if the rules allow, `none` leaves it to the rules. */
+type PluginOpinion = "allow" | "ask" | "none"
+
+/** Throws `PermissionError` if a plugin denies the request. */
+async function askPlugins(
+  decide: Decide,
+  request: SessionAsk,
+  { action, details }: DetailedVerdict,
+  signal: AbortSignal,
+): Promise<PluginOpinion> {
+  const asks = action === "ask"
+  const decision = await decide(request, asks ? "ask" : "allow", signal)
+  if (decision === "deny") {
+    const { permission, patterns } = request
+    throw new PermissionError({ kind: "rejected", permission, patterns, by: "plugin" })
+  }
+  if (decision === "ask") return asks ? "none" : "ask"
+  // Only the user can continue a loop: a plugin would give the same answer every time.
+  const loops = details.some(({ check }) => check.permission === "doom_loop")
+  return asks && !loops ? "allow" : "none"
+}
+
+/** Returns the checks of the next question: all open checks of one permission. Paths outside the worktree come first. */
+function nextGroup(verdict: DetailedVerdict, allowed: ReadonlySet<string>, opinion: PluginOpinion): Check[] {
+  const open = openChecks(verdict, allowed, opinion === "ask")
+  const first = open.find((check) => check.permission === "external_directory") ?? open[0]
+  return open.filter((check) => check.permission === first?.permission)
+}
+
+/** Lists the checks that ask and are not allowed yet. `all` includes checks that the rules allow. */
+function openChecks({ details }: DetailedVerdict, allowed: ReadonlySet<string>, all = false): Check[] {
+  const asking = details.filter(({ judgement }) => all || judgement.action === "ask")
+  return asking.map(({ check }) => check).filter((check) => !allowed.has(keyOf(check)))
+}
+
+/** Identifies a check, so that its answer still applies when the rules are read again. */
+function keyOf(check: Check): string {
+  return JSON.stringify([check.permission, check.forms, check.resolved])
+}
+
+/** Returns the question about checks of one permission, with the patterns that "always" would remember. */
+function questionOf(request: SessionAsk, group: readonly Check[]): PermissionRequest {
+  const patterns = [...new Set(group.map((check) => check.pattern))]
+  const metadata: Record<string, unknown> = { ...request.metadata }
+  const note = (name: string, values: readonly (string | undefined)[]) => {
+    const found = [...new Set(values.filter((value) => value !== undefined))]
+    if (found.length > 0) metadata[name] = found
+  }
+  note(
+    "resolved",
+    group.map((check) => check.resolved),
+  )
+  note(
+    "reasons",
+    group.map((check) => check.reason),
+  )
+  note(
+    "protected",
+    group.map((check) => check.protection),
+  )
+  const hidden = [...patterns, ...request.patterns].some(invisibleCharacters)
+  if (hidden) metadata.invisibleCharacters = true
+
+  // All or nothing: if only a part is remembered, the next call asks again.
+  const remembered = !hidden && group.every((check) => check.remember !== undefined)
+  return {
+    id: newId("per"),
+    sessionID: request.sessionID,
+    permission: group[0]?.permission ?? request.permission,
+    patterns,
+    always: remembered ? [...new Set(group.flatMap((check) => check.remember ?? []))] : [],
+    metadata,
+    tool: request.tool,
+  }
+}
+
+function refusal({ permission, patterns }: PermissionRequest, { reply, source }: Answer): PermissionError {
+  if (source === "no-terminal" || source === "auto")
+    return new PermissionError({ kind: "unanswered", permission, patterns, by: source })
+  const feedback = reply.reply === "reject" ? reply.message : undefined
+  return new PermissionError({ kind: "rejected", permission, patterns, by: "person", feedback })
 }

@@ -5,38 +5,38 @@ import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import { type TrustItem, trustKinds } from "./trust-items.ts"
 
-/** What the person trusted, per real path of a work tree. Nested directories and other work trees inherit nothing. */
+/** The items that the user trusts, per real path of a worktree. Nested directories and other worktrees inherit nothing. */
 export interface Trust {
-  /** Set where the file could not be understood: nothing is trusted then, and this says why. For people. */
+  /** Why the trust file cannot be used, as a message for the user. Nothing is trusted while it is set. */
   readonly problem: string | undefined
-  /** `changed`: the items that are new, or another since they were trusted. `trusted`: there are none of these. */
+  /** `changed` lists the items that are new or changed since they were trusted. `trusted` is true if the list is empty. */
   isTrusted(directoryRealPath: string, items: readonly TrustItem[]): TrustVerdict
-  /** `changed`: trusted once, with another content. */
+  /** Returns `changed` for an item that was trusted with other content. */
   state(directoryRealPath: string, item: TrustItem): "trusted" | "changed" | "new"
   /**
-   * From now on these items of the directory are trusted, beside what is: a person sees only those on the way to where
-   * they are, and those of a neighbouring folder keep their trust. A file that could not be understood is written anew.
-   * Throws `TackleError` when it cannot be written.
+   * Trusts these items of the directory, in addition to items trusted before: the user sees only items on the path to the
+   * working directory, so items of other folders stay trusted. Replaces an invalid trust file. Throws `TackleError` if
+   * the file cannot be written.
    */
   trust(directoryRealPath: string, items: readonly TrustItem[]): void
-  /** Takes back the trust in these items of the directory; without items, all of it. Throws like {@link trust}. */
+  /** Revokes the trust in these items of the directory, or in all of them. Throws like {@link trust}. */
   revoke(directoryRealPath: string, items?: readonly ItemName[]): void
-  /** What was trusted in the directory, as it is or as it was, sorted by path. */
+  /** Lists the items that were trusted in the directory, with current or former content, sorted by path. */
   known(directoryRealPath: string): ItemName[]
 }
 
 type ItemName = Pick<TrustItem, "kind" | "path">
 
-/** See {@link Trust.isTrusted}. An item that is gone since it was trusted changes nothing. */
+/** See {@link Trust.isTrusted}. A trusted item that was deleted has no effect. */
 export interface TrustVerdict {
   trusted: boolean
   changed: TrustItem[]
 }
 
-/** By directory, then by kind and path: the hash. */
+/** Hashes by directory, then by kind and path. */
 type Directories = Map<string, Map<string, string>>
 
-/** Opens `<data>/trust.json`. A missing file means that nothing was trusted yet. Never throws. */
+/** Opens `<data>/trust.json`. If the file is missing, nothing is trusted. Never throws. */
 export function openTrust(path: string): Trust {
   let { directories, problem } = load(path)
 
@@ -47,7 +47,7 @@ export function openTrust(path: string): Trust {
   }
 
   function change(edit: (current: Directories) => void): void {
-    // Read again, so that what another process wrote meanwhile stays.
+    // Reads the file again to keep what another process has written.
     const current = load(path).directories
     edit(current)
     save(path, current)
@@ -90,7 +90,7 @@ function itemKey({ kind, path }: ItemName): string {
   return `${kind}:${path}`
 }
 
-/** Undefined for what a later version may have written. */
+/** Returns undefined for a kind that a later version has added. */
 function nameOf(key: string): ItemName | undefined {
   const [, written, path] = /^(\w+):(.+)$/s.exec(key) ?? []
   const kind = trustKinds.find((known) => known === written)
@@ -101,7 +101,7 @@ function load(path: string): { directories: Directories; problem?: string } {
   const directories: Directories = new Map()
   const failed = (reason: string) => ({
     directories: new Map(),
-    problem: `${path} cannot be used (${reason}): nothing is trusted. Run "tackle trust" to write it anew.`,
+    problem: `${path} cannot be used (${reason}), so nothing is trusted. Run "tackle trust" to create it again.`,
   })
   let text: string
   try {
@@ -111,11 +111,11 @@ function load(path: string): { directories: Directories; problem?: string } {
     return missing ? { directories } : failed(errorMessage(error))
   }
   const parsed = parseJson(text)
-  if (!parsed.ok) return failed("it is no JSON")
+  if (!parsed.ok) return failed("invalid JSON")
   const listed = isRecord(parsed.value) && parsed.value.version === 1 ? parsed.value.directories : undefined
-  if (!isRecord(listed)) return failed("it is not of version 1")
+  if (!isRecord(listed)) return failed("expected version 1")
   for (const [directory, items] of Object.entries(listed)) {
-    if (!isRecord(items)) return failed("an entry is no list of hashes")
+    if (!isRecord(items)) return failed("an entry is not a list of hashes")
     const hashes = Object.entries(items).filter(
       (entry): entry is [string, string] => typeof entry[1] === "string",
     )
@@ -124,7 +124,7 @@ function load(path: string): { directories: Directories; problem?: string } {
   return { directories }
 }
 
-/** Whole or not at all: written beside, then renamed. Readable by its owner alone. */
+/** Writes the file atomically, readable by its owner only. */
 function save(path: string, directories: Directories): void {
   const listed = Object.fromEntries(
     [...directories].map(([name, items]) => [name, Object.fromEntries(items)]),
@@ -138,12 +138,8 @@ function save(path: string, directories: Directories): void {
   } catch (error) {
     rmSync(temporary, { force: true })
     throw new TackleError(
-      `${path} cannot be written (${errorMessage(error)}). Check the rights of its directory.`,
-      {
-        code: "trust.write",
-        recoverable: false,
-        cause: error,
-      },
+      `${path} cannot be written (${errorMessage(error)}). Check the permissions of its directory.`,
+      { code: "trust.write", recoverable: false, cause: error },
     )
   }
 }

@@ -134,7 +134,7 @@ test("3: finished, but refused by the lack of a terminal, by a rule, or by --aut
     text: "I may not.",
     refused: [{ tool: "bash", permission: "bash", patterns: ["touch made"], by: "no-terminal" }],
   })
-  expect(callsOf(alone)).toEqual([["bash", "error", expect.stringContaining("nobody can be asked here")]])
+  expect(callsOf(alone)).toEqual([["bash", "error", expect.stringContaining("no user can be asked here")]])
   expect(only(eventsOf(alone), "permission.replied")).toMatchObject([
     { reply: "reject", source: "no-terminal" },
   ])

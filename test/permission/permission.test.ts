@@ -126,7 +126,7 @@ test("always is kept as grants before the call goes on, and spares the next ques
   expect(grants).toMatchObject([
     { scope: "project", worktree: "/w", permission: "bash", pattern: "npm run build *", action: "allow" },
   ])
-  expect(grants[0]).not.toHaveProperty("sessionID")
+  expect(grants[0]?.sessionID).toBeUndefined()
   await permission.ask(bash("npm run build --watch"), scope, never)
   expect(asked).toHaveLength(1)
 })
@@ -233,7 +233,7 @@ test("a reject fails that request alone and hands on what the person said", asyn
 })
 
 test.each([
-  ["no-terminal", /nobody can be asked here/],
+  ["no-terminal", /no user can be asked here/],
   ["auto", /not given automatically/],
 ] as const)("a refusal by %s says so", async (source, text) => {
   const { permission, scope } = answering(() => ({ reply: "reject" }), source)

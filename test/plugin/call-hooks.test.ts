@@ -128,7 +128,7 @@ test("after hears of refused calls too", async () => {
     permission: { "*": "allow", say: "ask" },
   })
   engine.tackle.on("permission.asked", ({ reply }) => void reply("reject"))
-  expect(await callTool(engine.tackle, "say", { text: "x" })).toMatch(/^failed: heard: The person refused/)
+  expect(await callTool(engine.tackle, "say", { text: "x" })).toMatch(/^failed: heard: The user refused/)
 })
 
 test("what after makes of an output is cut like any output", async () => {

@@ -67,7 +67,7 @@ test("where permission.ask fails, what the rules allow is asked, and what they a
       permission: { "*": "allow", say: rule },
     })
     const asked = answer(engine, "reject")
-    expect(await callTool(engine.tackle, "say", { text: "x" })).toContain("person refused")
+    expect(await callTool(engine.tackle, "say", { text: "x" })).toContain("user refused")
     expect(asked).toHaveLength(1)
     expect(engine.faults).toHaveLength(1)
   }

@@ -138,8 +138,8 @@ test("what is refused is a note for the model, and the run says so at its end", 
   const [, ...notes] = textsOf(engine)
   expect(notes).toMatchObject([
     expect.stringMatching(/^@src\/a\.ts was not attached: .*denied by a rule/),
-    expect.stringMatching(/^@\.env was not attached: The person refused/),
-    expect.stringMatching(/^@outside was not attached: The person refused/),
+    expect.stringMatching(/^@\.env was not attached: The user refused/),
+    expect.stringMatching(/^@outside was not attached: The user refused/),
   ])
   expect(asked.sort()).toEqual(["external_directory", "read"])
   expect(end).toMatchObject({ status: "completed", exitCode: 3 })

@@ -58,7 +58,7 @@ test.each([
   [
     "an answer that was not on offer",
     { action: "accept", content: { answer: "yes" } },
-    /needs a person's answer/,
+    /needs the user's answer/,
   ],
 ] satisfies [string, ElicitResult, RegExp][])("a refusal: %s", async (_name, answer, text) => {
   const engine = await openEngine(asking)

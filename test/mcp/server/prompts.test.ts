@@ -73,7 +73,7 @@ test("shell lines of a prompt are asked about like any call of the client", asyn
 
   const { client: silent } = await connectClient(engine)
   const refused = JSON.stringify((await silent.getPrompt({ name: "state" })).messages)
-  expect(refused).toMatch(/nobody can be asked here/)
+  expect(refused).toMatch(/no user can be asked here/)
 })
 
 test("prompts of MCP servers behind are passed on with their arguments", async () => {

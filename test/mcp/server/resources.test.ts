@@ -35,7 +35,7 @@ test("what lies outside asks the person, and is refused where there is none", as
   const outside = await openEngine({}, { "note.txt": "outside" })
   const named = { uri: uri(outside.project.path("note.txt")) }
   const { client } = await connectClient(engine)
-  await expect(client.readResource(named)).rejects.toThrow(/nobody can be asked here.*elicitation/s)
+  await expect(client.readResource(named)).rejects.toThrow(/no user can be asked here.*elicitation/s)
   const { client: asking } = await connectClient(engine, { elicitation: { form: {} } }, (made) =>
     made.setRequestHandler("elicitation/create", () => ({
       action: "accept",
@@ -70,7 +70,7 @@ test("an output too long for its result is a resource of the client that made th
   const { contents } = await client.readResource({ uri: output?.uri ?? "" })
   expect(contents).toMatchObject([{ text: expect.stringMatching(/^1\n2\n.*\n15000\n.*30000/s) }])
   expect((await other.listResources()).resources).toEqual([])
-  await expect(other.readResource({ uri: output?.uri ?? "" })).rejects.toThrow("nobody can be asked")
+  await expect(other.readResource({ uri: output?.uri ?? "" })).rejects.toThrow("no user can be asked")
 })
 
 test("resources of MCP servers behind are passed on, by the rules of the tool that reads them", async () => {

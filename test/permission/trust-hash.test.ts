@@ -1,6 +1,6 @@
 import { symlink } from "node:fs/promises"
 import { expect, onTestFinished, test } from "vitest"
-import { hashDependencies } from "../../src/permission/package-dependencies.ts"
+import { hashDependencies } from "../../src/permission/trust-hash.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 
 const needing = (...names: string[]) =>

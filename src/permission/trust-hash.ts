@@ -1,19 +1,71 @@
-import { lstatSync, readFileSync } from "node:fs"
-import { dirname, join, relative } from "node:path"
+import { createHash } from "node:crypto"
+import { lstatSync, readFileSync, readlinkSync, statSync } from "node:fs"
+import { basename, dirname, join, relative, sep } from "node:path"
 import { directoryEntries, isFile } from "../util/file-system.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import { realPath } from "../util/paths.ts"
-import { hashFile } from "./hash-file.ts"
 
-/** What an installed package brings along, or finds beside it, as it is installed now. */
+/** A real path and the sha256 of the file in hex. */
+export type FileHash = readonly [path: string, hash: string]
+
+/** Larger files are not hashed, so that a hostile project cannot delay the start. In bytes. */
+const maxFileBytes = 64 * 1024 * 1024
+
+/** Returns the sha256 of a file in hex. Returns "" if it is not a file, unreadable or too large: it is then not trusted. */
+export function hashFile(path: string): string {
+  try {
+    const stats = statSync(path)
+    if (!stats.isFile() || stats.size > maxFileBytes) return ""
+    return createHash("sha256").update(readFileSync(path)).digest("hex")
+  } catch {
+    // Deleted or unreadable.
+    return ""
+  }
+}
+
+/** Returns the sha256 of the lines in hex, or "" if there are no lines or a line is empty. */
+export function hashLines(lines: readonly string[]): string {
+  if (lines.length === 0 || lines.includes("")) return ""
+  return createHash("sha256").update(lines.join("\n")).digest("hex")
+}
+
+/** The files of some directories. */
+export interface TreeHash {
+  /** One line per file with its path and hash, as input for {@link hashLines}. Empty if a file cannot be hashed. */
+  lines: string[]
+  contents: FileHash[]
+}
+
+/** Hashes each file in the directories. For a link it hashes the target path, not the content of the target. */
+export function hashTree(directories: readonly string[], root: string): TreeHash {
+  const tree: TreeHash = { lines: [], contents: [] }
+  const visit = (directory: string): void => {
+    if (basename(directory) === "node_modules") return
+    for (const entry of directoryEntries(directory)) {
+      const path = join(directory, entry.name)
+      if (entry.isDirectory()) {
+        visit(path)
+        continue
+      }
+      const hash = entry.isSymbolicLink() ? `link ${readlinkSync(path)}` : hashFile(path)
+      const name = relative(root, path).split(sep).join("/")
+      tree.lines.push(hash === "" ? "" : JSON.stringify([name, hash]))
+      if (hash !== "" && !entry.isSymbolicLink()) tree.contents.push([realPath(path), hash])
+    }
+  }
+  for (const directory of directories) visit(directory)
+  return tree
+}
+
+/** The packages that an installed package can load, with the hashes of their modules. */
 export interface PackageDependencies {
-  /** Real directories of the packages whose modules are all in `contents`. */
+  /** Real directories of the packages. All their modules are in `contents`. */
   roots: string[]
   /** sha256 of each module, by its real path. */
-  contents: [path: string, hash: string][]
-  /** What tells these dependencies from others, a line each. Empty lines: something could not be read. */
+  contents: FileHash[]
+  /** One line per module or missing package, as input for {@link hashLines}. Empty if a module cannot be read. */
   lines: string[]
-  /** Names of packages that are too much to be hashed: they are not held to anything. */
+  /** Names of packages beyond the limits. Their modules are not hashed and can change. */
   beyond: string[]
 }
 
@@ -22,13 +74,13 @@ interface DependencyLimits {
   bytes: number
 }
 
-/** Hashed in some 0.2 s on a small machine; plugins with their dependencies have a tenth of it. */
+/** Hashing this much takes about 0.2 s on a small machine. Plugins with their dependencies have about a tenth of it. */
 const defaultLimits: DependencyLimits = { files: 4000, bytes: 64 * 1024 * 1024 }
 
 /**
- * Follows what each `package.json` names, by the directories in which Node looks, the nearest to the package first. Of
- * each package all that can be loaded as code is hashed, or nothing where that goes beyond the limits. `provided` are the
- * package's own dependencies that are never loaded from the disk.
+ * Hashes the packages that `package.json` files name, resolved as Node resolves them, nearest first. Hashes every module
+ * of a package, or none if that exceeds the limits. `provided` lists dependencies of the package itself that are never
+ * loaded from disk.
  */
 export function hashDependencies(
   root: string,
@@ -44,10 +96,10 @@ export function hashDependencies(
   function take(directory: string, name: string): void {
     seen.add(directory)
     const modules = modulesIn(directory, { files, bytes })
-    const place = relative(start, directory)
+    const path = relative(start, directory)
     if (!modules) {
       result.beyond.push(name)
-      result.lines.push(JSON.stringify([place, "beyond"]))
+      result.lines.push(JSON.stringify([path, "beyond"]))
       return
     }
     files -= modules.paths.length
@@ -72,7 +124,7 @@ export function hashDependencies(
   return result
 }
 
-/** Sorted. What is optional is loaded where it is there. */
+/** Returns sorted names. Includes optional packages: Node loads them if they are installed. */
 function dependenciesOf(directory: string): string[] {
   const manifest = readManifest(directory)
   const kinds = ["dependencies", "optionalDependencies", "peerDependencies"]
@@ -90,12 +142,12 @@ function readManifest(directory: string): Record<string, unknown> {
     const parsed = parseJson(readFileSync(join(directory, "package.json"), "utf8"))
     return parsed.ok && isRecord(parsed.value) ? parsed.value : {}
   } catch {
-    // Whoever loads it says what is wrong.
+    // Loading the package reports the error.
     return {}
   }
 }
 
-/** As Node looks for it. Links followed. */
+/** Resolves a package as Node does. Returns its real path. */
 function findPackage(name: string, from: string): string | undefined {
   for (let directory = from; ; directory = dirname(directory)) {
     const found = join(directory, "node_modules", name)
@@ -107,7 +159,7 @@ function findPackage(name: string, from: string): string | undefined {
 const code = /\.(?:[mc]?[jt]sx?|json|node|wasm)$/
 const declaration = /\.d\.[mc]?ts$/
 
-/** Undefined where they are more than the limits. Links are not followed: Node gives their real paths. */
+/** Returns undefined if the modules exceed the limits. Skips links: Node loads modules by their real paths. */
 function modulesIn(root: string, limits: DependencyLimits): { paths: string[]; bytes: number } | undefined {
   const paths: string[] = []
   const directories = [root]

@@ -1,0 +1,160 @@
+import type { EventInput } from "../event/events.ts"
+import {
+  type Grant,
+  PermissionReply,
+  type PermissionRequest,
+  type ReplySource,
+} from "../schema/permission.ts"
+import { UsageError } from "../util/errors.ts"
+import { newId } from "../util/id.ts"
+import { wildcardCovers } from "../util/wildcard.ts"
+
+/** How a request ended. */
+export interface Answer {
+  reply: PermissionReply
+  source: ReplySource
+}
+
+/** The result of a reply: applied, too late, or for a request that does not exist here. */
+export type ReplyOutcome = "applied" | "already" | "unknown"
+
+/** Publishes requests and replies, and stores grants. */
+export interface ReplyDependencies {
+  publish(event: EventInput): void
+  /** Stores grants. When it resolves, every policy read from then on contains them. */
+  saveGrants(grants: Grant[]): Promise<void>
+  /** Removes grants that were stored for a request that has ended in the meantime. */
+  dropGrants(ids: string[]): Promise<void>
+}
+
+/** The permission requests that wait for a reply. */
+export interface PendingRequests {
+  /** Announces a request. Resolves with the first answer. `isAllowed`: whether the rules now allow all of the request. */
+  add(request: PermissionRequest, worktree: string, isAllowed: () => Promise<boolean>): Promise<Answer>
+  /** See `Permission.reply`. */
+  reply(requestID: string, reply: PermissionReply, source: ReplySource): Promise<ReplyOutcome>
+  /** Rejects a request whose call has ended, unless it was answered. */
+  abandon(requestID: string): void
+  list(sessionID?: string): PermissionRequest[]
+}
+
+/** The number of answered requests that are remembered, to distinguish a late reply from an unknown one. */
+const maxRemembered = 1_000
+
+interface Entry {
+  request: PermissionRequest
+  worktree: string
+  isAllowed(): Promise<boolean>
+  resolve(answer: Answer): void
+}
+
+/** Creates the table of pending requests for all sessions. */
+export function createPendingRequests({
+  publish,
+  saveGrants,
+  dropGrants,
+}: ReplyDependencies): PendingRequests {
+  const waiting = new Map<string, Entry>()
+  const answered = new Set<string>()
+  /** Requests whose grants are being stored: they are already answered. */
+  const saving = new Set<string>()
+
+  async function reply(
+    requestID: string,
+    given: PermissionReply,
+    source: ReplySource,
+  ): Promise<ReplyOutcome> {
+    const entry = waiting.get(requestID)
+    if (!entry) return answered.has(requestID) ? "already" : "unknown"
+    if (saving.has(requestID)) return "already"
+    const parsed = PermissionReply.safeParse(given)
+    // An invalid reply must not count as a yes.
+    if (!parsed.success) throw new UsageError('Invalid reply: expected "once", "always" or "reject".')
+    const answer: Answer = { reply: parsed.data, source }
+    if (parsed.data.reply !== "always") return settle(requestID, answer)
+
+    const grants = grantsOf(parsed.data, entry.request, entry.worktree)
+    saving.add(requestID)
+    try {
+      await saveGrants(grants)
+    } finally {
+      saving.delete(requestID)
+    }
+    const outcome = settle(requestID, answer)
+    if (outcome !== "applied") {
+      // The call ended while the grants were being stored, so nothing is granted.
+      await dropGrants(grants.map(({ id }) => id))
+      return outcome
+    }
+    // Checks every session: a grant can apply to subagents that run in parallel, or to the whole project.
+    for (const [id, other] of [...waiting]) {
+      if (await other.isAllowed()) settle(id, { reply: { reply: "once" }, source: "grant" })
+    }
+    return outcome
+  }
+
+  function settle(requestID: string, answer: Answer): ReplyOutcome {
+    const entry = waiting.get(requestID)
+    if (!entry) return "already"
+    waiting.delete(requestID)
+    answered.add(requestID)
+    for (const oldest of answered) {
+      if (answered.size <= maxRemembered) break
+      answered.delete(oldest)
+    }
+    const { reply: given, source } = answer
+    const message = given.reply === "reject" ? given.message : undefined
+    const { sessionID } = entry.request
+    publish({ type: "permission.replied", sessionID, requestID, reply: given.reply, source, message })
+    entry.resolve(answer)
+    return "applied"
+  }
+
+  return {
+    add(request, worktree, isAllowed) {
+      const { promise, resolve } = Promise.withResolvers<Answer>()
+      waiting.set(request.id, { request, worktree, isAllowed, resolve })
+      publish({ type: "permission.asked", sessionID: request.sessionID, request })
+      return promise
+    },
+    reply,
+    abandon(requestID) {
+      settle(requestID, { reply: { reply: "reject" }, source: "abort" })
+    },
+    list(sessionID) {
+      const requests = [...waiting.values()].map(({ request }) => request)
+      return requests.filter((request) => sessionID === undefined || request.sessionID === sessionID)
+    },
+  }
+}
+
+/** Returns the grants of an "always". Throws `UsageError` if the request does not offer it or a pattern is too wide. */
+function grantsOf(
+  { scope, patterns }: Extract<PermissionReply, { reply: "always" }>,
+  { always, permission, sessionID }: PermissionRequest,
+  worktree: string,
+): Grant[] {
+  if (always.length === 0)
+    throw new UsageError(
+      `"always" is not available for this ${permission} request. Reply "once" or "reject".`,
+    )
+  const granted = patterns ?? always
+  if (granted.length === 0)
+    throw new UsageError('"always" needs at least one pattern. Omit `patterns` to accept those offered.')
+  const tooWide = granted.find((pattern) => !always.some((offered) => wildcardCovers(offered, pattern)))
+  if (tooWide !== undefined)
+    throw new UsageError(
+      `The pattern "${tooWide}" allows more than this request offers: ${always.join(", ")}.`,
+    )
+  const time = { created: Date.now() }
+  return granted.map((pattern) => ({
+    id: newId("gra"),
+    scope,
+    sessionID: scope === "session" ? sessionID : undefined,
+    worktree,
+    permission,
+    pattern,
+    action: "allow",
+    time,
+  }))
+}
