@@ -2,7 +2,6 @@ import { crudeForms } from "./crude-forms.ts"
 import { compose } from "./directories.ts"
 import { joinContinuations, layoutFault } from "./layout.ts"
 import { parseShell, type ShellNode } from "./parse.ts"
-import { readPlainScript } from "./plain-script.ts"
 import { walkCommands } from "./walk.ts"
 import type { Word } from "./words.ts"
 
@@ -89,7 +88,7 @@ async function planAt(original: string, depth: number): Promise<ShellPlan> {
   if (original.length > maxCommandLength) return { ...plan, opaque: "it is too long to analyse" }
   if (depth > maxShellDepth) return { ...plan, opaque: "it starts shells within shells too deeply" }
   const text = joinContinuations(original)
-  const tree: ShellNode | undefined = readPlainScript(text) ?? (await parseShell(text))
+  const tree: ShellNode | undefined = await parseShell(text)
   if (!tree) return { ...plan, opaque: tooSlow }
 
   const found = walkCommands(tree, text)
