@@ -38,7 +38,7 @@ const fences: Record<string, readonly string[]> = {
   "vscode-jsonrpc/": ["lsp/connection.ts"],
   "@modelcontextprotocol/": ["mcp/"],
   jiti: ["util/load-module.ts"],
-  sharp: ["tools/file/fit-picture.ts"],
+  sharp: ["files/read-media.ts"],
   yaml: ["util/front-matter.ts", "config/yaml.ts"],
   commander: ["cli/"],
   "@clack/prompts": ["cli/"],

@@ -1,6 +1,6 @@
 import type { Refusal } from "../event/events.ts"
-import type { ChangeCapability } from "../files/changes.ts"
 import type { FileTracker } from "../files/file-tracker.ts"
+import type { ChangeCapability } from "../files/turn-changes.ts"
 import type { FormatterService } from "../formatter/service.ts"
 import type { Permission } from "../permission/permission.ts"
 import type { Scope } from "../permission/request.ts"

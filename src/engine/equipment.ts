@@ -1,7 +1,6 @@
 import { type Bus, createBus } from "../event/bus.ts"
 import { type ContentStore, createContentStore, defaultContentLimits } from "../files/content-store.ts"
-import type { FileCommits } from "../files/file-tracker.ts"
-import { createPathLocks } from "../files/path-locks.ts"
+import { createPathLocks, type FileCommits } from "../files/file-tracker.ts"
 import { createFormatterService, type FormatterService } from "../formatter/service.ts"
 import type { LanguageService } from "../lsp/service.ts"
 import { createQuestions, type Questions } from "../session/questions.ts"
@@ -76,7 +75,7 @@ export async function openEquipment(
   return {
     bus,
     jobs: createJobTable(),
-    fileCommits: { locks: createPathLocks(), note: temporaries.note },
+    fileCommits: { locks: createPathLocks(), trackTemporary: temporaries.track },
     questions: createQuestions((event) => bus.publish(event)),
     definitions,
     models,

@@ -1,5 +1,5 @@
 import { storedSecrets } from "../call/known-secrets.ts"
-import { createTemporaryBook, type TemporaryBook } from "../files/temporary-files.ts"
+import { createTemporaryFileJournal, type TemporaryFileJournal } from "../files/temporary-files.ts"
 import { type Credentials, createCredentials } from "../model/credentials.ts"
 import type { Plugins } from "../plugin/open.ts"
 import { createPlaceholderBook, type PlaceholderBook } from "../sandbox/placeholder-book.ts"
@@ -27,7 +27,7 @@ export interface Foundation {
   variables: Readonly<Record<string, string | undefined>>
   /** What is written down of the programs and files that must not outlive the engine. */
   processes: ProcessJournal
-  temporaries: TemporaryBook
+  temporaries: TemporaryFileJournal
   placeholders: PlaceholderBook
   mask: SecretMask
   credentials: Credentials
@@ -50,7 +50,7 @@ export async function layFoundation(
   const places = dataPlaces(dataDirectory)
   const processes = createProcessJournal(places.processes, onProblem)
   opening.defer(() => processes.clear())
-  const temporaries = createTemporaryBook(places.temporaries, onProblem)
+  const temporaries = createTemporaryFileJournal(places.temporaries, onProblem)
   const placeholders = createPlaceholderBook(places.placeholders, onProblem)
 
   const mask = given.mask ?? createSecretMask()

@@ -1,6 +1,6 @@
 import { readFile, stat } from "node:fs/promises"
 import { type ContentStore, hashOf } from "../files/content-store.ts"
-import type { TemporaryBook } from "../files/temporary-files.ts"
+import type { TemporaryFileJournal } from "../files/temporary-files.ts"
 import type { PlaceholderBook } from "../sandbox/placeholder-book.ts"
 import { familyOf } from "../session/descendants.ts"
 import { isAnyHeld } from "../session/lease.ts"
@@ -27,7 +27,7 @@ export interface HousekeepingOptions {
   store: Store
   contents: Pick<ContentStore, "fileBytes" | "get" | "put" | "sweep">
   processes: Pick<ProcessJournal, "endOrphans" | "isAtWork">
-  temporaries: Pick<TemporaryBook, "endOrphans">
+  temporaries: Pick<TemporaryFileJournal, "endOrphans">
   placeholders: Pick<PlaceholderBook, "endOrphans">
   jobs: Pick<JobTable, "runsFor">
   onProblem(message: string, error: unknown): void

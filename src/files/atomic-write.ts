@@ -4,7 +4,7 @@ import { systemCode } from "../util/errors.ts"
 import { openPinnedDirectory } from "../util/pinned-path.ts"
 import type { FileStamp } from "./file-tracker.ts"
 import { stampBytes } from "./file-tracker.ts"
-import { type NoteTemporary, removeNoted, temporaryName } from "./temporary-files.ts"
+import { removeTemporary, type TrackTemporary, temporaryName } from "./temporary-files.ts"
 
 /**
  * Puts `bytes` at `path` in one move: readers see the old file or the new one, never a half, also when the process or
@@ -14,20 +14,24 @@ import { type NoteTemporary, removeNoted, temporaryName } from "./temporary-file
  * told to `note`. Returns the stamp of what was written; throws `MovedPathError` and what the system throws, with nothing
  * changed but perhaps new parents.
  */
-export async function writeAtomic(path: string, bytes: Uint8Array, note: NoteTemporary): Promise<FileStamp> {
+export async function writeAtomic(
+  path: string,
+  bytes: Uint8Array,
+  trackTemporary: TrackTemporary,
+): Promise<FileStamp> {
   const directory = openPinnedDirectory(dirname(path))
   const name = temporaryName()
   const temporary = directory.entry(name)
   const place = directory.entry(basename(path))
   try {
-    const record = note({ path: join(dirname(path), name) })
+    const record = trackTemporary({ path: join(dirname(path), name) })
     try {
       const stamp = await stageFile(temporary, bytes, place)
       await rename(temporary, place)
-      record.removeRecords()
+      record.done()
       return stamp
     } catch (error) {
-      await removeNoted(temporary, record)
+      await removeTemporary(temporary, record)
       throw error
     }
   } finally {

@@ -5,7 +5,12 @@ import { MovedPathError, openPinnedDirectory, type PinnedDirectory } from "../ut
 import { stageFile } from "./atomic-write.ts"
 import type { FileStamp } from "./file-tracker.ts"
 import { showName } from "./show-name.ts"
-import { type NotedTemporary, type NoteTemporary, removeNoted, temporaryName } from "./temporary-files.ts"
+import {
+  removeTemporary,
+  type TrackedTemporary,
+  type TrackTemporary,
+  temporaryName,
+} from "./temporary-files.ts"
 
 /** One file as it is to become. `path` is resolved. */
 export interface FileStep {
@@ -37,10 +42,10 @@ export class RollbackError extends TackleError {
  */
 export async function commitFiles(
   steps: readonly FileStep[],
-  note: NoteTemporary,
+  trackTemporary: TrackTemporary,
 ): Promise<Map<string, FileStamp>> {
   const staged = new Map<FileStep, StagedFile>()
-  const temporary = createTemporaryFiles(note)
+  const temporary = createTemporaryFiles(trackTemporary)
   const undo: Undo[] = []
   const needed = new Set<string>()
   const directories = openDirectories()
@@ -81,14 +86,14 @@ interface StagedFile {
 }
 
 /** The files that stand beside others for the length of the change. */
-function createTemporaryFiles(note: NoteTemporary) {
-  const noted: { file: HeldPath; record: NotedTemporary }[] = []
+function createTemporaryFiles(trackTemporary: TrackTemporary) {
+  const noted: { file: HeldPath; record: TrackedTemporary }[] = []
   return {
     /** A name in the same directory that nothing has. */
     beside({ named, now }: HeldPath, { backup = false } = {}): HeldPath {
       const name = temporaryName()
       const file = { named: join(dirname(named), name), now: join(dirname(now), name) }
-      noted.push({ file, record: note({ path: file.named, ...(backup ? { backupOf: named } : {}) }) })
+      noted.push({ file, record: trackTemporary({ path: file.named, backupOf: backup ? named : undefined }) })
       return file
     },
     /**
@@ -97,8 +102,8 @@ function createTemporaryFiles(note: NoteTemporary) {
      */
     async remove(needed: ReadonlySet<string>): Promise<void> {
       for (const { file, record } of noted) {
-        if (needed.has(file.now)) record.removeRecords()
-        else await removeNoted(file.now, record)
+        if (needed.has(file.now)) record.done()
+        else await removeTemporary(file.now, record)
       }
     },
   }

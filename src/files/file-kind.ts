@@ -1,4 +1,4 @@
-import { extname } from "node:path"
+import { basename, extname } from "node:path"
 
 /** What a file holds, as far as its first bytes and its name tell. */
 export type FileKind =
@@ -57,4 +57,16 @@ function controlShare(sample: Buffer): number {
     if ((byte < 32 && !ofText) || byte === 127) count += 1
   }
   return sample.length === 0 ? 0 : count / sample.length
+}
+
+/** Templates are meant to be shared. */
+const template = /\.(example|sample|template)$/i
+
+/**
+ * True for files that usually contain credentials: `.env`, `.env.local`, `.envrc`, `staging.env`. Reading one asks the
+ * user, so a directory search must not show their lines.
+ */
+export function isSecretFile(path: string): boolean {
+  const name = basename(path)
+  return (/^\.env/i.test(name) || /\.env$/i.test(name)) && !template.test(name)
 }

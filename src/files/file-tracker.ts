@@ -1,54 +1,50 @@
 import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { stat } from "node:fs/promises"
-import { createPathLocks, type PathLocks } from "./path-locks.ts"
-import { type NoteTemporary, noteNowhere } from "./temporary-files.ts"
+import { type TrackTemporary, untracked } from "./temporary-files.ts"
 
-/** Which files this session has read or written, by resolved absolute path, and with what bytes. */
+/** Tracks which files a session has read or written, by resolved absolute path, and their content at that time. */
 export interface FileTracker {
   seen(path: string): FileStamp | undefined
   record(path: string, stamp: FileStamp): void
-  /** Runs `work` alone among all calls of the session that name one of the paths; two on one file never interleave. */
+  /** Runs `work` when no other call of the session holds one of the paths. */
   lock<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
   /**
-   * Runs the last step of a change alone among all sessions of the engine: to look whether the files are still what was
-   * asked about, to write them and to format them. Nobody is asked in it. It is short but for formatters, which may take
-   * seconds (`tools/file/format-file.ts`): other sessions wait so long for these files, and for no others.
+   * Runs the last step of a change when no other session of the engine holds one of the paths: check that the files are
+   * unchanged, write and format them. Must not wait for the user. Formatters may take seconds.
    */
   commit<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
-  /** Is told of each file of ours that will stand among the person's own while a change is made. */
-  note: NoteTemporary
+  /** Records each temporary file that a change creates among the user's files. */
+  trackTemporary: TrackTemporary
 }
 
-/**
- * What a file's bytes were when this session last saw them. `size` in bytes; `digest` is the sha256 in hex, absent for
- * files too large to hash, where `mtimeMs` and `size` decide.
- */
+/** The content of a file when the session last saw it. Above {@link maxDigestBytes} there is no digest. */
 export interface FileStamp {
+  /** In bytes. */
   size: number
   mtimeMs: number
+  /** SHA-256 in hex. */
   digest?: string
 }
 
-/** Files above this many bytes are told apart by size and time alone: hashing them would cost a read of the whole. */
+/** In bytes. Larger files are compared by size and time, because hashing reads the whole file. */
 export const maxDigestBytes = 64 * 1024 * 1024
 
-/** What all sessions of an engine share where they change files. */
+/** The resources for file changes that all sessions of an engine share. */
 export interface FileCommits {
   locks: PathLocks
-  note: NoteTemporary
+  trackTemporary: TrackTemporary
 }
 
-/** A ledger that can be looked through. */
-export interface KnownFiles extends FileTracker {
-  /** All files that were seen, by path, with what they were. */
+/** A file tracker that lists its files. */
+export interface ListableFileTracker extends FileTracker {
   entries(): readonly (readonly [path: string, stamp: FileStamp])[]
 }
 
-/** What this session knows of the files, kept in memory. `session/` fills it again when a session is continued. */
+/** Creates a tracker in memory. The session layer fills it again when a session is resumed. */
 export function createFileTracker(
-  { locks, note }: FileCommits = { locks: createPathLocks(), note: noteNowhere },
-): KnownFiles {
+  { locks, trackTemporary }: FileCommits = { locks: createPathLocks(), trackTemporary: untracked },
+): ListableFileTracker {
   const stamps = new Map<string, FileStamp>()
   const calls = createPathLocks()
   return {
@@ -59,11 +55,11 @@ export function createFileTracker(
     },
     lock: calls.run,
     commit: locks.run,
-    note,
+    trackTemporary,
   }
 }
 
-/** The stamp of a file as it is on disk now. Throws what the system throws. */
+/** Returns the stamp of a file on disk. Throws system errors. */
 export async function stampFile(path: string): Promise<FileStamp> {
   const { size, mtimeMs } = await stat(path)
   if (size > maxDigestBytes) return { size, mtimeMs }
@@ -72,15 +68,45 @@ export async function stampFile(path: string): Promise<FileStamp> {
   return { size, mtimeMs, digest: hash.digest("hex") }
 }
 
-/** The stamp of bytes at hand. */
+/** Returns the stamp of bytes in memory. */
 export function stampBytes(bytes: Uint8Array, mtimeMs: number): FileStamp {
   const stamp: FileStamp = { size: bytes.length, mtimeMs }
   if (bytes.length <= maxDigestBytes) stamp.digest = createHash("sha256").update(bytes).digest("hex")
   return stamp
 }
 
-/** True if both describe the same bytes: by digest where both have one, else by size and time. */
+/** True if both stamps describe the same bytes: by digest if both have one, else by size and time. */
 export function sameStamp(a: FileStamp, b: FileStamp): boolean {
   if (a.digest !== undefined && b.digest !== undefined) return a.digest === b.digest
   return a.size === b.size && a.mtimeMs === b.mtimeMs
+}
+
+/** One lock per path. */
+export interface PathLocks {
+  /** Runs `work` when it holds all of the resolved paths. First come, first served. Rejects as `work` does. */
+  run<T>(paths: readonly string[], work: () => Promise<T>): Promise<T>
+}
+
+/** Creates an independent set of locks. */
+export function createPathLocks(): PathLocks {
+  const tails = new Map<string, Promise<unknown>>()
+
+  async function runAlone<T>(path: string, work: () => Promise<T>): Promise<T> {
+    const before = tails.get(path) ?? Promise.resolve()
+    const { promise: tail, resolve: release } = Promise.withResolvers<void>()
+    tails.set(path, tail)
+    await before
+    try {
+      return await work()
+    } finally {
+      release()
+      if (tails.get(path) === tail) tails.delete(path)
+    }
+  }
+
+  return {
+    // Acquired in sorted order, so that two calls cannot deadlock.
+    run: (paths, work) =>
+      [...new Set(paths)].toSorted().reduceRight((inner, path) => () => runAlone(path, inner), work)(),
+  }
 }

@@ -36,7 +36,7 @@ export function resolveTarget(path: string): string {
   try {
     return realPath(path)
   } catch (error) {
-    throw ioError("resolve", path, error)
+    throw accessError("resolve", path, error)
   }
 }
 
@@ -47,7 +47,7 @@ export async function readBefore(path: string, real: string): Promise<FileBefore
       ? { exists: true, path, real, ...(await readWhole(path, real)) }
       : { exists: false, path, real }
   } catch (error) {
-    throw TackleError.isInstance(error) ? error : ioError("read", path, error)
+    throw TackleError.isInstance(error) ? error : accessError("read", path, error)
   }
 }
 
@@ -80,7 +80,11 @@ export async function assertUnchanged(before: FileBefore): Promise<void> {
 }
 
 /** What the system threw, as an error that the model can act on. */
-export function ioError(verb: "resolve" | "read" | "write", path: string, error: unknown): FileAccessError {
+export function accessError(
+  verb: "resolve" | "read" | "write",
+  path: string,
+  error: unknown,
+): FileAccessError {
   return new FileAccessError(`Cannot ${verb} ${showName(path)}: ${fileReason(error)}`, error)
 }
 
@@ -117,7 +121,7 @@ async function assertWritable(path: string, real: string): Promise<void> {
   try {
     await access(real, constants.W_OK)
   } catch (error) {
-    throw ioError("write", path, error)
+    throw accessError("write", path, error)
   }
 }
 
@@ -140,7 +144,7 @@ async function isAsBefore(before: FileBefore): Promise<boolean> {
     if (!stats || !before.exists) return !stats && !before.exists
     return stats.isFile() && sameStamp(await stampFile(before.real), before.stamp)
   } catch (error) {
-    throw ioError("read", before.path, error)
+    throw accessError("read", before.path, error)
   }
 }
 

@@ -91,3 +91,31 @@ async function readIfPresent(path: string): Promise<string | undefined> {
     return undefined
   }
 }
+
+/** Directories of generated files. `list` and scans skip them even if no ignore file names them. */
+export const heavyDirectories: ReadonlySet<string> = new Set([
+  ".cache",
+  ".git",
+  ".gradle",
+  ".hg",
+  ".idea",
+  ".mypy_cache",
+  ".next",
+  ".nuxt",
+  ".pytest_cache",
+  ".ruff_cache",
+  ".svn",
+  ".terraform",
+  ".tox",
+  ".turbo",
+  ".venv",
+  "__pycache__",
+  "bower_components",
+  "build",
+  "coverage",
+  "dist",
+  "node_modules",
+  "target",
+  "vendor",
+  "venv",
+])

@@ -4,7 +4,7 @@ import { throwIfAborted } from "../util/abort.ts"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { checkIdentity, type FileIdentity, openPinned } from "../util/pinned-path.ts"
 import { FileAccessError, SpecialFileError } from "./file-errors.ts"
-import { notFound } from "./near-names.ts"
+import { notFound } from "./not-found.ts"
 import { showName } from "./show-name.ts"
 
 /**
@@ -104,4 +104,12 @@ function kindName(found: Stats): string {
   if (found.isFIFO()) return "named pipe"
   if (found.isSocket()) return "socket"
   return "device"
+}
+
+/**
+ * Returns the permission patterns of a file: its path and, if links lead elsewhere, its resolved path. The permission
+ * check resolves links at another moment, so both must be allowed.
+ */
+export function pinnedPatterns(path: string, real: string): string[] {
+  return real === path ? [path] : [path, real]
 }

@@ -1,61 +1,61 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, type Stats } from "node:fs"
 import { basename, join } from "node:path"
+import type { FileChange, FileVersion } from "../schema/part.ts"
 import { systemCode } from "../util/errors.ts"
-import { heavyDirectories } from "./heavy-directories.ts"
+import { hashOf } from "./content-store.ts"
+import { heavyDirectories } from "./ignore-rules.ts"
 import { walk } from "./walk.ts"
 
-/** How much of a tree is looked at, and held in memory while a command runs. */
+/** Limits of a scan, and of what it holds in memory while a command runs. */
 export interface ScanLimits {
-  /** Files and directories that are looked at. */
+  /** Files and directories to visit. */
   entries: number
-  /** Of one file whose bytes are held. */
+  /** Size of one file whose bytes are held. */
   fileBytes: number
-  /** Of all files whose bytes are held. */
+  /** Size of all files whose bytes are held. */
   totalBytes: number
 }
 
-/** A scan within these takes some tens of milliseconds the first time, and reads only what changed from then on. */
+/** A first scan within these limits takes tens of milliseconds. Later scans read only changed files. */
 export const defaultScanLimits: ScanLimits = {
   entries: 10_000,
   fileBytes: 1024 * 1024,
   totalBytes: 32 * 1024 * 1024,
 }
 
-/** A regular file as it was at the time of a scan. */
+/** A regular file at the time of a scan. */
 export interface ScannedFile {
   /** Permission bits. */
   mode: number
-  /** Absent where the file, or all files together, were too large to be held, and where it could not be read. */
+  /** Absent if a limit was exceeded or the file could not be read. */
   bytes?: Uint8Array
-  /** Another one: another file, or other bytes. */
+  /** Differs for another file or other bytes. */
   signature: string
-  /** False: so new that it may change again without another signature. */
+  /** False if the file is so new that it may change again with the same signature. */
   settled: boolean
 }
 
-/** The regular files of a tree, by absolute path. */
+/** The regular files of a directory tree, by absolute path. */
 export interface Scan {
   files: ReadonlyMap<string, ScannedFile>
-  /** False: there were more entries than are looked at, or a directory could not be read. */
+  /** False if the entry limit was reached or a directory could not be read. */
   complete: boolean
 }
 
 /**
- * Looks at every file below `root` that is not ignored, by the rules of the search tools. Files that are as they were in
- * `known` are not read again. Links, empty directories and all below
- * `leaveOut` are left out. Throws what the system throws for the root
- * itself.
+ * Scans every file below `root` that the search tools do not ignore. Does not read files again that are unchanged since
+ * `known`. Skips links, empty directories and the directory `leaveOut`. Throws system errors for the root itself.
  */
 export async function scanTree(
   root: string,
-  { limits, known, leaveOut }: { limits: ScanLimits; known?: Scan | undefined; leaveOut: string },
+  { limits, known, leaveOut }: { limits: ScanLimits; known?: Scan; leaveOut: string },
 ): Promise<Scan> {
   const files = new Map<string, ScannedFile>()
   let complete = true
   let entries = 0
   let room = limits.totalBytes
   const entriesBelow = walk(root, {
-    // It is short, and others may wait for it too.
+    // A scan is short, and several commands may wait for the same one: it is not aborted.
     signal: new AbortController().signal,
     skips: (path, directory) =>
       directory && (heavyDirectories.has(basename(path)) || join(root, path) === leaveOut),
@@ -77,10 +77,7 @@ export async function scanTree(
   return { files, complete }
 }
 
-/**
- * A file that was changed so shortly before it was looked at may change again without another time: the clock of a file
- * system ticks every 4 to 10 ms.
- */
+/** File systems update times every 4 to 10 ms. A file may change again within a tick and keep its times. */
 const clockTickMs = 20
 
 function scanFile(path: string, stats: Stats, maxBytes: number, known: ScannedFile | undefined): ScannedFile {
@@ -93,7 +90,7 @@ function scanFile(path: string, stats: Stats, maxBytes: number, known: ScannedFi
   return bytes && bytes.length <= maxBytes ? { ...file, bytes } : file
 }
 
-/** Undefined where it is too large, is no longer a file, or may not be read. */
+/** Returns undefined if the file is too large, no longer a file, or unreadable. */
 function readSmall(path: string, maxBytes: number): Uint8Array | undefined {
   let descriptor: number
   try {
@@ -108,4 +105,68 @@ function readSmall(path: string, maxBytes: number): Uint8Array | undefined {
   } finally {
     closeSync(descriptor)
   }
+}
+
+/** A file that a command changed, with its earlier bytes if they are held. */
+export interface SeenChange {
+  change: FileChange
+  bytes: Uint8Array | undefined
+}
+
+/** The difference between two scans of one tree. */
+export interface ScanDifference {
+  changes: SeenChange[]
+  /** Files that appeared but are not new: moved here, or ignored before. Their earlier state is unknown. */
+  appeared: string[]
+}
+
+/** Compares the scans before and after a command that started at `since`, in milliseconds since the epoch. */
+export function compareScans(before: Scan, after: Scan, since: number): ScanDifference {
+  const changes: SeenChange[] = []
+  const appeared: string[] = []
+  for (const [path, now] of after.files) {
+    const old = before.files.get(path)
+    if (old) {
+      if (!isSame(old, now)) changes.push(changed(path, old, now))
+    } else if (before.complete && isNew(lstatSync(path, { throwIfNoEntry: false }), since)) {
+      const change: FileChange = { path, after: versionOf(now) }
+      // Without bytes, a later check could not tell whether the file is still the same.
+      if (!now.bytes) change.fixed = "too-large"
+      changes.push({ change, bytes: undefined })
+    } else {
+      appeared.push(path)
+    }
+  }
+  for (const [path, old] of before.files) {
+    // A file that still exists is only ignored now, or beyond the limits.
+    if (after.files.has(path) || lstatSync(path, { throwIfNoEntry: false })?.isFile()) continue
+    changes.push(changed(path, old, undefined))
+  }
+  return { changes, appeared }
+}
+
+function isSame(a: ScannedFile, b: ScannedFile): boolean {
+  if (a.mode !== b.mode) return false
+  if (a.bytes && b.bytes) return a.bytes === b.bytes || Buffer.compare(a.bytes, b.bytes) === 0
+  return a.signature === b.signature
+}
+
+function changed(path: string, old: ScannedFile, now: ScannedFile | undefined): SeenChange {
+  const change: FileChange = { path, before: versionOf(old) }
+  if (now) change.after = versionOf(now)
+  if (!old.bytes || (now && !now.bytes)) change.fixed = "too-large"
+  return { change, bytes: old.bytes }
+}
+
+/** Without bytes the hash is empty, which matches no stored content. */
+function versionOf({ bytes, mode }: ScannedFile): FileVersion {
+  return { hash: bytes ? hashOf(bytes) : "", mode }
+}
+
+/** True for a file created since. A file that was moved here keeps its birth time. */
+function isNew(stats: Stats | undefined, since: number): boolean {
+  if (!stats) return false
+  const { ctimeMs, birthtimeMs } = stats
+  // File systems without a birth time report 0 or the time of the last change.
+  return ctimeMs > since - clockTickMs && (birthtimeMs === 0 || birthtimeMs > since - clockTickMs)
 }

@@ -7,50 +7,50 @@ import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { createJournal } from "../util/journal.ts"
 import { MovedPathError, openPinnedDirectory } from "../util/pinned-path.ts"
 
-/** A file of ours among the person's own, for as long as a change takes. Both paths are resolved. */
+/** A temporary file beside the user's files during a change. Both paths are resolved. */
 export interface TemporaryFile {
-  /** Its name is one of {@link temporaryName}. */
+  /** Named by {@link temporaryName}. */
   path: string
-  /** The file whose old bytes it holds, for the case that the change fails. Absent: it holds what is to become a file. */
-  backupOf?: string | undefined
+  /** The file whose old content it holds, in case the change fails. Absent if it holds new content. */
+  backupOf?: string
 }
 
-/** Writes the file down before it is made. What is returned is told what became of it. */
-export type NoteTemporary = (file: TemporaryFile) => NotedTemporary
+/** Records a temporary file. Call it before the file is created, and report the outcome to the result. */
+export type TrackTemporary = (file: TemporaryFile) => TrackedTemporary
 
-/** A file that is written down. */
-export interface NotedTemporary {
-  /** It is gone, has its place, or is the person's from now on. */
-  removeRecords(): void
-  /** It cannot be removed. The person hears of it at once; it stays written down, for a later start to try again. */
-  stays(error: unknown): void
+/** The record of a temporary file. */
+export interface TrackedTemporary {
+  /** Removes the record: the file was removed or renamed, or belongs to the user from now on. */
+  done(): void
+  /** Reports that the file cannot be removed, and keeps the record: a later start tries again. */
+  failed(error: unknown): void
 }
 
-/** The temporary files of every process on a data directory, so that a later start removes what a killed one left. */
-export interface TemporaryBook {
-  note: NoteTemporary
+/** Records the temporary files of all processes with one data directory, so that a later start can remove them. */
+export interface TemporaryFileJournal {
+  track: TrackTemporary
   /**
-   * Removes the files of processes that are gone: those that are written down, and no others. Old bytes go only where
-   * they are somewhere else too, in their place or, for `isKept`, in a store. Where they are not, the fault names them.
+   * Removes the recorded files of processes that are gone. Removes a backup only if its content exists elsewhere: in the
+   * original file, or, according to `isKept`, in a store. Otherwise reports its path once.
    */
   endOrphans(isKept: (path: string) => Promise<boolean>): Promise<void>
 }
 
-/** A file name that nothing has. */
+/** Returns a random file name for a temporary file. */
 export function temporaryName(): string {
   return `.tackle-${randomBytes(6).toString("hex")}.tmp`
 }
 
-/** For changes that no process will look after. */
-export const noteNowhere: NoteTemporary = () => ({ removeRecords() {}, stays() {} })
+/** Records nothing. */
+export const untracked: TrackTemporary = () => ({ done() {}, failed() {} })
 
-/** Removes the file, which is at `path` by now, and tells its record how that went. Throws nothing. */
-export async function removeNoted(path: string, record: NotedTemporary): Promise<void> {
+/** Removes a temporary file, now at `path`, and reports the outcome to its record. Never rejects. */
+export async function removeTemporary(path: string, record: TrackedTemporary): Promise<void> {
   try {
     await rm(path, { force: true })
-    record.removeRecords()
+    record.done()
   } catch (error) {
-    record.stays(error)
+    record.failed(error)
   }
 }
 
@@ -63,66 +63,67 @@ const fileSchema = z.lazy(() =>
   }),
 )
 
-const faults = {
-  write: "a temporary file could not be written down, so nobody removes it should this process be killed",
+const problems = {
+  write: "could not record a temporary file; it stays on disk if this process is killed",
   remove: "could not remove the record of a deleted temporary file",
-  end: "a temporary file of a killed run could not be removed",
+  end: "could not remove a temporary file of a killed run",
 }
 
-/** Only the old bytes of a file that a change was in the middle of. */
+/** A backup is the only copy of a file's old content. */
 class OldBytesLeftError extends TackleError {
   constructor(path: string, of: string) {
-    super(`${path} holds what ${of} was before. Look at both, and remove the one that you do not want.`, {
-      code: "file.old-bytes",
-      recoverable: false,
-    })
+    super(
+      `${path} contains the old content of ${of}. Compare both files, and remove the one that you do not need.`,
+      {
+        code: "file.old-bytes",
+        recoverable: false,
+      },
+    )
   }
 }
 
-/** A file of ours that stays beside the person's. */
+/** A temporary file could not be removed. */
 class TemporaryLeftError extends TackleError {
   constructor({ path, backupOf }: TemporaryFile, cause: unknown) {
-    const holds =
-      backupOf === undefined ? "" : ` It holds what ${backupOf} was before the change, which was made.`
+    const content = backupOf === undefined ? "" : ` It contains the old content of ${backupOf}.`
     super(
-      `${path} is left and cannot be removed: ${errorMessage(cause)}.${holds} Remove it; else a later start tries again.`,
+      `Cannot remove the temporary file ${path}: ${errorMessage(cause)}.${content} Remove it, or a later start tries again.`,
       { code: "file.temporary-left", recoverable: false, cause },
     )
   }
 }
 
-/** A book in the directory, which is made with the first file. What goes wrong with it stops no change. */
-export function createTemporaryBook(
+/** Creates a journal. Its directory is created with the first record. Journal errors do not stop a change. */
+export function createTemporaryFileJournal(
   directory: string,
   onProblem: (message: string, error: unknown) => void,
-): TemporaryBook {
-  const book = createJournal<TemporaryFile>({
+): TemporaryFileJournal {
+  const journal = createJournal<TemporaryFile>({
     directory,
     schema: fileSchema,
-    onProblem: (what, error) => onProblem(faults[what], error),
+    onProblem: (what, error) => onProblem(problems[what], error),
   })
   return {
-    note(file) {
-      const removeRecords = book.add(basename(file.path, ".tmp").slice(".tackle-".length), file)
+    track(file) {
+      const done = journal.add(basename(file.path, ".tmp").slice(".tackle-".length), file)
       return {
-        removeRecords,
-        stays: (error) =>
-          onProblem("a file was left beside the changed ones", new TemporaryLeftError(file, error)),
+        done,
+        failed: (error) => onProblem("a temporary file was left", new TemporaryLeftError(file, error)),
       }
     },
     endOrphans: (isKept) =>
-      book.endOrphans(async (file) => {
+      journal.endOrphans(async (file) => {
         try {
           await remove(file, isKept)
         } catch (error) {
           if (!(error instanceof OldBytesLeftError)) throw error
-          onProblem("a killed run was in the middle of a change", error)
+          onProblem("a killed run left an incomplete change", error)
         }
       }),
   }
 }
 
-/** A directory that is gone, or leads elsewhere by now, has nothing of ours. */
+/** Does nothing if the directory is gone or now leads elsewhere. */
 async function remove(
   { path, backupOf }: TemporaryFile,
   isKept: (path: string) => Promise<boolean>,
@@ -145,7 +146,7 @@ async function remove(
   }
 }
 
-/** The backup is a second name of the file until the new one takes its place. */
+/** True if the backup is still a hard link to the original file. */
 function isSame({ dev, ino }: BigIntStats, path: string): boolean {
   const there = lstatSync(path, { bigint: true, throwIfNoEntry: false })
   return there?.dev === dev && there.ino === ino

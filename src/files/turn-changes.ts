@@ -1,12 +1,31 @@
 import { lstatSync } from "node:fs"
+import { planCommand } from "../permission/shell/plan.ts"
+import { proveReadOnly } from "../permission/shell/read-only.ts"
 import type { FileChange, FileVersion } from "../schema/part.ts"
 import { throwIfAborted } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
-import type { ChangeCapability, FileContent } from "./changes.ts"
-import { compareScans } from "./compare-scans.ts"
 import { type ContentStore, hashOf } from "./content-store.ts"
-import { onlyReads } from "./only-reads.ts"
-import { type Scan, type ScanLimits, scanTree } from "./scan.ts"
+import { compareScans, type Scan, type ScanLimits, scanTree } from "./scan.ts"
+
+/** Keeps what files were before a call changed them, so that the person can undo the turn. */
+export interface ChangeCapability {
+  /**
+   * Runs a change whose bytes are known, under the locks of its files. What was there before is safe when `work`
+   * starts. Rejects as `work` does.
+   */
+  files<T>(
+    change: { before: readonly FileContent[]; after: readonly FileContent[] },
+    work: () => Promise<T>,
+  ): Promise<T>
+  /** Runs a command that may change any file of the worktree, and looks for what it changed. Rejects as `work` does. */
+  command<T>(text: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>
+}
+
+/** What stands at a resolved path before or after a change. No bytes: no file. */
+export interface FileContent {
+  path: string
+  bytes: Uint8Array | undefined
+}
 
 /** All that a turn did to files, as far as it is known. */
 export interface TurnRecord {
@@ -225,4 +244,12 @@ function isChange({ before, after, fixed }: FileChange): boolean {
 function shortened(text: string): string {
   const line = text.trim().replaceAll(/\s+/g, " ")
   return line.length > 60 ? `${line.slice(0, 60)}…` : line
+}
+
+/** True for a command text that is proved to change no file: it need not be watched. */
+async function onlyReads(text: string): Promise<boolean> {
+  const { commands, files, opaque, garbled } = await planCommand(text)
+  if (opaque !== undefined || garbled || commands.length === 0) return false
+  const written = files.filter(({ kind, target }) => kind === "write" && target.text !== "/dev/null")
+  return written.length === 0 && commands.every((command) => proveReadOnly(command))
 }

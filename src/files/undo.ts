@@ -4,7 +4,7 @@ import { systemCode, TackleError } from "../util/errors.ts"
 import { realPath } from "../util/paths.ts"
 import { commitFiles, type FileStep } from "./commit-files.ts"
 import { type ContentStore, hashOf } from "./content-store.ts"
-import type { NoteTemporary } from "./temporary-files.ts"
+import type { TrackTemporary } from "./temporary-files.ts"
 
 /** What was done to one file. */
 export interface RestoredFile {
@@ -87,10 +87,10 @@ export async function putBack(
   {
     direction,
     contents,
-    note,
+    trackTemporary,
     others = false,
     skip = false,
-  }: UndoChoice & { direction: Direction; contents: ContentStore; note: NoteTemporary },
+  }: UndoChoice & { direction: Direction; contents: ContentStore; trackTemporary: TrackTemporary },
 ): Promise<UndoOutcome> {
   const concerned = changes.filter(({ left }) => !left)
   const planned = await Promise.all(
@@ -116,7 +116,7 @@ export async function putBack(
       )
   await commitFiles(
     moves.flatMap(({ step }) => step ?? []),
-    note,
+    trackTemporary,
   )
   for (const { mode, change } of moves) if (mode !== undefined) await chmod(change.path, mode)
   return {

@@ -1,5 +1,5 @@
 import type { Agent } from "../agent/agent.ts"
-import type { KnownFiles } from "../files/file-tracker.ts"
+import type { ListableFileTracker } from "../files/file-tracker.ts"
 import type { Model } from "../model/model.ts"
 import type { StreamLimits } from "../model/stream.ts"
 import type { PluginHost } from "../plugin/host.ts"
@@ -29,7 +29,7 @@ export interface CompactionInput {
   auto: boolean
   todos: readonly Todo[]
   /** The files that the session has read or written. */
-  files: Pick<KnownFiles, "entries">
+  files: Pick<ListableFileTracker, "entries">
   /** Those of the session that still run. */
   jobs: readonly JobInfo[]
   /** Writes an output to a file and returns its path. */

@@ -1,4 +1,4 @@
-import { createFileTracker, type KnownFiles } from "../files/file-tracker.ts"
+import { createFileTracker, type ListableFileTracker } from "../files/file-tracker.ts"
 import { createPromptBuilder } from "../model/convert.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
@@ -18,7 +18,7 @@ export interface Conversation {
   session: Session
   readonly recorder: Recorder
   /** What its calls read and wrote. */
-  readonly files: KnownFiles
+  readonly files: ListableFileTracker
   readonly readPage: PageReader
   /** Absent where there are no instructions to be found beside files. */
   readonly instructions?: InstructionCapability

@@ -63,8 +63,8 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     return alone(async () => {
       await conversation.catchUp()
       const { contents } = services
-      const { note } = files
-      const options = { direction, choice, readPage, contents, recorder, note }
+      const { trackTemporary } = files
+      const options = { direction, choice, readPage, contents, recorder, trackTemporary }
       const { session, result } = await undoTurn(conversation.session, options)
       conversation.session = session
       return result

@@ -1,5 +1,4 @@
-import type { ChangeCapability } from "../files/changes.ts"
-import type { TurnRecord } from "../files/turn-changes.ts"
+import type { ChangeCapability, TurnRecord } from "../files/turn-changes.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { PatchPart } from "../schema/part.ts"
 import { newId } from "../util/id.ts"

@@ -1,5 +1,5 @@
 import type { ContentStore } from "../files/content-store.ts"
-import type { NoteTemporary } from "../files/temporary-files.ts"
+import type { TrackTemporary } from "../files/temporary-files.ts"
 import {
   type Direction,
   putBack,
@@ -38,10 +38,10 @@ export async function undoTurn(
     readPage: PageReader
     contents: ContentStore
     recorder: Recorder
-    note: NoteTemporary
+    trackTemporary: TrackTemporary
   },
 ): Promise<{ session: Session; result: UndoResult }> {
-  const { direction, choice, readPage, contents, recorder, note } = options
+  const { direction, choice, readPage, contents, recorder, trackTemporary } = options
   const undone = session.undone ?? []
   const last = undone.at(-1)
   const isNext = direction === "undo" ? isDone : ({ message }: MessageWithParts) => message.id === last
@@ -49,7 +49,12 @@ export async function undoTurn(
   const patch = found?.parts.find(isPatch)
   if (!found || !patch) throw new UsageError(nothing[direction])
 
-  const { files, refused, changes } = await putBack(patch.files, { ...choice, direction, contents, note })
+  const { files, refused, changes } = await putBack(patch.files, {
+    ...choice,
+    direction,
+    contents,
+    trackTemporary,
+  })
   patch.files = changes
   patch.undone = direction === "undo"
   const { id } = found.message

@@ -1,5 +1,5 @@
-import type { ChangeCapability } from "../files/changes.ts"
 import type { FileTracker } from "../files/file-tracker.ts"
+import type { ChangeCapability } from "../files/turn-changes.ts"
 import type { FormatterService } from "../formatter/service.ts"
 import type { LanguageService } from "../lsp/service.ts"
 import type { Command, ConfinedCommand } from "../sandbox/bounds.ts"

@@ -1,5 +1,5 @@
 import * as z from "zod"
-import { isSecretFile } from "../files/secret-file.ts"
+import { isSecretFile } from "../files/file-kind.ts"
 import { showName } from "../files/show-name.ts"
 import type { ToolContext } from "../tool/context.ts"
 import { define, type Info } from "../tool/tool.ts"

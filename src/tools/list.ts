@@ -1,6 +1,6 @@
 import * as z from "zod"
 import { NotDirectoryError } from "../files/file-errors.ts"
-import { heavyDirectories } from "../files/heavy-directories.ts"
+import { heavyDirectories } from "../files/ignore-rules.ts"
 import { statPath } from "../files/open-file.ts"
 import { showName } from "../files/show-name.ts"
 import { type WalkEntry, walk } from "../files/walk.ts"

@@ -1,6 +1,5 @@
 import * as z from "zod"
-import { statPath } from "../files/open-file.ts"
-import { pinnedPatterns } from "../files/pinned-patterns.ts"
+import { pinnedPatterns, statPath } from "../files/open-file.ts"
 import { showName } from "../files/show-name.ts"
 import type { ToolContext } from "../tool/context.ts"
 import { define } from "../tool/tool.ts"

@@ -1,8 +1,7 @@
 import * as z from "zod"
+import { changeFile, planWrite } from "../files/change-file.ts"
 import { define } from "../tool/tool.ts"
 import { readText } from "../util/file-system.ts"
-import { changeFile } from "./file/change-file.ts"
-import { planWrite } from "./file/plan-write.ts"
 import { errorsAfterEdit } from "./language/edit-errors.ts"
 
 const parameters = z.lazy(() =>

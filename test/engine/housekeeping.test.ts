@@ -5,7 +5,7 @@ import { expect, test } from "vitest"
 import { startHousekeeping } from "../../src/engine/housekeeping.ts"
 import { defaultRetentionLimits } from "../../src/engine/retention.ts"
 import { createContentStore, defaultContentLimits, hashOf } from "../../src/files/content-store.ts"
-import { createTemporaryBook } from "../../src/files/temporary-files.ts"
+import { createTemporaryFileJournal } from "../../src/files/temporary-files.ts"
 import { noPlaceholderBook } from "../../src/sandbox/placeholder-book.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
@@ -20,9 +20,9 @@ async function killedPatch() {
   const backup = project.path(".tackle-0123456789ab.tmp")
   const book = resolve(import.meta.dirname, "../../src/files/temporary-files.ts")
   const program = `
-    import { createTemporaryBook } from ${JSON.stringify(book)}
-    const book = createTemporaryBook(${JSON.stringify(project.path("data/temporary"))}, () => {})
-    book.note(${JSON.stringify({ path: backup, backupOf: project.path("a.txt") })})
+    import { createTemporaryFileJournal } from ${JSON.stringify(book)}
+    const book = createTemporaryFileJournal(${JSON.stringify(project.path("data/temporary"))}, () => {})
+    book.track(${JSON.stringify({ path: backup, backupOf: project.path("a.txt") })})
     process.kill(process.pid, "SIGKILL")`
   writeFileSync(project.path("killed.mjs"), program)
   spawnSync(process.execPath, [project.path("killed.mjs")])
@@ -42,7 +42,7 @@ async function keepHouse(project: TemporaryProject): Promise<string[]> {
     store: createMemoryStore(),
     contents: createContentStore(join(data, "snapshot"), defaultContentLimits),
     processes: createProcessJournal(join(data, "processes"), onProblem),
-    temporaries: createTemporaryBook(join(data, "temporary"), onProblem),
+    temporaries: createTemporaryFileJournal(join(data, "temporary"), onProblem),
     placeholders: noPlaceholderBook,
     jobs: createJobTable(),
     onProblem,

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
 import { writeAtomic } from "../../src/files/atomic-write.ts"
 import { sameStamp, stampFile } from "../../src/files/file-tracker.ts"
-import { noteNowhere } from "../../src/files/temporary-files.ts"
+import { untracked } from "../../src/files/temporary-files.ts"
 
 let directory: string
 
@@ -16,7 +16,7 @@ afterEach(() => rm(directory, { recursive: true, force: true }))
 
 test("makes parents and gives the stamp of what it wrote", async () => {
   const path = join(directory, "a/b/c.txt")
-  const stamp = await writeAtomic(path, Buffer.from("hello"), noteNowhere)
+  const stamp = await writeAtomic(path, Buffer.from("hello"), untracked)
   expect(await readFile(path, "utf8")).toBe("hello")
   expect(stamp).toEqual(await stampFile(path))
   expect(sameStamp(stamp, await stampFile(path))).toBe(true)
@@ -26,7 +26,7 @@ test("a new file gets 0666 less the umask", async () => {
   const old = process.umask(0o027)
   try {
     const path = join(directory, "new")
-    await writeAtomic(path, Buffer.from("x"), noteNowhere)
+    await writeAtomic(path, Buffer.from("x"), untracked)
     expect((await stat(path)).mode & 0o7777).toBe(0o640)
   } finally {
     process.umask(old)
@@ -37,7 +37,7 @@ test.each([0o600, 0o755, 0o4711, 0o444])("mode %o is kept", async (mode) => {
   const path = join(directory, "file")
   await writeFile(path, "old")
   await chmod(path, mode)
-  await writeAtomic(path, Buffer.from("new"), noteNowhere)
+  await writeAtomic(path, Buffer.from("new"), untracked)
   expect((await stat(path)).mode & 0o7777).toBe(mode)
   expect(await readFile(path, "utf8")).toBe("new")
 })
@@ -47,7 +47,7 @@ test.runIf(process.getuid?.() === 0)("root keeps the owner", async () => {
   const path = join(directory, "file")
   await writeFile(path, "old")
   await chown(path, 1234, 2345)
-  await writeAtomic(path, Buffer.from("new"), noteNowhere)
+  await writeAtomic(path, Buffer.from("new"), untracked)
   expect(await stat(path)).toMatchObject({ uid: 1234, gid: 2345 })
 })
 
@@ -55,7 +55,7 @@ test("the old file is replaced, not changed: who has it open goes on reading it"
   const path = join(directory, "file")
   await writeFile(path, "old")
   const before = await stat(path)
-  await writeAtomic(path, Buffer.from("new"), noteNowhere)
+  await writeAtomic(path, Buffer.from("new"), untracked)
   expect((await stat(path)).ino).not.toBe(before.ino)
 })
 
@@ -63,6 +63,6 @@ test("a failure leaves no temporary file", async () => {
   const path = join(directory, "taken")
   await mkdir(path)
   await writeFile(join(path, "inside"), "x")
-  await expect(writeAtomic(path, Buffer.from("x"), noteNowhere)).rejects.toThrow()
+  await expect(writeAtomic(path, Buffer.from("x"), untracked)).rejects.toThrow()
   expect(await readdir(directory)).toEqual(["taken"])
 })

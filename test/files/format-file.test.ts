@@ -3,10 +3,10 @@ import { chmod, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:f
 import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
-import type { ChangeCapability } from "../../src/files/changes.ts"
 import { createContentStore, hashOf } from "../../src/files/content-store.ts"
 import { stampFile } from "../../src/files/file-tracker.ts"
 import { defaultScanLimits } from "../../src/files/scan.ts"
+import type { ChangeCapability } from "../../src/files/turn-changes.ts"
 import { createTurnChanges, type TurnRecord } from "../../src/files/turn-changes.ts"
 import type { FormatterConfig } from "../../src/formatter/config.ts"
 import { createFormatterService } from "../../src/formatter/service.ts"
@@ -179,7 +179,7 @@ describe("a formatter that fails", () => {
     const result = await write("a.txt", "one\n")
     expect(await readFile(at("a.txt"), "utf8")).toBe("one\n")
     expect(result.output).toBe(
-      "Created a.txt (1 line, 4 bytes).\na.txt was not formatted (tidy: ended with exit code 3: bad syntax); the change itself is made.",
+      "Created a.txt (1 line, 4 bytes).\na.txt was not formatted (tidy: ended with exit code 3: bad syntax). Your change was saved.",
     )
     expect((await edit("a.txt", "one", "two")).output).toContain("Edited a.txt")
   })
@@ -260,7 +260,7 @@ describe("a formatter that fails", () => {
     await program(`fs.rmSync(path); fs.mkdirSync(path)`)
     switchOn(tidy)
     expect((await write("a.txt", "one")).output).toMatch(
-      /a\.txt may be neither .* \(.*is a directory.*\)\. Read it before you change it again\.$/,
+      /Formatting a\.txt failed \(.*is a directory.*\), and its content is uncertain\. Read it before you change it again\.$/,
     )
   })
 })
@@ -282,7 +282,7 @@ describe("of two formatters the second, where it fails,", () => {
     const { output, metadata } = await write("a.txt", "one\n")
     expect(await readFile(at("a.txt"), "utf8")).toBe("ONE\n")
     expect(output).toMatch(
-      /tidy then formatted a\.txt.*-one\n\+ONE\n.*nothing of it is left \(second: .*3: bad\)/s,
+      /tidy then formatted a\.txt.*-one\n\+ONE\n.*its changes were reverted \(second: .*3: bad\)/s,
     )
     expect(metadata).toMatchObject({
       formatted: { by: ["tidy"] },
@@ -311,7 +311,7 @@ describe("what a formatter made", () => {
       if (before[0]?.bytes) throw new Error("the disk is full")
     })
     const { output, metadata } = await write("a.txt", "one\n")
-    expect(output).toContain("a.txt was not formatted (the disk is full); the change itself is made.")
+    expect(output).toContain("a.txt was not formatted (the disk is full). Your change was saved.")
     expect(await readFile(at("a.txt"), "utf8")).toBe("one\n")
     expect(metadata).toMatchObject({ file: { stamp: await stampFile(at("a.txt")) } })
     delete ctx.changes

@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from "node:fs"
 import { expect, test } from "vitest"
 import { createContentStore } from "../../src/files/content-store.ts"
 import { defaultScanLimits, type ScanLimits } from "../../src/files/scan.ts"
-import { noteNowhere } from "../../src/files/temporary-files.ts"
+import { untracked } from "../../src/files/temporary-files.ts"
 import { createTurnChanges, type TurnRecord } from "../../src/files/turn-changes.ts"
 import { putBack } from "../../src/files/undo.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
@@ -54,7 +54,7 @@ test("commands side by side: each change is told once, and undone to what was be
     [project.path("a"), undefined],
     [project.path("b"), undefined],
   ])
-  await putBack(files, { direction: "undo", contents, note: noteNowhere })
+  await putBack(files, { direction: "undo", contents, trackTemporary: untracked })
   expect([await project.read("a"), await project.read("b")]).toEqual(["0", "0"])
   await project.remove()
 })
@@ -75,7 +75,7 @@ test("commands that end at the same moment: what each changed is told once", asy
   expect(files.map(({ path, fixed }) => [path, fixed])).toEqual(
     names.map((name) => [project.path(name), undefined]),
   )
-  await putBack(files, { direction: "undo", contents, note: noteNowhere })
+  await putBack(files, { direction: "undo", contents, trackTemporary: untracked })
   for (const name of names) expect(await project.read(name)).toBe("0")
   await project.remove()
 })
@@ -107,7 +107,7 @@ test("beyond the limits it is said what was not seen, and a file that was not he
   await large.changes.command("make", signal, async () => writeFileSync(large.project.path("a"), "11"))
   const { files } = large.records.at(-1) ?? { files: [] }
   await expect(
-    putBack(files, { direction: "undo", contents: large.contents, note: noteNowhere }),
+    putBack(files, { direction: "undo", contents: large.contents, trackTemporary: untracked }),
   ).rejects.toThrow("too large")
   await large.project.remove()
 })
@@ -125,7 +125,7 @@ test("a tool's change is on record before it is made", async () => {
     const { files } = await putBack(records.at(-1)?.files ?? [], {
       direction: "undo",
       contents,
-      note: noteNowhere,
+      trackTemporary: untracked,
     })
     expect(files).toEqual([])
   })
@@ -150,7 +150,7 @@ test("a change that could not be noted is not made, and those around it are undo
   await change("1", "3")
   const { files } = records.at(-1) ?? { files: [] }
   expect(files.map(({ fixed }) => fixed)).toEqual([undefined])
-  await putBack(files, { direction: "undo", contents, note: noteNowhere })
+  await putBack(files, { direction: "undo", contents, trackTemporary: untracked })
   expect(await project.read("a")).toBe("0")
   await project.remove()
 })

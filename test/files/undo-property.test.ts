@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import type { ChangeCapability } from "../../src/files/changes.ts"
 import { createContentStore } from "../../src/files/content-store.ts"
 import { defaultScanLimits } from "../../src/files/scan.ts"
-import { noteNowhere } from "../../src/files/temporary-files.ts"
+import { untracked } from "../../src/files/temporary-files.ts"
+import type { ChangeCapability } from "../../src/files/turn-changes.ts"
 import { createTurnChanges } from "../../src/files/turn-changes.ts"
 import { putBack, UndoRefusedError } from "../../src/files/undo.ts"
 import type { FileChange } from "../../src/schema/part.ts"
@@ -76,7 +76,7 @@ test("random changes by tools, commands and the person, undone and redone: every
         const refusable = changed.filter(
           (name) => mixed.has(name) || (before[name] !== own[name] && before[name] !== target[name]),
         )
-        const outcome = await putBack(files, { direction, contents, note: noteNowhere }).catch(
+        const outcome = await putBack(files, { direction, contents, trackTemporary: untracked }).catch(
           (error: unknown) => error,
         )
         if (outcome instanceof UndoRefusedError) {

@@ -17,7 +17,7 @@ import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
 import { writeAtomic } from "../../src/files/atomic-write.ts"
 import { commitFiles, type FileStep } from "../../src/files/commit-files.ts"
-import { noteNowhere } from "../../src/files/temporary-files.ts"
+import { untracked } from "../../src/files/temporary-files.ts"
 import { fakeContext } from "../../src/testing/context.ts"
 import { applyPatchTool } from "../../src/tools/apply-patch/apply-patch.ts"
 import { readTool } from "../../src/tools/read.ts"
@@ -102,7 +102,7 @@ test("bytes for a path that was judged land there or nowhere", async () => {
   let written = 0
   for (let round = 0; round < rounds; round += 1) {
     const name = round % 2 ? `new-${round}.txt` : `deep-${round}/new.txt`
-    const done = writeAtomic(join(project, "place", name), Buffer.from("x"), noteNowhere)
+    const done = writeAtomic(join(project, "place", name), Buffer.from("x"), untracked)
     written += await done.then(
       () => 1,
       () => 0,
@@ -130,7 +130,7 @@ test("a patch changes, makes and takes away nothing behind a link that was swapp
   let written = 0
   // A whole patch seldom finds the place quiet: on until one did.
   for (let round = 0; round < rounds || (written === 0 && round < 50 * rounds); round += 1) {
-    const done = commitFiles(steps(round), noteNowhere)
+    const done = commitFiles(steps(round), untracked)
     written += await done.then(
       () => 1,
       () => 0,

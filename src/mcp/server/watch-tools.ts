@@ -1,5 +1,5 @@
 import * as z from "zod"
-import { pinnedPatterns } from "../../files/pinned-patterns.ts"
+import { pinnedPatterns } from "../../files/open-file.ts"
 import { define, type Info } from "../../tool/tool.ts"
 import { resolvePath } from "../../util/paths.ts"
 import { readResourceID } from "../client/resources.ts"

@@ -2,6 +2,7 @@ import * as z from "zod"
 import { commitFiles } from "../../files/commit-files.ts"
 import { FileAccessError } from "../../files/file-errors.ts"
 import type { FileStamp } from "../../files/file-tracker.ts"
+import { type Formatting, formatFile, formatReport, recordChange } from "../../files/format-file.ts"
 import {
   assertUnchanged,
   bytesOf,
@@ -13,13 +14,11 @@ import { showName } from "../../files/show-name.ts"
 import type { ChangedPath } from "../../lsp/service.ts"
 import type { ToolContext } from "../../tool/context.ts"
 import { define } from "../../tool/tool.ts"
-import { throwIfAborted } from "../../util/abort.ts"
+import { TimeoutError, throwIfAborted } from "../../util/abort.ts"
 import { errorMessage, TackleError } from "../../util/errors.ts"
 import { readText } from "../../util/file-system.ts"
 import { displayPath, resolvePath } from "../../util/paths.ts"
-import { keepingFiles } from "../file/keeping-files.ts"
 import { errorsAfterEdit } from "../language/edit-errors.ts"
-import { formatPatch } from "./format-patch.ts"
 import { type PatchSection, parsePatch } from "./patch-parse.ts"
 import { type OpenSection, type PatchFile, type PlannedSection, planSection } from "./plan-patch.ts"
 
@@ -56,7 +55,7 @@ export const applyPatchTool = define("apply_patch", {
           await assertUnchanged(file.before)
           if (target) await assertUnchanged(target.before)
         }
-        const stamps = await keepingFiles(ctx, contents(planned), () => commit(planned, ctx.files))
+        const stamps = await recordChange(ctx, contents(planned), () => commit(planned, ctx.files))
         return { stamps, formattings: await formatPatch(planned, stamps, ctx) }
       })
       for (const { path, stamp } of knownFiles(planned, stamps)) ctx.files.record(path, stamp)
@@ -121,12 +120,12 @@ async function openSection(
 
 async function commit(
   planned: readonly PlannedSection[],
-  { note }: ToolContext["files"],
+  { trackTemporary }: ToolContext["files"],
 ): Promise<Map<string, FileStamp>> {
   try {
     return await commitFiles(
       planned.flatMap(({ steps }) => steps),
-      note,
+      trackTemporary,
     )
   } catch (error) {
     if (TackleError.isInstance(error)) throw error
@@ -199,3 +198,66 @@ function report(planned: PlannedSection): string {
 
 /** What the model sees of the diff of a file with loose matches, in characters. */
 const maxShownDiff = 4_000
+
+/** What formatters made of the files of a patch. */
+interface PatchFormatting {
+  /** For the model: a line and a diff for each file that is not as it was written. */
+  reports: string
+  /** By file, what was made of it and why a formatter did not do its work. */
+  metadata: {
+    formatted?: (Formatting & { path: string })[]
+    notFormatted?: { path: string; problem: string }[]
+  }
+}
+
+/** For all files of a patch, in milliseconds: other sessions wait for the files meanwhile. */
+const maxFormattingMs = 30_000
+
+/**
+ * Formats what a patch wrote, under the locks of its files: one file after the other, and no longer than the limit for all
+ * of them. `stamps`, by path, become those of the formatted files. Never rejects: what failed is in the reports.
+ */
+async function formatPatch(
+  planned: readonly PlannedSection[],
+  stamps: Map<string, FileStamp>,
+  ctx: ToolContext,
+): Promise<PatchFormatting> {
+  const limit = new AbortController()
+  const message = `formatters had ${maxFormattingMs / 1_000} s for the whole patch`
+  const timer = setTimeout(() => limit.abort(new TimeoutError(message, maxFormattingMs)), maxFormattingMs)
+  try {
+    return await formatEach(planned, stamps, { ...ctx, abort: AbortSignal.any([ctx.abort, limit.signal]) })
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function formatEach(
+  planned: readonly PlannedSection[],
+  stamps: Map<string, FileStamp>,
+  ctx: ToolContext,
+): Promise<PatchFormatting> {
+  let reports = ""
+  const formatted: (Formatting & { path: string })[] = []
+  const notFormatted: { path: string; problem: string }[] = []
+  const titles = new Map(
+    planned.map(({ file, target }) => [(target ?? file).before.real, (target ?? file).title]),
+  )
+  for (const { path, bytes } of planned.flatMap(({ steps }) => steps)) {
+    const stamp = stamps.get(path)
+    if (!stamp || !bytes) continue
+    const title = titles.get(path) ?? showName(path)
+    const written = await formatFile(ctx, { path, real: path, title, bytes, stamp })
+    stamps.set(path, written.stamp)
+    reports += formatReport(title, written)
+    if (written.formatted) formatted.push({ path, ...written.formatted })
+    if (written.problem !== undefined) notFormatted.push({ path, problem: written.problem })
+  }
+  return {
+    reports,
+    metadata: {
+      ...(formatted.length > 0 ? { formatted } : {}),
+      ...(notFormatted.length > 0 ? { notFormatted } : {}),
+    },
+  }
+}

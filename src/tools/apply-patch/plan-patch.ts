@@ -2,7 +2,7 @@ import { lstat } from "node:fs/promises"
 import type { FileStep } from "../../files/commit-files.ts"
 import type { FileStamp, FileTracker } from "../../files/file-tracker.ts"
 import { sameStamp } from "../../files/file-tracker.ts"
-import { assertSeen, type FileBefore, FileChangeError, ioError } from "../../files/freshness.ts"
+import { accessError, assertSeen, type FileBefore, FileChangeError } from "../../files/freshness.ts"
 import { decodeText, encodeText, plainText } from "../../files/text-encoding.ts"
 import { unifiedDiff } from "../../files/unified-diff.ts"
 import { systemCode } from "../../util/errors.ts"
@@ -144,6 +144,6 @@ async function isLink(path: string): Promise<boolean> {
     return (await lstat(path)).isSymbolicLink()
   } catch (error) {
     if (systemCode(error) === "ENOENT") return false
-    throw ioError("read", path, error)
+    throw accessError("read", path, error)
   }
 }

@@ -1,4 +1,4 @@
-import { maxPageBytes } from "../../files/read-text.ts"
+import { maxPageBytes } from "../../files/read-page.ts"
 import { sortNewestFirst } from "./newest-first.ts"
 import type { FileMatches } from "./search-engine.ts"
 import { showPath } from "./search-root.ts"

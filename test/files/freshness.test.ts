@@ -1,14 +1,14 @@
 import { expect, test } from "vitest"
-import { ioError } from "../../src/files/freshness.ts"
+import { accessError } from "../../src/files/freshness.ts"
 
 test("what the system refuses is told in words, without the path by which the file was reached", () => {
   const fault = (code: string) =>
     Object.assign(new Error(`${code}: no, open '/proc/self/fd/25/.tackle-a6.tmp'`), { code })
-  expect(ioError("write", "/w/b.txt", fault("EACCES")).message).toBe(
+  expect(accessError("write", "/w/b.txt", fault("EACCES")).message).toBe(
     "Cannot write /w/b.txt: you have no right to",
   )
-  expect(ioError("write", "/w/b.txt", fault("EROFS")).message).toMatch(
+  expect(accessError("write", "/w/b.txt", fault("EROFS")).message).toMatch(
     /: the file system there is read-only$/,
   )
-  expect(ioError("write", "/w/b.txt", fault("ENOSPC")).message).toMatch(/: the disk is full$/)
+  expect(accessError("write", "/w/b.txt", fault("ENOSPC")).message).toMatch(/: the disk is full$/)
 })

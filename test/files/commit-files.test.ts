@@ -3,8 +3,8 @@ import { mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
-import { commitFiles, type FileStep } from "../../../src/files/commit-files.ts"
-import type { NoteTemporary, TemporaryFile } from "../../../src/files/temporary-files.ts"
+import { commitFiles, type FileStep } from "../../src/files/commit-files.ts"
+import type { TemporaryFile, TrackTemporary } from "../../src/files/temporary-files.ts"
 
 let directory: string
 
@@ -24,7 +24,7 @@ function spoilFirstBackup() {
   const written = new Set<TemporaryFile>()
   const told: string[] = []
   const backups: string[] = []
-  const note: NoteTemporary = (file) => {
+  const trackTemporary: TrackTemporary = (file) => {
     written.add(file)
     if (file.backupOf !== undefined) backups.push(file.path)
     const [first] = backups
@@ -32,9 +32,9 @@ function spoilFirstBackup() {
       rmSync(first)
       mkdirSync(first)
     }
-    return { removeRecords: () => written.delete(file), stays: () => told.push(file.path) }
+    return { done: () => written.delete(file), failed: () => told.push(file.path) }
   }
-  return { note, left: () => [...written].map(({ path }) => path), backups, told }
+  return { trackTemporary, left: () => [...written].map(({ path }) => path), backups, told }
 }
 
 /** How many descriptors of this process are of the directory. Undefined where the system does not tell. */
@@ -51,10 +51,10 @@ function openedTimes(): number | undefined {
 }
 
 describe("a backup that cannot be removed", () => {
-  test("is no failure of a change that is made: it alone stays written down, and is told at once", async () => {
-    const { note, left, backups, told } = spoilFirstBackup()
+  test("is no failure of a change that is made: it alone failed written down, and is told at once", async () => {
+    const { trackTemporary, left, backups, told } = spoilFirstBackup()
     const before = openedTimes()
-    const stamps = await commitFiles([rewrite(at("a")), rewrite(at("b"))], note)
+    const stamps = await commitFiles([rewrite(at("a")), rewrite(at("b"))], trackTemporary)
     expect([...stamps.keys()]).toEqual([at("a"), at("b")])
     expect(await readFile(at("a"), "utf8")).toBe("new")
     expect(await readFile(at("b"), "utf8")).toBe("new")
@@ -65,8 +65,8 @@ describe("a backup that cannot be removed", () => {
   })
 
   test("keeps no other file beside the changed ones", async () => {
-    const { note, backups } = spoilFirstBackup()
-    await commitFiles([rewrite(at("a")), rewrite(at("b"))], note)
+    const { trackTemporary, backups } = spoilFirstBackup()
+    await commitFiles([rewrite(at("a")), rewrite(at("b"))], trackTemporary)
     const names = readdirSync(directory).filter((name) => name !== "a" && name !== "b")
     expect(names.map(at)).toEqual([backups[0]])
   })

@@ -4,8 +4,8 @@ import { join } from "node:path"
 import sharp from "sharp"
 import { expect, test } from "vitest"
 import { stampFile } from "../../src/files/file-tracker.ts"
+import { fitPicture } from "../../src/files/read-media.ts"
 import { fakeContext } from "../../src/testing/context.ts"
-import { fitPicture } from "../../src/tools/file/fit-picture.ts"
 import { readTool } from "../../src/tools/read.ts"
 
 const blank = (width: number, height: number) =>

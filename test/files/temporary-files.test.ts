@@ -5,8 +5,8 @@ import { mkdir, readdir, readFile, rename, symlink, writeFile } from "node:fs/pr
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
 import {
-  createTemporaryBook,
-  removeNoted,
+  createTemporaryFileJournal,
+  removeTemporary,
   type TemporaryFile,
   temporaryName,
 } from "../../src/files/temporary-files.ts"
@@ -17,7 +17,9 @@ async function setup() {
   onTestFinished(() => project.remove())
   const directory = project.path("book")
   const faults: string[] = []
-  const book = createTemporaryBook(directory, (message, error) => faults.push(`${message}: ${String(error)}`))
+  const book = createTemporaryFileJournal(directory, (message, error) =>
+    faults.push(`${message}: ${String(error)}`),
+  )
   const place = project.path("work")
   await mkdir(place)
   const child = spawn("true")
@@ -42,11 +44,11 @@ test("what a killed process wrote down goes, and nothing that only looks like it
   )
   for (const path of [named, likeIt, ours]) await writeFile(path ?? "", "new")
   await left({ path: named ?? "" })
-  const record = book.note({ path: ours ?? "" })
+  const record = book.track({ path: ours ?? "" })
   await book.endOrphans(keepsNothing)
   expect([named, likeIt, ours].map((path) => existsSync(path ?? ""))).toEqual([false, true, true])
   expect(await readdir(directory)).toHaveLength(1)
-  record.removeRecords()
+  record.done()
   expect(await readdir(directory)).toEqual([])
   expect(faults).toEqual([])
 })
@@ -93,18 +95,18 @@ test("old bytes that are nowhere else stay, and are told of once", async () => {
   await left({ path: backup, backupOf: join(place, "a") })
   for (let time = 0; time < 2; time += 1) await book.endOrphans(keepsNothing)
   expect(await readFile(backup, "utf8")).toBe("old")
-  expect(faults).toEqual([expect.stringContaining(`${backup} holds what ${join(place, "a")} was before`)])
+  expect(faults).toEqual([expect.stringContaining(`${backup} contains the old content of ${join(place, "a")}`)])
 })
 
-test("a file that stays is told with its path and what it holds, and stays written down", async () => {
+test("a file that failed is told with its path and what it holds, and stays written down", async () => {
   const { directory, book, faults, place } = await setup()
   const path = join(place, temporaryName())
-  const record = book.note({ path, backupOf: join(place, "a.txt") })
+  const record = book.track({ path, backupOf: join(place, "a.txt") })
   // No file can be removed as a directory with something in it.
   await mkdir(path)
-  await removeNoted(path, record)
+  await removeTemporary(path, record)
   expect(faults).toHaveLength(1)
-  expect(faults[0]).toContain(`${path} is left and cannot be removed`)
-  expect(faults[0]).toContain(`what ${join(place, "a.txt")} was before`)
+  expect(faults[0]).toContain(`Cannot remove the temporary file ${path}`)
+  expect(faults[0]).toContain(`the old content of ${join(place, "a.txt")}`)
   expect(await readdir(directory)).toHaveLength(1)
 })

@@ -1,0 +1,133 @@
+import { throwIfAborted } from "../util/abort.ts"
+import { displayPath, resolvePath } from "../util/paths.ts"
+import { MovedPathError } from "../util/pinned-path.ts"
+import { writeAtomic } from "./atomic-write.ts"
+import type { FileStamp, FileTracker } from "./file-tracker.ts"
+import { type FormatContext, type Formatting, formatFile, formatReport, recordChange } from "./format-file.ts"
+import {
+  accessError,
+  assertSeen,
+  assertUnchanged,
+  bytesOf,
+  type FileBefore,
+  readBefore,
+  resolveTarget,
+} from "./freshness.ts"
+import { pinnedPatterns } from "./open-file.ts"
+import { showName } from "./show-name.ts"
+import { decodeText, encodeText, plainText, type TextFormat } from "./text-encoding.ts"
+import { isWholeDiff, unifiedDiff } from "./unified-diff.ts"
+
+/** The part of a tool's context that {@link changeFile} needs. */
+export interface ChangeContext extends FormatContext {
+  /** Start of relative paths. */
+  directory: string
+  /** Root of the paths that are shown. */
+  worktree: string
+  files: FileTracker
+  ask(request: {
+    permission: "edit"
+    patterns: string[]
+    always: string[]
+    metadata: Record<string, unknown>
+  }): Promise<void>
+}
+
+/** The planned content of a file, and the diff that the user sees. */
+export interface FileChange {
+  bytes: Uint8Array
+  diff: string
+}
+
+/** A completed change. */
+export interface ChangedFile<C extends FileChange> {
+  change: C
+  /** Path relative to the worktree if the file is inside it. */
+  title: string
+  /** Formatter report for the model. Usually empty. */
+  formatting: string
+  metadata: {
+    filePath: string
+    /** False if the file was created. */
+    exists: boolean
+    diff: string
+    formatted?: Formatting
+    /** Why a formatter failed. */
+    notFormatted?: string
+    /** For the file tracker of a resumed session. */
+    file: { path: string; stamp: FileStamp }
+  }
+}
+
+/**
+ * Changes one file: reads it, plans, asks for permission, checks that it is unchanged, writes, formats and records the
+ * stamp. Holds the file's lock throughout. Refuses a file that the session has not read, or that changed since, also
+ * during the permission request. Throws `FileChangeError`, `FileAccessError`, the errors of `plan` and of `ctx.ask`.
+ */
+export async function changeFile<C extends FileChange>(
+  ctx: ChangeContext,
+  filePath: string,
+  plan: (before: FileBefore, title: string) => Promise<C>,
+): Promise<ChangedFile<C>> {
+  const path = resolvePath(filePath, ctx.directory)
+  const title = showName(displayPath(path, ctx.worktree))
+  const real = resolveTarget(path)
+  return ctx.files.lock([real], async () => {
+    throwIfAborted(ctx.abort)
+    const before = await readBefore(path, real)
+    assertSeen(before, ctx.files)
+    const change = await plan(before, title)
+    const shown = { filePath: path, exists: before.exists, diff: change.diff }
+    // Offer "always" only if the user can see the whole change.
+    const always = isWholeDiff(change.diff) ? ["*"] : []
+    await ctx.ask({ permission: "edit", patterns: pinnedPatterns(path, real), always, metadata: shown })
+    throwIfAborted(ctx.abort)
+    const { bytes } = change
+    const states = { before: [{ path: real, bytes: bytesOf(before) }], after: [{ path: real, bytes }] }
+    const written = await ctx.files.commit([real], async () => {
+      await assertUnchanged(before)
+      const stamp = await recordChange(ctx, states, () => write(path, real, bytes, ctx.files))
+      return formatFile(ctx, { path, real, title, bytes, stamp })
+    })
+    const { stamp, formatted, problem } = written
+    ctx.files.record(real, stamp)
+    return {
+      change,
+      title,
+      formatting: formatReport(title, written),
+      metadata: { ...shown, formatted, notFormatted: problem, file: { path: real, stamp } },
+    }
+  })
+}
+
+async function write(
+  path: string,
+  real: string,
+  bytes: Uint8Array,
+  { trackTemporary }: FileTracker,
+): Promise<FileStamp> {
+  try {
+    return await writeAtomic(real, bytes, trackTemporary)
+  } catch (error) {
+    throw error instanceof MovedPathError ? error : accessError("write", path, error)
+  }
+}
+
+/**
+ * Plans to replace the whole content of a file. An existing text file keeps its encoding and byte order mark; any other
+ * file gets the content as UTF-8.
+ */
+export async function planWrite(before: FileBefore, title: string, content: string): Promise<FileChange> {
+  const old = before.exists ? decodeText(before.bytes) : undefined
+  const text = old?.kind === "text" ? old : undefined
+  const format = text?.format ?? plainText
+  const bytes = encodeText(withoutSecondMark(content, format), format)
+  if (before.exists && !text) {
+    return { bytes, diff: `[${title} is not text: ${before.bytes.length} bytes become ${bytes.length}]\n` }
+  }
+  return { bytes, diff: await unifiedDiff({ path: title, before: text?.text, after: content }) }
+}
+
+function withoutSecondMark(content: string, format: TextFormat): string {
+  return format.bom && content.startsWith("\ufeff") ? content.slice(1) : content
+}

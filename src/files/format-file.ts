@@ -1,0 +1,163 @@
+import type { FormatterService } from "../formatter/service.ts"
+import { errorMessage } from "../util/errors.ts"
+import { writeAtomic } from "./atomic-write.ts"
+import type { FileStamp, FileTracker } from "./file-tracker.ts"
+import { type FileBefore, readBefore } from "./freshness.ts"
+import { decodeText } from "./text-encoding.ts"
+import type { ChangeCapability, FileContent } from "./turn-changes.ts"
+import { unifiedDiff } from "./unified-diff.ts"
+
+/** The part of a tool's context that {@link formatFile} needs. */
+export interface FormatContext {
+  abort: AbortSignal
+  files: Pick<FileTracker, "trackTemporary">
+  changes?: ChangeCapability
+  formatter?: FormatterService
+}
+
+/** A file that was just written. The caller holds its lock and its commit. */
+export interface WrittenFile {
+  /** As the tool received it. */
+  path: string
+  /** With all links resolved. */
+  real: string
+  title: string
+  bytes: Uint8Array
+  stamp: FileStamp
+}
+
+/** The formatters that changed a file, and their change. */
+export interface Formatting {
+  by: string[]
+  diff: string
+}
+
+/** The result of formatting. Without `formatted` and `problem` the formatters changed nothing. */
+export interface FormattedFile {
+  stamp: FileStamp
+  bytes: Uint8Array
+  /** The changes of the formatters that succeeded, even if a later one failed. */
+  formatted?: Formatting
+  /** Why formatting failed: one line. */
+  problem?: string
+  /** True if the content on disk is uncertain. The session must read the file again. */
+  unsure?: true
+}
+
+/**
+ * Runs the configured formatters on a written file and records their changes for undo. If a formatter fails or its
+ * change cannot be recorded, restores the output of the last formatter that succeeded, or the written bytes. If no
+ * formatter ran, does not touch the file. Never rejects.
+ */
+export async function formatFile(ctx: FormatContext, file: WrittenFile): Promise<FormattedFile> {
+  const { stamp, bytes } = file
+  if (!ctx.formatter?.handles(file.real)) return { stamp, bytes }
+  const made: Made = { by: [], bytes, ran: false }
+  try {
+    for await (const { name, ran, problem } of ctx.formatter.format(file.real, ctx.abort)) {
+      made.ran ||= ran
+      if (problem !== undefined) made.problem = `${name}: ${problem}`
+      else await readOutput(file, made, name)
+      if (made.problem !== undefined) break
+    }
+    if (!made.ran) return { stamp, bytes, problem: made.problem }
+    return await keepOutput(ctx, file, made)
+  } catch (error) {
+    const found = [made.problem, errorMessage(error)].filter((text) => text !== undefined).join("; ")
+    return { stamp, bytes, problem: found, unsure: true }
+  }
+}
+
+/** Records a change of files for undo while `work` makes it. Without a turn, only runs `work`. */
+export function recordChange<T>(
+  { changes }: Pick<FormatContext, "changes">,
+  change: { before: readonly FileContent[]; after: readonly FileContent[] },
+  work: () => Promise<T>,
+): Promise<T> {
+  return changes ? changes.files(change, work) : work()
+}
+
+/** The output of the formatters so far. */
+interface Made {
+  /** Formatters that succeeded. */
+  by: string[]
+  /** The file after the last of them. */
+  bytes: Uint8Array
+  /** True if any formatter started a process. */
+  ran: boolean
+  problem?: string
+}
+
+async function readOutput(file: WrittenFile, made: Made, name: string): Promise<void> {
+  const now = await readBefore(file.path, file.real)
+  if (!now.exists) {
+    made.problem = "the file was gone after formatting"
+    return
+  }
+  made.by.push(name)
+  made.bytes = now.bytes
+}
+
+/** Leaves the file as the last successful formatter left it, and restores that if a later one changed it. */
+async function keepOutput(ctx: FormatContext, file: WrittenFile, made: Made): Promise<FormattedFile> {
+  const { real, bytes } = file
+  const { problem } = made
+  const now = await readBefore(file.path, real)
+  try {
+    const stamp = await restore(ctx, { file, now, wanted: made.bytes })
+    if (isSame(made.bytes, bytes)) return { stamp, bytes, problem }
+    const diff = await diffOf(file.title, bytes, made.bytes)
+    return { stamp, bytes: made.bytes, formatted: { by: made.by, diff }, problem }
+  } catch (error) {
+    if (problem !== undefined || !now.exists) throw error
+    // The change cannot be recorded. The content on disk is the output of successful formatters, so it is safe to replace.
+    const stamp = await writeAtomic(real, bytes, ctx.files.trackTemporary)
+    return { stamp, bytes, problem: errorMessage(error) }
+  }
+}
+
+/** Writes the wanted content if the file differs. Records the content it replaces: the user may have saved it just now. */
+async function restore(
+  ctx: FormatContext,
+  { file, now, wanted }: { file: WrittenFile; now: FileBefore; wanted: Uint8Array },
+): Promise<FileStamp> {
+  const { real, bytes } = file
+  // Each recorded step starts with the result of the step before. Otherwise the turn cannot be undone.
+  const there = now.exists ? now.bytes : bytes
+  if (!isSame(bytes, there)) await recordChange(ctx, step(real, bytes, there), async () => {})
+  if (now.exists && isSame(there, wanted)) return now.stamp
+  const write = () => writeAtomic(real, wanted, ctx.files.trackTemporary)
+  return isSame(there, wanted) ? write() : recordChange(ctx, step(real, there, wanted), write)
+}
+
+function step(path: string, before: Uint8Array, after: Uint8Array) {
+  return { before: [{ path, bytes: before }], after: [{ path, bytes: after }] }
+}
+
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  return Buffer.compare(a, b) === 0
+}
+
+async function diffOf(title: string, before: Uint8Array, after: Uint8Array): Promise<string> {
+  const [old, fresh] = [decodeText(before), decodeText(after)]
+  if (old.kind !== "text" || fresh.kind !== "text") return ""
+  return unifiedDiff({ path: title, before: old.text, after: fresh.text })
+}
+
+/** Characters of a formatter's diff that the model reads. */
+const maxShown = 2_000
+
+/** Returns the formatter report for the model. Empty if there is nothing to report. */
+export function formatReport(title: string, { formatted, problem, unsure }: FormattedFile): string {
+  const failure = problem?.split("\n")[0]
+  if (unsure)
+    return `\nFormatting ${title} failed (${failure}), and its content is uncertain. Read it before you change it again.`
+  if (!formatted)
+    return failure === undefined ? "" : `\n${title} was not formatted (${failure}). Your change was saved.`
+  const { by, diff } = formatted
+  const shown =
+    diff.length <= maxShown ? diff : `${diff.slice(0, diff.lastIndexOf("\n", maxShown) + 1)}[cut here]\n`
+  const last =
+    failure === undefined ? "" : `\nA later formatter failed, and its changes were reverted (${failure}).`
+  return `\n${by.join(" and ")} then formatted ${title}:\n${shown.trimEnd()}${last}`
+}
