@@ -95,7 +95,9 @@ test("old bytes that are nowhere else stay, and are told of once", async () => {
   await left({ path: backup, backupOf: join(place, "a") })
   for (let time = 0; time < 2; time += 1) await book.endOrphans(keepsNothing)
   expect(await readFile(backup, "utf8")).toBe("old")
-  expect(faults).toEqual([expect.stringContaining(`${backup} contains the old content of ${join(place, "a")}`)])
+  expect(faults).toEqual([
+    expect.stringContaining(`${backup} contains the old content of ${join(place, "a")}`),
+  ])
 })
 
 test("a file that failed is told with its path and what it holds, and stays written down", async () => {
