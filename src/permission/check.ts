@@ -10,21 +10,20 @@ import {
   type Policy,
   withDefault,
 } from "./policy.ts"
-import type { Check, JudgedCheck, JudgedCommand, PermissionAsk, Scope, Verdict } from "./request.ts"
+import type { Check, JudgedCheck, PermissionAsk, Scope, Verdict } from "./request.ts"
 import { permissionType } from "./rules.ts"
 import { type BashChecks, bashChecks } from "./shell/bash-checks.ts"
 
-/** A verdict with the checks it was made of, for those who have to ask, and the policy that judged them. */
+/** A verdict with its checks and the policy that judged them. */
 export interface DetailedVerdict extends Verdict {
   details: { check: Check; judgement: Judgement }[]
-  /** As it was applied: with `~` and `$HOME` written out. Its rules stand in the order of the one that was given. */
+  /** The policy with `~` and `$HOME` expanded. Its rules have the same order as in the given policy. */
   policy: Policy
 }
 
 /**
- * What the rules say to a request: it is taken apart into single checks, each is judged, and the strictest holds.
- * Touches nothing but the names of files, to follow links. Throws what the system throws where the worktree itself
- * cannot be resolved.
+ * Judges a request: splits it into checks, judges each and returns the strictest verdict. Reads the file system only to
+ * follow links and to find the files that a command reads. Throws the system's error if the worktree cannot be resolved.
  */
 export async function checkRequest(
   request: PermissionAsk,
@@ -45,14 +44,7 @@ export async function checkRequest(
   if (bash) {
     verdict.commands = bash.commands.map(({ command, check }) => {
       const { action, rule, reason } = describe(check, judgeCheck(check, policy))
-      const judged: JudgedCommand = {
-        argv: command.argv.map((word) => word.text),
-        pattern: command.pattern,
-        action,
-      }
-      if (rule) judged.rule = rule
-      if (reason !== undefined) judged.reason = reason
-      return judged
+      return { argv: command.argv.map((word) => word.text), pattern: command.pattern, action, rule, reason }
     })
     verdict.needsHardenedGit = details.some(
       ({ check, judgement }) => check.hardenedGit === true && judgement.rule === check.proof,
@@ -70,13 +62,13 @@ async function expand(
   const resolved = resolveScope(scope)
   const locate = (path: string) => resolvePath(path, scope.directory, home)
   const permission = permissionType(request.permission)
-  // Nothing asked must not mean everything allowed.
+  // A request without patterns must not allow everything.
   const patterns = request.patterns.length > 0 ? request.patterns : ["*"]
   const outside = (request.paths ?? []).flatMap((path) => externalChecks(locate(path), resolved))
+  const remember = request.always ?? []
 
   if (permission === "read" || permission === "edit") {
     const checks = patterns.flatMap((path) => fileChecks(permission, locate(path), resolved))
-    const remember = request.always ?? []
     return { checks: [...checks.map((check) => withRemembered(check, remember)), ...outside] }
   }
   if (permission === "bash" || permission === "sandbox_escape") {
@@ -93,11 +85,10 @@ async function expand(
       bash.checks = bash.checks.flatMap((check) => escapeChecks(check, policy))
     return { checks: [...bash.checks, ...outside], bash }
   }
-  const remember = request.always ?? []
   const checks = patterns.map((pattern) =>
     withRemembered({ permission, pattern, forms: [pattern], options: namedRules(permission) }, remember),
   )
-  // A search shows the lines of a file it is given: the same as reading it. In directories it passes over secrets.
+  // Searching a file shows its lines, which is reading it. Searching a directory skips secrets.
   const files = permission === "grep" ? (request.paths ?? []).map((path) => locate(path)) : []
   const reads = files
     .filter((path) => !isDirectory(path))
@@ -106,22 +97,27 @@ async function expand(
 }
 
 /**
- * A command outside the sandbox needs leave for both, to run and to run there. Where both would ask it is one question:
- * whoever lets it run outside lets it run.
+ * Adds a check for running the command outside the sandbox. If both checks ask, only the new one remains: allowing the
+ * command outside also allows it to run.
  */
 function escapeChecks(check: Check, policy: Policy): Check[] {
   if (check.permission !== "bash") return [check]
   const { pattern, forms, options, reason, remember } = check
   const named = namedRules("sandbox_escape")
   const counts = (rule: Rule) => named.counts?.(rule) !== false && options.counts?.(rule) !== false
-  const leaving: Check = { permission: "sandbox_escape", pattern, forms, options: { ...options, counts } }
-  if (reason !== undefined) leaving.reason = reason
-  if (remember !== undefined) leaving.remember = remember
-  const asksBoth = [check, leaving].every((each) => judgeCheck(each, policy).action === "ask")
-  return asksBoth ? [leaving] : [check, leaving]
+  const outside: Check = {
+    permission: "sandbox_escape",
+    pattern,
+    forms,
+    options: { ...options, counts },
+    reason,
+    remember,
+  }
+  const bothAsk = [check, outside].every((each) => judgeCheck(each, policy).action === "ask")
+  return bothAsk ? [outside] : [check, outside]
 }
 
-/** What the tool offers to remember, on the checks of its own permission. Protected files are asked for each time. */
+/** Adds the patterns that the tool offers to remember. Protected files ask every time. */
 function withRemembered(check: Check, patterns: readonly string[]): Check {
   const own = check.permission !== "external_directory" && check.protection === undefined
   return own && patterns.length > 0 ? { ...check, remember: patterns } : check
@@ -134,11 +130,9 @@ function judgeCheck(check: Check, policy: Policy): Judgement {
 }
 
 function describe(check: Check, { action, rule, layer }: Judgement): JudgedCheck {
-  const judged: JudgedCheck = { permission: check.permission, pattern: check.pattern, action }
-  if (rule) judged.rule = rule
-  if (layer) judged.layer = layer
-  if (check.reason !== undefined && action !== "allow") judged.reason = check.reason
-  return judged
+  const { permission, pattern } = check
+  const reason = action === "allow" ? undefined : check.reason
+  return { permission, pattern, action, rule, layer, reason }
 }
 
 function distinct(checks: readonly Check[]): readonly Check[] {

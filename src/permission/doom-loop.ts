@@ -1,11 +1,11 @@
-/** A past call: `input` is canonical JSON, `result` the text that came back, absent while it runs. */
+/** A past call. `input` is canonical JSON. `result` is the returned text, undefined while the call runs. */
 export interface LoopCall {
   readonly tool: string
   readonly input: string
-  readonly result?: string | undefined
+  readonly result?: string
 }
 
-/** `count` rounds of `period` calls, the coming one included. */
+/** `count` rounds of `period` calls, including the next one. */
 export interface Loop {
   kind: "repeat" | "cycle"
   count: number
@@ -13,15 +13,15 @@ export interface Loop {
 }
 
 const longestPeriod = 4
-/** Of the calls before these no result is looked at. */
+/** The number of latest calls whose results are compared. */
 export const rememberedResults = 2 * longestPeriod
 const roundsWithEqualResults = 3
 const roundsWithChangingResults = 10
 
 /**
- * Tells whether `next` completes a loop with the calls of this turn, oldest first: the third identical call in a row,
- * or the third round of a cycle of two to four calls, where the two rounds before gave the same results or their
- * results are not known yet; with changing results only the tenth round counts.
+ * Returns the loop that `next` completes with the calls of this turn, oldest first: the third identical call in a row, or
+ * the third round of a cycle of two to four calls. The results of the previous two rounds must be equal or unknown; if
+ * they differ, the tenth round completes the loop.
  */
 export function detectLoop(history: readonly LoopCall[], next: LoopCall): Loop | undefined {
   const calls = [...history, { tool: next.tool, input: next.input }]
@@ -35,7 +35,7 @@ export function detectLoop(history: readonly LoopCall[], next: LoopCall): Loop |
   return undefined
 }
 
-/** How many times the last `period` calls came one round after the other, counted back from the end. */
+/** Counts how often the last `period` calls are repeated at the end of the list. */
 function rounds(calls: readonly LoopCall[], period: number): number {
   let same = 0
   for (let index = calls.length - 1 - period; index >= 0; index--) {
@@ -45,7 +45,7 @@ function rounds(calls: readonly LoopCall[], period: number): number {
   return calls.length < period ? 0 : 1 + Math.floor(same / period)
 }
 
-/** False where the round is itself made of shorter equal rounds: those are counted by their own period. */
+/** Returns false for a round that consists of shorter equal rounds: those have their own period. */
 function isPrimitive(round: readonly LoopCall[]): boolean {
   for (let part = 1; part <= round.length / 2; part++) {
     if (round.length % part === 0 && round.every((call, index) => sameCall(call, round[index % part])))
@@ -54,7 +54,7 @@ function isPrimitive(round: readonly LoopCall[]): boolean {
   return true
 }
 
-/** Compares the results of the last two whole rounds before the call that is to come. */
+/** Compares the results of the last two complete rounds. */
 function sameResults(history: readonly LoopCall[], period: number): boolean {
   const last = history.length
   for (let index = Math.max(0, last - period); index < last; index++) {

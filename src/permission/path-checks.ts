@@ -5,24 +5,21 @@ import { type FollowedPath, followPath, isInside, realPath } from "../util/paths
 import { namesProtected, type Protection, protectionIn, protectionOf } from "./protected-files.ts"
 import type { Check, Scope } from "./request.ts"
 
-/** A scope with its links followed, for one request. */
+/** A scope with links followed, for one request. */
 export interface ResolvedScope {
   worktree: string
   realWorktree: string
-  /** Looked up when it is first needed: most paths lie in the worktree. */
+  /** Resolved on first use: most paths are in the worktree. */
   realOwn(): readonly string[]
-  /** Looked up when something is to be changed. */
+  /** Resolved on first use: only changes need it. */
   realGuarded(): readonly string[]
-  /**
-   * Where a path leads, or why that cannot be told. Each path is looked up once, so that all checks of a request are
-   * about the same file.
-   */
+  /** Resolves a path. Resolves each path once, so that all checks of a request are about the same file. */
   follow(path: string): Followed
 }
 
 type Followed = FollowedPath | { problem: string }
 
-/** Throws what the system throws where the worktree cannot be resolved. */
+/** Resolves a scope. Throws the system's error if the worktree cannot be resolved. */
 export function resolveScope(scope: Scope): ResolvedScope {
   const known = new Map<string, FollowedPath>()
   return {
@@ -52,9 +49,9 @@ function follower(known: Map<string, FollowedPath>): (path: string) => Followed 
 }
 
 /**
- * What reading or changing a file asks for: one check for the path as written and one for where its links lead, where
- * those differ, both to be allowed; and `external_directory` for what lies outside. The path is absolute; `..` in it
- * is followed as the system does, after the links before it.
+ * Returns the checks for reading or changing a file: one for the path as written, one for its target if a link leads
+ * elsewhere, and `external_directory` for a path outside the worktree. The path is absolute. `..` is resolved after the
+ * links before it, as the system does.
  */
 export function fileChecks(access: "read" | "edit", path: string, scope: ResolvedScope): Check[] {
   const written = normalize(path)
@@ -81,80 +78,76 @@ export function fileChecks(access: "read" | "edit", path: string, scope: Resolve
       ]
   const protection = protectionAt(access, written, real, scope)
   const checks = locations.map(({ shown, forms }): Check => {
-    const check: Check = {
+    return {
       permission: access,
       pattern: forms[0] ?? shown,
       forms,
-      // Where names have no case, a file that is denied has others.
-      options: { denyForms: forms.map((form) => form.toLowerCase()).filter((form) => !forms.includes(form)) },
+      // On a case-insensitive file system the denied file has other spellings.
+      options: {
+        denyForms: forms.map((form) => form.toLowerCase()).filter((form) => !forms.includes(form)),
+        counts: protection && ((rule) => namesProtected(rule.pattern, protection)),
+      },
       resolved: real,
-    }
-    if (own && access === "read" && !protection) check.own = true
-    if (!protection) return check
-    return {
-      ...check,
-      options: { ...check.options, counts: (rule) => namesProtected(rule.pattern, protection) },
-      reason: protection.reason,
-      protection: protection.reason,
+      own: own && access === "read" && !protection,
+      reason: protection?.reason,
+      protection: protection?.reason,
     }
   })
-  // To be read without a question is no leave to be changed.
+  // The session can read its directories without asking, but not change them.
   const bounds: ResolvedScope = access === "read" ? scope : { ...scope, realOwn: () => [] }
-  return [...checks, ...leavingChecks(written, real, bounds)]
+  return [...checks, ...outsideChecks(written, real, bounds)]
 }
 
-/** `external_directory` for a path that lies outside the worktree, as written or after its links; else nothing. */
+/** Returns `external_directory` checks if the path, as written or with links followed, is outside the worktree. */
 export function externalChecks(path: string, scope: ResolvedScope): Check[] {
   const written = normalize(path)
   const followed = scope.follow(path)
   return "problem" in followed
     ? [unresolved("external_directory", written, followed.problem)]
-    : leavingChecks(written, followed.real, scope)
+    : outsideChecks(written, followed.real, scope)
 }
 
-/** Of links that were followed before: what a second look would find may be something else. */
-function leavingChecks(written: string, real: string, scope: ResolvedScope): Check[] {
-  if (liesWithin(real, scope)) return []
+/** Takes the resolved path as an argument: resolving it again could give another result. */
+function outsideChecks(written: string, real: string, scope: ResolvedScope): Check[] {
+  if (isInScope(real, scope)) return []
   const outside = isInside(written, scope.worktree) ? [real] : unique([real, written])
   return outside.map((location): Check => {
     const directory = isDirectory(location) ? location : dirname(location)
     const pattern = directory === "/" ? "/*" : `${directory}/*`
-    const check: Check = {
+    return {
       permission: "external_directory",
       pattern,
       forms: [pattern, location],
       options: {},
       resolved: real,
+      remember: /[*?]/.test(directory) ? undefined : [pattern],
     }
-    if (!/[*?]/.test(directory)) check.remember = [pattern]
-    return check
   })
 }
 
-/** True if something is there, links followed. */
+/** Returns true if the path exists, links followed. */
 export function pathExists(path: string, scope: ResolvedScope): boolean {
   const followed = scope.follow(path)
-  return "problem" in followed ? false : followed.exists
+  return !("problem" in followed) && followed.exists
 }
 
-/** True if the path, links followed, lies in the worktree or in a directory of the session. */
+/** Returns true if the path, links followed, is in the worktree or in a directory of the session. */
 export function isWithinScope(path: string, scope: ResolvedScope): boolean {
   const followed = scope.follow(path)
-  if ("problem" in followed) return false
-  return liesWithin(followed.real, scope)
+  return !("problem" in followed) && isInScope(followed.real, scope)
 }
 
-function liesWithin(real: string, { realWorktree, realOwn }: ResolvedScope): boolean {
+function isInScope(real: string, { realWorktree, realOwn }: ResolvedScope): boolean {
   return isInside(real, realWorktree) || realOwn().some((directory) => isInside(real, directory))
 }
 
-/** The path from the worktree's root, or absolute outside: what {@link protectionOf} takes. */
+/** Returns the path relative to the worktree, or the absolute path if it is outside. */
 export function relativeToWorktree(path: string, scope: ResolvedScope): string {
   const inside = [scope.worktree, scope.realWorktree].find((root) => isInside(path, root))
   return inside === undefined ? path : relative(inside, path)
 }
 
-/** Follows links step by step, so that `..` leaves the directory that a link leads to, not the one the link lies in. */
+/** Follows links segment by segment, so that `..` leaves the target of a link, not the directory of the link. */
 function follow(path: string, known: Map<string, FollowedPath>): Followed {
   try {
     const segments = path.split("/")
@@ -166,11 +159,11 @@ function follow(path: string, known: Map<string, FollowedPath>): Followed {
     }
     return { real, exists: existsSync(path) }
   } catch (error) {
-    return { problem: `it cannot be resolved: ${errorMessage(error)}` }
+    return { problem: `the path cannot be resolved: ${errorMessage(error)}` }
   }
 }
 
-/** Nothing but a person can allow what cannot be resolved. */
+/** Returns a check that no rule can allow: only the user can allow a path that cannot be resolved. */
 function unresolved(permission: string, path: string, reason: string): Check {
   return { permission, pattern: path, forms: [path], options: { counts: () => false }, reason }
 }
@@ -181,12 +174,12 @@ function sameLocation(written: string, real: string, scope: ResolvedScope): bool
   return relative(scope.worktree, written) === relative(scope.realWorktree, real)
 }
 
-/** Relative to the root where it lies inside, and absolute. */
+/** Returns the path relative to the root, if it is inside, and the absolute path. */
 function spell(path: string, root: string): string[] {
   return isInside(path, root) ? [relative(root, path) || ".", path] : [path]
 }
 
-/** A path of the real worktree under the name that the worktree goes by. */
+/** Returns a path of the real worktree under the unresolved path of the worktree. */
 function respelled(real: string, scope: ResolvedScope): string[] {
   return isInside(real, scope.realWorktree) ? [join(scope.worktree, relative(scope.realWorktree, real))] : []
 }
@@ -206,9 +199,9 @@ function protectionAt(
 }
 
 /**
- * A file with several names may be a protected one under another name. Which names there are cannot be asked of the
- * system: for a change any further name counts, for reading the files of the directories up to the worktree's root are
- * compared.
+ * Returns the protection of a file that can be a hard link to a protected file. The system cannot list the names of a
+ * file: every hard link is protected against changes, and for reading it is compared with the files in its directories
+ * up to the root of the worktree.
  */
 function linkedProtection(
   access: "read" | "edit",
@@ -234,7 +227,7 @@ function linkedProtection(
   return undefined
 }
 
-/** True for an existing directory, also behind a link. */
+/** Returns true for a directory or a link to one. */
 export function isDirectory(path: string): boolean {
   return statIfThere(path)?.isDirectory() === true
 }

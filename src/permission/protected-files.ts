@@ -27,7 +27,7 @@ export function protectionOf(path: string, access: "read" | "edit"): Protection 
   if (access === "read" || !mayBeProtected(segments, name)) return undefined
 
   const joined = `/${segments.join("/")}/`
-  for (const { reason, directories = [], files = [] } of protectedNames) {
+  for (const { reason, directories, files } of protectedNames) {
     const directory = directories.find((entry) => joined.includes(`/${entry}/`))
     const file = files.find((entry) => wildcardMatch(name, entry))
     if (directory !== undefined) return { reason, marker: directory }
@@ -60,145 +60,57 @@ const configures = "it configures Tackle or another agent"
 
 const protectedNames: readonly {
   reason: string
-  directories?: readonly string[]
-  files?: readonly string[]
+  directories: readonly string[]
+  files: readonly string[]
 }[] = [
   {
     reason: "git runs or trusts its content",
-    directories: [".git", ".hg", ".jj", ".config/git"],
-    files: [".gitmodules", ".gitconfig", ".gitattributes"],
+    directories: words(".git .hg .jj .config/git"),
+    files: words(".gitmodules .gitconfig .gitattributes"),
   },
   {
     reason: configures,
-    directories: [
-      ".tackle",
-      ".config/tackle",
-      ".opencode",
-      ".config/opencode",
-      ".claude",
-      ".agents",
-      ".cursor",
-      ".codex",
-      ".gemini",
-      ".windsurf",
-      ".roo",
-      ".continue",
-      ".kiro",
-      ".junie",
-      ".amazonq",
-      ".qwen",
-      ".crush",
-    ],
-    files: [
-      "tackle.json",
-      "tackle.jsonc",
-      "tackle.toml",
-      "opencode.json",
-      "opencode.jsonc",
-      ".mcp.json",
-      "crush.json",
-      ".crush.json",
-      ".roomodes",
-      ".aider.conf.yml",
-    ],
+    directories: words(`
+      .tackle .config/tackle .opencode .config/opencode .claude .agents .cursor .codex .gemini .windsurf .roo .continue
+      .kiro .junie .amazonq .qwen .crush`),
+    files: words(`
+      tackle.json tackle.jsonc tackle.toml opencode.json opencode.jsonc .mcp.json crush.json .crush.json .roomodes
+      .aider.conf.yml`),
   },
   {
     reason: "it instructs agents",
-    directories: [".clinerules", ".github/instructions", ".github/prompts"],
-    files: [
-      "agents.md",
-      "claude.md",
-      "claude.local.md",
-      "gemini.md",
-      ".cursorrules",
-      ".windsurfrules",
-      "copilot-instructions.md",
-      "agent.md",
-      "agents.override.md",
-      "qwen.md",
-      "warp.md",
-      ".clinerules",
-      ".goosehints",
-      ".rules",
-    ],
+    directories: words(".clinerules .github/instructions .github/prompts"),
+    files: words(`
+      agents.md claude.md claude.local.md gemini.md .cursorrules .windsurfrules copilot-instructions.md agent.md
+      agents.override.md qwen.md warp.md .clinerules .goosehints .rules`),
   },
   {
     reason: "an editor or a hook runs its content",
-    directories: [".vscode", ".idea", ".zed", ".devcontainer", ".husky", ".fleet"],
-    files: [
-      ".envrc",
-      ".pre-commit-config.yaml",
-      "lefthook.y*",
-      ".devcontainer.json",
-      "*.code-workspace",
-      ".replit",
-      ".lintstagedrc*",
-      ".mise.toml",
-      "mise.toml",
-    ],
+    directories: words(".vscode .idea .zed .devcontainer .husky .fleet"),
+    files: words(`
+      .envrc .pre-commit-config.yaml lefthook.y* .devcontainer.json *.code-workspace .replit .lintstagedrc* .mise.toml
+      mise.toml`),
   },
   {
     reason: "it configures a package manager",
-    directories: [".cargo", ".bundle", ".yarn/releases", ".yarn/plugins"],
-    files: [
-      ".npmrc",
-      ".yarnrc*",
-      ".pnp.*",
-      ".pnpmfile.*",
-      "pnpmfile.js",
-      ".bazelrc",
-      "bunfig.toml",
-      "pip.conf",
-      "pip.ini",
-      ".pypirc",
-      ".condarc",
-      ".gemrc",
-    ],
+    directories: words(".cargo .bundle .yarn/releases .yarn/plugins"),
+    files: words(`
+      .npmrc .yarnrc* .pnp.* .pnpmfile.* pnpmfile.js .bazelrc bunfig.toml pip.conf pip.ini .pypirc .condarc .gemrc`),
   },
   {
     reason: "programs run it when they start",
-    directories: [".ssh", ".config/fish", "node_modules/.bin", ".venv/bin", "venv/bin"],
-    files: [
-      ".bashrc",
-      ".bash_profile",
-      ".bash_login",
-      ".bash_logout",
-      ".profile",
-      ".inputrc",
-      ".zshrc",
-      ".zshenv",
-      ".zprofile",
-      ".zlogin",
-      ".zlogout",
-      ".kshrc",
-      ".cshrc",
-      ".tcshrc",
-      ".curlrc",
-      ".gdbinit",
-      ".lldbinit",
-      ".vimrc",
-      ".exrc",
-      ".nvimrc",
-      ".tmux.conf",
-      ".dir-locals.el",
-      ".emacs",
-      "pyvenv.cfg",
-      "*.pth",
-      ".wgetrc",
-      "conftest.py",
-      "build.rs",
-      "sitecustomize.py",
-      "usercustomize.py",
-    ],
+    directories: words(".ssh .config/fish node_modules/.bin .venv/bin venv/bin"),
+    files: words(`
+      .bashrc .bash_profile .bash_login .bash_logout .profile .inputrc .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc
+      .cshrc .tcshrc .curlrc .gdbinit .lldbinit .vimrc .exrc .nvimrc .tmux.conf .dir-locals.el .emacs pyvenv.cfg *.pth
+      .wgetrc conftest.py build.rs sitecustomize.py usercustomize.py`),
   },
 ]
 
 const firstSegments: ReadonlySet<string> = new Set(
-  protectedNames.flatMap(({ directories = [] }) =>
-    directories.map((entry) => entry.split("/", 1)[0] ?? entry),
-  ),
+  protectedNames.flatMap(({ directories }) => directories.map((entry) => entry.split("/", 1)[0] ?? entry)),
 )
-const allFiles = protectedNames.flatMap(({ files = [] }) => files)
+const allFiles = protectedNames.flatMap(({ files }) => files)
 const wholeNames: ReadonlySet<string> = new Set(allFiles.filter((entry) => !entry.includes("*")))
 const namePatterns = allFiles.filter((entry) => entry.includes("*"))
 
@@ -212,21 +124,8 @@ function mayBeProtected(segments: readonly string[], name: string): boolean {
 }
 
 /** Usual names of private keys and stored passwords, in lower case. */
-const keyFiles: readonly string[] = [
-  "id_rsa",
-  "id_dsa",
-  "id_ecdsa",
-  "id_ed25519",
-  "*.pem",
-  "*.key",
-  "*.p12",
-  "*.pfx",
-  "*.jks",
-  ".netrc",
-  ".pgpass",
-  ".git-credentials",
-  ".htpasswd",
-]
+const keyFiles = words(`
+  id_rsa id_dsa id_ecdsa id_ed25519 *.pem *.key *.p12 *.pfx *.jks .netrc .pgpass .git-credentials .htpasswd`)
 
 function isSecret(name: string): boolean {
   if (name.endsWith(".env.example")) return false
@@ -254,42 +153,16 @@ export function homeSecrets(home: string): string[] {
 }
 
 const homeSecretNames = [
-  ".ssh",
-  ".gnupg",
-  ".aws",
-  ".azure",
-  ".kube",
-  ".docker/config.json",
-  ".netrc",
-  ".npmrc",
-  ".yarnrc.yml",
-  ".pypirc",
-  ".gem/credentials",
-  ".cargo/credentials",
-  ".cargo/credentials.toml",
-  ".git-credentials",
-  ".config/git/credentials",
-  ".config/gh",
-  ".config/glab-cli",
-  ".config/hub",
-  ".config/gcloud",
-  ".config/op",
-  ".config/rclone",
-  ".terraform.d/credentials.tfrc.json",
-  ".vault-token",
-  ".pgpass",
-  ".my.cnf",
-  ".password-store",
-  ".local/share/keyrings",
-  ".mozilla",
-  ".config/google-chrome",
-  ".config/chromium",
-  "Library/Keychains",
+  ...words(`
+    .ssh .gnupg .aws .azure .kube .docker/config.json .netrc .npmrc .yarnrc.yml .pypirc .gem/credentials
+    .cargo/credentials .cargo/credentials.toml .git-credentials .config/git/credentials .config/gh .config/glab-cli
+    .config/hub .config/gcloud .config/op .config/rclone .terraform.d/credentials.tfrc.json .vault-token .pgpass .my.cnf
+    .password-store .local/share/keyrings .mozilla .config/google-chrome .config/chromium Library/Keychains
+    .bash_history .zsh_history .python_history .node_repl_history .psql_history`),
   "Library/Application Support/Google/Chrome",
   "Library/Application Support/Firefox",
-  ".bash_history",
-  ".zsh_history",
-  ".python_history",
-  ".node_repl_history",
-  ".psql_history",
 ]
+
+function words(text: string): string[] {
+  return text.trim().split(/\s+/)
+}

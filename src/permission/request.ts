@@ -1,61 +1,61 @@
 import type { Action, CallReference, Rule } from "../schema/permission.ts"
 import type { JudgeOptions, Layer, Policy } from "./policy.ts"
 
-/** What a call asks leave for: the same shape as `AskRequest` of the tools. */
+/** What a call asks for. The same shape as `AskRequest` of the tools. */
 export interface PermissionAsk {
   permission: string
   patterns: string[]
   always?: string[]
-  /** Files and directories that are touched: what lies outside the worktree asks `external_directory`. */
+  /** The files and directories that the call uses. Those outside the worktree ask for `external_directory`. */
   paths?: string[]
   metadata?: Record<string, unknown>
 }
 
-/** A request with the call it belongs to. */
+/** A request and the call that makes it. */
 export interface SessionAsk extends PermissionAsk {
   sessionID: string
   tool?: CallReference
 }
 
-/** Where a request is judged. Directories are absolute. */
+/** The context in which a request is judged. Directories are absolute. */
 export interface Scope {
   directory: string
   worktree: string
-  /** Read again at each request, so that new grants count. */
+  /** Called for each request, so that new grants apply. */
   policy(): Policy
-  /** Directories of the session itself, or meant for it: what lies there is read without asking, as if it lay inside. */
+  /** Directories of the session. Reading them does not ask. */
   own: readonly string[]
-  /** Directories of the person's own config and of the engine's data: a change there asks, whatever covers it. */
+  /** The user's config directories and the data directory of the engine. Changing them asks unless a rule names them. */
   guarded?: readonly string[]
-  /** `PATH` of the commands that run. A program found inside the worktree is not the one its name stands for. */
+  /** `PATH` of the commands. A program inside the worktree is not trusted by its name. */
   searchPath?: string
 }
 
-/** One thing that a request would do, before the rules are asked. */
+/** One effect of a request, to be judged by the rules. */
 export interface Check {
   permission: string
-  /** How it is shown. */
+  /** The text that is shown. */
   pattern: string
   /** Its spellings. A rule matches if it matches one of them. */
   forms: readonly string[]
   options: JudgeOptions
-  /** A default that stands below all configured rules, such as the proof that a command only reads. */
+  /** A default rule below all configured rules, such as the proof that a command only reads. */
   proof?: Rule
-  /** The proof holds only with the hardened environment for git. */
+  /** The proof is valid only with the hardened environment for git. */
   hardenedGit?: boolean
-  /** A file of the session itself: nobody is asked. */
+  /** The file belongs to the session, so the check does not ask. */
   own?: boolean
-  /** Why it asks where the rules alone do not tell. */
+  /** Why it asks, if the rules alone do not explain it. */
   reason?: string
-  /** It is a file that asks even inside the worktree. */
+  /** Why the file is protected. A protected file asks even inside the worktree. */
   protection?: string
   /** The path with links followed. */
   resolved?: string
-  /** The patterns that an "always" would remember. Absent: nothing may be remembered. */
+  /** The patterns that "always" remembers. Undefined: "always" is not available. */
   remember?: readonly string[]
 }
 
-/** A check with its verdict. */
+/** A check and its verdict. */
 export interface JudgedCheck {
   permission: string
   pattern: string
@@ -65,7 +65,7 @@ export interface JudgedCheck {
   reason?: string
 }
 
-/** One command of a shell text with its verdict. */
+/** One command of a shell text and its verdict. */
 export interface JudgedCommand {
   argv: string[]
   pattern: string
@@ -74,12 +74,12 @@ export interface JudgedCommand {
   reason?: string
 }
 
-/** The verdict on a request: any deny denies, else any ask asks, else it is allowed. */
+/** The verdict on a request: deny if any check denies, else ask if any check asks, else allow. */
 export interface Verdict {
   action: Action
   checks: JudgedCheck[]
-  /** For `bash`: every command found. */
+  /** For `bash`: every command of the text. */
   commands?: JudgedCommand[]
-  /** For `bash`: git is allowed by proof alone, so it has to run with `hardenedGitEnvironment`. */
+  /** For `bash`: git is allowed only because it reads, so it must run with `hardenedGitEnvironment`. */
   needsHardenedGit?: boolean
 }

@@ -4,17 +4,17 @@ import { isStricter, type Layer } from "./policy.ts"
 import { namesProtected, protectionOf } from "./protected-files.ts"
 import { permissionType } from "./rules.ts"
 
-/** A rule that decides nothing, and the one that decides in its place. */
+/** A rule that can never decide, and the rule that decides instead. */
 export interface ShadowedRule {
   rule: Rule
   by: Rule
 }
 
 /**
- * Rules of the person and the project that can never decide: a later one covers all that they match, or a final deny
- * does. Defaults and grants are left out: the one is there to be overruled, the other comes and goes. Of two allows the
- * narrower one is told only where both are the same, since it may name what the wider one does not reach. Says nothing
- * where only several rules together cover one.
+ * Lists the rules that can never decide, because a later rule or a final deny covers everything they match. Leaves out
+ * defaults and grants: defaults are meant to be overruled, and grants are temporary. Lists an allow that another allow
+ * covers only if their patterns are equal, since the narrower one can name a protected file. Does not detect rules that
+ * only several others together cover.
  */
 export function shadowedRules(layers: readonly Layer[]): ShadowedRule[] {
   const written = layers.filter(({ name }) => name !== "defaults" && name !== "grants")
@@ -35,7 +35,7 @@ function laterInLayer(rule: Rule, later: Ruleset): Rule | undefined {
   return later.find((other) => overrules(other, rule))
 }
 
-/** A deny of the person's own, without an exception behind it. */
+/** Returns a deny of the user layer that covers the rule and has no exception after it. */
 function finalDeny(rule: Rule, earlier: readonly Layer[]): Rule | undefined {
   if (rule.action === "deny") return undefined
   for (const { name, rules } of earlier) {
@@ -44,7 +44,7 @@ function finalDeny(rule: Rule, earlier: readonly Layer[]): Rule | undefined {
       (other, at) =>
         other.action === "deny" &&
         covers(other, rule) &&
-        !rules.slice(at + 1).some((next) => meets(next, rule)),
+        !rules.slice(at + 1).some((next) => overlap(next, rule)),
     )
     if (deny) return deny
   }
@@ -54,9 +54,9 @@ function finalDeny(rule: Rule, earlier: readonly Layer[]): Rule | undefined {
 function laterLayer(rule: Rule, layer: Layer, later: readonly Layer[]): Rule | undefined {
   if (layer.name === "user" && rule.action === "deny") return undefined
   for (const { rules, tightenOnly } of later) {
-    // In a layer that only tightens an exception behind it would leave the verdict of the layers below.
+    // In a layer that only tightens, an exception after the deny keeps the verdict of lower layers.
     const tightens = (entry: Rule, at: number) =>
-      isStricter(entry.action, rule.action) && !rules.slice(at + 1).some((next) => meets(next, rule))
+      isStricter(entry.action, rule.action) && !rules.slice(at + 1).some((next) => overlap(next, rule))
     const other = rules.find((entry, at) => overrules(entry, rule) && (!tightenOnly || tightens(entry, at)))
     if (other) return other
   }
@@ -67,11 +67,11 @@ function overrules(other: Rule, rule: Rule): boolean {
   if (!covers(other, rule)) return false
   if (other.action !== "allow") return true
   if (rule.action === "allow") return other.pattern === rule.pattern
-  return reaches(other, rule)
+  return appliesTo(other, rule)
 }
 
-/** False where the rule names a file that an allow has to name as well before it counts. */
-function reaches(allow: Rule, rule: Rule): boolean {
+/** Returns false if the rule names a protected file that the allow does not name. */
+function appliesTo(allow: Rule, rule: Rule): boolean {
   const type = permissionType(rule.permission)
   if (type !== "read" && type !== "edit") return true
   const protection = protectionOf(rule.pattern, type)
@@ -85,8 +85,8 @@ function covers(wide: Rule, narrow: Rule): boolean {
   )
 }
 
-/** True if both may be about one thing. */
-function meets(a: Rule, b: Rule): boolean {
+/** Returns true if both rules can match the same request. */
+function overlap(a: Rule, b: Rule): boolean {
   return (
     wildcardOverlap(permissionType(a.permission), permissionType(b.permission)) &&
     wildcardOverlap(a.pattern, b.pattern)

@@ -34,9 +34,9 @@ describe("permission check", () => {
       [
         "deny",
         "  allow  bash: npm test",
-        "         by allow bash: npm * (tackle.json:5)",
+        "         rule: allow bash: npm * (tackle.json:5)",
         "  deny   bash: rm x",
-        "         by deny bash: rm * (tackle.json:6)",
+        "         rule: deny bash: rm * (tackle.json:6)",
         "  overruled:",
         "         ask *: * (defaults)",
         "         ask bash: * (tackle.json:4)",
@@ -56,9 +56,9 @@ describe("permission check", () => {
       stdout: [
         "deny",
         "  allow  webfetch: http://127.0.0.1:8080/",
-        "         by allow webfetch: * (--allow)",
+        "         rule: allow webfetch: * (--allow)",
         "  deny   private_network: 127.0.0.1",
-        "         by deny private_network: * (defaults)",
+        "         rule: deny private_network: * (defaults)",
         "  overruled:",
         "         ask *: * (defaults)",
         "",

@@ -2,21 +2,21 @@ import type { ExplainedRule, Explanation } from "../../permission/explain.ts"
 import { displayPath } from "../../util/paths.ts"
 import { visible } from "./visible.ts"
 
-/** A verdict for people, one line for each thing that was judged and one for what decided it. */
+/** Describes a verdict: a line for each check and a line for the rule that decided it. */
 export function describeExplanation({ checks, shadowed }: Explanation, worktree: string): string[] {
   const lines = checks.flatMap(({ verdict, permission, pattern, rule, reason, resolved }) => {
     const [first = "", ...more] = visible(pattern).split("\n")
     const leads =
       resolved !== undefined && resolved !== pattern && !resolved.endsWith(`/${pattern}`)
-        ? [`leads to ${visible(resolved)}`]
+        ? [`resolves to ${visible(resolved)}`]
         : []
     return [
       `${verdict.padEnd(5)}  ${permission}: ${first}`,
       ...[
         ...more,
         ...leads,
-        ...(rule ? [`by ${describeRule(rule, worktree)}${doubt(verdict, rule)}`] : []),
-        ...(reason === undefined ? [] : [`since ${reason}`]),
+        ...(rule ? [`rule: ${describeRule(rule, worktree)}${possibleMatch(verdict, rule)}`] : []),
+        ...(reason === undefined ? [] : [`because ${reason}`]),
       ].map((text) => `       ${text}`),
     ]
   })
@@ -24,7 +24,7 @@ export function describeExplanation({ checks, shadowed }: Explanation, worktree:
   return [...lines, "overruled:", ...shadowed.map((rule) => `       ${describeRule(rule, worktree)}`)]
 }
 
-/** `deny bash: rm * (tackle.json:4)`. */
+/** Formats a rule as `deny bash: rm * (tackle.json:4)`. */
 export function describeRule(
   { permission, pattern, action, source, line }: ExplainedRule,
   worktree: string,
@@ -33,6 +33,6 @@ export function describeRule(
   return visible(`${action} ${permission}: ${pattern} (${file}${line === undefined ? "" : `:${line}`})`)
 }
 
-function doubt(verdict: string, rule: ExplainedRule): string {
-  return verdict === "ask" && rule.action === "deny" ? ", which it may turn out to be" : ""
+function possibleMatch(verdict: string, rule: ExplainedRule): string {
+  return verdict === "ask" && rule.action === "deny" ? ", which it could match at run time" : ""
 }
