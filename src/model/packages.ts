@@ -2,7 +2,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider"
 import { errorMessage, systemCode, UsageError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 import { marksIntoTexts } from "./cache-text.ts"
-import { createChatBodyWriter } from "./chat-body.ts"
+import { createChatBodyCache } from "./chat-body.ts"
 import { defaultPackage } from "./provider-table.ts"
 import { alwaysStreamed } from "./whole-answer.ts"
 
@@ -34,16 +34,16 @@ export async function openPackage(
       const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible")
       const { baseURL } = settings
       if (baseURL === undefined) throw noBaseURL(settings.name)
-      const writer = createChatBodyWriter()
+      const cache = createChatBodyCache()
       const create = createOpenAICompatible({
         // Without this most servers count no tokens in a stream.
         includeUsage: true,
         ...known(settings),
-        transformRequestBody: (body) => writer.transformRequestBody(marksIntoTexts(body)),
-        fetch: writer.fetch(alwaysStreamed(settings.fetch ?? fetch)),
+        transformRequestBody: (body) => cache.transformRequestBody(marksIntoTexts(body)),
+        fetch: cache.fetch(alwaysStreamed(settings.fetch ?? fetch)),
         baseURL,
       })
-      return (modelID) => writer.model(create(modelID))
+      return (modelID) => cache.model(create(modelID))
     }
     case "@ai-sdk/openai": {
       const { createOpenAI } = await import("@ai-sdk/openai")

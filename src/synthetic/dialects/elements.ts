@@ -25,7 +25,6 @@ const forms: readonly ElementForm[] = [
   ...[
     ["", ""],
     ["", "｜DSML｜"],
-    ["", "steptml:"],
     ["<｜tool_call_begin｜>function<｜tool_sep｜>", "steptml:"],
   ].map(
     ([before, prefix]): ElementForm => ({

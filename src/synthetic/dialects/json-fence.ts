@@ -11,7 +11,7 @@ export const jsonFence: Dialect = {
   openings: [
     labelled("tool_calls"),
     labelled("tool_call"),
-    ...["```json", "```JSON", "```"].map((fence) => enclosed(fence, "```", endLabel)),
+    ...["```json", "```"].map((fence) => enclosed(fence, "```", endLabel)),
     listTag,
     bareObject,
   ],

@@ -14,16 +14,12 @@ const behind = [
   ...tagClosings,
   ...spellings("tool call end"),
   ...spellings("tool calls end"),
-  ...["<|tool_calls_section_end|>", "<|tool_call_section_end|>", "</tools>", "</function>"],
-  ...["<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|eot|>", "<|eom|>", "</s>", "<｜end▁of▁sentence｜>"],
-  ...["<|call|>", "<|end|>", "<|stop|>"],
+  ...["<|tool_calls_section_end|>", "<|tool_call_section_end|>", "</function>"],
+  ...["<|im_end|>", "<|eot_id|>", "<|eom_id|>", "</s>", "<｜end▁of▁sentence｜>"],
 ]
 
 /** How results begin. What a model writes of one itself it made up. */
-const results = [
-  ...["<tool_response", "<|tool_response>", "<|observation|>"],
-  ...spellings("tool outputs begin"),
-]
+const results = ["<tool_response", "<|tool_response>", "<|observation|>", "<｜tool▁outputs▁begin｜>"]
 
 /** What is no call and stands around calls. */
 export const leftovers: readonly Opening[] = [
