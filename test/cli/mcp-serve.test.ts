@@ -76,17 +76,17 @@ test("--tools offers these alone, also to calls that calls make", async () => {
   expect(JSON.stringify(nested.content)).not.toContain("text\\n")
 })
 
-test("a choice that cannot be is told before anything is served", async () => {
+test("rejects an invalid choice at the start", async () => {
   const machine = await createMachine()
   const typo = await machine.run(["mcp", "serve", "--tools", "raed"])
   expect(typo).toMatchObject({ code: 2, stdout: "" })
-  expect(typo.stderr).toContain('There is no tool "raed"')
+  expect(typo.stderr).toContain('Unknown tool "raed"')
   expect((await machine.run(["mcp", "serve", "--tools", "task"])).stderr).toContain("only within a session")
   expect((await machine.run(["mcp", "serve", "--agent", "nobody"])).stderr).toContain("nobody")
   expect((await machine.run(["mcp", "serve", "--port", "1"])).stderr).toContain("--http")
 })
 
-test("stdout carries the protocol alone, faults go to the log, and the end of stdin ends it with its commands", async () => {
+test("writes only the protocol to stdout and problems to the log, and ends with stdin", async () => {
   const machine = await createMachine({
     files: {
       ".tackle/tool/loud.ts": `import * as z from "zod"
@@ -142,7 +142,7 @@ export default Tool.define("loud", {
   expect(stderr).toContain("printing loudly")
   const [log = ""] = await readdir(join(machine.data, "log"))
   expect(await readFile(join(machine.data, "log", log), "utf8")).toContain(
-    "an MCP message could not be taken",
+    "an MCP message could not be handled",
   )
   const running = await pid()
   expect(() => process.kill(running, 0)).toThrow()

@@ -30,13 +30,13 @@ export interface ServeFlags extends PlaceFlags, RuleFlags {
 export async function serveMcp(flags: ServeFlags): Promise<void> {
   assertForHttp(flags)
   await interruptible(async (signal) => {
-    const { assertChosen } = await import("../../mcp/server/chosen-tools.ts")
-    const { createWarnings } = await import("../../mcp/server/warnings.ts")
+    const { assertChosenTools } = await import("../../mcp/server/tools.ts")
+    const { createWarnings } = await import("../../mcp/server/client-log.ts")
     const place = await openPlace(flags)
     const warnings = createWarnings()
     const tackle = await openTackle(place, flags, {
       onProblem: (message, error) =>
-        warnings.tell({ level: "error", text: tellFault(place, message, error) }),
+        warnings.send({ level: "error", text: tellFault(place, message, error) }),
     })
     const { agent, tools } = flags
     const chosen = { ...(agent === undefined ? {} : { agent }), ...(tools === undefined ? {} : { tools }) }
@@ -50,7 +50,7 @@ export async function serveMcp(flags: ServeFlags): Promise<void> {
       onProblem: (message, error) => place.log.write("warn", message, { error: errorMessage(error) }),
     }
     try {
-      await assertChosen(tackle, { ...chosen, signal })
+      await assertChosenTools(tackle, { ...chosen, signal })
       await (flags.http ? serveHttp(flags, options, signal) : serveStdio(options, signal))
     } finally {
       await tackle.close()

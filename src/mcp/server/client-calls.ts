@@ -1,16 +1,23 @@
-import type { Server, ServerContext } from "@modelcontextprotocol/server"
+import {
+  type ClientCapabilities,
+  type CreateMessageResult,
+  type CreateMessageResultWithTools,
+  ProtocolError,
+  ProtocolErrorCode,
+  type Server,
+  type ServerContext,
+} from "@modelcontextprotocol/server"
 import type { CallOutcome } from "../../call/call.ts"
 import type { Caller } from "../../engine/caller.ts"
-import type { ToolStateRunning } from "../../schema/tool-state.ts"
+import type { ToolStateCompleted, ToolStateRunning } from "../../schema/tool-state.ts"
+import type { Sample } from "../../tool/sample.ts"
 import type { Info } from "../../tool/tool.ts"
 import { newId } from "../../util/id.ts"
+import { isRecord } from "../../util/json.ts"
 import type { ClientLog } from "./client-log.ts"
-import { formOf } from "./form-of-server.ts"
-import type { Forms } from "./forms.ts"
-import { createProgress, progressLine } from "./progress.ts"
-import { sampleOf } from "./sample.ts"
+import { type Forms, forwardForms } from "./forms.ts"
 
-/** A call that a request of the client comes to. */
+/** A call that a client's request leads to. */
 export interface ClientCall {
   tool: string
   input: Readonly<Record<string, unknown>>
@@ -18,20 +25,26 @@ export interface ClientCall {
   by?: Info
 }
 
-/** All calls of one client: those of tools, and those that its prompts and resources need. */
-export interface ClientCalls {
-  /**
-   * Runs one within the client's request, which hears of its progress. `unasked`: leave was needed, and nobody could be
-   * asked for it. Rejects with `AbortedError` where the client took the request back before the call had begun.
-   */
-  run(context: ServerContext, call: ClientCall): Promise<{ state: CallOutcome["state"]; unasked: boolean }>
-  /** The request that is under way, by the message id in what its call asks. */
-  requestOf(messageID: string | undefined): ServerContext | undefined
-  /** Notes that nobody could be asked what the call asked. */
-  noteUnasked(messageID: string | undefined): void
+/** The outcome of a call. `noForms`: permission was needed, and the client could not show the request. */
+export interface ClientOutcome {
+  state: CallOutcome["state"]
+  noForms: boolean
 }
 
-/** See {@link ClientCalls}. */
+/** The calls of one client: tool calls, and the calls that its prompts and resources need. */
+export interface ClientCalls {
+  /**
+   * Runs a call within the client's request and reports its progress. Rejects with `AbortedError` if the client cancels
+   * the request before the call starts.
+   */
+  run(context: ServerContext, call: ClientCall): Promise<ClientOutcome>
+  /** Returns the running request with this message id. */
+  requestOf(messageID: string | undefined): ServerContext | undefined
+  /** Records that the client could not show a request of the call. */
+  noteNoForms(messageID: string | undefined): void
+}
+
+/** Creates the calls of one client. */
 export function createClientCalls({
   server,
   caller,
@@ -48,23 +61,22 @@ export function createClientCalls({
   streamMs: number | undefined
   onProblem(message: string, error: unknown): void
 }): ClientCalls {
-  const underWay = new Map<string, { context: ServerContext; unasked: boolean }>()
+  const pending = new Map<string, { context: ServerContext; noForms: boolean }>()
 
   return {
     async run(context, { tool, input, by }) {
       const { mcpReq, http } = context
       const messageID = newId("msg")
       const progress = createProgress(context, onProblem)
-      const entry = { context, unasked: false }
-      underWay.set(messageID, entry)
-      const told = [log.tell("info", `${tool}: started`, mcpReq)]
+      const entry = { context, noForms: false }
+      pending.set(messageID, entry)
+      const sent = [log.send("info", `${tool}: started`, mcpReq)]
       const onProgress = (state: ToolStateRunning) => {
         progress.report(state)
         const line = progressLine(state)
-        if (line !== undefined) told.push(log.tell("debug", `${tool}: ${line}`, mcpReq))
+        if (line !== undefined) sent.push(log.send("debug", `${tool}: ${line}`, mcpReq))
       }
       const closing = streamMs === undefined ? undefined : setTimeout(() => http?.closeSSE?.(), streamMs)
-      const capabilities = server.getClientCapabilities()
       try {
         const { state } = await caller().call({
           tool,
@@ -72,23 +84,115 @@ export function createClientCalls({
           messageID,
           signal: mcpReq.signal,
           onProgress,
-          ...(by === undefined ? {} : { by }),
-          ...formOf(forms, context),
-          ...sampleOf(capabilities, context),
+          by,
+          form: forwardForms(forms, context),
+          sample: forwardSampling(server.getClientCapabilities(), context),
         })
-        told.push(log.tell("info", `${tool}: ${state.status}`, mcpReq))
-        return { state, unasked: entry.unasked }
+        sent.push(log.send("info", `${tool}: ${state.status}`, mcpReq))
+        return { state, noForms: entry.noForms }
       } finally {
         clearTimeout(closing)
-        underWay.delete(messageID)
+        pending.delete(messageID)
         await progress.end()
-        await Promise.all(told)
+        await Promise.all(sent)
       }
     },
-    requestOf: (messageID = "") => underWay.get(messageID)?.context,
-    noteUnasked(messageID = "") {
-      const entry = underWay.get(messageID)
-      if (entry) entry.unasked = true
+    requestOf: (messageID = "") => pending.get(messageID)?.context,
+    noteNoForms(messageID = "") {
+      const entry = pending.get(messageID)
+      if (entry) entry.noForms = true
     },
   }
+}
+
+/** Added to a refusal if the client cannot show forms. */
+export const noFormsHint =
+  "This MCP client cannot show forms (elicitation), so no user could be asked. To decide without asking, add a rule to Tackle's configuration, or start the server with --allow."
+
+/** Returns the completed state. Throws `ProtocolError` with the reason if the call failed. */
+export function completedOf({ state, noForms }: ClientOutcome): ToolStateCompleted {
+  if (state.status === "completed") return state
+  const why = noForms ? `${state.error} ${noFormsHint}` : state.error
+  throw new ProtocolError(ProtocolErrorCode.InvalidParams, why)
+}
+
+/** In characters. */
+const maxLine = 200
+
+/** Sends the progress of one call if the client asked for it. Without a count of the tool, counts the reports. */
+function createProgress({ mcpReq }: ServerContext, onProblem: (message: string, error: unknown) => void) {
+  const progressToken = mcpReq._meta?.progressToken
+  let reached = Number.NEGATIVE_INFINITY
+  let reports = 0
+  let ended = false
+  let last: Promise<void> = Promise.resolve()
+
+  return {
+    report(state: ToolStateRunning): void {
+      const { metadata = {} } = state
+      if (progressToken === undefined || ended || mcpReq.signal.aborted) return
+      const { done, total } = isRecord(metadata.progress) ? metadata.progress : {}
+      reports += 1
+      const progress = typeof done === "number" ? done : reports
+      // The protocol requires an increasing number.
+      if (progress <= reached) return
+      reached = progress
+      const params = {
+        progressToken,
+        progress,
+        total: typeof total === "number" ? total : undefined,
+        message: progressLine(state),
+      }
+      last = last
+        .then(() => mcpReq.notify({ method: "notifications/progress", params }))
+        .catch((error: unknown) => onProblem("progress could not be sent", error))
+    },
+    /** Stops sending. Resolves when everything was sent. */
+    async end(): Promise<void> {
+      ended = true
+      await last
+    },
+  }
+}
+
+/** Returns the last line of output, or the title. */
+function progressLine({ title, metadata = {} }: ToolStateRunning): string | undefined {
+  const { output } = metadata
+  const line = typeof output === "string" ? output.trimEnd().split("\n").at(-1)?.slice(0, maxLine) : undefined
+  return line || title
+}
+
+/** Time limit for the client's model and its user, in milliseconds. */
+const samplingMs = 60 * 60 * 1000
+
+/** Returns what sends sampling requests of upstream MCP servers to the client's model. Undefined if it has none. */
+function forwardSampling(
+  capabilities: ClientCapabilities | undefined,
+  { mcpReq }: ServerContext,
+): Sample | undefined {
+  if (!capabilities?.sampling) return undefined
+  return async ({ system, messages, maxOutputTokens, temperature, signal }) => {
+    const result = await mcpReq.requestSampling(
+      {
+        systemPrompt: system,
+        messages: messages.map(({ role, text }) => ({ role, content: { type: "text", text } })),
+        maxTokens: maxOutputTokens,
+        temperature,
+      },
+      {
+        signal: AbortSignal.any([signal, mcpReq.signal]),
+        timeout: samplingMs,
+        // Uses the stream of the call: over HTTP the client may have no other.
+        relatedRequestId: mcpReq.id,
+      },
+    )
+    return { text: textOf(result), model: result.model, cut: result.stopReason === "maxTokens" }
+  }
+}
+
+function textOf({ content }: CreateMessageResult | CreateMessageResultWithTools): string {
+  return [content]
+    .flat()
+    .flatMap((block) => (block.type === "text" ? [block.text] : []))
+    .join("\n\n")
 }

@@ -1,15 +1,15 @@
 import type { LoggingLevel, Server, ServerContext } from "@modelcontextprotocol/server"
 
-/** What one client is told of the engine's work beside results. */
+/** The log messages to one client. */
 export interface ClientLog {
   /**
-   * Sends a text, where the client wants its level: on the stream of the request where one is given. Resolves when it
-   * is out; what cannot be sent is told to `onProblem`.
+   * Sends a message if the client wants its level, on the stream of the request if one is given. Resolves when it was
+   * sent. Failures go to `onProblem`.
    */
-  tell(level: LoggingLevel, text: string, request?: ServerContext["mcpReq"]): Promise<void>
+  send(level: LoggingLevel, text: string, request?: ServerContext["mcpReq"]): Promise<void>
 }
 
-/** In rising severity, as the protocol orders them. */
+/** In the protocol's order of severity. */
 const levels: readonly LoggingLevel[] = [
   "debug",
   "info",
@@ -21,12 +21,12 @@ const levels: readonly LoggingLevel[] = [
   "emergency",
 ]
 
-/** What a client is told that never said what it wants. */
+/** The level of clients that do not set one. */
 const defaultLevel: LoggingLevel = "warning"
 
 /**
- * Answers `logging/setLevel`. At `warning` the client hears of faults, at `info` also of its calls' beginning and end, at
- * `debug` of all that they show.
+ * Answers `logging/setLevel`. `warning` sends the engine's problems, `info` also the start and end of calls, `debug` also
+ * their output.
  */
 export function createClientLog(
   server: Server,
@@ -40,7 +40,7 @@ export function createClientLog(
   })
 
   return {
-    async tell(level, text, request) {
+    async send(level, text, request) {
       if (levels.indexOf(level) < wanted || !server.transport) return
       const message = {
         method: "notifications/message" as const,
@@ -49,8 +49,35 @@ export function createClientLog(
       try {
         await (request ? request.notify(message) : server.notification(message))
       } catch (error) {
-        onProblem("a client could not be told what happened", error)
+        onProblem("a log message could not be sent to a client", error)
       }
+    },
+  }
+}
+
+/** A warning of the engine that belongs to no single call. */
+export interface Warning {
+  level: "warning" | "error"
+  text: string
+}
+
+/** Passes warnings of the engine to all connected clients. */
+export interface Warnings {
+  send(warning: Warning): void
+  /** Calls the listener for each new warning. Returns a function that removes it. */
+  on(listener: (warning: Warning) => void): () => void
+}
+
+/** Creates warnings without listeners. */
+export function createWarnings(): Warnings {
+  const listeners = new Set<(warning: Warning) => void>()
+  return {
+    send(warning) {
+      for (const listener of listeners) listener(warning)
+    },
+    on(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
     },
   }
 }

@@ -3,51 +3,48 @@ import type { Caller } from "../../engine/caller.ts"
 import type { Tackle } from "../../engine/tackle.ts"
 import type { PermissionRequest } from "../../schema/permission.ts"
 import { AbortedError } from "../../util/abort.ts"
-import { answerPermission } from "./answer-permission.ts"
-import { answerQuestion } from "./answer-question.ts"
+import { answerPermission, answerQuestion } from "./answer-requests.ts"
 import { createClientCalls } from "./client-calls.ts"
-import { createClientLog } from "./client-log.ts"
-import { offerCompletion } from "./completion.ts"
-import { canAskByForm, createForms } from "./forms.ts"
-import { offerPrompts } from "./offered-prompts.ts"
-import { offerResources } from "./offered-resources.ts"
-import { offerTools } from "./offered-tools.ts"
+import { createClientLog, type Warnings } from "./client-log.ts"
+import { canShowForms, createForms } from "./forms.ts"
+import { offerCompletion, offerPrompts } from "./prompts.ts"
+import { offerResources } from "./resources.ts"
 import { offerSubscriptions } from "./subscriptions.ts"
-import type { Warnings } from "./warnings.ts"
+import { offerTools } from "./tools.ts"
 
-/** What clients are offered, the same for all of a server. */
+/** The settings that all clients of a server share. */
 export interface ConnectionOptions {
   tackle: Tackle
-  /** Whose rules and tools. Default: the engine's default agent. */
+  /** Agent whose rules and tools apply. Default: the engine's default agent. */
   agent?: string
-  /** Ids of the tools that are offered. Default: all that the agent has. */
+  /** Ids of the offered tools. Default: all tools of the agent. */
   tools?: readonly string[]
-  /** What the server says of its own version. */
+  /** Version that the server reports. */
   version: string
-  /** What a person reads of a request, whole. */
+  /** Returns the full text of a permission request for the user. */
   describe(request: PermissionRequest): string
-  /** What clients are told of the engine's faults. Default: nothing. */
+  /** Warnings of the engine to send to clients. Default: none. */
   warnings?: Warnings
-  /** How often the files are looked at that a client subscribed to, in milliseconds. Default: every second. */
-  lookEveryMs?: number
+  /** How often subscribed files are checked, in milliseconds. Default: every second. */
+  watchMs?: number
   /**
-   * Over HTTP: how long a call keeps its stream open, in milliseconds. Then the client comes back for the rest, if it
-   * knows how to. Default: to its end.
+   * HTTP only: how long a call keeps its stream open, in milliseconds. After that the client reconnects for the rest, if
+   * it supports that. Default: until the call ends.
    */
   streamMs?: number
-  /** Faults that no answer tells of. */
+  /** Receives problems that no answer reports. */
   onProblem(message: string, error: unknown): void
 }
 
 /** The engine as one client sees it. */
 export interface Connection {
-  /** To be connected with the transport on which the client is. */
+  /** Connect it to the client's transport. */
   server: Server
-  /** Ends the client's calls, jobs and grants. The transport is not closed by it. */
+  /** Ends the client's calls, jobs and grants. Does not close the transport. */
   close(): Promise<void>
 }
 
-/** Serves one client. Nothing of one client's standing is another's. */
+/** Serves one client. Clients share no state. */
 export function openConnection(options: ConnectionOptions): Connection {
   const { tackle, agent, tools: chosen, version, describe, warnings, onProblem } = options
   const server = new Server(
@@ -62,7 +59,7 @@ export function openConnection(options: ConnectionOptions): Connection {
       },
     },
   )
-  const leaving = new AbortController()
+  const closing = new AbortController()
   const forms = createForms(server)
   const log = createClientLog(server, onProblem)
   const calls = createClientCalls({ server, caller, forms, log, streamMs: options.streamMs, onProblem })
@@ -78,23 +75,23 @@ export function openConnection(options: ConnectionOptions): Connection {
     calls,
     find: resources.find,
     onProblem,
-    everyMs: options.lookEveryMs,
+    watchMs: options.watchMs,
   })
   offerPrompts(server, { tackle, calls, tools, resources })
   offerCompletion(server, { tackle, agent, tools })
   let opened: Caller | undefined
 
-  server.onerror = (error) => onProblem("an MCP message could not be taken", error)
+  server.onerror = (error) => onProblem("an MCP message could not be handled", error)
   server.oninitialized = () => {
-    for (const { file, message } of tackle.problems()) void log.tell("warning", `${file}: ${message}`)
+    for (const { file, message } of tackle.problems()) void log.send("warning", `${file}: ${message}`)
   }
 
-  /** Known only once the client has said what it can do. */
+  /** Created late: the client's capabilities are known only after initialization. */
   function caller(): Caller {
     opened ??= tackle.caller({
-      questions: canAskByForm(server.getClientCapabilities()),
-      ...(agent === undefined ? {} : { agent }),
-      ...(chosen === undefined ? {} : { tools: chosen }),
+      questions: canShowForms(server.getClientCapabilities()),
+      agent,
+      tools: chosen,
     })
     return opened
   }
@@ -103,41 +100,41 @@ export function openConnection(options: ConnectionOptions): Connection {
     tackle.on("permission.asked", (request) => {
       if (request.sessionID !== opened?.id) return
       const messageID = request.tool?.messageID
-      const ask = forms.forCall(request.id, calls.requestOf(messageID))
-      if (!ask) calls.noteUnasked(messageID)
-      answerPermission(request, { tackle, ask, describe }).catch(async (error: unknown) => {
-        onProblem("a permission could not be asked for", error)
-        calls.noteUnasked(messageID)
+      const show = forms.forCall(request.id, calls.requestOf(messageID))
+      if (!show) calls.noteNoForms(messageID)
+      answerPermission(request, { tackle, show, describe }).catch(async (error: unknown) => {
+        onProblem("a permission request could not be shown", error)
+        calls.noteNoForms(messageID)
         await tackle.reply(request.id, { reply: "reject" }, "no-terminal")
       })
     }),
     tackle.on("question.asked", (request) => {
       if (request.sessionID !== opened?.id) return
-      const ask = forms.forCall(request.id, calls.requestOf(request.tool?.messageID))
-      answerQuestion(request, ask).catch((error: unknown) => {
-        onProblem("a question could not be asked", error)
+      const show = forms.forCall(request.id, calls.requestOf(request.tool?.messageID))
+      answerQuestion(request, show).catch((error: unknown) => {
+        onProblem("a question could not be shown", error)
         request.reject()
       })
     }),
     tackle.on("permission.replied", ({ requestID }) => forms.withdraw(requestID)),
     tackle.on("question.rejected", ({ requestID }) => forms.withdraw(requestID)),
     tackle.onToolsChanged(() => {
-      tools.compare(leaving.signal).catch((error: unknown) => {
-        if (!leaving.signal.aborted) onProblem("a client could not be told of other tools", error)
+      tools.notifyIfChanged(closing.signal).catch((error: unknown) => {
+        if (!closing.signal.aborted) onProblem("a client could not be notified of changed tools", error)
       })
     }),
-    warnings?.on(({ level, text }) => void log.tell(level, text)),
+    warnings?.on(({ level, text }) => void log.send(level, text)),
   ]
 
   return {
     server,
     async close() {
-      leaving.abort(new AbortedError("The client is gone."))
+      closing.abort(new AbortedError("The client disconnected."))
       for (const stop of unsubscribe) stop?.()
       try {
         await opened?.close()
       } finally {
-        // Now that no call is under way none is about to begin.
+        // After the calls, since a call can start a subscription.
         await subscriptions.close()
         await server.close()
       }

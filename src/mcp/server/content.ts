@@ -6,8 +6,8 @@ import type { CallOutcome } from "../../call/call.ts"
 import type { Attachment } from "../../schema/tool-state.ts"
 
 /**
- * What became of a call, for the client: the text as a model reads it, then the attachments as images, sound or
- * resources. A call that failed is an error with its text. Rejects where an attached file is no longer there.
+ * Converts the outcome of a call: the text as a model reads it, then attachments as images, audio or resources. A failed
+ * call is an error with its text. Rejects if an attached file no longer exists.
  */
 export async function contentOf(state: CallOutcome["state"]): Promise<CallToolResult> {
   if (state.status === "error") return { isError: true, content: [{ type: "text", text: state.error }] }
@@ -15,7 +15,7 @@ export async function contentOf(state: CallOutcome["state"]): Promise<CallToolRe
   return { content: [{ type: "text", text: state.output }, ...attached] }
 }
 
-/** An attachment as its kind of content; `index` names one without a name. Rejects where its file is gone. */
+/** Converts an attachment; `index` names one without a name. Rejects if its file no longer exists. */
 export async function blockOf(attachment: Attachment, index: number): Promise<ContentBlock> {
   const { mime, url, filename } = attachment
   const data = await base64Of(url)
@@ -33,7 +33,7 @@ async function base64Of(url: string): Promise<string> {
   return encoding ? body : Buffer.from(decodeURIComponent(body)).toString("base64")
 }
 
-/** A resource has to have an address; what was made in memory gets one that leads nowhere. */
+/** A resource needs a URI. Content from memory gets one that cannot be read. */
 function uriOf(url: string, name: string): string {
   if (isAbsolute(url)) return pathToFileURL(url).href
   return URL.canParse(name) ? name : `attachment:///${encodeURIComponent(basename(name))}`

@@ -1,41 +1,44 @@
-import type {
-  ClientCapabilities,
-  ElicitRequestFormParams,
-  ElicitResult,
-  Server,
-  ServerContext,
+import {
+  type ClientCapabilities,
+  type ElicitRequestFormParams,
+  type ElicitResult,
+  isSpecType,
+  type Server,
+  type ServerContext,
 } from "@modelcontextprotocol/server"
+import type { AskForm } from "../../tool/ask-person.ts"
 import { AbortedError } from "../../util/abort.ts"
+import { newId } from "../../util/id.ts"
 
-/** A form to the person at the client. */
-export type AskByForm = (form: Omit<ElicitRequestFormParams, "mode">) => Promise<ElicitResult>
+/** Shows a form to the client's user. */
+export type ShowForm = (form: Omit<ElicitRequestFormParams, "mode">) => Promise<ElicitResult>
 
-/** The way to the person at one client. */
+/** The forms of one client. */
 export interface Forms {
-  /** The way to the person within a call. Undefined where the call is over, or the client shows no forms. */
-  forCall(requestID: string, call: ServerContext | undefined): AskByForm | undefined
-  /** Takes a form back: what it asks about is settled. */
+  /** Returns what shows a form within a call. Undefined if the call is over or the client cannot show forms. */
+  forCall(requestID: string, call: ServerContext | undefined): ShowForm | undefined
+  /** Withdraws a form whose request is settled. */
   withdraw(requestID: string): void
 }
 
-/** A person may be away from the screen for this long. Then nobody was there. */
-const patienceMs = 60 * 60 * 1000
+/** A user who does not answer within this time is not there. In milliseconds. */
+const answerMs = 60 * 60 * 1000
 
-/** The forms that one client is shown, by what they ask about. */
+/** Creates the forms of one client, by the id of their request. */
 export function createForms(server: Server): Forms {
   const open = new Map<string, AbortController>()
 
   return {
     forCall(requestID, call) {
-      if (!call || !canAskByForm(server.getClientCapabilities())) return undefined
+      if (!call || !canShowForms(server.getClientCapabilities())) return undefined
       return async (form) => {
         const withdrawn = new AbortController()
         open.set(requestID, withdrawn)
         try {
           return await call.mcpReq.elicitInput(form, {
-            timeout: patienceMs,
+            timeout: answerMs,
             signal: AbortSignal.any([withdrawn.signal, call.mcpReq.signal]),
-            // On the stream of the call: over HTTP the client may have no other, and the form would be lost.
+            // Uses the stream of the call: over HTTP the client may have no other.
             relatedRequestId: call.mcpReq.id,
           })
         } finally {
@@ -49,9 +52,31 @@ export function createForms(server: Server): Forms {
   }
 }
 
-/** True for a client that shows forms. One that names no kind of elicitation means forms. */
-export function canAskByForm(capabilities: ClientCapabilities | undefined): boolean {
+/** True if the client can show forms. A client that declares elicitation without a mode supports forms. */
+export function canShowForms(capabilities: ClientCapabilities | undefined): boolean {
   const elicitation = capabilities?.elicitation
   if (!elicitation) return false
   return elicitation.form !== undefined || elicitation.url === undefined
+}
+
+/** Returns what passes a form of an upstream MCP server on to the client. Undefined if the client cannot show forms. */
+export function forwardForms(forms: Forms, context: ServerContext): AskForm | undefined {
+  if (!forms.forCall("", context)) return undefined
+  return async ({ message, requestedSchema }, signal) => {
+    const form = { message, requestedSchema }
+    if (!isSpecType.ElicitRequestFormParams(form))
+      throw new TypeError("The form does not follow the protocol.")
+    const id = newId("per")
+    const show = forms.forCall(id, context)
+    if (!show) return { action: "decline" }
+    const withdraw = () => forms.withdraw(id)
+    signal.addEventListener("abort", withdraw, { once: true })
+    try {
+      const answer = show(form)
+      if (signal.aborted) withdraw()
+      return await answer
+    } finally {
+      signal.removeEventListener("abort", withdraw)
+    }
+  }
 }

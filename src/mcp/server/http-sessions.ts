@@ -1,56 +1,54 @@
 import { randomUUID } from "node:crypto"
 import {
+  type EventStore,
   SUPPORTED_PROTOCOL_VERSIONS,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server"
 import { type ConnectionOptions, openConnection } from "./connection.ts"
-import { jsonRefusal } from "./guard.ts"
-import { createSentMessages } from "./sent-messages.ts"
 
-/** How many clients there may be, for how long, and what each is offered. */
+/** The limits of sessions, and what each client is offered. */
 export interface HttpSessionOptions {
   connection: ConnectionOptions
-  /** How long a session is kept without an open request, in milliseconds. */
+  /** How long a session without an open request is kept, in milliseconds. */
   idleMs: number
-  /** No more clients are served at once. */
   maxSessions: number
 }
 
-/** The sessions of all clients, each with a standing of its own. */
+/** The sessions of all clients. */
 export interface HttpSessions {
-  /** Answers a request by its session, or opens one. `gone` resolves when the exchange is over. */
+  /** Answers a request of a session, or opens one. `gone` resolves when the exchange is over. */
   handle(request: Request, gone: Promise<void>): Promise<Response>
-  /** Ends every session and its calls. */
+  /** Ends all sessions and their calls. */
   close(): Promise<void>
 }
 
 interface HttpSession {
   transport: WebStandardStreamableHTTPServerTransport
-  /** What was agreed on when it was opened. */
+  /** The negotiated protocol version. */
   version(): string | undefined
-  /** Requests that are being answered, streams among them. */
+  /** Number of open requests and streams. */
   open: number
   timer?: NodeJS.Timeout
   end(): Promise<void>
 }
 
-/** How soon a client comes back for the rest of a stream that ended, in milliseconds. */
-const comeBackMs = 1000
+/** When a client should reconnect after a stream ended, in milliseconds. */
+const reconnectMs = 1000
 
-/** Sessions as the protocol has them over HTTP: opened by `initialize`, named by a header, ended by `DELETE` or idleness. */
+/** Creates the protocol's HTTP sessions: opened by `initialize`, named by a header, ended by `DELETE` or idleness. */
 export function createHttpSessions({ connection, idleMs, maxSessions }: HttpSessionOptions): HttpSessions {
   const sessions = new Map<string, HttpSession>()
   const endings = new Set<Promise<void>>()
 
-  /** A session counts from the `initialize` that the transport takes; any other first message it refuses. */
+  /** The session is added when the transport accepts `initialize`. It rejects any other first message. */
   async function open(): Promise<HttpSession> {
     const id = randomUUID()
     const client = openConnection(connection)
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => id,
       onsessioninitialized: () => void sessions.set(id, session),
-      eventStore: createSentMessages(),
-      retryInterval: comeBackMs,
+      eventStore: createEventStore(),
+      retryInterval: reconnectMs,
     })
     let ended: Promise<void> | undefined
     const session: HttpSession = {
@@ -71,7 +69,7 @@ export function createHttpSessions({ connection, idleMs, maxSessions }: HttpSess
     sessions.delete(id)
     clearTimeout(session.timer)
     const ending = closing.catch((error: unknown) =>
-      connection.onProblem("an MCP session did not end in order", error),
+      connection.onProblem("an MCP session did not end cleanly", error),
     )
     endings.add(ending)
     await ending
@@ -84,7 +82,7 @@ export function createHttpSessions({ connection, idleMs, maxSessions }: HttpSess
     void gone.then(() => {
       session.open -= 1
       if (session.open > 0) return
-      // One that was never initialized has nobody who could come back to it.
+      // A session that was not initialized cannot be resumed.
       if (![...sessions.values()].includes(session)) return session.end()
       session.timer = setTimeout(() => void session.end(), idleMs)
       session.timer.unref()
@@ -96,10 +94,10 @@ export function createHttpSessions({ connection, idleMs, maxSessions }: HttpSess
       const id = request.headers.get("mcp-session-id")
       const known = id === null ? undefined : sessions.get(id)
       if (id !== null && !known)
-        return jsonRefusal(404, "There is no such session: it has ended. Initialize anew.")
-      if (!known && request.method !== "POST") return jsonRefusal(400, "Initialize a session first.")
+        return errorResponse(404, "Unknown session: it has ended. Initialize a new one.")
+      if (!known && request.method !== "POST") return errorResponse(400, "Initialize a session first.")
       if (!known && sessions.size >= maxSessions)
-        return jsonRefusal(503, `No more than ${maxSessions} clients are served at once.`)
+        return errorResponse(503, `The limit of ${maxSessions} clients is reached.`)
       const session = known ?? (await open())
       hold(session, gone)
       return await session.transport.handleRequest(withVersion(request, session.version()))
@@ -111,10 +109,18 @@ export function createHttpSessions({ connection, idleMs, maxSessions }: HttpSess
   }
 }
 
-/**
- * What the client understands was agreed on when the session was opened. A header that says otherwise counts where the
- * protocol refuses it, and for nothing else.
- */
+/** Returns a protocol error that belongs to no request. */
+export function errorResponse(
+  status: number,
+  message: string,
+  headers: Record<string, string> = {},
+): Response {
+  return Response.json({ jsonrpc: "2.0", error: { code: -32000, message }, id: null }, { status, headers })
+}
+
+const versionHeader = "mcp-protocol-version"
+
+/** Replaces the version header by the negotiated version, unless the protocol requires an error for it. */
 function withVersion(request: Request, version: string | undefined): Request {
   const named = request.headers.get(versionHeader)
   if (version === undefined || (named !== null && !SUPPORTED_PROTOCOL_VERSIONS.includes(named)))
@@ -124,4 +130,55 @@ function withVersion(request: Request, version: string | undefined): Request {
   return new Request(request, { headers })
 }
 
-const versionHeader = "mcp-protocol-version"
+type Message = Parameters<EventStore["storeEvent"]>[1]
+
+/** Limits of the messages that are kept for one session. Bytes are counted as JSON. */
+interface EventLimits {
+  messages: number
+  bytes: number
+}
+
+/** A long output has about 50 KB. A picture can exceed the limit and is then kept alone. */
+const defaultLimits: EventLimits = { messages: 500, bytes: 4 * 1024 * 1024 }
+
+/**
+ * Keeps the last messages to one client, so that it can resume a broken stream. The oldest are dropped first; the newest
+ * is always kept. Resuming after a dropped message fails, since messages would be missing.
+ */
+export function createEventStore(limits: EventLimits = defaultLimits): Required<EventStore> {
+  let kept: { id: string; stream: string; message: Message; bytes: number }[] = []
+  let bytes = 0
+
+  function dropOldest(): void {
+    let surplus = 0
+    while (surplus < kept.length - 1 && (kept.length - surplus > limits.messages || bytes > limits.bytes)) {
+      bytes -= kept[surplus]?.bytes ?? 0
+      surplus += 1
+    }
+    if (surplus > 0) kept = kept.slice(surplus)
+  }
+
+  return {
+    async storeEvent(stream, message) {
+      const id = randomUUID()
+      const size = JSON.stringify(message).length
+      kept.push({ id, stream, message, bytes: size })
+      bytes += size
+      dropOldest()
+      return id
+    },
+    async getStreamIdForEventId(id) {
+      return kept.find((entry) => entry.id === id)?.stream
+    },
+    async replayEventsAfter(lastID, { send }) {
+      const at = kept.findIndex(({ id }) => id === lastID)
+      const last = kept[at]
+      if (!last) throw new Error("The stream cannot be resumed: its last message is no longer kept.")
+      for (const { id, stream, message } of kept.slice(at + 1)) {
+        // The event that opens a stream has no content.
+        if (stream === last.stream && "jsonrpc" in message) await send(id, message)
+      }
+      return last.stream
+    },
+  }
+}

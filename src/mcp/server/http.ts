@@ -1,34 +1,37 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { startLocalServer } from "../../util/local-server.ts"
+import { Readable } from "node:stream"
+import { pipeline } from "node:stream/promises"
+import { hostHeaderValidationResponse, originValidationResponse } from "@modelcontextprotocol/server"
+import { isAuthorized, isLoopback, loopbackHosts, startLocalServer } from "../../util/local-server.ts"
 import type { ConnectionOptions } from "./connection.ts"
-import { jsonRefusal, refusalOf } from "./guard.ts"
-import { sendWebResponse, toWebRequest } from "./http-exchange.ts"
-import { createHttpSessions } from "./http-sessions.ts"
+import { createHttpSessions, errorResponse } from "./http-sessions.ts"
 
-/** Where the server listens, and whom it serves. */
+/** The server's address and limits. */
 export interface HttpOptions {
   connection: ConnectionOptions
-  /** Default: 127.0.0.1. Any other than this machine's own needs a key. */
+  /** Default: 127.0.0.1. Any other host requires a key. */
   host?: string
-  /** 0: any free one. */
+  /** 0: any free port. */
   port: number
-  /** What clients have to send as `Authorization: Bearer`. Default: nothing. */
+  /** Key that clients send as `Authorization: Bearer`. Default: none. */
   key?: string
   /** How long a session without an open request is kept, in milliseconds. Default: 30 minutes. */
   idleMs?: number
-  /** Clients at once. Default: 64. */
+  /** Limit of clients at the same time. Default: 64. */
   maxSessions?: number
 }
 
-/** A server that listens. */
+/** A listening server. */
 export interface HttpServer {
-  /** What a client takes as the server's address. */
+  /** URL for clients. */
   url: string
-  /** Ends every session with its calls, then every connection. */
+  /** Ends all sessions and their calls, then all connections. */
   close(): Promise<void>
 }
 
-/** Serves clients over streamable HTTP. Throws `UsageError` for an option that cannot be, or a port that is taken. */
+const path = "/mcp"
+
+/** Serves clients over streamable HTTP. Throws `UsageError` for an invalid option or a port in use. */
 export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   const { connection, host = "127.0.0.1", key, idleMs = 30 * 60 * 1000, maxSessions = 64 } = options
   const sessions = createHttpSessions({ connection, idleMs, maxSessions })
@@ -36,18 +39,19 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   async function answer(request: Request, gone: Promise<void>): Promise<Response> {
     const refusal = refusalOf(request, { key, host })
     if (refusal) return refusal
-    if (new URL(request.url).pathname !== path) return jsonRefusal(404, `There is only ${path} here.`)
+    if (new URL(request.url).pathname !== path)
+      return errorResponse(404, `Not found. The endpoint is ${path}.`)
     return await sessions.handle(request, gone)
   }
 
   async function exchange(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-    const leaving = new AbortController()
+    const closed = new AbortController()
     const { promise: gone, resolve } = Promise.withResolvers<void>()
     response.once("close", () => {
-      leaving.abort()
+      closed.abort()
       resolve()
     })
-    await sendWebResponse(await answer(toWebRequest(incoming, leaving.signal), gone), response)
+    await sendWebResponse(await answer(toWebRequest(incoming, closed.signal), gone), response)
   }
 
   const { server, origin } = await startLocalServer({
@@ -71,4 +75,50 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   }
 }
 
-const path = "/mcp"
+/**
+ * Returns the answer to a request that must not be served. A web page can make its own domain resolve to this server and
+ * then sends that domain: as `Host`, which is checked on a loopback address, and as `Origin`, which is always checked.
+ */
+function refusalOf(
+  request: Request,
+  { key, host }: { key: string | undefined; host: string },
+): Response | undefined {
+  const foreign =
+    (isLoopback(host) ? hostHeaderValidationResponse(request, [...loopbackHosts]) : undefined) ??
+    originValidationResponse(request, [...loopbackHosts])
+  if (foreign) return foreign
+  if (key === undefined || isAuthorized(request.headers.get("authorization"), key)) return undefined
+  return errorResponse(401, "The key is missing or wrong. Send it as Authorization: Bearer.", {
+    "www-authenticate": "Bearer",
+  })
+}
+
+/** Converts a request of Node's server. Its signal fires when the client disconnects. */
+function toWebRequest(incoming: IncomingMessage, signal: AbortSignal): Request {
+  const { method = "GET" } = incoming
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(incoming.headers)) {
+    for (const part of [value ?? []].flat()) headers.append(name, part)
+  }
+  // The `Host` header is checked separately.
+  const url = new URL(incoming.url ?? "/", "http://localhost")
+  if (method === "GET" || method === "HEAD") return new Request(url, { method, headers, signal })
+  const body = Readable.toWeb(incoming) as ReadableStream<Uint8Array>
+  return new Request(url, { method, headers, signal, body, duplex: "half" })
+}
+
+/** Streams an answer. Resolves when it was sent or the client disconnected. */
+async function sendWebResponse(answer: Response, response: ServerResponse): Promise<void> {
+  response.writeHead(answer.status, Object.fromEntries(answer.headers))
+  if (!answer.body) {
+    response.end()
+    return
+  }
+  response.flushHeaders()
+  try {
+    await pipeline(Readable.fromWeb(answer.body), response)
+  } catch (error) {
+    // A disconnect is a normal end.
+    if (!response.destroyed) throw error
+  }
+}

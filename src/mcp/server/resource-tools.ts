@@ -6,33 +6,25 @@ import type { Tackle } from "../../engine/tackle.ts"
 import { fileKind, sampleBytes } from "../../files/file-kind.ts"
 import { type OpenFile, openFile, pinnedPatterns, readChunks, readStart } from "../../files/open-file.ts"
 import type { ToolContext } from "../../tool/context.ts"
-import { define } from "../../tool/tool.ts"
+import { define, type Info } from "../../tool/tool.ts"
 import { UsageError } from "../../util/errors.ts"
 import { realPath, resolvePath } from "../../util/paths.ts"
 import { identityAt } from "../../util/pinned-path.ts"
 import { readResourceID } from "../client/resources.ts"
 
-/** A client takes a resource whole: larger files are for `read`, in parts. In bytes. */
+/** A resource is sent as a whole. Larger files need the tool `read`. In bytes. */
 const maxFileBytes = 10 * 1024 * 1024
 
-/**
- * Gives a file whole, as it is, in `metadata.contents`. Its id and what it asks are those of `read`, and so is the name of
- * its argument: plugins look at it.
- */
-export const readFileWhole = define("read", {
-  description: "Reads a file whole, for a client that names it as a resource.",
+/** Returns a whole file in `metadata.contents`. Plugins see the id and the arguments of the tool `read`. */
+export const readWholeFile = define("read", {
+  description: "Reads a whole file that a client requests as a resource.",
   parameters: z.object({ filePath: z.string() }),
   access: "read",
   async execute({ filePath }, ctx) {
     const path = resolvePath(filePath, ctx.directory)
-    const real = whereItLeads(path)
+    const real = linkTarget(path)
     const identity = identityAt(real)
-    await ctx.ask({
-      permission: "read",
-      patterns: pinnedPatterns(path, real),
-      always: ["*"],
-      metadata: { filePath: path },
-    })
+    await askForFile(ctx, path, real)
     const file = await openFile(path, real, { identity })
     try {
       const contents = [{ uri: uriOfFile(path), ...(await contentOf(file, path, ctx.abort)) }]
@@ -43,25 +35,60 @@ export const readFileWhole = define("read", {
   },
 })
 
-/** Gives what an MCP server behind the engine answers, in `metadata.contents`. Asks for leave as the model's tool does. */
-export function readServerResource(tackle: Pick<Tackle, "readMcpResource">) {
+/** Returns a tool with the id and arguments of `read` that watches a file instead. */
+export function watchFile(start: (file: { path: string; real: string }) => void): Info {
+  return define("read", {
+    description: "Watches a file for a client.",
+    parameters: z.object({ filePath: z.string() }),
+    access: "read",
+    async execute({ filePath }, ctx) {
+      const path = resolvePath(filePath, ctx.directory)
+      const real = linkTarget(path)
+      await askForFile(ctx, path, real)
+      start({ path, real })
+      return { title: path, output: "" }
+    },
+  })
+}
+
+async function askForFile(ctx: Pick<ToolContext, "ask">, path: string, real: string): Promise<void> {
+  await ctx.ask({
+    permission: "read",
+    patterns: pinnedPatterns(path, real),
+    always: ["*"],
+    metadata: { filePath: path },
+  })
+}
+
+/** Returns the answer of an upstream MCP server in `metadata.contents`. Asks like the model's tool of the same id. */
+export function readServerResource(tackle: Pick<Tackle, "readMcpResource">): Info {
   return define(readResourceID, {
-    description: "Reads a resource of an MCP server, for a client that names it.",
+    description: "Reads a resource of an MCP server for a client.",
     parameters: z.object({ server: z.string(), uri: z.string() }),
     access: "network",
     async execute({ server, uri }, ctx) {
-      await askForResource(ctx, { server, uri })
+      await askForResource(ctx, server, uri)
       const contents = await tackle.readMcpResource({ server, uri, signal: ctx.abort })
       return { title: `${server}: ${uri}`, output: "", metadata: { contents } }
     },
   })
 }
 
-/** Asks as the tool does by which models read what servers have. */
-export async function askForResource(
-  ctx: Pick<ToolContext, "ask">,
-  { server, uri }: { server: string; uri: string },
-): Promise<void> {
+/** Watches a resource of an upstream MCP server, like {@link watchFile}. */
+export function watchServerResource(start: (signal: AbortSignal) => Promise<void>): Info {
+  return define(readResourceID, {
+    description: "Watches a resource of an MCP server for a client.",
+    parameters: z.object({ server: z.string(), uri: z.string() }),
+    access: "network",
+    async execute({ server, uri }, ctx) {
+      await askForResource(ctx, server, uri)
+      await start(ctx.abort)
+      return { title: `${server}: ${uri}`, output: "" }
+    },
+  })
+}
+
+async function askForResource(ctx: Pick<ToolContext, "ask">, server: string, uri: string): Promise<void> {
   await ctx.ask({
     permission: readResourceID,
     patterns: [`${server}:${uri}`],
@@ -70,25 +97,25 @@ export async function askForResource(
   })
 }
 
-/** The address of a file as a resource. */
+/** Returns the resource URI of a file. */
 export function uriOfFile(path: string): string {
   return pathToFileURL(path).href
 }
 
-/** The path that an address of a file stands for. Throws `ProtocolError` for one of another machine. */
+/** Returns the path of a file URI. Throws `ProtocolError` for a file of another machine. */
 export function pathOfUri(uri: string): string {
   try {
     return fileURLToPath(uri)
   } catch {
     throw new ProtocolError(
       ProtocolErrorCode.InvalidParams,
-      `${uri} names no file of this machine. Write file:// and an absolute path.`,
+      `${uri} is not a file of this machine. Use file:// and an absolute path.`,
     )
   }
 }
 
-/** What cannot be resolved is asked for by its own name, and what opens it then says what is wrong. */
-export function whereItLeads(path: string): string {
+/** Resolves links. Returns the path itself if that fails; opening it then reports the error. */
+export function linkTarget(path: string): string {
   try {
     return realPath(path)
   } catch {
@@ -98,21 +125,21 @@ export function whereItLeads(path: string): string {
 
 async function contentOf(file: OpenFile, path: string, signal: AbortSignal) {
   const kind = fileKind(basename(path), readStart(file, sampleBytes))
-  const bytes = await wholeOf(file, path, signal)
+  const bytes = await readAll(file, path, signal)
   if (kind.kind === "text")
     return { mimeType: "text/plain", text: new TextDecoder(kind.encoding).decode(bytes) }
   const mimeType = kind.kind === "media" ? kind.mime : "application/octet-stream"
   return { mimeType, blob: bytes.toString("base64") }
 }
 
-async function wholeOf(file: OpenFile, path: string, signal: AbortSignal): Promise<Buffer> {
+async function readAll(file: OpenFile, path: string, signal: AbortSignal): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of readChunks(file, signal)) {
     size += chunk.length
     if (size > maxFileBytes)
       throw new UsageError(
-        `${path} is larger than ${maxFileBytes} bytes, which a resource may have. Read it in parts with the tool read.`,
+        `${path} is larger than the limit of ${maxFileBytes} bytes for a resource. Read parts of it with the tool read.`,
       )
     chunks.push(Buffer.from(chunk))
   }

@@ -3,8 +3,8 @@ import { StdioServerTransport } from "@modelcontextprotocol/server/stdio"
 import { type ConnectionOptions, openConnection } from "./connection.ts"
 
 /**
- * Serves the one client at the other end of two streams, a message a line. Resolves when the client is gone, which is
- * when `input` ends, or when the signal fires; the client's calls have ended by then.
+ * Serves one client over two streams, one message per line. Resolves when `input` ends or the signal fires, after the
+ * client's calls have ended.
  */
 export async function serveStdio(
   options: ConnectionOptions & { input: Readable; output: Writable; signal: AbortSignal },

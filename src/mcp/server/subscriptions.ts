@@ -5,25 +5,26 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server"
 import type { Tackle } from "../../engine/tackle.ts"
+import { fileStamp } from "../../util/file-stamp.ts"
 import { readResourceID } from "../client/resources.ts"
-import type { ClientCalls } from "./client-calls.ts"
-import { completedOf } from "./completed-call.ts"
-import { createFileWatch } from "./file-watch.ts"
-import type { NamedResource, ResourceSource } from "./resource-source.ts"
-import { watchFileTool, watchServerResourceTool } from "./watch-tools.ts"
+import { type ClientCalls, completedOf } from "./client-calls.ts"
+import { linkTarget, watchFile, watchServerResource } from "./resource-tools.ts"
+import type { NamedResource, ResourceSource } from "./resources.ts"
 
-/** Each is a `stat` a second, or a place in a server's memory. */
-const mostSubscriptions = 100
+/** Each costs a `stat` per second, or memory of an upstream server. */
+const maxSubscriptions = 100
 
-/** What one client wants to hear of. */
+/** The subscriptions of one client. */
 export interface Subscriptions {
-  /** Ends them all. Does not reject. */
+  /** Ends all subscriptions. Does not reject. */
   close(): Promise<void>
 }
 
+type Stop = () => void | Promise<void>
+
 /**
- * Answers `resources/subscribe` and `resources/unsubscribe`: whoever may read a resource may hear when it changes, and is
- * asked for leave in the same way. Servers behind the engine are asked to tell of theirs.
+ * Answers `resources/subscribe` and `resources/unsubscribe`. A subscription needs the same permission as reading the
+ * resource. Upstream servers are subscribed to for their resources.
  */
 export function offerSubscriptions(
   server: Server,
@@ -32,60 +33,60 @@ export function offerSubscriptions(
     calls,
     find,
     onProblem,
-    everyMs,
+    watchMs,
   }: {
     tackle: Pick<Tackle, "watchMcpResource">
     calls: ClientCalls
     find(named: NamedResource, signal: AbortSignal): Promise<ResourceSource>
     onProblem(message: string, error: unknown): void
-    /** How often files are looked at, in milliseconds. Default: every second. */
-    everyMs?: number | undefined
+    /** How often files are checked, in milliseconds. Default: every second. */
+    watchMs?: number
   },
 ): Subscriptions {
-  const files = createFileWatch(everyMs)
-  /** By address; those among them that are about to begin. Each gives its end. */
-  const held = new Map<string, Promise<End>>()
+  const files = createFileWatch(watchMs)
+  /** By URI, including those that are starting. */
+  const active = new Map<string, Promise<Stop>>()
 
   server.setRequestHandler("resources/subscribe", async ({ params: { uri } }, context) => {
-    if (!held.has(uri) && held.size >= mostSubscriptions)
+    if (!active.has(uri) && active.size >= maxSubscriptions)
       throw new ProtocolError(
         ProtocolErrorCode.InvalidParams,
-        `No more than ${mostSubscriptions} resources are watched for one client. Unsubscribe from another.`,
+        `The limit of ${maxSubscriptions} subscriptions is reached. Unsubscribe from another resource.`,
       )
-    const begun = held.get(uri) ?? begin(uri, context)
-    held.set(uri, begun)
+    const started = active.get(uri) ?? start(uri, context)
+    active.set(uri, started)
     try {
-      await begun
+      await started
     } catch (error) {
-      if (held.get(uri) === begun) held.delete(uri)
+      if (active.get(uri) === started) active.delete(uri)
       throw error
     }
     return {}
   })
   server.setRequestHandler("resources/unsubscribe", async ({ params: { uri } }) => {
-    const begun = held.get(uri)
-    held.delete(uri)
-    await end(begun)
+    const started = active.get(uri)
+    active.delete(uri)
+    await end(started)
     return {}
   })
 
-  async function begin(uri: string, context: ServerContext): Promise<End> {
+  async function start(uri: string, context: ServerContext): Promise<Stop> {
     const source = await find({ uri }, context.mcpReq.signal)
-    let stop: End = () => {}
+    let stop: Stop = () => {}
     const call =
       source.kind === "file"
         ? {
             tool: "read",
             input: { filePath: source.path },
-            by: watchFileTool((place) => {
-              stop = files.add(place, () => tell(uri))
+            by: watchFile((file) => {
+              stop = files.add(file, () => notify(uri))
             }),
           }
         : {
             tool: readResourceID,
             input: { server: source.server, uri },
-            by: watchServerResourceTool(async (signal) => {
-              stop = await tackle.watchMcpResource({ ...source, onChanged: () => tell(uri), signal })
+            by: watchServerResource(async (signal) => {
+              stop = await tackle.watchMcpResource({ ...source, onChanged: () => notify(uri), signal })
             }),
           }
     const outcome = await calls.run(context, call)
@@ -98,30 +99,71 @@ export function offerSubscriptions(
     return stop
   }
 
-  function tell(uri: string): void {
+  function notify(uri: string): void {
     server.sendResourceUpdated({ uri }).catch((error: unknown) => {
-      onProblem("a client could not be told that a resource changed", error)
+      onProblem("a client could not be notified of a changed resource", error)
     })
   }
 
-  /** What never began has told its own client so. */
-  async function end(begun: Promise<End> | undefined): Promise<void> {
-    const [result] = await Promise.allSettled([begun])
+  /** A subscription that failed to start has already answered its client. */
+  async function end(started: Promise<Stop> | undefined): Promise<void> {
+    const [result] = await Promise.allSettled([started])
     if (result.status === "rejected") return
     try {
       await result.value?.()
     } catch (error) {
-      onProblem("an MCP server could not be told that a resource is not watched any more", error)
+      onProblem("a subscription at an MCP server could not be ended", error)
     }
   }
 
   return {
     async close() {
-      const all = [...held.values()]
-      held.clear()
+      const all = [...active.values()]
+      active.clear()
       await Promise.all(all.map(end))
     },
   }
 }
 
-type End = () => void | Promise<void>
+/** A file by the client's path, and the link target at the time of the permission. Absolute. */
+interface WatchedFile {
+  path: string
+  real: string
+}
+
+const defaultWatchMs = 1000
+
+/** Polls files by `stat`, which works on every file system. One timer, only while files are watched. */
+function createFileWatch(everyMs = defaultWatchMs) {
+  const watched = new Set<{ file: WatchedFile; stamp: string; onChanged(): void }>()
+  let timer: NodeJS.Timeout | undefined
+
+  function check(): void {
+    for (const entry of watched) {
+      const stamp = stampOf(entry.file)
+      if (stamp === entry.stamp) continue
+      entry.stamp = stamp
+      entry.onChanged()
+    }
+  }
+
+  return {
+    /** Calls the listener after each change, creation and deletion. Returns a function that stops watching. */
+    add(file: WatchedFile, onChanged: () => void): () => void {
+      const entry = { file, stamp: stampOf(file), onChanged }
+      watched.add(entry)
+      timer ??= setInterval(check, everyMs).unref()
+      return () => {
+        watched.delete(entry)
+        if (watched.size > 0) return
+        clearInterval(timer)
+        timer = undefined
+      }
+    },
+  }
+}
+
+/** The permission covers one file. If the path leads to another file later, changes of that file are not reported. */
+function stampOf({ path, real }: WatchedFile): string {
+  return linkTarget(path) === real ? fileStamp(real) : "elsewhere"
+}

@@ -7,7 +7,7 @@ import type { Tackle } from "../../../src/engine/tackle.ts"
 import { openConnection } from "../../../src/mcp/server/connection.ts"
 import { temporaryProject } from "../../../src/testing/project.ts"
 
-/** An engine on a project of its own, with what the connection's faults were. */
+/** Starts an engine on a new project and records the problems of its connections. */
 export async function openEngine(options: Partial<TackleOptions> = {}, files: Record<string, string> = {}) {
   const project = await temporaryProject(files)
   const data = await temporaryProject()
@@ -24,18 +24,18 @@ export async function openEngine(options: Partial<TackleOptions> = {}, files: Re
     await project.remove()
     await data.remove()
   })
-  const faults: string[] = []
+  const problems: string[] = []
   const connection = {
     tackle,
     version: "1.2.3",
     describe: ({ permission, patterns }: { permission: string; patterns: string[] }) =>
       `${permission}: ${patterns.join(" ")}`,
-    onProblem: (message: string, error: unknown) => void faults.push(`${message}: ${error}`),
+    onProblem: (message: string, error: unknown) => void problems.push(`${message}: ${error}`),
   }
-  return { project, tackle, faults, connection }
+  return { project, tackle, problems, connection }
 }
 
-/** The SDK's client, connected in this process. `prepare` gets it before. */
+/** Connects the SDK's client in this process. `prepare` gets it first. */
 export async function connectClient(
   engine: { connection: Parameters<typeof openConnection>[0]; tackle: Tackle },
   capabilities: ClientCapabilities = {},

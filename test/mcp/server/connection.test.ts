@@ -11,8 +11,8 @@ const asking = { permission: { bash: "ask", edit: "allow" } } as const
 
 type Form = Extract<ElicitRequest["params"], { requestedSchema: unknown }>
 
-/** A client whose person answers each form in turn. */
-async function withPerson(
+/** Connects a client whose user answers each form in turn. */
+async function withUser(
   engine: Awaited<ReturnType<typeof openEngine>>,
   answer: (form: Form) => ElicitResult | Promise<ElicitResult>,
 ) {
@@ -26,10 +26,10 @@ async function withPerson(
   return { client, shown }
 }
 
-test("a request for leave is a form; once is for one call, always for this client alone", async () => {
+test("shows a permission request as a form; once covers one call, always this client", async () => {
   const engine = await openEngine(asking)
   const answers = ["once", "always"]
-  const { client, shown } = await withPerson(engine, () => ({
+  const { client, shown } = await withUser(engine, () => ({
     action: "accept",
     content: { answer: answers.shift() ?? "reject" },
   }))
@@ -42,44 +42,44 @@ test("a request for leave is a form; once is for one call, always for this clien
   await client.callTool(command("make -n b"))
   expect(shown).toHaveLength(2)
 
-  const other = await withPerson(engine, () => ({ action: "decline" }))
+  const other = await withUser(engine, () => ({ action: "decline" }))
   await other.client.callTool(command("make -n b"))
   expect(other.shown).toHaveLength(1)
 })
 
 test.each([
   [
-    "its words reach the model",
+    "with a message for the model",
     { action: "accept", content: { answer: "reject", message: "use npm" } },
     /said: use npm/,
   ],
   ["a declined form", { action: "decline" }, /person refused/],
   ["a dismissed form", { action: "cancel" }, /person refused/],
   [
-    "an answer that was not on offer",
+    "an answer that was not offered",
     { action: "accept", content: { answer: "yes" } },
     /needs the user's answer/,
   ],
-] satisfies [string, ElicitResult, RegExp][])("a refusal: %s", async (_name, answer, text) => {
+] satisfies [string, ElicitResult, RegExp][])("refuses the call: %s", async (_name, answer, text) => {
   const engine = await openEngine(asking)
-  const { client } = await withPerson(engine, () => answer)
+  const { client } = await withUser(engine, () => answer)
   const result = await client.callTool(command("touch made"))
   expect(result.isError).toBe(true)
   expect(JSON.stringify(result.content)).toMatch(text)
   await expect(engine.project.read("made")).rejects.toThrow("ENOENT")
 })
 
-test("a cancelled call ends with its command, and its open form is taken back", async () => {
+test("ends the command and withdraws the form of a cancelled call", async () => {
   const engine = await openEngine(asking)
   const { client: watching } = await connectClient(engine, {})
   await watching.listTools()
-  const taken = Promise.withResolvers<void>()
+  const withdrawn = Promise.withResolvers<void>()
   const shownOnce = Promise.withResolvers<void>()
   const { client } = await connectClient(engine, forms)
   client.setRequestHandler("elicitation/create", async (_request, { mcpReq }) => {
     shownOnce.resolve()
-    mcpReq.signal.addEventListener("abort", () => taken.resolve())
-    await taken.promise
+    mcpReq.signal.addEventListener("abort", () => withdrawn.resolve())
+    await withdrawn.promise
     return { action: "cancel" }
   })
   const stop = new AbortController()
@@ -87,11 +87,11 @@ test("a cancelled call ends with its command, and its open form is taken back", 
   await shownOnce.promise
   stop.abort(new Error("enough"))
   await expect(call).rejects.toThrow("enough")
-  await taken.promise
+  await withdrawn.promise
   expect(engine.tackle.pendingRequests()).toEqual([])
 })
 
-test("cancelling reaches the tool", async () => {
+test("passes a cancellation to the tool", async () => {
   const { slow, started, ended } = slowTool()
   const engine = await openEngine({ tools: [slow], permission: { "*": "allow" } })
   const { client } = await connectClient(engine)
@@ -103,19 +103,19 @@ test("cancelling reaches the tool", async () => {
   await ended.promise
 })
 
-test("live metadata is progress, with a number that rises", async () => {
+test("sends live metadata as progress with an increasing number", async () => {
   const engine = await openEngine({ permission: { "*": "allow" } })
   const { client } = await connectClient(engine)
-  const told: { progress: number; message?: string | undefined }[] = []
+  const received: { progress: number; message?: string | undefined }[] = []
   await client.callTool(command("echo first; sleep 0.3; echo second; sleep 0.3"), {
-    onprogress: (progress) => void told.push(progress),
+    onprogress: (progress) => void received.push(progress),
   })
-  expect(told.map(({ message }) => message)).toEqual(expect.arrayContaining(["first", "second"]))
-  const numbers = told.map(({ progress }) => progress)
+  expect(received.map(({ message }) => message)).toEqual(expect.arrayContaining(["first", "second"]))
+  const numbers = received.map(({ progress }) => progress)
   expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b))
 })
 
-test("pictures, sound, bytes and text that a tool attaches are content of their kind", async () => {
+test("converts attached pictures, audio, bytes and text", async () => {
   const data = (mime: string, text: string) => ({
     type: "file" as const,
     mime,
@@ -148,14 +148,14 @@ test("pictures, sound, bytes and text that a tool attaches are content of their 
   ])
 })
 
-test("the question tool is there for a client that shows forms, and its answers come back", async () => {
+test("offers the question tool to a client with forms, and returns its answers", async () => {
   const engine = await openEngine()
   const plain = await connectClient(engine)
   expect((await plain.client.listTools()).tools.map(({ name }) => name)).not.toContain("question")
 
-  const { client, shown } = await withPerson(engine, () => ({
+  const { client, shown } = await withUser(engine, () => ({
     action: "accept",
-    content: { choice0: "Blue", words1: "as soon as it is whole" },
+    content: { choice0: "Blue", text1: "as soon as it is whole" },
   }))
   expect((await client.listTools()).tools.map(({ name }) => name)).toContain("question")
   const { content } = await client.callTool({
@@ -171,7 +171,7 @@ test("the question tool is there for a client that shows forms, and its answers 
   expect(JSON.stringify(content)).toMatch(/Blue.*as soon as it is whole/s)
 })
 
-test("what one client read and noted is not another's, and stays from call to call", async () => {
+test("keeps read files and to-dos per client, across calls", async () => {
   const engine = await openEngine({ permission: { "*": "allow" } }, { "a.txt": "one\n" })
   const [first, second] = [await connectClient(engine), await connectClient(engine)]
   const edit = {
@@ -189,7 +189,7 @@ test("what one client read and noted is not another's, and stays from call to ca
   expect(JSON.stringify((await read(second.client)).content)).not.toContain("ship")
 })
 
-test("arguments that do not fit, and a file that is not there, are errors the model can read", async () => {
+test("returns invalid arguments and a missing file as error results", async () => {
   const engine = await openEngine()
   const { client } = await connectClient(engine)
   const malformed = await client.callTool({ name: "read", arguments: { filePath: 7 } })

@@ -11,7 +11,7 @@ const initialize = {
   params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "raw", version: "1" } },
 }
 
-/** A request with headers that `fetch` does not let one choose. */
+/** Sends a request with headers that `fetch` does not allow. */
 async function send(url: URL, headers: Record<string, string> = {}, message: object = initialize) {
   const { promise, resolve, reject } = Promise.withResolvers<{
     status: number
@@ -37,13 +37,13 @@ async function send(url: URL, headers: Record<string, string> = {}, message: obj
   return await promise
 }
 
-test("two clients list, call, are asked and told of progress, each in a session of its own", async () => {
+test("serves two clients in separate sessions", async () => {
   const { url, project } = await serve({}, { permission: { bash: "ask", edit: "allow" } })
   const [first, second] = [await connect(url), await connect(url)]
   expect(first.transport.sessionId).not.toBe(second.transport.sessionId)
   expect((await first.client.listTools()).tools.map(({ name }) => name)).toContain("read")
 
-  const told: unknown[] = []
+  const received: unknown[] = []
   first.client.setRequestHandler("elicitation/create", () => ({
     action: "accept",
     content: { answer: "once" },
@@ -54,17 +54,17 @@ test("two clients list, call, are asked and told of progress, each in a session 
     arguments: { command: `touch ${name}`, description: "Make a file" },
   })
   const [done, refused] = await Promise.all([
-    first.client.callTool(make("first"), { onprogress: (progress) => void told.push(progress) }),
+    first.client.callTool(make("first"), { onprogress: (progress) => void received.push(progress) }),
     second.client.callTool(make("second")),
   ])
   expect(done.isError, JSON.stringify(done.content)).toBeFalsy()
   expect(refused.isError).toBe(true)
   expect(await project.read("first")).toBe("")
   await expect(project.read("second")).rejects.toThrow("ENOENT")
-  expect(told.length).toBeGreaterThan(0)
+  expect(received.length).toBeGreaterThan(0)
 })
 
-test("a page of another domain is not served, whatever address it leads to", async () => {
+test("refuses web pages of other domains", async () => {
   const { url } = await serve()
   expect((await send(url)).status).toBe(200)
   expect((await send(url, { host: `localhost:${url.port}` })).status).toBe(200)
@@ -77,7 +77,7 @@ test("a page of another domain is not served, whatever address it leads to", asy
   expect((await send(new URL("/elsewhere", url))).status).toBe(404)
 })
 
-test("with a key only who has it is served; beyond this machine there has to be one", async () => {
+test("requires the key if there is one, and a key for other hosts", async () => {
   const { url, connection } = await serve({ key: "secret" })
   expect((await send(url)).status).toBe(401)
   expect((await send(url, { authorization: "Bearer secreT" })).status).toBe(401)
@@ -86,7 +86,7 @@ test("with a key only who has it is served; beyond this machine there has to be 
   await expect(startHttp({ connection, port: 0, host: "0.0.0.0" })).rejects.toThrow("--key")
 })
 
-test("a session ends by DELETE and takes its calls along; then it is unknown", async () => {
+test("ends a session and its calls at DELETE", async () => {
   const { slow, started, ended } = slowTool()
   const { url } = await serve({}, { tools: [slow], permission: { "*": "allow" } })
   const { client, transport } = await connect(url)
@@ -101,19 +101,19 @@ test("a session ends by DELETE and takes its calls along; then it is unknown", a
   expect(await call).toBe("gone")
 })
 
-test("an idle session ends, one with an open request does not", async () => {
+test("ends an idle session, but none with an open request", async () => {
   const { url } = await serve({ idleMs: 500 })
   const { session = "" } = await send(url)
   const ping = { jsonrpc: "2.0", id: 2, method: "ping" }
-  // The client keeps a stream open for what the server has to say.
+  // The client keeps a stream for server messages open.
   const { client } = await connect(url)
-  // Looking is a request too: rarer than the session takes to end.
+  // Polling is a request too, so it is slower than the session timeout.
   const look = async () => (await send(url, { "mcp-session-id": session }, ping)).status
   await expect.poll(look, { interval: 1_500, timeout: 15_000 }).toBe(404)
   expect((await client.listTools()).tools.length).toBeGreaterThan(0)
 })
 
-test("no more clients than the limit, and what is no initialize opens nothing", async () => {
+test("limits the number of clients, and requires initialize first", async () => {
   const { url } = await serve({ maxSessions: 1 })
   const ping = { jsonrpc: "2.0", id: 2, method: "ping" }
   expect((await send(url, {}, ping)).status).toBe(400)
@@ -121,12 +121,12 @@ test("no more clients than the limit, and what is no initialize opens nothing", 
   expect((await send(url)).status).toBe(503)
 })
 
-test("a port that is taken is told", async () => {
+test("reports a port that is in use", async () => {
   const { url, connection } = await serve()
   await expect(startHttp({ connection, port: Number(url.port) })).rejects.toThrow("the port is taken")
 })
 
-test("a form comes on the stream of its call: a client need not have opened another", async () => {
+test("sends a form on the stream of its call", async () => {
   const { url } = await serve({}, { permission: { bash: "ask" } })
   const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" }
   const post = (message: object, session: Record<string, string> = {}) =>

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { argumentsOf, lineOf } from "../../../src/mcp/server/prompt-arguments.ts"
+import { argumentsOf, lineOf } from "../../../src/mcp/server/prompts.ts"
 import { splitWords } from "../../../src/session/command-template.ts"
 import { realServer } from "../client/servers.ts"
 import { connectClient, openEngine } from "./connect.ts"
@@ -7,7 +7,7 @@ import { connectClient, openEngine } from "./connect.ts"
 const pixel =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-test("commands are prompts with the arguments of their hint, filled in with files and pictures they name", async () => {
+test("offers commands with the arguments of their hint, and attaches mentioned files and pictures", async () => {
   const engine = await openEngine(
     {
       permission: { "*": "allow" },
@@ -47,11 +47,13 @@ test("commands are prompts with the arguments of their hint, filled in with file
   ])
   expect((await client.getPrompt({ name: "plain" })).messages).toHaveLength(1)
   await expect(client.getPrompt({ name: "review" })).rejects.toThrow('"file" is missing')
-  await expect(client.getPrompt({ name: "plain", arguments: { odd: "1" } })).rejects.toThrow("no argument")
-  await expect(client.getPrompt({ name: "none" })).rejects.toThrow("no prompt")
+  await expect(client.getPrompt({ name: "plain", arguments: { odd: "1" } })).rejects.toThrow(
+    "Unknown argument",
+  )
+  await expect(client.getPrompt({ name: "none" })).rejects.toThrow("Unknown prompt")
 })
 
-test("shell lines of a prompt are asked about like any call of the client", async () => {
+test("asks for permission to run the shell lines of a prompt", async () => {
   const commands = { state: { template: "State: !`echo fine`" }, secret: { template: "See @.env" } }
   const engine = await openEngine({ permission: { bash: "ask" }, commands }, { ".env": "KEY=hidden-word" })
   const asked: string[] = []
@@ -66,17 +68,17 @@ test("shell lines of a prompt are asked about like any call of the client", asyn
   expect(await text("state")).toContain("State: fine")
   expect(asked[0]).toContain("echo fine")
   expect(await text("state")).toContain("could not be done")
-  // Protected files are asked about, whoever names them.
-  const told = await text("secret")
-  expect(told).toContain("was not attached")
-  expect(told).not.toContain("hidden-word")
+  // Protected files always ask.
+  const received = await text("secret")
+  expect(received).toContain("was not attached")
+  expect(received).not.toContain("hidden-word")
 
   const { client: silent } = await connectClient(engine)
   const refused = JSON.stringify((await silent.getPrompt({ name: "state" })).messages)
   expect(refused).toMatch(/no user can be asked here/)
 })
 
-test("prompts of MCP servers behind are passed on with their arguments", async () => {
+test("passes on prompts of upstream MCP servers", async () => {
   const engine = await openEngine({ mcp: { everything: realServer("everything").settings } })
   const { client } = await connectClient(engine)
   const { prompts } = await client.listPrompts()
@@ -88,7 +90,7 @@ test("prompts of MCP servers behind are passed on with their arguments", async (
   expect(JSON.stringify(messages)).toContain("Oslo")
 })
 
-test("skills are prompts for a client that may load them", async () => {
+test("offers skills to a client that may load them", async () => {
   const skill = "---\nname: tidy\ndescription: Keeps order.\n---\nPut things where they belong.\n"
   const { project } = await openEngine({}, { "tidy/SKILL.md": skill })
   const skillFiles = [{ path: project.path("tidy/SKILL.md") }]
@@ -103,7 +105,7 @@ test("skills are prompts for a client that may load them", async () => {
   expect((await bound.listPrompts()).prompts).toEqual([])
 })
 
-test("an argument's value is gone on with by paths that may be listed", async () => {
+test("completes arguments with paths that may be listed", async () => {
   const engine = await openEngine(
     { permission: { list: { "*": "allow", "**/private": "deny" } }, commands: { look: { template: "$1" } } },
     { "src/one.ts": "", "src/other.ts": "", "src/deep/x": "", ".hidden": "", "private/key.pem": "" },
@@ -130,10 +132,10 @@ test.each([
   expect(argumentsOf({ name: "c", ...command }).map(({ name }) => name)).toEqual(names)
 })
 
-test("values with blanks and quotes stay one word each", () => {
+test("quotes values with spaces and quotes", () => {
   const known = [{ name: "a" }, { name: "b" }, { name: "rest" }]
   const values = { a: "it's mine", b: "", rest: 'all "that" is left' }
   expect(splitWords(lineOf(known, values)).slice(0, 2)).toEqual(["it's mine", ""])
   expect(lineOf(known, values)).toMatch(/all "that" is left$/)
-  expect(() => lineOf(known, { a: `both " and '`, b: "x" })).toThrow("not both")
+  expect(() => lineOf(known, { a: `both " and '`, b: "x" })).toThrow("both kinds of quotes")
 })

@@ -6,7 +6,7 @@ import { connectClient, openEngine } from "./connect.ts"
 
 const uri = (path: string) => pathToFileURL(path).href
 
-test("a file is read whole and as it is, by the rules of the read tool", async () => {
+test("reads a whole file under the rules of the read tool", async () => {
   const long = `${"a line\n".repeat(20_000)}the end`
   const engine = await openEngine(
     { permission: { read: { "*": "allow", "*secret*": "deny" } } },
@@ -26,18 +26,20 @@ test("a file is read whole and as it is, by the rules of the read tool", async (
   await symlink(engine.project.path("secret.txt"), engine.project.path("innocent.txt"))
   await expect(read("innocent.txt")).rejects.toThrow("denied by a rule")
   await expect(read("none.txt")).rejects.toThrow("none.txt")
-  await expect(client.readResource({ uri: "file://elsewhere/x" })).rejects.toThrow("names no file")
-  await expect(client.readResource({ uri: "odd:thing" })).rejects.toThrow("no resource")
+  await expect(client.readResource({ uri: "file://elsewhere/x" })).rejects.toThrow(
+    "is not a file of this machine",
+  )
+  await expect(client.readResource({ uri: "odd:thing" })).rejects.toThrow("Unknown resource")
 })
 
-test("what lies outside asks the person, and is refused where there is none", async () => {
+test("asks the user for files outside the worktree, and refuses them without forms", async () => {
   const engine = await openEngine()
   const outside = await openEngine({}, { "note.txt": "outside" })
   const named = { uri: uri(outside.project.path("note.txt")) }
   const { client } = await connectClient(engine)
   await expect(client.readResource(named)).rejects.toThrow(/no user can be asked here.*elicitation/s)
-  const { client: asking } = await connectClient(engine, { elicitation: { form: {} } }, (made) =>
-    made.setRequestHandler("elicitation/create", () => ({
+  const { client: asking } = await connectClient(engine, { elicitation: { form: {} } }, (created) =>
+    created.setRequestHandler("elicitation/create", () => ({
       action: "accept",
       content: { answer: "once" },
     })),
@@ -45,7 +47,7 @@ test("what lies outside asks the person, and is refused where there is none", as
   expect((await asking.readResource(named)).contents).toMatchObject([{ text: "outside" }])
 })
 
-test("without the read tool there are no files", async () => {
+test("offers no files without the read tool", async () => {
   const engine = await openEngine({ permission: { "*": "allow" } }, { "a.txt": "a" })
   const bound = { ...engine, connection: { ...engine.connection, tools: ["bash"] } }
   const { client } = await connectClient(bound)
@@ -54,11 +56,11 @@ test("without the read tool there are no files", async () => {
   await expect(client.readResource(named)).rejects.toThrow("not offered")
 })
 
-test("an output too long for its result is a resource of the client that made the call", async () => {
+test("offers a full output only to the client that made the call", async () => {
   const engine = await openEngine({ permission: { bash: "allow" } })
   const changed = Promise.withResolvers<void>()
-  const { client } = await connectClient(engine, {}, (made) =>
-    made.setNotificationHandler("notifications/resources/list_changed", () => changed.resolve()),
+  const { client } = await connectClient(engine, {}, (created) =>
+    created.setNotificationHandler("notifications/resources/list_changed", () => changed.resolve()),
   )
   const { client: other } = await connectClient(engine)
   expect((await client.listResources()).resources).toEqual([])
@@ -73,7 +75,7 @@ test("an output too long for its result is a resource of the client that made th
   await expect(other.readResource({ uri: output?.uri ?? "" })).rejects.toThrow("no user can be asked")
 })
 
-test("resources of MCP servers behind are passed on, by the rules of the tool that reads them", async () => {
+test("passes on resources of upstream MCP servers under the rules of the tool that reads them", async () => {
   const { settings: everything } = realServer("everything")
   const engine = await openEngine({
     mcp: { everything },
@@ -93,7 +95,7 @@ test("resources of MCP servers behind are passed on, by the rules of the tool th
   await expect(numbered(3)).rejects.toThrow("denied by a rule")
 })
 
-test("a plugin that blocks a file by its path blocks it as a resource", async () => {
+test("lets a plugin block a file resource by its path", async () => {
   const files = {
     "no.txt": "hidden-word",
     ".tackle/plugin/guard.mjs": `export default async () => ({

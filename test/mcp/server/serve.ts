@@ -3,7 +3,7 @@ import { onTestFinished } from "vitest"
 import { type HttpOptions, startHttp } from "../../../src/mcp/server/http.ts"
 import { openEngine } from "./connect.ts"
 
-/** An engine with a file `a.txt`, served over HTTP. */
+/** Serves an engine with a file `a.txt` over HTTP. */
 export async function serve(
   { connection, ...options }: Partial<Omit<HttpOptions, "connection">> & { connection?: object } = {},
   engineOptions: Parameters<typeof openEngine>[0] = { permission: { "*": "allow" } },
@@ -18,7 +18,7 @@ export async function serve(
   return { ...engine, server, url: new URL(server.url) }
 }
 
-/** The SDK's client, which shows forms. */
+/** Connects the SDK's client, which shows forms. */
 export async function connect(url: URL, headers: Record<string, string> = {}) {
   const transport = new StreamableHTTPClientTransport(url, { requestInit: { headers } })
   const client = new Client({ name: "test", version: "1" }, { capabilities: { elicitation: { form: {} } } })

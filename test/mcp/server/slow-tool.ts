@@ -1,7 +1,7 @@
 import * as z from "zod"
 import { Tool } from "../../../src/tool/index.ts"
 
-/** A tool that waits until its call is aborted. The promises tell when it began, and that it heard of the end. */
+/** A tool that waits until its call is aborted. The promises resolve at its start and at the abort. */
 export function slowTool() {
   const started = Promise.withResolvers<void>()
   const ended = Promise.withResolvers<void>()

@@ -2,11 +2,11 @@ import { existsSync } from "node:fs"
 import { writeFile } from "node:fs/promises"
 import { expect, onTestFinished, test, vi } from "vitest"
 import * as z from "zod"
-import { createSentMessages } from "../../../src/mcp/server/sent-messages.ts"
+import { createEventStore } from "../../../src/mcp/server/http-sessions.ts"
 import { Tool } from "../../../src/tool/index.ts"
 import { connect, serve } from "./serve.ts"
 
-/** A server with a tool that is done once `go` was called. */
+/** Starts a server with a tool that ends after `go` was called. */
 async function serveWaiting(streamMs?: number) {
   let path = ""
   const waits = Tool.define("waits", {
@@ -25,7 +25,7 @@ async function serveWaiting(streamMs?: number) {
   return { ...served, go: () => writeFile(path, "") }
 }
 
-/** Requests as they are, in a session of this version. */
+/** Sends raw requests in a session of this protocol version. */
 async function openSession(url: URL, protocolVersion = "2025-11-25") {
   const headers = {
     "content-type": "application/json",
@@ -53,7 +53,7 @@ async function openSession(url: URL, protocolVersion = "2025-11-25") {
 
 const lastID = (text: string) => [...text.matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? ""
 
-/** What came until the text is there. The rest is given up. */
+/** Reads until the text arrives and drops the rest. */
 async function readUntil(answer: Response, wanted: string): Promise<string> {
   let text = ""
   for await (const chunk of answer.body ?? []) {
@@ -63,10 +63,10 @@ async function readUntil(answer: Response, wanted: string): Promise<string> {
   return text
 }
 
-test("a stream that the server ends goes on where the client comes back", async () => {
+test("resumes a stream that the server ended when the client reconnects", async () => {
   const { url, go } = await serveWaiting(50)
   const { call, comeBack } = await openSession(url)
-  // It ends by itself, with the call under way.
+  // The stream ends while the call runs.
   const text = await (await call(2)).text()
   expect(text).not.toContain("it is there")
   expect(text).toContain("retry: ")
@@ -75,7 +75,7 @@ test("a stream that the server ends goes on where the client comes back", async 
   expect(await rest.text()).toContain("it is there")
 })
 
-test("the client of the protocol's authors gets its result in this way too", async () => {
+test("works with the SDK's client", async () => {
   const { url, go } = await serveWaiting(1)
   const { client } = await connect(url)
   const call = client.callTool({ name: "waits", arguments: {} })
@@ -84,7 +84,7 @@ test("the client of the protocol's authors gets its result in this way too", asy
   expect(await call).toMatchObject({ content: [{ text: "it is there" }] })
 })
 
-test("a client of an older protocol keeps its stream to the end", async () => {
+test("keeps the stream of a client with an older protocol open", async () => {
   const { url, go } = await serveWaiting(1)
   const { call } = await openSession(url, "2025-06-18")
   const called = await call(2)
@@ -93,7 +93,7 @@ test("a client of an older protocol keeps its stream to the end", async () => {
   expect(await called.text()).toContain("it is there")
 })
 
-test("a client that was cut off gets what it missed, and no other stream's", async () => {
+test("replays missed messages of the same stream only", async () => {
   const { url, go } = await serveWaiting()
   const { call, comeBack } = await openSession(url)
   const [cut, other] = [await readUntil(await call(2), "\n\n"), await call(3)]
@@ -104,14 +104,14 @@ test("a client that was cut off gets what it missed, and no other stream's", asy
   expect(rest).toContain("it is there")
   expect(rest).not.toContain('"id":3')
   expect((await comeBack("made-up")).status).toBe(400)
-  // Those of another client are not to be had.
+  // Messages of another client are not available.
   const stranger = await openSession(url)
   expect((await stranger.comeBack(lastID(others))).status).toBe(400)
 })
 
-test("what is kept of a session is bounded, and what is not kept is not gone on from", async () => {
-  const message = (text: string) => ({ jsonrpc: "2.0" as const, method: "told", params: { text } })
-  const few = createSentMessages({ messages: 3, bytes: 1000 })
+test("limits the kept messages, and refuses to resume after a dropped one", async () => {
+  const message = (text: string) => ({ jsonrpc: "2.0" as const, method: "sent", params: { text } })
+  const few = createEventStore({ messages: 3, bytes: 1000 })
   const ids = [await few.storeEvent("a", {} as never)]
   for (const text of ["1", "2"]) ids.push(await few.storeEvent("a", message(text)))
   const seen: unknown[] = []

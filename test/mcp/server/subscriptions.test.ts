@@ -10,60 +10,60 @@ import { connectClient, openEngine } from "./connect.ts"
 
 const waiting = { timeout: 10_000, interval: 20 }
 
-/** A client with what it was told, as file names or addresses. */
+/** Connects a client and records its notifications as file names or URIs. */
 async function watching(engine: Awaited<ReturnType<typeof openEngine>>) {
-  const told: string[] = []
+  const received: string[] = []
   const connected = await connectClient(
-    { ...engine, connection: { ...engine.connection, lookEveryMs: 20 } },
+    { ...engine, connection: { ...engine.connection, watchMs: 20 } },
     {},
     (client: Client) =>
       client.setNotificationHandler("notifications/resources/updated", ({ params }) => {
-        told.push(params.uri.split("/").at(-1) ?? "")
+        received.push(params.uri.split("/").at(-1) ?? "")
       }),
   )
   const uri = (name: string) => ({ uri: pathToFileURL(engine.project.path(name)).href })
-  return { ...connected, told, uri }
+  return { ...connected, received, uri }
 }
 
-test("a client hears when a file changes, comes, is exchanged or goes, and nothing after it unsubscribed", async () => {
+test("reports changes, creation, replacement and deletion of a file until the client unsubscribes", async () => {
   const engine = await openEngine({}, { "a.txt": "one", "b.txt": "one" })
-  const { client, told, uri } = await watching(engine)
+  const { client, received, uri } = await watching(engine)
   const path = engine.project.path
-  const times = (name: string) => told.filter((each) => each === name).length
+  const times = (name: string) => received.filter((each) => each === name).length
   await client.subscribeResource(uri("a.txt"))
   await client.subscribeResource(uri("later.txt"))
   await writeFile(path("a.txt"), "three")
-  await vi.waitFor(() => expect(told).toContain("a.txt"), waiting)
+  await vi.waitFor(() => expect(received).toContain("a.txt"), waiting)
   await writeFile(path("later.txt"), "here")
-  await vi.waitFor(() => expect(told).toContain("later.txt"), waiting)
+  await vi.waitFor(() => expect(received).toContain("later.txt"), waiting)
   const before = times("a.txt")
   await rename(path("b.txt"), path("a.txt"))
   await vi.waitFor(() => expect(times("a.txt")).toBeGreaterThan(before), waiting)
 
   await client.unsubscribeResource(uri("a.txt"))
   const [seen, later] = [times("a.txt"), times("later.txt")]
-  await writeFile(path("a.txt"), "not told")
+  await writeFile(path("a.txt"), "not received")
   await rm(path("later.txt"))
   await vi.waitFor(() => expect(times("later.txt")).toBeGreaterThan(later), waiting)
   expect(times("a.txt")).toBe(seen)
-  expect(engine.faults).toEqual([])
+  expect(engine.problems).toEqual([])
 })
 
-test("only what may be read can be watched, also by another name put in its place", async () => {
+test("watches only files that may be read, also after a link changes", async () => {
   const engine = await openEngine(
     { permission: { read: { "*": "allow", "*secret*": "deny" } } },
     { "secret.txt": "one", "a.txt": "one", "b.txt": "one" },
   )
-  const { client, told, uri } = await watching(engine)
+  const { client, received, uri } = await watching(engine)
   await expect(client.subscribeResource(uri("secret.txt"))).rejects.toThrow("denied by a rule")
-  await expect(client.subscribeResource({ uri: "odd:thing" })).rejects.toThrow("no resource")
+  await expect(client.subscribeResource({ uri: "odd:thing" })).rejects.toThrow("Unknown resource")
   const path = engine.project.path
   await client.subscribeResource(uri("a.txt"))
   await client.subscribeResource(uri("b.txt"))
   await rm(path("a.txt"))
   await symlink(path("secret.txt"), path("a.txt"))
-  const times = (name: string) => told.filter((each) => each === name).length
-  /** Resolves when both were looked at. */
+  const times = (name: string) => received.filter((each) => each === name).length
+  /** Resolves when both were checked. */
   async function changeOther(): Promise<void> {
     const seen = times("b.txt")
     await writeFile(path("b.txt"), `${seen} times`)
@@ -77,16 +77,16 @@ test("only what may be read can be watched, also by another name put in its plac
   expect(times("a.txt")).toBe(before)
 })
 
-test("a client watches a hundred resources and no more", async () => {
+test("limits a client to 100 subscriptions", async () => {
   const { client, uri } = await watching(await openEngine())
   for (let index = 0; index < 100; index += 1) await client.subscribeResource(uri(`${index}.txt`))
-  await expect(client.subscribeResource(uri("one-more.txt"))).rejects.toThrow("No more than 100")
+  await expect(client.subscribeResource(uri("one-more.txt"))).rejects.toThrow("The limit of 100")
   await client.subscribeResource(uri("7.txt"))
   await client.unsubscribeResource(uri("7.txt"))
   await client.subscribeResource(uri("one-more.txt"))
 })
 
-test("what a server behind tells of its resources reaches those who asked, also after it was started anew", async () => {
+test("passes on changes of upstream resources, also after the server restarted", async () => {
   const news = await temporaryProject({ "news.txt": "one", log: "" })
   const command = [
     process.execPath,
@@ -101,25 +101,25 @@ test("what a server behind tells of its resources reaches those who asked, also 
   await first.client.subscribeResource(named)
   await second.client.subscribeResource(named)
   await writeFile(news.path("news.txt"), "two")
-  await vi.waitFor(() => expect([first.told, second.told]).toEqual([["today"], ["today"]]), waiting)
-  expect(deaf.told).toEqual([])
+  await vi.waitFor(() => expect([first.received, second.received]).toEqual([["today"], ["today"]]), waiting)
+  expect(deaf.received).toEqual([])
 
   await second.client.unsubscribeResource(named)
   expect(await readFile(news.path("log"), "utf8")).toBe("subscribe\nsubscribe\n")
   await first.client.callTool({ name: "changing_crash", arguments: {} })
   await first.client.readResource(named)
-  // Nobody knows what happened meanwhile.
-  await vi.waitFor(() => expect(first.told).toHaveLength(2), waiting)
+  // Changes during the restart were not reported.
+  await vi.waitFor(() => expect(first.received).toHaveLength(2), waiting)
   await writeFile(news.path("news.txt"), "three")
-  await vi.waitFor(() => expect(first.told).toHaveLength(3), waiting)
-  expect(second.told).toHaveLength(1)
+  await vi.waitFor(() => expect(first.received).toHaveLength(3), waiting)
+  expect(second.received).toHaveLength(1)
 
   await first.close()
   await vi.waitFor(() => expect(readFileSync(news.path("log"), "utf8")).toMatch(/unsubscribe\n$/), waiting)
   await news.remove()
 })
 
-test("a server that tells of no changes says so", async () => {
+test("rejects a watch at a server that does not report changes", async () => {
   const { id, settings } = scriptedServer("/dev/null")
   const engine = await openEngine({ mcp: { [id]: settings } })
   const watch = { server: id, uri: "x:y", onChanged: () => {} }

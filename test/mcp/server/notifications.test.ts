@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import * as z from "zod"
-import { createWarnings } from "../../../src/mcp/server/warnings.ts"
+import { createWarnings } from "../../../src/mcp/server/client-log.ts"
 import { Tool } from "../../../src/tool/index.ts"
 import { scriptedServer } from "../client/servers.ts"
 import { connectClient, openEngine } from "./connect.ts"
@@ -8,23 +8,23 @@ import { connectClient, openEngine } from "./connect.ts"
 const { settings: scripted } = scriptedServer("/dev/null")
 const open = { permission: { "*": "allow" } } as const
 
-/** A client that notes what it is told, with a way to wait for the first that matches. */
+/** Connects a client that records its log messages. `heard` waits for a matching one. */
 async function listening(engine: Awaited<ReturnType<typeof openEngine>>) {
-  const told: string[] = []
+  const received: string[] = []
   const waiting: (() => void)[] = []
-  const { client } = await connectClient(engine, {}, (made) =>
-    made.setNotificationHandler("notifications/message", ({ params: { level, data } }) => {
-      told.push(`${level}: ${data}`)
+  const { client } = await connectClient(engine, {}, (created) =>
+    created.setNotificationHandler("notifications/message", ({ params: { level, data } }) => {
+      received.push(`${level}: ${data}`)
       for (const look of waiting.splice(0)) look()
     }),
   )
   async function heard(words: RegExp): Promise<void> {
-    while (!told.some((line) => words.test(line))) await new Promise<void>((look) => waiting.push(look))
+    while (!received.some((line) => words.test(line))) await new Promise<void>((look) => waiting.push(look))
   }
-  return { client, told, heard }
+  return { client, received, heard }
 }
 
-test("a client hears that there are other tools when an MCP server behind has others", async () => {
+test("notifies a client when an upstream MCP server changes its tools", async () => {
   const engine = await openEngine({ ...open, mcp: { scripted } })
   const { client } = await connectClient(engine)
   const changed = Promise.withResolvers<void>()
@@ -39,7 +39,7 @@ test("a client hears that there are other tools when an MCP server behind has ot
   expect(await described()).toMatch(/Sends all files away/)
 })
 
-test("a client that was told of the same tools is left alone", async () => {
+test("sends no notification if the tools are unchanged", async () => {
   const engine = await openEngine({ ...open, mcp: { scripted } })
   const { client } = await connectClient(engine)
   let changes = 0
@@ -52,39 +52,39 @@ test("a client that was told of the same tools is left alone", async () => {
   expect(changes).toBe(0)
 })
 
-test("what the engine warns of reaches every client, and what a call shows the client that wants it", async () => {
-  const tell = Tool.define("tell", {
-    description: "Tells.",
+test("sends engine warnings to every client, and call output to clients that want it", async () => {
+  const show = Tool.define("show", {
+    description: "Shows its progress.",
     parameters: z.object({}),
     async execute(_args, ctx) {
       await ctx.metadata({ title: "half way" })
-      return { title: "told", output: "done" }
+      return { title: "shown", output: "done" }
     },
   })
-  const engine = await openEngine({ ...open, tools: [tell] })
+  const engine = await openEngine({ ...open, tools: [show] })
   const warnings = createWarnings()
   const served = { ...engine, connection: { ...engine.connection, warnings } }
   const quiet = await listening(served)
   const curious = await listening(served)
   await curious.client.setLoggingLevel("debug")
-  await quiet.client.callTool({ name: "tell", arguments: {} })
-  await curious.client.callTool({ name: "tell", arguments: {} })
-  expect(quiet.told).toEqual([])
-  expect(curious.told).toEqual(["info: tell: started", "debug: tell: half way", "info: tell: completed"])
+  await quiet.client.callTool({ name: "show", arguments: {} })
+  await curious.client.callTool({ name: "show", arguments: {} })
+  expect(quiet.received).toEqual([])
+  expect(curious.received).toEqual(["info: show: started", "debug: show: half way", "info: show: completed"])
 
   const heard = [quiet.heard(/on fire/), curious.heard(/on fire/)]
-  warnings.tell({ level: "error", text: "the engine is on fire" })
+  warnings.send({ level: "error", text: "the engine is on fire" })
   await Promise.all(heard)
-  expect(quiet.told).toEqual(["error: the engine is on fire"])
+  expect(quiet.received).toEqual(["error: the engine is on fire"])
 
   await curious.client.setLoggingLevel("emergency")
-  await curious.client.callTool({ name: "tell", arguments: {} })
-  expect(curious.told.at(-1)).toBe("error: the engine is on fire")
+  await curious.client.callTool({ name: "show", arguments: {} })
+  expect(curious.received.at(-1)).toBe("error: the engine is on fire")
 })
 
-test("what kept a tool out is told to a client that comes later", async () => {
+test("sends earlier problems to a new client", async () => {
   const twice = Tool.define("read", {
-    description: "Stands in for another.",
+    description: "Replaces another tool.",
     parameters: z.object({}),
     execute: async () => ({ title: "", output: "" }),
   })

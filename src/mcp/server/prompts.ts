@@ -1,0 +1,209 @@
+import { basename, dirname, join, resolve } from "node:path"
+import {
+  type ContentBlock,
+  type GetPromptResult,
+  type Prompt,
+  type PromptArgument,
+  ProtocolError,
+  ProtocolErrorCode,
+  type Server,
+  type ServerContext,
+} from "@modelcontextprotocol/server"
+import type { Tackle } from "../../engine/tackle.ts"
+import type { Command } from "../../session/command.ts"
+import { commandPieces } from "../../session/command-template.ts"
+import { findMentions, type Mention } from "../../session/mentions.ts"
+import { pieceCall, shownOutput } from "../../session/run-command.ts"
+import { directoryEntries, isDirectory } from "../../util/file-system.ts"
+import { isInside, realPath } from "../../util/paths.ts"
+import type { ClientCalls } from "./client-calls.ts"
+import { blockOf } from "./content.ts"
+import { uriOfFile } from "./resource-tools.ts"
+import type { OfferedResources } from "./resources.ts"
+import type { OfferedTools } from "./tools.ts"
+
+/** The services that the prompts of one client use. */
+interface PromptSource {
+  tackle: Tackle
+  calls: ClientCalls
+  tools: OfferedTools
+  resources: OfferedResources
+}
+
+/**
+ * Answers `prompts/…`: commands and skills by their names, and prompts of upstream MCP servers as `server:prompt`. A
+ * command runs, loads and reads through calls of the client, under the rules. Its agent, model and subagent apply only in
+ * Tackle's own sessions.
+ */
+export function offerPrompts(server: Server, source: PromptSource): void {
+  const { tackle } = source
+
+  server.setRequestHandler("prompts/list", async (_request, { mcpReq }) => {
+    const own = (await commandsFor(source, mcpReq.signal)).map(toPrompt)
+    const upstream = (await tackle.mcpPrompts(mcpReq.signal)).map(({ server: id, name, ...about }) => ({
+      ...about,
+      name: `${id}:${name}`,
+    }))
+    return { prompts: [...own, ...upstream] }
+  })
+  server.setRequestHandler("prompts/get", async ({ params: { name, arguments: given = {} } }, context) => {
+    const command = (await commandsFor(source, context.mcpReq.signal)).find((each) => each.name === name)
+    if (command) return await fillIn(command, given, context, source)
+    const [, id = "", prompt = ""] = /^([^:]+):(.+)$/s.exec(name) ?? []
+    const known = (await tackle.mcpPrompts(context.mcpReq.signal)).some(
+      (each) => each.server === id && each.name === prompt,
+    )
+    if (!known) throw invalid(`Unknown prompt "${name}".`)
+    const request = { server: id, name: prompt, arguments: given, signal: context.mcpReq.signal }
+    const messages = await tackle.mcpPrompt(request)
+    const blocks = messages.map(async ({ role, text, attachments }) => [
+      ...(text === "" ? [] : [{ role, content: { type: "text" as const, text } }]),
+      ...(await Promise.all(attachments.map(blockOf))).map((content) => ({ role, content })),
+    ])
+    return { messages: (await Promise.all(blocks)).flat() }
+  })
+}
+
+/** Skills require the tool that loads them. */
+async function commandsFor({ tackle, tools }: PromptSource, signal: AbortSignal): Promise<Command[]> {
+  const withSkills = await tools.has("skill", signal)
+  return tackle.commands().filter(({ origin }) => origin !== "skill" || withSkills)
+}
+
+function toPrompt(command: Command): Prompt {
+  const { name, description = `The command /${name}.` } = command
+  return { name, description, arguments: argumentsOf(command) }
+}
+
+async function fillIn(
+  command: Command,
+  given: Readonly<Record<string, string>>,
+  context: ServerContext,
+  source: PromptSource,
+): Promise<GetPromptResult> {
+  const { tackle, calls } = source
+  const pieces = commandPieces({ ...command, arguments: lineOf(argumentsOf(command), given) })
+  const texts: string[] = []
+  for (const piece of pieces) {
+    const [call] = pieceCall(piece, command.name)
+    if ("text" in piece) texts.push(piece.text)
+    else if (call) texts.push(shownOutput((await calls.run(context, call)).state))
+  }
+  const written = pieces.map((piece) => (piece.kind === "text" ? piece.text : " ")).join("")
+  const servers = written.includes("@")
+    ? (await tackle.mcpResources(context.mcpReq.signal)).map(({ server }) => server)
+    : []
+  const mentions = findMentions(written, { ...tackle, agents: [], servers })
+  const blocks: ContentBlock[] = [{ type: "text", text: texts.join("") }]
+  for (const mention of mentions) blocks.push(...(await blocksFor(mention, context, source)))
+  return {
+    description: command.description,
+    messages: blocks.map((content) => ({ role: "user", content })),
+  }
+}
+
+/** Returns the content of an `@` mention, or a note that it could not be read. */
+async function blocksFor(
+  mention: Mention,
+  context: ServerContext,
+  { calls, resources }: PromptSource,
+): Promise<ContentBlock[]> {
+  if (mention.kind === "agent") return []
+  if (mention.kind === "directory") {
+    const { state } = await calls.run(context, { tool: "list", input: { path: mention.path } })
+    return [{ type: "text", text: `@${mention.name}:\n${shownOutput(state)}` }]
+  }
+  const named = mention.kind === "resource" ? mention : { uri: uriOfFile(mention.path) }
+  try {
+    const { contents } = await resources.read(named, context)
+    return contents.map((resource): ContentBlock => {
+      const { mimeType = "" } = resource
+      const picture = "blob" in resource && mimeType.startsWith("image/")
+      return picture ? { type: "image", data: resource.blob, mimeType } : { type: "resource", resource }
+    })
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error
+    return [{ type: "text", text: `@${mention.name} was not attached: ${error.message}` }]
+  }
+}
+
+/**
+ * Returns the arguments of a command: each `<word>` (required) and `[word]` of its hint. Without such a hint, each `$1`,
+ * `$2` … of the template, or one argument for all text after the command's name.
+ */
+export function argumentsOf({ template, argument_hint: hint = "", origin }: Command): PromptArgument[] {
+  const hinted = [...hint.matchAll(/<([^<>]+)>|\[([^[\]]+)\]/g)].map(([, needed, optional = ""]) => ({
+    name: needed ?? optional,
+    required: needed !== undefined,
+  }))
+  if (hinted.length > 0) return hinted
+  const numbers = [...template.matchAll(/\$([1-9]\d?)(?!\d)/g)].map(([, number]) => Number(number))
+  const count = origin === undefined ? Math.max(0, ...numbers) : 0
+  if (count > 0) return Array.from({ length: count }, (_, index) => ({ name: `argument${index + 1}` }))
+  return [{ name: "arguments", description: hint || "Text after the name of the command." }]
+}
+
+/**
+ * Returns the values as a user would write them after the command. Throws `ProtocolError` for a missing or unknown
+ * argument, and for a value that cannot be quoted.
+ */
+export function lineOf(known: readonly PromptArgument[], given: Readonly<Record<string, string>>): string {
+  const names = known.map(({ name }) => name)
+  const unknown = Object.keys(given).find((name) => !names.includes(name))
+  if (unknown !== undefined) throw invalid(`Unknown argument "${unknown}". Known: ${names.join(", ")}.`)
+  const missing = known.find(({ name, required }) => required && given[name] === undefined)
+  if (missing) throw invalid(`The argument "${missing.name}" is missing.`)
+  const last = known.findLastIndex(({ name }) => given[name] !== undefined)
+  const values = known.slice(0, last + 1).map(({ name }) => given[name] ?? "")
+  // The last argument takes the rest of the line, so quotes would become part of it.
+  return values.map((value, index) => (index === known.length - 1 ? value : quoted(value))).join(" ")
+}
+
+function quoted(value: string): string {
+  if (value !== "" && !/[\s"']/.test(value)) return value
+  if (!value.includes('"')) return `"${value}"`
+  if (!value.includes("'")) return `'${value}'`
+  throw invalid(`An argument cannot contain both kinds of quotes: ${value}`)
+}
+
+function invalid(message: string): ProtocolError {
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, message)
+}
+
+/** The protocol's limit for one answer. */
+const maxValues = 100
+
+/**
+ * Answers `completion/complete` with paths in the worktree, since most arguments are files. Requires the tool `list`, and
+ * a rule that allows listing the directory.
+ */
+export function offerCompletion(
+  server: Server,
+  { tackle, agent, tools }: { tackle: Tackle; agent: string | undefined; tools: Pick<OfferedTools, "has"> },
+): void {
+  server.setRequestHandler("completion/complete", async ({ params: { argument } }, { mcpReq }) => {
+    const lists = await tools.has("list", mcpReq.signal)
+    const values = lists ? await pathsFrom(argument.value, tackle, agent) : []
+    const [shown, total] = [values.slice(0, maxValues), values.length]
+    return { completion: { values: shown, total, hasMore: total > shown.length } }
+  })
+}
+
+/** Returns the paths in the worktree that start with the text. Directories end in a slash. */
+async function pathsFrom(text: string, tackle: Tackle, agent: string | undefined): Promise<string[]> {
+  const start = text === "" || text.endsWith("/") ? text : dirname(text)
+  const beginning = text.endsWith("/") ? "" : basename(text)
+  const directory = resolve(tackle.directory, start)
+  if (!isInside(directory, tackle.worktree) || !isDirectory(directory)) return []
+  const { verdict } = await tackle.explain({
+    permission: "list",
+    patterns: [directory],
+    paths: [realPath(directory)],
+    agent,
+  })
+  if (verdict !== "allow") return []
+  const written = text.slice(0, text.length - beginning.length)
+  return directoryEntries(directory)
+    .filter(({ name }) => name.startsWith(beginning) && (beginning !== "" || !name.startsWith(".")))
+    .map((entry) => join(written, entry.name) + (entry.isDirectory() ? "/" : ""))
+}

@@ -1,0 +1,124 @@
+import {
+  type ListToolsResult,
+  ProtocolError,
+  ProtocolErrorCode,
+  type Server,
+} from "@modelcontextprotocol/server"
+import type { Caller } from "../../engine/caller.ts"
+import type { Tackle } from "../../engine/tackle.ts"
+import type { ToolListing } from "../../registry/registry.ts"
+import type { ToolStateCompleted } from "../../schema/tool-state.ts"
+import { UsageError } from "../../util/errors.ts"
+import { canonicalJson } from "../../util/json.ts"
+import { type ClientCalls, noFormsHint } from "./client-calls.ts"
+import { contentOf } from "./content.ts"
+
+/** The tools of one client. */
+export interface OfferedTools {
+  /** Notifies the client if the tools differ from those it last listed. Resolves when the notification was sent. */
+  notifyIfChanged(signal: AbortSignal): Promise<void>
+  /** True if the client may call the tool. */
+  has(name: string, signal: AbortSignal): Promise<boolean>
+}
+
+/** Answers `tools/list` and `tools/call`, and notifies the client of changes. */
+export function offerTools(
+  server: Server,
+  {
+    caller,
+    calls,
+    onCompleted,
+    onProblem,
+  }: {
+    caller(): Caller
+    calls: ClientCalls
+    onProblem(message: string, error: unknown): void
+    /** Called after each completed call, before the client gets the result. */
+    onCompleted(tool: string, state: ToolStateCompleted): Promise<void>
+  },
+): OfferedTools {
+  /** The tools that the client last listed or was notified of. Undefined: none yet. */
+  let sent: string | undefined
+
+  server.setRequestHandler("tools/list", async (_request, { mcpReq }) => {
+    const tools = (await caller().tools(mcpReq.signal)).flatMap(toTool)
+    sent = canonicalJson(tools)
+    return { tools }
+  })
+  server.setRequestHandler("tools/call", async ({ params: { name, arguments: input = {} } }, context) => {
+    const listed = await caller().tools(context.mcpReq.signal)
+    await withoutFailing(notifyUnless(listed))
+    assertOffered(name, listed)
+    const { state, noForms } = await calls.run(context, { tool: name, input })
+    if (state.status === "completed") await withoutFailing(onCompleted(name, state))
+    const result = await contentOf(state)
+    if (noForms) result.content.push({ type: "text", text: noFormsHint })
+    return result
+  })
+
+  /** The result must reach the client even if a notification fails. */
+  async function withoutFailing(notification: Promise<void>): Promise<void> {
+    await notification.catch((error: unknown) => onProblem("a client could not be notified", error))
+  }
+
+  async function notifyUnless(listed: readonly ToolListing[]): Promise<void> {
+    const now = canonicalJson(listed.flatMap(toTool))
+    if (sent === undefined || sent === now) return
+    sent = now
+    await server.sendToolListChanged()
+  }
+
+  return {
+    async notifyIfChanged(signal) {
+      if (sent !== undefined) await notifyUnless(await caller().tools(signal))
+    },
+    async has(name, signal) {
+      const listed = await caller().tools(signal)
+      return listed.some(({ id, offered }) => id === name && offered)
+    },
+  }
+}
+
+function toTool({ id, description, parameters, offered }: ToolListing): ListToolsResult["tools"] {
+  if (!offered) return []
+  return [{ name: id, description, inputSchema: { ...parameters, type: "object" } }]
+}
+
+function assertOffered(name: string, listed: readonly ToolListing[]): void {
+  const tool = listed.find(({ id }) => id === name)
+  if (tool?.offered) return
+  const why = tool ? `The tool "${name}" is not offered: ${tool.reason}` : `Unknown tool "${name}"`
+  throw new ProtocolError(ProtocolErrorCode.InvalidParams, `${why}. Available: ${availableIDs(listed)}.`)
+}
+
+function availableIDs(listed: readonly ToolListing[]): string {
+  return listed
+    .filter(({ offered }) => offered)
+    .map(({ id }) => id)
+    .join(", ")
+}
+
+/**
+ * Throws `UsageError` for an unknown agent, an unknown tool, and a tool that no client can be offered. Reports a wrong
+ * flag at the start instead of by a missing tool later.
+ */
+export async function assertChosenTools(
+  tackle: Tackle,
+  { agent, tools, signal }: { agent?: string; tools?: readonly string[]; signal: AbortSignal },
+): Promise<void> {
+  const caller = tackle.caller({ agent })
+  try {
+    // Without chosen tools, upstream MCP servers start with the first list and not before.
+    if (!tools) return
+    const listed = await caller.tools(signal)
+    for (const id of tools) {
+      const tool = listed.find((entry) => entry.id === id)
+      // `question` depends on whether a client can show forms.
+      if (tool?.offered || id === "question") continue
+      if (tool) throw new UsageError(`The tool "${id}" cannot be offered: ${tool.reason} (--tools).`)
+      throw new UsageError(`Unknown tool "${id}" (--tools). Available: ${availableIDs(listed)}.`)
+    }
+  } finally {
+    await caller.close()
+  }
+}
