@@ -10,21 +10,21 @@ import type { ModelRef } from "../schema/message.ts"
 import type { CallReference } from "../schema/permission.ts"
 import type { Question, QuestionAnswers, QuestionDocument } from "../schema/question.ts"
 import type { ToolState, ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
-import type { AskForm } from "../tool/ask-person.ts"
 import type {
+  AskForm,
   CatalogueEntry,
+  InstructionCapability,
+  JobCapability,
   LanguageCapability,
   PlanCapability,
+  Sample,
   SandboxCapability,
+  SpawnRequest,
+  SubagentResult,
   TodoCapability,
 } from "../tool/context.ts"
-import type { InstructionCapability } from "../tool/instructions.ts"
-import type { JobCapability } from "../tool/job.ts"
-import type { Handover } from "../tool/result.ts"
-import type { Sample } from "../tool/sample.ts"
 import type { SecretMask } from "../tool/secrets.ts"
-import type { SpawnRequest, SubagentResult } from "../tool/spawn.ts"
-import type { OutputLimits } from "../tool/tool.ts"
+import type { Handover, OutputLimits } from "../tool/tool.ts"
 
 /** A call as the model made it. */
 export interface Call {

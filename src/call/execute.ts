@@ -1,7 +1,6 @@
 import { act, complete, fail, progress, start } from "../schema/tool-moves.ts"
 import type { ToolState, ToolStateRunning } from "../schema/tool-state.ts"
-import type { CallTools } from "../tool/call-tools.ts"
-import type { ToolContext } from "../tool/context.ts"
+import type { CallTools, ToolContext } from "../tool/context.ts"
 import { executeValidated, type RunOptions } from "../tool/run.ts"
 import { defaultLimits, truncateOutput } from "../tool/truncate.ts"
 import { AbortedError, orAbort, TimeoutError, throwIfAborted } from "../util/abort.ts"

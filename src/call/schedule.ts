@@ -1,7 +1,7 @@
 import { detectLoop, rememberedResults } from "../permission/doom-loop.ts"
 import { permissionOf } from "../registry/tool-permission.ts"
 import { fail } from "../schema/tool-moves.ts"
-import type { CallTools } from "../tool/call-tools.ts"
+import type { CallTools } from "../tool/context.ts"
 import type { Access } from "../tool/tool.ts"
 import { newId } from "../util/id.ts"
 import { isRecord } from "../util/json.ts"

@@ -4,7 +4,7 @@ import { basename } from "node:path"
 import { instructionFinder } from "../config/instruction-files.ts"
 import type { Location } from "../config/location.ts"
 import { wholeName } from "../config/shown-name.ts"
-import type { FoundInstructions } from "../tool/instructions.ts"
+import type { FoundInstructions } from "../tool/context.ts"
 import { errorMessage } from "../util/errors.ts"
 import { displayPath, isInside, realPath } from "../util/paths.ts"
 

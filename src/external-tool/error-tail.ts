@@ -1,4 +1,4 @@
-import { terminalText } from "../tool/terminal-text.ts"
+import { terminalText } from "../util/terminal-text.ts"
 
 /** The end of what a program wrote to standard error, for people and errors. */
 export interface ErrorTail {

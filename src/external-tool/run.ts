@@ -1,6 +1,6 @@
 import { PermissionError } from "../permission/errors.ts"
 import type { ToolContext } from "../tool/context.ts"
-import type { ToolResult } from "../tool/result.ts"
+import type { ToolResult } from "../tool/tool.ts"
 import { orAbort, within } from "../util/abort.ts"
 import { newId } from "../util/id.ts"
 import { plainRecord } from "../util/json.ts"

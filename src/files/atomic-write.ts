@@ -2,8 +2,7 @@ import { type FileHandle, lstat, open, rename, rm } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import { systemCode } from "../util/errors.ts"
 import { openPinnedDirectory } from "../util/pinned-path.ts"
-import type { FileStamp } from "./file-tracker.ts"
-import { stampBytes } from "./file-tracker.ts"
+import { type FileStamp, stampBytes } from "./file-tracker.ts"
 import { removeTemporary, type TrackTemporary, temporaryName } from "./temporary-files.ts"
 
 /**

@@ -3,8 +3,7 @@ import { access, lstat, open } from "node:fs/promises"
 import { fileReason, systemCode, TackleError } from "../util/errors.ts"
 import { realPath } from "../util/paths.ts"
 import { FileAccessError } from "./file-errors.ts"
-import type { FileStamp, FileTracker } from "./file-tracker.ts"
-import { sameStamp, stampBytes, stampFile } from "./file-tracker.ts"
+import { type FileStamp, type FileTracker, sameStamp, stampBytes, stampFile } from "./file-tracker.ts"
 import { showName } from "./show-name.ts"
 
 /** A file that is changed is held in memory twice: as bytes and as text. */

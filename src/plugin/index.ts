@@ -4,7 +4,7 @@
  */
 import * as z from "zod"
 import type { ToolContext } from "../tool/context.ts"
-import type { ToolResult } from "../tool/result.ts"
+import type { ToolResult } from "../tool/tool.ts"
 import type { Hooks } from "./hooks.ts"
 import type { PluginInput } from "./input.ts"
 

@@ -1,4 +1,4 @@
-import { faultOfTool, readTool } from "../tool/plain-tool.ts"
+import { problemOfTool, readTool } from "../tool/plain-tool.ts"
 import type { Info } from "../tool/tool.ts"
 import { errorMessage } from "../util/errors.ts"
 import type { Plugin, PluginProblem } from "./load.ts"
@@ -16,7 +16,7 @@ export function pluginTools(plugins: readonly Plugin[]): {
         const tool = readTool(id, value)
         if (!tool)
           throw new TypeError(
-            faultOfTool(value, { alone: true }) ?? "it has no description, args and execute",
+            problemOfTool(value, { alone: true }) ?? "it has no description, args and execute",
           )
         tools.push({ tool, plugin: name })
       } catch (error) {

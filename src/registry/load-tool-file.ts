@@ -1,6 +1,6 @@
 import { basename, dirname, extname } from "node:path"
 import type { ProgramHost } from "../external-tool/program.ts"
-import { faultOfTool, readTool } from "../tool/plain-tool.ts"
+import { problemOfTool, readTool } from "../tool/plain-tool.ts"
 import { isTool } from "../tool/tool.ts"
 import { within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
@@ -106,7 +106,7 @@ async function describeProgramFile(
 /** Of the first export that is meant as a tool and is none. */
 function faultOf(module: Record<string, unknown>, options: { alone: boolean }): string | undefined {
   for (const [key, value] of Object.entries(module)) {
-    const fault = key === "module.exports" ? undefined : faultOfTool(value, options)
+    const fault = key === "module.exports" ? undefined : problemOfTool(value, options)
     if (fault !== undefined)
       return `${key === "default" ? "its default export" : `its export ${key}`} is no tool: ${fault}.`
   }

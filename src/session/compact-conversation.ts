@@ -1,5 +1,5 @@
 import type { ToolPart } from "../schema/part.ts"
-import type { JobInfo } from "../tool/job.ts"
+import type { JobInfo } from "../tool/context.ts"
 import { createSpillOpener } from "../tool/spill.ts"
 import { type CompactionInput, type CompactionResult, compact } from "./compact.ts"
 import type { Conversation } from "./conversation.ts"

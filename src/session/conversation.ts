@@ -2,7 +2,7 @@ import { createFileTracker, type ListableFileTracker } from "../files/file-track
 import { createPromptBuilder } from "../model/convert.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
-import type { InstructionCapability } from "../tool/instructions.ts"
+import type { InstructionCapability } from "../tool/context.ts"
 import { historyPages, type PageReader } from "./history.ts"
 import { createNearInstructions } from "./near-instructions.ts"
 import { neededPages } from "./needed-history.ts"

@@ -1,5 +1,5 @@
 import type { MessageWithParts } from "../schema/message.ts"
-import type { FoundInstructions, InstructionCapability } from "../tool/instructions.ts"
+import type { FoundInstructions, InstructionCapability } from "../tool/context.ts"
 
 /**
  * Gives each text of instructions once a session. What earlier calls of the history were given, by the list

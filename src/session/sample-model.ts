@@ -1,6 +1,6 @@
 import type { Model, ModelPrompt } from "../model/model.ts"
 import { type StreamLimits, streamStep } from "../model/stream.ts"
-import type { Sample, SampleRequest, SampleResult } from "../tool/sample.ts"
+import type { Sample, SampleRequest, SampleResult } from "../tool/context.ts"
 import { UsageError } from "../util/errors.ts"
 import type { Budget } from "./budget.ts"
 import { costOf } from "./cost.ts"

@@ -15,9 +15,12 @@ import type { PluginHost } from "../plugin/host.ts"
 import type { Registry } from "../registry/registry.ts"
 import type { Session } from "../schema/session.ts"
 import type { LeaseHolder, Store } from "../store/store.ts"
-import type { LanguageCapability, SandboxCapability } from "../tool/context.ts"
-import type { FoundInstructions } from "../tool/instructions.ts"
-import type { JobCapability } from "../tool/job.ts"
+import type {
+  FoundInstructions,
+  JobCapability,
+  LanguageCapability,
+  SandboxCapability,
+} from "../tool/context.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 import type { OutputLimits } from "../tool/tool.ts"
 import type { MentionedFiles } from "./attach-mentions.ts"

@@ -4,8 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createFileTracker } from "../files/file-tracker.ts"
 import type { Todo } from "../schema/todo.ts"
-import type { AskRequest, MetadataUpdate, ToolContext } from "../tool/context.ts"
-import type { Job } from "../tool/job.ts"
+import type { AskRequest, Job, MetadataUpdate, ToolContext } from "../tool/context.ts"
 import { createSpillOpener } from "../tool/spill.ts"
 
 /** A context that notes what a tool asks and reports. */

@@ -4,123 +4,292 @@ import type { FormatterService } from "../formatter/service.ts"
 import type { LanguageService } from "../lsp/service.ts"
 import type { Command, ConfinedCommand } from "../sandbox/bounds.ts"
 import type { ModelRef } from "../schema/message.ts"
+import type { Tokens } from "../schema/part.ts"
 import type { Action } from "../schema/permission.ts"
+import type { Question, QuestionAnswers, QuestionDocument } from "../schema/question.ts"
 import type { Todo } from "../schema/todo.ts"
-import type { AskForm, AskPerson } from "./ask-person.ts"
-import type { CallTools } from "./call-tools.ts"
-import type { InstructionCapability } from "./instructions.ts"
-import type { JobCapability } from "./job.ts"
-import type { Sample } from "./sample.ts"
-import type { Spawn } from "./spawn.ts"
+import type { ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import type { SpillOpener } from "./spill.ts"
 
-/** The tool's whole world: what it is not given here it does not have. */
+/** Everything a tool can use. Optional capabilities are absent where the host does not provide them. */
 export interface ToolContext {
   sessionID: string
   messageID: string
   callID?: string
-  /** Name of the agent that calls. */
+  /** Name of the calling agent. */
   agent: string
   model?: ModelRef
-  /** Fires on the person's interrupt, the tool's timeout and the end of the run. */
+  /** Fires on the user's interrupt, the tool's timeout and the end of the run. */
   abort: AbortSignal
-  /** Where relative paths start. Absolute. */
+  /** Base of relative paths. Absolute. */
   directory: string
-  /** The project's root. Absolute. What lies outside asks `external_directory`. */
+  /** The project's root. Absolute. Paths outside ask for `external_directory`. */
   worktree: string
   extra?: Record<string, unknown>
   /** Shows progress. Cheap to call often: reports are joined before they are stored. May be awaited. */
   metadata(update: MetadataUpdate): Promise<void>
-  /** Resolves when allowed; throws `PermissionError` when refused. Nothing may be touched before it resolves. */
+  /** Resolves when allowed; throws `PermissionError` when refused. Change nothing before it resolves. */
   ask(request: AskRequest): Promise<void>
-  /** Whether `read` would be let near a file, without asking anybody: what a search finds in others is not to be shown. */
+  /** Returns what the rules say about reading a file, without asking. Searches hide files that are not allowed. */
   mayRead?(path: string): Promise<Action>
-  /** Opens a place on disk for output that is too long to keep. */
+  /** Opens a file for output that is too long to keep in memory. */
   spill: SpillOpener
   files: FileTracker
   /** Absent without a session: there is no turn to undo. */
   changes?: ChangeCapability
-  /** This one, and those below, only some hosts provide. */
   todo?: TodoCapability
   jobs?: JobCapability
-  /** Absent: commands run as they are. */
+  /** Absent: commands run without a sandbox. */
   sandbox?: SandboxCapability
-  /** Absent where no subagents can be started: without a session, and at the limit of depth. */
+  /** Absent where no subagent can start: without a session, and at the depth limit. */
   spawn?: Spawn
-  /** Absent where nobody could answer. */
-  question?: AskPerson
+  /** Absent where no user can answer. */
+  question?: AskUser
   /** For MCP servers. Absent where only questions can be shown. */
   form?: AskForm
-  /** For MCP servers, whose requests ask `mcp_sampling` first. Absent where there is no model to ask. */
+  /** For MCP servers; ask for `mcp_sampling` first. Absent without a model. */
   sample?: Sample
-  /** Absent where there is no plan mode: without a session, in a subagent's, and where it is switched off. */
+  /** Absent without a session, in a subagent's session, and where plan mode is off. */
   plan?: PlanCapability
-  /** Absent without a session, and where nobody looks for instructions. */
+  /** Absent without a session, and where no instructions are loaded. */
   instructions?: InstructionCapability
-  /** Absent where language servers are switched off. Whoever asks them asks for leave first. */
+  /** Absent where language servers are off. Ask for permission before use. */
   lsp?: LanguageCapability
-  /** Absent where no formatter is switched on. Only for a tool that holds the file's lock. */
+  /** Absent where no formatter is configured. Requires the file's lock. */
   formatter?: FormatterService
-  /** What `tool_search` looks through. Absent where every tool is offered. */
+  /** Tools that `tool_search` searches. Absent where every tool is offered. */
   catalogue?: readonly CatalogueEntry[]
   /** Absent in a call that another call made. */
   call?: CallTools
 }
 
-/** What a tool asks leave for. */
+/** A permission request of a tool. */
 export interface AskRequest {
-  /** The permission's type: `read`, `edit`, `bash`, a tool's own id… */
+  /** Permission type: `read`, `edit`, `bash`, a tool's own id… */
   permission: string
-  /** Every thing the call would do. One deny denies all, else one ask asks for all. */
+  /** Everything the call would do. One deny denies all, otherwise one ask asks for all. */
   patterns: string[]
-  /** The patterns that an "always" of the person would allow from then on. */
+  /** Patterns that an "always" reply allows from then on. */
   always?: string[]
   /**
-   * Files and directories that the call touches, absolute or relative to the directory. The engine resolves them and
-   * asks `external_directory` for what lies outside the worktree. For `read` and `edit` the patterns are the paths.
+   * Files and directories the call touches, absolute or relative to the directory. The engine resolves them and asks
+   * for `external_directory` outside the worktree. For `read` and `edit` the patterns are the paths.
    */
   paths?: string[]
-  /** What the person has to see to decide: `diff`, `command`, `filePath`… */
+  /** Details the user needs to decide: `diff`, `command`, `filePath`… */
   metadata?: Record<string, unknown>
 }
 
-/** A report while the tool works. Keys it does not know, such as `progress`, merge into the metadata. */
+/** A progress report. Unknown keys, such as `progress`, are merged into the metadata. */
 export interface MetadataUpdate {
   title?: string
   metadata?: Record<string, unknown>
   [key: string]: unknown
 }
 
-/** The session's to-do list. `write` replaces it whole. */
+/** The session's to-do list. `write` replaces the whole list. */
 export interface TodoCapability {
   read(): Promise<Todo[]>
   write(todos: Todo[]): Promise<void>
 }
 
-/** Puts the bounds around a command that follow from the session's rules. */
+/** Background processes of all sessions. Jobs end with the process that started them. */
+export interface JobCapability {
+  list(): JobInfo[]
+  get(id: string): Job | undefined
+  add(job: Job): void
+}
+
+/** A background job, created by `bash` and managed by the `job` tool. */
+export interface Job {
+  info(): JobInfo
+  /** Returns the output so far: beginning and end if it is long, with the path of the full text. */
+  output(): { text: string; truncated: boolean; outputPath?: string }
+  /** Sends SIGTERM to the process group and SIGKILL after a grace period; resolves when the group is gone. */
+  kill(): Promise<void>
+  /** Undefined when the input is closed or the job has ended. */
+  readonly input?: JobInput | undefined
+}
+
+/** State of a process that outlived its shell. Times in milliseconds since the epoch. */
+export interface JobInfo {
+  id: string
+  /** Session whose call started the job. No other session can see or end it. */
+  sessionID: string
+  command: string
+  status: "running" | "exited" | "killed"
+  startedAt: number
+  endedAt?: number
+  /** Bytes written so far. */
+  bytes: number
+}
+
+/** Standard input of a job. */
+export interface JobInput {
+  /** Directory in which the command was started. Absolute. */
+  workdir: string
+  /** Resolves when the pipe has accepted the text; waits while the pipe is full. Rejects when the pipe is closed. */
+  write(text: string): Promise<void>
+  /** Closes the input. */
+  end(): void
+}
+
+/** Confines commands as the session's rules require. */
 export interface SandboxCapability {
   /** True where commands run in a sandbox. */
   active(): Promise<boolean>
   /**
-   * Undefined where commands run as they are. `text` is what the shell is given. Throws `SandboxError` where a sandbox is
-   * required and none works.
+   * Returns undefined where commands run without a sandbox. `text` is the shell's input. Throws `SandboxError` where a
+   * sandbox is required and none works.
    */
   confine(command: Command & { text: string }): Promise<ConfinedCommand | undefined>
 }
 
-/** Where the session keeps its plan. */
+/**
+ * Runs a subagent to its end. A subagent has at most the permissions of its parent session. Throws for an unusable agent
+ * or session; what happens to the subagent itself is a result.
+ */
+export type Spawn = (request: SpawnRequest) => Promise<SubagentResult>
+
+/** The task of a subagent. */
+export interface SpawnRequest {
+  /** Name of the agent. */
+  agent: string
+  prompt: string
+  /** The task in a few words, for the user. */
+  description: string
+  /** Continues this child session instead of starting a new one. */
+  sessionID?: string
+  /** Ends the subagent and everything it started. */
+  signal: AbortSignal
+  /** Called when calls of the subagent start and end. */
+  onProgress(progress: SubagentProgress): void
+}
+
+/** Progress of a subagent. */
+export interface SubagentProgress {
+  sessionID: string
+  /** Number of calls so far. */
+  count: number
+  /** The last calls, oldest first. */
+  calls: { tool: string; title: string; status: "pending" | "running" | "completed" | "error" }[]
+}
+
+/** Result of a subagent. `limit`: a budget of time, steps or tokens ran out, and `text` is the partial result. */
+export interface SubagentResult {
+  sessionID: string
+  status: "completed" | "failed" | "limit" | "interrupted"
+  /** The last message; may be empty. */
+  text: string
+  /** Why the subagent did not complete. */
+  cause?: string
+  /** Number of calls. */
+  count: number
+  durationMs: number
+}
+
+/**
+ * Asks the user and waits without a time limit. The document is shown first. Resolves with undefined if the user
+ * dismisses the questions. Throws when the call is aborted, or when `stop` fires and withdraws the questions.
+ */
+export type AskUser = (
+  questions: Question[],
+  document?: QuestionDocument,
+  stop?: AbortSignal,
+) => Promise<QuestionAnswers | undefined>
+
+/**
+ * Shows the user a form. `requestedSchema` is the JSON Schema of MCP forms. Rejects if the form cannot be shown and when
+ * the signal fires.
+ */
+export type AskForm = (
+  form: { message: string; requestedSchema: Readonly<Record<string, unknown>> },
+  signal: AbortSignal,
+) => Promise<FormAnswer>
+
+/** The user's reply to a form. `content`, by field name, comes with `accept`. */
+export interface FormAnswer {
+  action: "accept" | "decline" | "cancel"
+  content?: Readonly<Record<string, unknown>> | undefined
+}
+
+/**
+ * Asks the session's model for one answer, without tools. Throws `UsageError` if the run's budget does not allow it, and
+ * the model's errors.
+ */
+export type Sample = (request: SampleRequest) => Promise<SampleResult>
+
+/** A request to the session's model outside the conversation. */
+export interface SampleRequest {
+  system?: string
+  messages: readonly SampleMessage[]
+  /** Limit of the answer, in tokens. */
+  maxOutputTokens: number
+  temperature?: number
+  signal: AbortSignal
+}
+
+/** A message of a {@link SampleRequest}. */
+export interface SampleMessage {
+  role: "user" | "assistant"
+  text: string
+}
+
+/** The model's answer. `cut`: it reached the limit. */
+export interface SampleResult {
+  text: string
+  /** The model's own name. */
+  model: string
+  cut: boolean
+  /** Tokens and US dollars of the session's model. Absent if another model answered. */
+  spent?: { tokens: Tokens; cost: number }
+}
+
+/** Plan mode of the session. */
 export interface PlanCapability {
-  /** Absolute. It need not exist. */
+  /** Path of the plan file. Absolute. The file may not exist. */
   file: string
 }
 
-/** A tool that the session has and the model is not offered yet. */
-export interface CatalogueEntry {
-  id: string
-  description: string
-  /** Names of its parameters. */
-  parameters: readonly string[]
+/** Instruction files in directories below the project's root. */
+export interface InstructionCapability {
+  /**
+   * Returns the instructions of the directories down to the file (links resolved) that the session has not received yet,
+   * the nearest last.
+   */
+  near(file: string): Promise<FoundInstructions[]>
+}
+
+/** Instructions for the files below a directory. */
+export interface FoundInstructions {
+  /** Absolute, links resolved. */
+  path: string
+  /** Starts with its source. */
+  text: string
 }
 
 /** Language servers, for as long as the engine runs. */
 export type LanguageCapability = Omit<LanguageService, "close">
+
+/** A tool of the session that the model is not offered yet. */
+export interface CatalogueEntry {
+  id: string
+  description: string
+  /** Parameter names. */
+  parameters: readonly string[]
+}
+
+/**
+ * Calls other tools as the model would: each call is checked, permitted, scheduled and recorded separately. Results keep
+ * the order of the calls and include failures. The called tools cannot call further tools.
+ */
+export type CallTools = (
+  calls: readonly { tool: string; input: Record<string, unknown> }[],
+) => Promise<CallResult[]>
+
+/** Result of a call that a tool made. */
+export interface CallResult {
+  callID: string
+  tool: string
+  state: ToolStateCompleted | ToolStateError
+}

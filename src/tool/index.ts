@@ -1,4 +1,4 @@
-/** `tackle/tool`: what the file of a custom tool imports. Needs zod and nothing else. */
+/** `tackle/tool`: the import of custom tools. Depends on nothing but zod. */
 export type { AskRequest, MetadataUpdate, ToolContext } from "./context.ts"
-export type { ToolResult } from "./result.ts"
+export type { ToolResult } from "./tool.ts"
 export * as Tool from "./tool.ts"

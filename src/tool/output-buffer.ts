@@ -1,37 +1,36 @@
-import { countNewlines } from "./count-lines.ts"
-import { lineCount } from "./cut.ts"
-import { createFullText } from "./full-text.ts"
-import type { SpillOpener } from "./spill.ts"
-import { terminalText } from "./terminal-text.ts"
+import { terminalText } from "../util/terminal-text.ts"
+import { createFullText, type SpillOpener } from "./spill.ts"
 import type { OutputLimits } from "./tool.ts"
-import { describeCut, fits, renderCut, type Truncation } from "./truncate.ts"
+import { describeCut, fits, lineCount, renderCut, type Truncation } from "./truncate.ts"
 
-/** An output as it stands, for the model. */
+/** An output for the model. */
 export interface OutputView extends Truncation {
-  /** Without control sequences. Where it was too long: both ends, below a notice. Empty if nothing was written. */
+  /** Without control sequences. If it exceeds the limits: a notice, then beginning and end. Empty without output. */
   text: string
 }
 
-/** Takes an output of any length as it comes. Holds less than a megabyte of it, unless the limit is above a third of one. */
+/**
+ * Collects an output of any length. Uses less than a megabyte of memory, unless the limit is more than a third of one.
+ */
 export interface OutputBuffer {
   /** Bytes so far. */
   readonly bytes: number
-  /** Takes the bytes over: the caller may write over them afterwards. Never throws, see {@link FullText}. */
+  /** Copies the bytes. Never throws, see `FullText`. */
   push(bytes: Uint8Array): void
-  /** What was written so far, within the limits. The spill file is then complete up to here. May be called again. */
+  /** Returns the output so far, within the limits; the spill file is then complete up to here. May be called again. */
   view(limits?: OutputLimits): OutputView
-  /** The last characters without control sequences, for showing progress. */
+  /** Returns the last characters without control sequences, for progress. */
   tail(maxCharacters: number): string
-  /** No more comes: the spill file is closed. What was kept can still be looked at. */
+  /** Closes the spill file. `view` and `tail` still work. */
   close(): void
 }
 
-/** As much is taken at once to disk, and kept of the beginning. Larger blocks were no faster (64 KB to 1 MB tried). */
+/** Size of a block that is written to disk or kept. Larger blocks were not faster (tried 64 KB to 1 MB). */
 const minBlockBytes = 256 * 1024
 
 /**
- * Keeps the first block and the last two. The first that is full goes to disk, so that the file begins with the
- * beginning; so does each later one. A short output that passes the limits all the same goes there when it is viewed.
+ * Creates a buffer that keeps the first block and the last two. Full blocks go to disk. A shorter output that exceeds
+ * the limits goes to disk when it is viewed.
  */
 export function createOutputBuffer(options: { limits: OutputLimits; spill: SpillOpener }): OutputBuffer {
   const blockBytes = Math.max(minBlockBytes, options.limits.maxBytes)
@@ -40,7 +39,7 @@ export function createOutputBuffer(options: { limits: OutputLimits; spill: Spill
   let previous: Buffer | undefined
   let block: Buffer = Buffer.allocUnsafeSlow(blockBytes)
   let filled = 0
-  /** How much of `block` is on disk already. */
+  /** Bytes of `block` that are on disk. */
   let spilled = 0
   let bytes = 0
   let newlines = 0
@@ -63,7 +62,7 @@ export function createOutputBuffer(options: { limits: OutputLimits; spill: Spill
     spilled = 0
   }
 
-  /** What is at hand, from the beginning on; with a hole before the last two where more was written than is kept. */
+  /** Returns the blocks in memory in order. Output between the first block and the last two is only on disk. */
   function kept(): Buffer[] {
     return [head, previous, block.subarray(0, filled)].filter((part) => part !== undefined)
   }
@@ -101,7 +100,7 @@ export function createOutputBuffer(options: { limits: OutputLimits; spill: Spill
     },
     view: (limits = options.limits) => view(limits),
     tail(maxCharacters) {
-      // No character has more than four bytes.
+      // A character has at most four bytes.
       const end = Buffer.concat(kept().slice(-2)).subarray(-4 * maxCharacters)
       return terminalText(end.toString()).slice(-maxCharacters).toWellFormed()
     },
@@ -113,7 +112,7 @@ export function createOutputBuffer(options: { limits: OutputLimits; spill: Spill
   }
 }
 
-/** As text, without the lines that the hole in the middle has torn. */
+/** Decodes the blocks. Drops the lines that are cut by the gap in the middle. */
 function sourceOf(kept: readonly Buffer[], bytes: number): { head: string; tail?: string } {
   const whole = Buffer.concat(kept)
   if (whole.length === bytes) return { head: terminalText(whole.toString()) }
@@ -124,4 +123,50 @@ function sourceOf(kept: readonly Buffer[], bytes: number): { head: string; tail?
     head: head.slice(0, head.lastIndexOf("\n") + 1) || head,
     tail: tail.slice(tail.indexOf("\n") + 1) || tail,
   }
+}
+
+/** In each byte of a word: the lowest bit, the highest, and all but the highest. */
+const lowBits = 0x01010101
+const highBits = 0x80808080
+const otherBits = 0x7f7f7f7f
+const newlineWord = 0x0a0a0a0a
+
+/** Words that can be counted before an eight-bit lane could overflow. */
+const lanesHold = 255
+
+/**
+ * Counts newlines four bytes at a time: 0.2 s for 500 MB at any line length. A loop over bytes takes 0.7 s; `indexOf`
+ * takes 0.2 s with lines of 80 bytes but 5 s with lines of two bytes.
+ */
+export function countNewlines(bytes: Buffer): number {
+  if (!bytes.includes(0x0a)) return 0
+  // Words must be aligned to four bytes.
+  const lead = -bytes.byteOffset & 3
+  const words = (bytes.length - lead) >> 2
+  if (words <= 0) return countOneByOne(bytes, 0, bytes.length)
+  const counted = countInWords(new Int32Array(bytes.buffer, bytes.byteOffset + lead, words))
+  return countOneByOne(bytes, 0, lead) + counted + countOneByOne(bytes, lead + words * 4, bytes.length)
+}
+
+/** Each byte of `lanes` counts the newlines at its position in the words. */
+function countInWords(words: Int32Array): number {
+  let count = 0
+  for (let index = 0; index < words.length; ) {
+    const end = Math.min(index + lanesHold, words.length)
+    let lanes = 0
+    for (; index < end; index += 1) {
+      const difference = (words[index] ?? 0) ^ newlineWord
+      // The highest bit of each byte is set unless the byte is a newline. The sum never carries into the next byte.
+      const others = (((difference & otherBits) + otherBits) | difference) & highBits
+      lanes = (lanes + ((~others >>> 7) & lowBits)) | 0
+    }
+    count += (lanes & 255) + ((lanes >>> 8) & 255) + ((lanes >>> 16) & 255) + (lanes >>> 24)
+  }
+  return count
+}
+
+function countOneByOne(bytes: Buffer, start: number, end: number): number {
+  let count = 0
+  for (let index = start; index < end; index += 1) if (bytes[index] === 0x0a) count += 1
+  return count
 }

@@ -1,16 +1,16 @@
 import * as z from "zod"
 import { isRecord } from "../util/json.ts"
 import type { ToolContext } from "./context.ts"
-import type { ToolResult } from "./result.ts"
-import { type Definition, define, type Info, isTool } from "./tool.ts"
+import { type Definition, define, type Info, isTool, type ToolResult } from "./tool.ts"
 
 /**
- * A tool under this id from what a file or plugin gives: `Tool.define(…)`, or the plain `{ description, args, execute }`.
- * Undefined for anything else. Throws `TypeError` for an id that is none, and for fields of another zod than 4.
+ * Returns a tool with this id for an export of a file or plugin: `Tool.define(…)` or the plain
+ * `{ description, args, execute }`. Returns undefined for anything else. Throws `TypeError` for an invalid id and for
+ * fields of a zod version other than 4.
  */
 export function readTool(id: string, value: unknown): Info | undefined {
   if (isTool(value)) return define(id, (ctx) => value.init(ctx))
-  if (!isPlainTool(value) || faultOfTool(value) !== undefined) return undefined
+  if (!isPlainTool(value) || problemOfTool(value) !== undefined) return undefined
   const definition: Definition = {
     description: value.description,
     ...parametersOf(value.args),
@@ -20,10 +20,10 @@ export function readTool(id: string, value: unknown): Info | undefined {
 }
 
 /**
- * What is to be written where a value is meant as a plain tool and is none: it has one of a tool's fields, or `alone` it is
- * all that a file exports. Undefined for a tool, and for what is meant as something else. No full stop.
+ * Returns what is missing in a value that looks like a plain tool: it has two of a tool's fields, or one and is the only
+ * export (`alone`). Returns undefined for a tool and for other values. No full stop.
  */
-export function faultOfTool(value: unknown, { alone = false } = {}): string | undefined {
+export function problemOfTool(value: unknown, { alone = false } = {}): string | undefined {
   if (!isRecord(value) || isTool(value)) return undefined
   const { description, args, execute, parameters } = value
   const signs = [
@@ -33,14 +33,14 @@ export function faultOfTool(value: unknown, { alone = false } = {}): string | un
   ]
   if (signs.filter(Boolean).length < (alone ? 1 : 2)) return undefined
   if (typeof description !== "string")
-    return "it has no `description`: write what the tool does, as a string, for the model"
+    return "it has no `description`: add a string that tells the model what the tool does"
   if (typeof execute !== "function")
-    return "it has no `execute`: write `async execute(args, ctx) { … }`, which gives a string"
+    return "it has no `execute`: add `async execute(args, ctx) { … }` that returns a string"
   if (args === undefined && parameters !== undefined)
-    return `it has \`parameters\` in place of \`args\`: write ${example}, or export \`Tool.define("name", { … })\` of "tackle/tool"`
-  if (!isRecord(args)) return `it has no \`args\`: write ${example}, or \`args: {}\` where it takes none`
+    return `it has \`parameters\` instead of \`args\`: write ${example}, or export \`Tool.define("name", { … })\` of "tackle/tool"`
+  if (!isRecord(args)) return `it has no \`args\`: add ${example}, or \`args: {}\` for none`
   if ("_zod" in args || "_def" in args)
-    return `its \`args\` is a schema, where the fields alone are expected: write ${example}, without z.object(…) around them`
+    return `its \`args\` is a schema instead of an object of fields: write ${example}, without z.object(…)`
   return undefined
 }
 
@@ -61,14 +61,14 @@ function isPlainTool(value: unknown): value is PlainTool {
   )
 }
 
-/** Fields that are not zod's are JSON Schema: the model is told them as they are, and what it sends is not checked. */
+/** Fields that are not zod's are JSON Schema: the model gets them unchanged, and its arguments are not validated. */
 function parametersOf(args: Record<string, unknown>): Pick<Definition, "parameters" | "jsonSchema"> {
   const fields = Object.entries(args)
   if (fields.every(([, field]) => isRecord(field) && "_zod" in field))
     return { parameters: z.object(args as z.ZodRawShape) }
   const other = fields.find(([, field]) => !isRecord(field) || "_zod" in field || "_def" in field)
   if (other)
-    throw new TypeError(`its field "${other[0]}" is neither of zod 4 nor JSON Schema like the others`)
+    throw new TypeError(`its field "${other[0]}" is neither zod 4 nor, like the other fields, JSON Schema`)
   return {
     parameters: z.looseObject({}),
     jsonSchema: { type: "object", properties: args, required: Object.keys(args) },

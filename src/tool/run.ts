@@ -3,39 +3,38 @@ import { Attachment } from "../schema/tool-state.ts"
 import { TackleError } from "../util/errors.ts"
 import { isRecord, plainRecord } from "../util/json.ts"
 import type { ToolContext } from "./context.ts"
-import type { ToolResult } from "./result.ts"
-import type { Definition, OutputLimits } from "./tool.ts"
+import type { Definition, OutputLimits, ToolResult } from "./tool.ts"
 import { defaultLimits, truncateOutput } from "./truncate.ts"
 import { describeIssues, validateArguments } from "./validate.ts"
 
-/** A tool ready to be called. */
+/** A tool that is ready to be called. */
 export interface ReadyTool<P extends z.ZodType = z.ZodType> {
   id: string
   definition: Definition<P>
 }
 
-/** How a run is bounded beyond what the tool itself says. */
+/** Output limits of a run, besides those of the tool. */
 export interface RunOptions {
-  /** Replaces the default limits; the tool's own come over these. */
+  /** Replaces the default limits. The tool's own limits take precedence. */
   limits?: Partial<OutputLimits>
-  /** True where the agent may use `task`: the note under a cut output then says so. */
+  /** True if the agent may use `task`: the notice of a truncated output then says so. */
   canDelegate?: boolean
 }
 
-/** A tool returned something that is no result. A defect of the tool; the text says what to mend. */
+/** A tool returned an invalid result: a bug in the tool. The message says what to fix. */
 export class ToolResultError extends TackleError {
   constructor(tool: string, problem: string) {
     super(
       `The ${tool} tool returned an invalid result: ${problem}. This is a bug in the tool, not in the call.`,
-      {
-        code: "tool.bad-result",
-        recoverable: true,
-      },
+      { code: "tool.bad-result", recoverable: true },
     )
   }
 }
 
-/** validate → execute → truncate, fresh for each call. What every path to a tool goes through, also a script's. */
+/** A result with metadata. */
+export type CompleteResult = ToolResult & { metadata: Record<string, unknown> }
+
+/** Validates the arguments, executes the tool and truncates its output. */
 export async function runTool<P extends z.ZodType>(
   tool: ReadyTool<P>,
   args: unknown,
@@ -45,10 +44,7 @@ export async function runTool<P extends z.ZodType>(
   return executeValidated(tool, await validateArguments(tool, args), ctx, options)
 }
 
-/** A result with nothing left open. */
-export type CompleteResult = ToolResult & { metadata: Record<string, unknown> }
-
-/** The second half of {@link runTool}, for arguments that were validated before. */
+/** Does what {@link runTool} does, with arguments that are already validated. */
 export async function executeValidated<P extends z.ZodType>(
   tool: ReadyTool<P>,
   args: z.output<P>,
@@ -61,12 +57,12 @@ export async function executeValidated<P extends z.ZodType>(
   const cut = truncateOutput(result.output, {
     limits: { ...defaultLimits, ...options.limits, ...definition.limits },
     spill: ctx.spill,
-    canDelegate: options.canDelegate ?? false,
+    canDelegate: options.canDelegate,
   })
   return { ...result, output: cut.output, metadata: { ...result.metadata, ...cut.metadata } }
 }
 
-/** Custom tools are code of other people: their word on types is checked. */
+/** Checks the types of a result: custom tools are untrusted code. */
 function checked(id: string, result: unknown): CompleteResult {
   if (!isRecord(result))
     throw new ToolResultError(id, `expected an object, got ${result === null ? "null" : typeof result}`)
@@ -83,7 +79,7 @@ function checked(id: string, result: unknown): CompleteResult {
   return complete
 }
 
-/** A malformed one would spoil every later request of the session, since the history is sent again each time. */
+/** A malformed attachment would break every later request of the session, which resends the history. */
 function checkedAttachments(id: string, attachments: unknown): Attachment[] {
   const parsed = z.array(Attachment).safeParse(attachments, { reportInput: true })
   if (parsed.success) return parsed.data

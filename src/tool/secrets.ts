@@ -1,38 +1,38 @@
 import { isRecord } from "../util/json.ts"
 
-/** A value that must not be seen, under the name that is shown in its place. */
+/** A value to hide, and the name to show instead. */
 export interface Secret {
   name: string
   value: string
 }
 
-/** Puts `[secret NAME]` in the place of every secret. One that knows none hands on what it is given, untouched. */
+/** Replaces every secret with `[secret NAME]`. Without secrets, values are returned unchanged. */
 export interface SecretMask {
-  /** Whether it knows none, so that nothing needs to be looked through. */
+  /** True without secrets. */
   readonly empty: boolean
-  /** From here on these are hidden too, also in streams that are open. Nothing that was known is forgotten. */
+  /** Adds secrets, also to open streams. Secrets are never removed. */
   add(secrets: readonly Secret[]): void
   text(text: string): string
-  /** Every text within a plain value, at any depth; keys stay. */
+  /** Masks every string in a plain value at any depth, except keys. */
   value<T>(value: T): T
-  /** For output that comes in pieces: a secret may be cut between two. */
+  /** Returns a mask for output that arrives in chunks, which may split a secret. */
   stream(): MaskedStream
-  /** For text that people watch as it grows: all but an end that may be the beginning of a secret, which is `held`. */
+  /** For streamed text: `held` is an end of the text that could be the beginning of a secret. */
   split(text: string): { shown: string; held: string }
 }
 
-/** Output on its way through the mask. What may be the beginning of a secret waits for what comes next. */
+/** Masks output in chunks. Holds back an end that could be the beginning of a secret. */
 export interface MaskedStream {
-  /** What can be handed on: up to the longest secret's length less than what came in so far. Its own bytes. */
+  /** Returns masked output: all but at most the length of the longest secret. May return the chunk itself. */
   push(chunk: Uint8Array): Uint8Array
-  /** What was held back. */
+  /** Returns the rest. */
   end(): Uint8Array
 }
 
-/** Shorter values, such as `yes` or a port, stand in too much other text to be secrets. In characters. */
+/** Minimum length in characters. Shorter values, such as `yes` or a port, are common in other text. */
 export const shortestSecret = 8
 
-/** Values shorter than `shortestSecret` are left out. Of two names for one value the first is shown. */
+/** Creates a mask. Ignores values shorter than `shortestSecret`. If two names share a value, the first is shown. */
 export function createSecretMask(secrets: readonly Secret[] = []): SecretMask {
   let hidden: readonly Hidden[] = []
 
@@ -46,7 +46,7 @@ export function createSecretMask(secrets: readonly Secret[] = []): SecretMask {
         added.push({ value: spelling, mark: `[secret ${name}]` })
       }
     }
-    // Longer ones first: one secret may be the beginning of another.
+    // Longest first: one secret may be the beginning of another.
     if (added.length > 0) hidden = [...hidden, ...added].sort((a, b) => b.value.length - a.value.length)
   }
 
@@ -74,7 +74,7 @@ export function createSecretMask(secrets: readonly Secret[] = []): SecretMask {
   }
 }
 
-/** As it is, and as it stands within a JSON text, such as the arguments of a call. */
+/** Returns the value as it is and as escaped in JSON, such as in the arguments of a call. */
 function spellings(value: string): Set<string> {
   return new Set([value, JSON.stringify(value).slice(1, -1)])
 }
@@ -104,7 +104,7 @@ function splitText(text: string, hidden: readonly Hidden[]): { shown: string; he
 
 type HiddenBytes = readonly [value: Buffer, mark: Buffer]
 
-/** `current` may come to give more while the stream is open. */
+/** `current` may return more secrets while the stream is open. */
 function maskStream(current: () => readonly Hidden[]): MaskedStream {
   let known: readonly Hidden[] = []
   let hidden: readonly HiddenBytes[] = []
@@ -136,7 +136,7 @@ function maskStream(current: () => readonly Hidden[]): MaskedStream {
   }
 }
 
-/** Masks every secret that begins before `limit`; `next` is the first byte that is not part of the result. */
+/** Masks every secret that begins before `limit`. `next` is the first byte after the result. */
 function maskUntil(
   bytes: Buffer,
   limit: number,

@@ -1,36 +1,37 @@
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { openWriteBehind } from "../files/write-behind.ts"
+import { errorMessage } from "../util/errors.ts"
 import type { MaskedStream, SecretMask } from "./secrets.ts"
 
-/** 1 GB: past this a spill file takes no more, so that a runaway command cannot fill the disk. */
+/** Maximum size of a spill file, 1 GB, so that a runaway command cannot fill the disk. */
 export const maxSpillBytes = 1_000_000_000
 
-/** Full output on its way to disk. At most one piece of it is not there yet, see {@link openWriteBehind}. */
+/** File for the full output of a call. At most one block is not written yet, see {@link openWriteBehind}. */
 export interface SpillFile {
   /** Absolute path: `<data>/truncate/<sessionID>/tool_<id>_<n>.txt`. */
   readonly path: string
-  /** Bytes taken. */
+  /** Bytes accepted. */
   readonly bytes: number
-  /** True once the file reached its limit: its last line says so. */
+  /** True once the file has reached its limit. Its last line then says so. */
   readonly capped: boolean
-  /** Appends. Past the limit nothing more is written. Throws when the disk refuses (full, read-only). */
+  /** Appends; past the limit does nothing. Throws if writing fails (disk full, read-only). */
   write(chunk: Uint8Array | string): void
-  /** Returns when what was written is on disk, but for an end that may become a secret. Throws like `write`. */
+  /** Returns when everything is written, except an end that could be part of a secret. Throws like `write`. */
   settle(): void
-  /** Settles the whole, then takes no more. Throws like `write`. */
+  /** Writes everything and closes the file. Throws like `write`. */
   close(): void
 }
 
-/** Opens the next spill file of one call. Throws when the disk refuses. */
+/** Opens the next spill file of a call. Throws if the file cannot be created. */
 export type SpillOpener = () => SpillFile
 
-/** Spill files of one call, numbered from 1. The directory is made when the first is opened. */
+/** Creates an opener for the spill files of one call, numbered from 1. Creates the directory for the first file. */
 export function createSpillOpener(options: {
   directory: string
   name: string
   maxBytes?: number
-  /** What must not be on disk either. */
+  /** Secrets to mask in the file. */
   mask?: SecretMask
 }): SpillOpener {
   let opened = 0
@@ -43,7 +44,7 @@ export function createSpillOpener(options: {
   }
 }
 
-/** The file without secrets: its last bytes come when it is closed. */
+/** Masks secrets in the file. The last bytes are written when it is closed. */
 function masked(file: SpillFile, stream: MaskedStream): SpillFile {
   let open = true
   return {
@@ -99,6 +100,66 @@ function openSpillFile(path: string, maxBytes: number): SpillFile {
       if (closed) return
       closed = true
       file.close()
+    },
+  }
+}
+
+/** The full text of an output, on disk as far as it could be written. */
+export interface FullText {
+  /** Undefined until something is written. */
+  readonly path: string | undefined
+  /** Bytes on disk, once settled. */
+  readonly bytes: number
+  /** True once the file has reached its limit and misses the end of the output. */
+  readonly capped: boolean
+  /** System error that made the file incomplete. */
+  readonly problem: string | undefined
+  /** Appends. Never throws: a full disk must not lose the output for the model. */
+  write(chunk: Uint8Array | string): void
+  /** Returns when everything is written, or `problem` says why it is not. */
+  settle(): void
+  /** Settles and closes the file. */
+  close(): void
+}
+
+/** Opens the spill file at the first write. Writes nothing after an error. */
+export function createFullText(open: SpillOpener): FullText {
+  let file: SpillFile | undefined
+  let problem: string | undefined
+
+  function attempt(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      problem ??= errorMessage(error)
+    }
+  }
+
+  return {
+    get path() {
+      return file && file.bytes > 0 ? file.path : undefined
+    },
+    get bytes() {
+      return file?.bytes ?? 0
+    },
+    get capped() {
+      return file?.capped ?? false
+    },
+    get problem() {
+      return problem
+    },
+    write(chunk) {
+      if (problem !== undefined) return
+      attempt(() => {
+        file ??= open()
+        file.write(chunk)
+      })
+    },
+    settle() {
+      attempt(() => file?.settle())
+    },
+    close() {
+      attempt(() => file?.close())
     },
   }
 }

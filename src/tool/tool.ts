@@ -1,61 +1,81 @@
 import type * as z from "zod"
+import type { Attachment } from "../schema/tool-state.ts"
 import type { ToolContext } from "./context.ts"
-import type { ToolResult } from "./result.ts"
 
-/** What a tool does at its worst. Read by scheduling, sandbox and plan mode; a third party's word loosens nothing. */
+/** The most a tool can do. Read by the scheduler, the sandbox and plan mode; declarations of third parties loosen nothing. */
 export type Access = "read" | "write" | "execute" | "network" | "meta"
 
-/** Where to cut the model's copy of the output. Whichever limit comes first. */
+/** Limits of the output that the model reads. The first limit reached applies. */
 export interface OutputLimits {
   maxLines: number
   maxBytes: number
-  /** `head` keeps the beginning, `head-tail` both ends. */
+  /** `head` keeps the beginning, `head-tail` beginning and end. */
   keep: "head" | "head-tail"
 }
 
-/** Whom a tool is being prepared for, so that descriptions can differ. */
+/** The agent that a tool is prepared for, so that descriptions can differ. */
 export interface InitContext {
   agent?: { name: string }
 }
 
-/** A tool, ready to run. */
+/** A tool that is ready to run. */
 export interface Definition<P extends z.ZodType = z.ZodType> {
-  /** For the model: what it does, when to use it, when not. */
+  /** For the model: what the tool does, when to use it, and when not. */
   description: string
   parameters: P
-  /** Sent to the model in place of what `parameters` come to, for tools whose JSON Schema is given from outside. */
+  /** Replaces the JSON Schema of `parameters` in requests, for tools that bring their own JSON Schema. */
   jsonSchema?: Readonly<Record<string, unknown>>
-  /** Gets the parsed arguments. Throws with a text that tells the model what to do next. */
+  /** Receives the parsed arguments. Errors tell the model what to do next. */
   execute(args: z.output<P>, ctx: ToolContext): Promise<ToolResult>
-  /** Replaces the whole message that the model reads when its arguments do not fit. */
+  /** Replaces the whole message about invalid arguments. */
   formatValidationError?(error: z.ZodError): string
   /** Offered only to models of these providers. */
   providers?: readonly string[]
   access?: Access
   /**
-   * It changes nothing before its first `ctx.ask` was answered. A call that is cut off before is then known to have had
-   * no effect. Of a third party's tool it is not believed.
+   * Changes nothing before its first `ctx.ask` resolves: a call that is cut off earlier had no effect. Ignored for
+   * third-party tools.
    */
   asksFirst?: boolean
-  /** Never beside another call of the same step. */
+  /** Never runs in parallel with another call of the same step. */
   serial?: boolean
   /** Milliseconds after which the call is aborted. Default: none. */
   timeout?: number
-  /** What to ask leave for before `execute`, for tools that do not ask by themselves. */
+  /** Permission to request before `execute`, for tools that do not ask themselves. */
   ask?(args: z.output<P>): { patterns: string[]; always?: string[] }
-  /** Differs from the default limits of the output. */
+  /** Overrides the default output limits. */
   limits?: Partial<OutputLimits>
 }
 
-/** A capability by its id. Inert: nothing happens before `init`, and each `init` gives a fresh definition. */
+/** Result of a call. */
+export interface ToolResult {
+  /** For the user: a short line, such as the path or the command. */
+  title: string
+  /** For the model. */
+  output: string
+  /** For programs and interfaces. With `truncated` set, the output is not truncated again. */
+  metadata?: Record<string, unknown>
+  attachments?: Attachment[]
+  /** Hands the session over to another agent. Ignored unless the tool is built in. */
+  handover?: Handover
+}
+
+/** The agent that continues from the next step on, and a message from the engine to it. */
+export interface Handover {
+  /** Name of the agent. */
+  agent: string
+  message: string
+}
+
+/** A tool by its id. Nothing happens before `init`, and each `init` returns a new definition. */
 export interface Info<P extends z.ZodType = z.ZodType> {
   readonly id: string
   init(ctx?: InitContext): Promise<Definition<P>>
 }
 
 /**
- * The one way to make a tool: from a definition, or from a function that makes one for the agent at hand.
- * Throws `TypeError` for an id that providers would not take (letters, digits, `_` and `-`, at most 64).
+ * Creates a tool from a definition, or from a function that returns a definition for an agent. Throws `TypeError` for an
+ * id that providers reject (allowed: letters, digits, `_` and `-`, at most 64).
  */
 export function define<P extends z.ZodType>(
   id: string,
@@ -72,7 +92,7 @@ export function define<P extends z.ZodType>(
   }
 }
 
-/** True for anything that looks like a tool made by {@link define}, also by another copy of this module. */
+/** Returns true for a tool made by {@link define}, also by another copy of this module. */
 export function isTool(value: unknown): value is Info {
   if (typeof value !== "object" || value === null) return false
   return "id" in value && typeof value.id === "string" && "init" in value && typeof value.init === "function"

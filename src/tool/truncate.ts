@@ -1,30 +1,35 @@
-import { cutHead, cutTail, lineCount, type Room } from "./cut.ts"
-import { createFullText, type FullText } from "./full-text.ts"
-import type { SpillOpener } from "./spill.ts"
+import { createFullText, type FullText, type SpillOpener } from "./spill.ts"
 import type { OutputLimits } from "./tool.ts"
 
-/** 2,000 lines or 50 KB of the beginning: what a model reads of a tool that says nothing else. */
+/** Limits of tools without their own: the first 2,000 lines or 50 KB. */
 export const defaultLimits: OutputLimits = { maxLines: 2_000, maxBytes: 51_200, keep: "head" }
 
-/** What became of an output. Sizes in bytes of UTF-8; they and the path are there only if it was cut. */
+/** How an output was truncated. Sizes in bytes of UTF-8; present with the path only if it was truncated. */
 export interface Truncation {
   truncated: boolean
-  /** The full text. Absent where the disk refused it. */
+  /** Path of the full text. Absent if it could not be written. */
   outputPath?: string
   originalSize?: number
   truncatedSize?: number
 }
 
+/** Size of a text. Bytes of UTF-8. */
+export interface TextSize {
+  lines: number
+  bytes: number
+}
+
 /**
- * Bounds an output for the model. What fits is given back as it is. Else the full text goes to a spill file and whole
- * lines of it stay, below a notice that says how much there was and where it is. Notice and lines together keep the
- * limits, unless these leave the notice less than half the room. A disk that refuses is told in the notice.
+ * Limits an output for the model. An output within the limits is returned unchanged. Otherwise the full text goes to a
+ * spill file, and the result is a notice with size and path, followed by whole lines of the text. Notice and lines
+ * together keep the limits, unless these are so low that the notice would take more than half. If the file cannot be
+ * written, the notice says so.
  */
 export function truncateOutput(
   text: string,
   options: { limits: OutputLimits; spill: SpillOpener; canDelegate?: boolean },
 ): { output: string; metadata: Truncation } {
-  const { limits, canDelegate = false } = options
+  const { limits, canDelegate } = options
   const size = { lines: lineCount(text), bytes: Buffer.byteLength(text) }
   if (fits(size, limits)) return { output: text, metadata: { truncated: false } }
 
@@ -35,13 +40,20 @@ export function truncateOutput(
   return { output, metadata: describeCut(output, size, full) }
 }
 
-/** True if an output of this size is given whole. */
-export function fits(size: Room, limits: OutputLimits): boolean {
+/** Returns true if an output of this size is within the limits. */
+export function fits(size: TextSize, limits: OutputLimits): boolean {
   return size.lines <= limits.maxLines && size.bytes <= limits.maxBytes
 }
 
-/** The metadata of an output that was cut. */
-export function describeCut(output: string, size: Room, full: FullText): Truncation {
+/** Returns the number of lines. A newline at the end starts no further line. */
+export function lineCount(text: string): number {
+  let count = text.length > 0 && !text.endsWith("\n") ? 1 : 0
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) count += 1
+  return count
+}
+
+/** Returns the metadata of a truncated output. */
+export function describeCut(output: string, size: TextSize, full: FullText): Truncation {
   const metadata: Truncation = {
     truncated: true,
     originalSize: size.bytes,
@@ -51,47 +63,47 @@ export function describeCut(output: string, size: Room, full: FullText): Truncat
   return metadata
 }
 
-/** An output that is too long, or what is at hand of it. */
+/** An output that exceeds the limits, or the parts of it that are in memory. */
 export interface CutSource {
-  /** The beginning, or all of it. */
+  /** The beginning, or the whole text. */
   head: string
-  /** The end, where `head` is not all of it. */
+  /** The end, if `head` is not the whole text. */
   tail?: string
-  /** Of the whole. */
-  size: Room
+  /** Size of the whole text. */
+  size: TextSize
   limits: OutputLimits
   full: FullText
   canDelegate?: boolean
 }
 
-/** Bytes of the mark that stands for what was left out, with its newlines. */
+/** Bytes reserved for the mark between beginning and end, with its newlines. */
 const markBytes = 100
 
-/** The notice first, where a later cut that keeps the beginning cannot lose it, then the lines that stay. */
+/** Returns the notice and the lines that are kept. The notice is first so that later truncation cannot lose it. */
 export function renderCut(source: CutSource): string {
   const { limits, size } = source
   const notice = `${noticeOf(source)}\n\n`
-  const room: Room = {
+  const room: TextSize = {
     lines: Math.max(limits.maxLines - lineCount(notice) - 1, Math.floor(limits.maxLines / 2)),
     bytes: Math.max(limits.maxBytes - Buffer.byteLength(notice) - markBytes, Math.floor(limits.maxBytes / 2)),
   }
   if (limits.keep === "head") return notice + cutHead(source.head, room)
 
-  const half: Room = { lines: Math.ceil(room.lines / 2), bytes: Math.ceil(room.bytes / 2) }
+  const half: TextSize = { lines: Math.ceil(room.lines / 2), bytes: Math.ceil(room.bytes / 2) }
   const head = cutHead(source.head, half)
-  const rest: Room = { lines: room.lines - half.lines, bytes: room.bytes - half.bytes }
+  const rest: TextSize = { lines: room.lines - half.lines, bytes: room.bytes - half.bytes }
   const tail = cutTail(source.tail ?? source.head.slice(head.length), rest)
   const lines = Math.max(0, size.lines - lineCount(head) - lineCount(tail))
-  const left = lines > 0 ? `${lines} lines` : "the middle of a long line"
-  return `${notice}${head}${head === "" || head.endsWith("\n") ? "" : "\n"}[… ${left} omitted …]\n${tail}`
+  const omitted = lines > 0 ? `${lines} lines` : "the middle of a long line"
+  return `${notice}${head}${head === "" || head.endsWith("\n") ? "" : "\n"}[… ${omitted} omitted …]\n${tail}`
 }
 
 function noticeOf({ size, limits, full, canDelegate }: CutSource): string {
   const shown = limits.keep === "head" ? "the beginning follows" : "the beginning and end follow"
-  return `[Output truncated: ${size.lines} lines, ${size.bytes} bytes; ${shown}. ${whereabouts(full, canDelegate)}]`
+  return `[Output truncated: ${size.lines} lines, ${size.bytes} bytes; ${shown}. ${locationOf(full, canDelegate)}]`
 }
 
-function whereabouts(full: FullText, canDelegate = false): string {
+function locationOf(full: FullText, canDelegate = false): string {
   const delegate = canDelegate ? ", or give it to a subagent with task" : ""
   const use = `Use read with offset and limit, or grep${delegate}.`
   if (full.path === undefined) {
@@ -101,4 +113,55 @@ function whereabouts(full: FullText, canDelegate = false): string {
     return `Only the first ${full.bytes} bytes could be saved (${full.problem}): ${full.path}. ${use}`
   }
   return `${full.capped ? "The part up to the file size limit" : "Full text"}: ${full.path}. ${use}`
+}
+
+/** Returns the first whole lines that fit, or the beginning of the first line if it alone is too long. */
+function cutHead(text: string, room: TextSize): string {
+  let end = 0
+  let bytes = 0
+  for (let lines = 0; lines < room.lines && end < text.length; lines += 1) {
+    const newline = text.indexOf("\n", end)
+    const next = newline === -1 ? text.length : newline + 1
+    // A character has at least one byte: longer slices need not be measured.
+    const size = next - end > room.bytes ? Number.POSITIVE_INFINITY : Buffer.byteLength(text.slice(end, next))
+    if (bytes + size > room.bytes) break
+    bytes += size
+    end = next
+  }
+  return end > 0 || room.lines < 1 ? text.slice(0, end) : firstBytes(text, room.bytes)
+}
+
+/** Returns the last whole lines that fit, or the end of the last line if it alone is too long. */
+function cutTail(text: string, room: TextSize): string {
+  let start = text.length
+  let bytes = 0
+  for (let lines = 0; lines < room.lines && start > 0; lines += 1) {
+    // The newline before `start` ends this line.
+    const previous = start < 2 ? 0 : text.lastIndexOf("\n", start - 2) + 1
+    const size =
+      start - previous > room.bytes
+        ? Number.POSITIVE_INFINITY
+        : Buffer.byteLength(text.slice(previous, start))
+    if (bytes + size > room.bytes) break
+    bytes += size
+    start = previous
+  }
+  return start < text.length || room.lines < 1 ? text.slice(start) : lastBytes(text, room.bytes)
+}
+
+function firstBytes(text: string, bytes: number): string {
+  const encoded = Buffer.from(text.slice(0, bytes))
+  return encoded.toString("utf8", 0, characterBorder(encoded, Math.min(bytes, encoded.length), -1))
+}
+
+function lastBytes(text: string, bytes: number): string {
+  const encoded = Buffer.from(text.slice(Math.max(0, text.length - bytes)))
+  return encoded.toString("utf8", characterBorder(encoded, Math.max(0, encoded.length - bytes), 1))
+}
+
+/** Returns the nearest index from `at`, in the direction of `step`, that does not split a UTF-8 character. */
+function characterBorder(encoded: Uint8Array, at: number, step: 1 | -1): number {
+  let border = at
+  while (border > 0 && border < encoded.length && ((encoded[border] ?? 0) & 0xc0) === 0x80) border += step
+  return border
 }

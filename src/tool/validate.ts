@@ -2,7 +2,7 @@ import type * as z from "zod"
 import { errorMessage, TackleError } from "../util/errors.ts"
 import type { Definition } from "./tool.ts"
 
-/** The model's arguments do not fit the tool's schema. The message is what the model reads. */
+/** The arguments do not match the tool's schema. The model reads the message. */
 export class InvalidArgumentsError extends TackleError {
   readonly tool: string
   constructor(tool: string, message: string, cause: unknown) {
@@ -12,9 +12,9 @@ export class InvalidArgumentsError extends TackleError {
 }
 
 /**
- * The parsed arguments, with defaults and coercions applied. Throws {@link InvalidArgumentsError} with a text that
- * names every place, what was expected there and what came; a tool's own `formatValidationError` replaces it whole.
- * Where the schema's own code throws, the text says so.
+ * Returns the parsed arguments, with defaults and coercions applied. Throws {@link InvalidArgumentsError}, which names
+ * every invalid field with expected and actual value; the tool's `formatValidationError` replaces the whole message. If
+ * the schema's own code throws, the message says so.
  */
 export async function validateArguments<P extends z.ZodType>(
   tool: { id: string; definition: Definition<P> },
@@ -45,18 +45,18 @@ function describeFailure(
   error: z.ZodError,
   args: unknown,
 ): string {
-  const usual = `The ${id} tool was called with invalid arguments: ${describeIssues(error, args)}.\nPlease rewrite the input so it satisfies the expected schema.`
+  const message = `The ${id} tool was called with invalid arguments: ${describeIssues(error, args)}.\nPlease rewrite the input so it satisfies the expected schema.`
   try {
-    return definition.formatValidationError?.(error) ?? usual
+    return definition.formatValidationError?.(error) ?? message
   } catch {
-    // The tool's own words failed; the model still has to learn what was wrong.
-    return usual
+    // A failing formatter must not hide what is wrong.
+    return message
   }
 }
 
 /**
- * All issues in one line each place: `filePath: expected string, got nothing; limit: expected number, got "two"`. With
- * what was `given` the values are as they came: a schema that makes numbers of texts says NaN where it cannot.
+ * Describes all issues in one line: `filePath: expected string, got nothing; limit: expected number, got "two"`. With
+ * `given`, the values before coercion are shown: a failed coercion to a number reports NaN.
  */
 export function describeIssues(error: z.ZodError, given?: unknown): string {
   return error.issues
@@ -75,16 +75,16 @@ function valueAt(given: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 function describeIssue(issue: z.core.$ZodIssue, input: unknown): string {
-  const place = issue.path.length === 0 ? "the input" : issue.path.map(String).join(".")
+  const path = issue.path.length === 0 ? "the input" : issue.path.map(String).join(".")
   switch (issue.code) {
     case "invalid_type":
-      return `${place}: expected ${issue.expected}, got ${describeValue(input)}`
+      return `${path}: expected ${issue.expected}, got ${describeValue(input)}`
     case "invalid_value":
-      return `${place}: expected ${issue.values.map((value) => JSON.stringify(value)).join(" or ")}, got ${describeValue(input)}`
+      return `${path}: expected ${issue.values.map((value) => JSON.stringify(value)).join(" or ")}, got ${describeValue(input)}`
     case "unrecognized_keys":
-      return `${place}: unknown ${issue.keys.length > 1 ? "keys" : "key"} ${issue.keys.map((key) => `"${key}"`).join(", ")}`
+      return `${path}: unknown ${issue.keys.length > 1 ? "keys" : "key"} ${issue.keys.map((key) => `"${key}"`).join(", ")}`
     default:
-      return `${place}: ${issue.message}, got ${describeValue(input)}`
+      return `${path}: ${issue.message}, got ${describeValue(input)}`
   }
 }
 

@@ -1,5 +1,5 @@
 import * as z from "zod"
-import type { CallResult } from "../tool/call-tools.ts"
+import type { CallResult } from "../tool/context.ts"
 import { define } from "../tool/tool.ts"
 import { TackleError } from "../util/errors.ts"
 import { readText } from "../util/file-system.ts"

@@ -1,7 +1,6 @@
 import * as z from "zod"
 import type { ToolContext } from "../tool/context.ts"
-import type { ToolResult } from "../tool/result.ts"
-import { define, type Info } from "../tool/tool.ts"
+import { define, type Info, type ToolResult } from "../tool/tool.ts"
 import { readText } from "../util/file-system.ts"
 import type { SearchBackend, SearchRequest, SearchResult } from "./web/search-backend.ts"
 

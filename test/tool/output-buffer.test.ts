@@ -3,11 +3,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import fc from "fast-check"
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { countNewlines } from "../../src/tool/count-lines.ts"
-import { createOutputBuffer } from "../../src/tool/output-buffer.ts"
+import { countNewlines, createOutputBuffer } from "../../src/tool/output-buffer.ts"
 import { createSpillOpener } from "../../src/tool/spill.ts"
-import { terminalText } from "../../src/tool/terminal-text.ts"
 import type { OutputLimits } from "../../src/tool/tool.ts"
+import { terminalText } from "../../src/util/terminal-text.ts"
 
 const limits: OutputLimits = { maxLines: 50, maxBytes: 4000, keep: "head-tail" }
 let directory: string

@@ -2,8 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync } 
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { createFullText } from "../../src/tool/full-text.ts"
-import { createSpillOpener } from "../../src/tool/spill.ts"
+import { createFullText, createSpillOpener } from "../../src/tool/spill.ts"
 
 let directory: string
 beforeEach(() => {

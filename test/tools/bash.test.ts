@@ -159,7 +159,7 @@ describe("what it asks and is given", () => {
   })
 
   test("a command that is longer than the system takes says so", async () => {
-    await expect(bash({ command: `: ${"x".repeat(3_000_000)}` })).rejects.toThrow("put long text into a file")
+    await expect(bash({ command: `: ${"x".repeat(3_000_000)}` })).rejects.toThrow("Put long text into a file")
   })
 })
 

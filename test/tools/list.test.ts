@@ -3,7 +3,7 @@ import { mkdir, symlink } from "node:fs/promises"
 import { afterEach, beforeEach, expect, test } from "vitest"
 import { type FakeContext, fakeContext } from "../../src/testing/context.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
-import type { ToolResult } from "../../src/tool/result.ts"
+import type { ToolResult } from "../../src/tool/tool.ts"
 import { listTool } from "../../src/tools/list.ts"
 
 let project: TemporaryProject

@@ -9,7 +9,7 @@ import * as z from "zod"
 import { stampFile } from "../../src/files/file-tracker.ts"
 import { type FakeContext, fakeContext } from "../../src/testing/context.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
-import type { ToolResult } from "../../src/tool/result.ts"
+import type { ToolResult } from "../../src/tool/tool.ts"
 import { readTool } from "../../src/tools/read.ts"
 
 let project: TemporaryProject

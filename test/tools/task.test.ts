@@ -3,8 +3,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
 import { fakeContext } from "../../src/testing/context.ts"
+import type { Spawn, SpawnRequest, SubagentResult } from "../../src/tool/context.ts"
 import { runTool } from "../../src/tool/run.ts"
-import type { Spawn, SpawnRequest, SubagentResult } from "../../src/tool/spawn.ts"
 import { createTaskTool } from "../../src/tools/task.ts"
 
 const args = { description: "find it", prompt: "Find it.", subagent_type: "explore" }

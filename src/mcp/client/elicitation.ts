@@ -5,8 +5,7 @@ import type {
 } from "@modelcontextprotocol/client"
 import * as z from "zod"
 import type { Question } from "../../schema/question.ts"
-import type { AskPerson, FormAnswer } from "../../tool/ask-person.ts"
-import type { ToolContext } from "../../tool/context.ts"
+import type { AskUser, FormAnswer, ToolContext } from "../../tool/context.ts"
 
 /** Number of times the user is asked for valid answers. */
 const maxAttempts = 3
@@ -29,7 +28,7 @@ export async function elicit(
   const fields = Object.entries(requestedSchema.properties).map(([name, schema]) =>
     formField(name, schema, required.has(name)),
   )
-  const asking: AskPerson = (questions) => ask(questions, undefined, signal)
+  const asking: AskUser = (questions) => ask(questions, undefined, signal)
   return fields.length === 0 ? confirm(lead, asking) : fillIn(lead, fields, asking)
 }
 
@@ -43,14 +42,14 @@ function toElicitResult({ action, content = {} }: FormAnswer): ElicitResult {
 }
 
 /** Asks for consent: the form has no fields. */
-async function confirm(question: string, ask: AskPerson): Promise<ElicitResult> {
+async function confirm(question: string, ask: AskUser): Promise<ElicitResult> {
   const answers = await ask([{ question, options: [{ label: "Accept" }, { label: "Decline" }] }])
   const answer = answers?.[0]?.[0]
   if (answer === undefined) return { action: "cancel" }
   return answer === "Accept" ? { action: "accept", content: {} } : { action: "decline" }
 }
 
-async function fillIn(lead: string, fields: readonly FormField[], ask: AskPerson): Promise<ElicitResult> {
+async function fillIn(lead: string, fields: readonly FormField[], ask: AskUser): Promise<ElicitResult> {
   const content: Record<string, FieldValue> = {}
   let open: { field: FormField; problem?: string }[] = fields.map((field) => ({ field }))
   for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {

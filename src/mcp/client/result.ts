@@ -1,6 +1,6 @@
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/client"
 import type { Attachment } from "../../schema/tool-state.ts"
-import type { ToolResult } from "../../tool/result.ts"
+import type { ToolResult } from "../../tool/tool.ts"
 
 /**
  * Converts a server's result. Texts, and texts of resources, become the output; images, audio and other bytes become

@@ -3,8 +3,7 @@ import type {
   CreateMessageResult,
   SamplingMessage,
 } from "@modelcontextprotocol/client"
-import type { ToolContext } from "../../tool/context.ts"
-import type { Sample, SampleMessage } from "../../tool/sample.ts"
+import type { Sample, SampleMessage, ToolContext } from "../../tool/context.ts"
 import { McpCallError } from "./errors.ts"
 
 /** Limit for one answer, in tokens. */

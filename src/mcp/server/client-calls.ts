@@ -10,7 +10,7 @@ import {
 import type { CallOutcome } from "../../call/call.ts"
 import type { Caller } from "../../engine/caller.ts"
 import type { ToolStateCompleted, ToolStateRunning } from "../../schema/tool-state.ts"
-import type { Sample } from "../../tool/sample.ts"
+import type { Sample } from "../../tool/context.ts"
 import type { Info } from "../../tool/tool.ts"
 import { newId } from "../../util/id.ts"
 import { isRecord } from "../../util/json.ts"

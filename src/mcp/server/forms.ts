@@ -6,7 +6,7 @@ import {
   type Server,
   type ServerContext,
 } from "@modelcontextprotocol/server"
-import type { AskForm } from "../../tool/ask-person.ts"
+import type { AskForm } from "../../tool/context.ts"
 import { AbortedError } from "../../util/abort.ts"
 import { newId } from "../../util/id.ts"
 

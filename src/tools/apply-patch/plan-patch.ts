@@ -1,7 +1,6 @@
 import { lstat } from "node:fs/promises"
 import type { FileStep } from "../../files/commit-files.ts"
-import type { FileStamp, FileTracker } from "../../files/file-tracker.ts"
-import { sameStamp } from "../../files/file-tracker.ts"
+import { type FileStamp, type FileTracker, sameStamp } from "../../files/file-tracker.ts"
 import { accessError, assertSeen, type FileBefore, FileChangeError } from "../../files/freshness.ts"
 import { decodeText, encodeText, plainText } from "../../files/text-encoding.ts"
 import { unifiedDiff } from "../../files/unified-diff.ts"

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises"
-import type { Job } from "../../tool/job.ts"
+import type { Job } from "../../tool/context.ts"
 import type { OutputBuffer } from "../../tool/output-buffer.ts"
 import type { OutputLimits } from "../../tool/tool.ts"
 import { newId } from "../../util/id.ts"

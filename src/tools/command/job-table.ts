@@ -1,4 +1,4 @@
-import type { Job, JobCapability } from "../../tool/job.ts"
+import type { Job, JobCapability } from "../../tool/context.ts"
 
 /** Ended jobs beyond this many are forgotten, the oldest first: each may hold up to 0.8 MB of output. */
 const maxEnded = 32

@@ -1,6 +1,6 @@
 import type { Question, QuestionDocument } from "../../schema/question.ts"
 import type { ToolContext } from "../../tool/context.ts"
-import type { ToolResult } from "../../tool/result.ts"
+import type { ToolResult } from "../../tool/tool.ts"
 import { TackleError } from "../../util/errors.ts"
 
 /** What the person made of the question. `said`: their own words; absent where they took an option or nothing. */

@@ -1,12 +1,12 @@
 import { stripVTControlCharacters } from "node:util"
 
-/** What no text needs: control characters but tab and newline. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+/** Control characters except tab and newline. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this removes
 const controls = /[\x00-\x08\x0b-\x1f\x7f]/g
 
 /**
- * What a terminal would show in the end of what a program wrote to it: no colours and cursor moves, of a line that was
- * rewritten again and again (`\r`, as by a progress bar) only the last state. Keeps the number of lines.
+ * Returns the final text that a terminal would show: without colours and cursor movement, and with only the last state
+ * of a line that was rewritten with `\r`, such as a progress bar. Keeps the number of lines.
  */
 export function terminalText(text: string): string {
   const plain = text.includes("\u001b") || text.includes("\u009b") ? stripVTControlCharacters(text) : text
