@@ -1,5 +1,11 @@
 import { readFileSync, statSync } from "node:fs"
-import { type FileStamp, type FileTracker, createFileTracker, type FileCommits, stampBytes } from "../files/file-tracker.ts"
+import {
+  createFileTracker,
+  type FileCommits,
+  type FileStamp,
+  type FileTracker,
+  stampBytes,
+} from "../files/file-tracker.ts"
 
 /** The ledger of a call that a person makes by hand: they vouch for the file as it is now. */
 export function createPersonsLedger(commits: FileCommits): FileTracker {

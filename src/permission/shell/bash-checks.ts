@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs"
 import { basename, isAbsolute, join } from "node:path"
-import { type ResolvedScope, fileChecks, relativeToWorktree } from "../path-checks.ts"
+import { fileChecks, type ResolvedScope, relativeToWorktree } from "../path-checks.ts"
 import { judge, type Policy } from "../policy.ts"
 import { protectionOf } from "../protected-files.ts"
 import type { Check, Scope } from "../request.ts"
