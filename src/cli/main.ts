@@ -1,9 +1,9 @@
-/** The command's entry. Answers what needs nothing at once, and loads the rest only then. */
+/** Entry point of the command. Prints the version at once and loads the program for everything else. */
 const args = process.argv.slice(2)
 
 if (args.length === 1 && (args[0] === "--version" || args[0] === "-V")) {
   process.stdout.write(`${process.env.TACKLE_VERSION ?? "development"}\n`)
 } else {
-  // Not awaited: where it fails to load, Node says so and ends; what it runs never throws.
+  // Not awaited: if the module fails to load, Node reports it and exits. `runProgram` never throws.
   void import("./program.ts").then(({ runProgram }) => runProgram(args))
 }

@@ -1,61 +1,94 @@
 import { writeSync } from "node:fs"
 import { Command, CommanderError } from "commander"
-import { exitCode, reportError } from "./exit.ts"
-import { defineAgent } from "./grammar/agent.ts"
-import { defineAuth } from "./grammar/auth.ts"
-import { defineConfig } from "./grammar/config.ts"
-import { defineDoctor } from "./grammar/doctor.ts"
-import { defineGateway } from "./grammar/gateway.ts"
-import { defineMcp } from "./grammar/mcp.ts"
-import { defineModels } from "./grammar/models.ts"
-import { definePermission } from "./grammar/permission.ts"
-import { defineRun } from "./grammar/run.ts"
-import { defineSession } from "./grammar/session.ts"
-import { defineStats } from "./grammar/stats.ts"
-import { defineTool } from "./grammar/tool.ts"
-import { defineTrust } from "./grammar/trust.ts"
+import { exitCode, reportError } from "./process/exit.ts"
 
-/** Reads the command line and runs the command it names. Never throws: errors are told and set the exit code. */
+/**
+ * Parses the command line and runs the command. Never throws: errors are reported on stderr and set the exit code.
+ */
 export async function runProgram(args: readonly string[]): Promise<void> {
-  const program = createProgram(args)
+  const program = await createProgram(args)
   if (args.length === 0) return program.outputHelp()
   try {
     await program.parseAsync(withInnerHelp(program, args), { from: "user" })
   } catch (error) {
     if (error instanceof CommanderError) {
-      // commander has told the person already; help and version are no errors.
+      // commander has printed the message. Help and version are not errors.
       process.exitCode = error.exitCode === 0 ? exitCode.finished : exitCode.usage
       return
     }
     reportError(error, { verbose: args.includes("--verbose") })
   }
-  const { leave } = await import("./stdout.ts")
-  await leave()
+  const { exitAfterOutput } = await import("./process/stdout.ts")
+  await exitAfterOutput()
 }
 
-/** Columns that help is set in: every terminal has them. */
+interface CommandEntry {
+  description: string
+  /** Loads the function that adds arguments, flags and subcommands. */
+  load(): Promise<(command: Command) => void>
+}
+
+/** The commands in the order of the help. A command's file is loaded only when the command is used. */
+const commands: Readonly<Record<string, CommandEntry>> = {
+  run: {
+    description: "run the agent with a prompt",
+    load: async () => (await import("./commands/run.ts")).defineRun,
+  },
+  agent: {
+    description: "list, show and create agents",
+    load: async () => (await import("./commands/agent.ts")).defineAgent,
+  },
+  tool: {
+    description: "list and call tools",
+    load: async () => (await import("./commands/tool.ts")).defineTool,
+  },
+  mcp: {
+    description: "manage MCP servers, or run as one",
+    load: async () => (await import("./commands/mcp.ts")).defineMcp,
+  },
+  permission: {
+    description: "explain, test and revoke permissions",
+    load: async () => (await import("./commands/permission.ts")).definePermission,
+  },
+  session: {
+    description: "show and manage sessions",
+    load: async () => (await import("./commands/session.ts")).defineSession,
+  },
+  stats: {
+    description: "show tokens, cost and calls of this project's sessions",
+    load: async () => (await import("./commands/stats.ts")).defineStats,
+  },
+  config: {
+    description: "show the configuration",
+    load: async () => (await import("./commands/config.ts")).defineConfig,
+  },
+  models: {
+    description: "list configured models and local model servers",
+    load: async () => (await import("./commands/models.ts")).defineModels,
+  },
+  auth: {
+    description: "sign in to model providers",
+    load: async () => (await import("./commands/auth.ts")).defineAuth,
+  },
+  gateway: {
+    description: "add tool calling to a chat completions API",
+    load: async () => (await import("./commands/gateway.ts")).defineGateway,
+  },
+  trust: {
+    description: "trust this project's config and tools",
+    load: async () => (await import("./commands/trust.ts")).defineTrust,
+  },
+  doctor: {
+    description: "check that everything Tackle needs is available",
+    load: async () => (await import("./commands/doctor.ts")).defineDoctor,
+  },
+}
+
+/** Columns of the help. Every terminal has them. */
 const helpWidth = 80
 
-/** Every command by its name, in the order of the help. */
-const grammars: Readonly<Record<string, (program: Command) => void>> = {
-  run: defineRun,
-  agent: defineAgent,
-  tool: defineTool,
-  mcp: defineMcp,
-  permission: definePermission,
-  session: defineSession,
-  stats: defineStats,
-  config: defineConfig,
-  models: defineModels,
-  auth: defineAuth,
-  gateway: defineGateway,
-  trust: defineTrust,
-  doctor: defineDoctor,
-}
-
-/** The command that is called, with its flags, or all where none is. What it does is loaded when it is called. */
-function createProgram(args: readonly string[]): Command {
-  const [first = ""] = args
+/** Defines every command by name and description, and completely the one that `args` name. */
+async function createProgram(args: readonly string[]): Promise<Command> {
   const program = new Command("tackle")
     .description("A tool-calling engine for coding agents.")
     .version(process.env.TACKLE_VERSION ?? "development", "-V, --version", "print the version")
@@ -63,7 +96,7 @@ function createProgram(args: readonly string[]): Command {
     .helpCommand("help [command]", "print help for a command")
     .exitOverride()
     .configureOutput({
-      // Making the stream of stdout takes longer than reading the command line; help needs one write.
+      // Creating the stream of stdout takes longer than parsing the command line, and help needs one write.
       writeOut: (text) => writeSync(1, text),
       outputError: (text, write) => write(text.replace(/^error: /, "tackle: ").replace(/\n*$/, "\n")),
       getOutHelpWidth: () => helpWidth,
@@ -71,20 +104,22 @@ function createProgram(args: readonly string[]): Command {
     })
     .configureHelp({ minWidthToWrap: 20 })
 
-  const called = Object.hasOwn(grammars, first) ? [first] : Object.keys(grammars)
-  for (const name of called) grammars[name]?.(program)
+  const used = args.find((word) => Object.hasOwn(commands, word))
+  for (const [name, { description, load }] of Object.entries(commands)) {
+    const command = program.command(name).description(description)
+    if (name === used) (await load())(command)
+  }
   for (const command of walk(program)) {
     command.exitOverride()
-    const help = `\`${nameOf(command)} --help\` shows how it is used.`
-    const behind = command.commands.length > 0 ? misplacedFlag(command, args) : undefined
-    command.showHelpAfterError(behind ?? help)
+    const misplaced = command.commands.length > 0 ? misplacedFlag(command, args) : undefined
+    command.showHelpAfterError(misplaced ?? `Run \`${nameOf(command)} --help\` for usage.`)
   }
   return program
 }
 
 /**
- * `help session export` as `session export --help`, and `help sesion` as `sesion`: commander's `help` reads one name and
- * drops the others, and has no word for one that it does not know.
+ * Turns `help session export` into `session export --help`, and `help sesion` into `sesion`. commander's own `help`
+ * reads one name, drops the others and does not report an unknown one.
  */
 function withInnerHelp(program: Command, args: readonly string[]): string[] {
   const [first, ...names] = args
@@ -94,14 +129,14 @@ function withInnerHelp(program: Command, args: readonly string[]): string[] {
   for (const [index, name] of names.entries()) {
     if (group.commands.length === 0) break
     const named = group.commands.find((command) => command.name() === name)
-    // The group says that it has no such command.
+    // The group reports the unknown command.
     if (!named) return names.slice(0, index + 1)
     group = named
   }
   return [...names, "--help"]
 }
 
-/** What to write where a flag stands before the command that it is for. */
+/** Returns what to write if a flag precedes the command it belongs to. */
 function misplacedFlag(command: Command, args: readonly string[]): string | undefined {
   const words = args.includes("--") ? args.slice(0, args.indexOf("--")) : args
   const flag = words.find((word) => word.startsWith("-"))
@@ -109,10 +144,10 @@ function misplacedFlag(command: Command, args: readonly string[]): string | unde
   let inner = command.parent ? command.parent : command
   for (const name of named) inner = inner.commands.find((child) => child.name() === name) ?? inner
   const known = inner.options.some(({ long, short }) => flag !== undefined && [long, short].includes(flag))
-  return known ? `It goes behind the command: ${nameOf(inner)} ${flag}` : undefined
+  return known ? `Write the flag after the command: ${nameOf(inner)} ${flag}` : undefined
 }
 
-/** As it is typed: `tackle tool call`. */
+/** Returns the full name: `tackle tool call`. */
 function nameOf(command: Command): string {
   return command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name()
 }

@@ -38,7 +38,7 @@ test("2: what is wrong with the command line is said in a line or two, and nothi
       ["run", "--max-step", "3", "hi"],
       /^tackle: unknown option '--max-step'\n\(Did you mean --max-steps\?\)\n/,
     ],
-    [["run", "--max-steps", "none", "hi"], /'none' is invalid\. It must be a whole number from 1\.\n/],
+    [["run", "--max-steps", "none", "hi"], /'none' is invalid\. It must be a whole number of at least 1\.\n/],
     [["run", "--format", "xml", "hi"], /Allowed choices are text, json\.\n/],
     [["run"], /^tackle: The message is empty: stdin held no text\.\n$/],
     [

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { knownPermissions } from "../../src/cli/permission-names.ts"
+import { knownPermissions } from "../../src/cli/workspace/rules.ts"
 import { permissionOf } from "../../src/registry/tool-permission.ts"
 import { createMachine } from "./run-tackle.ts"
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import * as z from "zod"
-import { unknownKeys } from "../../src/cli/unknown-keys.ts"
+import { unknownKeys } from "../../src/cli/commands/tool.ts"
 import { toJsonSchema } from "../../src/util/json-schema.ts"
 import { createMachine } from "./run-tackle.ts"
 

@@ -1,15 +1,32 @@
 import { text as readAll } from "node:stream/consumers"
+import type { Command } from "commander"
 import type { Tackle } from "../../engine/tackle.ts"
 import { type AuthMethod, beginPage, keyBy, type StoredAuth } from "../../plugin/auth.ts"
 import { UsageError } from "../../util/errors.ts"
 import { nearNames } from "../../util/similarity.ts"
-import { atTerminal } from "../client.ts"
-import { openTackle } from "../open-tackle.ts"
-import { type FormatFlags, openPlace, type Place, type PlaceFlags } from "../place.ts"
-import { printJson, printLine } from "../print.ts"
-import { question } from "../question.ts"
-import { withRecords } from "../records.ts"
+import { atTerminal, question } from "../process/question.ts"
+import { printJson, printLine } from "../process/stdout.ts"
 import { visible } from "../view/visible.ts"
+import { openTackle, withRecords } from "../workspace/engine.ts"
+import { type FormatFlags, openPlace, type Place, type PlaceFlags } from "../workspace/workspace.ts"
+import { formatFlag, locationFlags, projectFlags } from "./flags.ts"
+
+/** Defines `tackle auth …`. */
+export function defineAuth(auth: Command): void {
+  projectFlags(auth.command("login"))
+    .description("store an API key, or sign in with the method of a plugin")
+    .argument("<provider>", "provider id, the first part of provider/model")
+    .option("--method <name>", "sign-in method of the plugin")
+    .action(logIn)
+  projectFlags(auth.command("list"))
+    .description("list the providers you are signed in to and the methods of plugins")
+    .addOption(formatFlag())
+    .action(listLogins)
+  locationFlags(auth.command("logout"))
+    .description("delete the stored credentials of a provider")
+    .argument("<provider>", "provider id")
+    .action(logOut)
+}
 
 /** `method`: the label of one of the ways that a plugin offers. Default: asked for, where there are several. */
 export interface LoginFlags extends PlaceFlags {

@@ -1,3 +1,4 @@
+import type { Command } from "commander"
 import { namesCredential } from "../../call/written-secrets.ts"
 import { instructionFiles } from "../../config/instruction-files.ts"
 import { configJsonSchema } from "../../config/schema.ts"
@@ -6,10 +7,23 @@ import { defaultRules } from "../../permission/rules.ts"
 import type { Rule } from "../../schema/permission.ts"
 import { loadSkills } from "../../skill/load-skills.ts"
 import { isRecord } from "../../util/json.ts"
-import { type FormatFlags, openPlace, type Place } from "../place.ts"
-import { printJson, printLine } from "../print.ts"
-import { agentRulesets, placeOfRule, shadowedConfigRules } from "../shadowed-rules.ts"
-import { trustedSkillFiles } from "../trusted-skills.ts"
+import { printJson, printLine } from "../process/stdout.ts"
+import { trustedSkillFiles } from "../workspace/definitions.ts"
+import { agentRulesets, placeOfRule, shadowedConfigRules } from "../workspace/rules.ts"
+import { type FormatFlags, openPlace, type Place } from "../workspace/workspace.ts"
+import { formatFlag, projectFlags } from "./flags.ts"
+
+/** Defines `tackle config …`. */
+export function defineConfig(config: Command): void {
+  projectFlags(config.command("show"))
+    .description("show the merged configuration, its files and rules")
+    .addOption(formatFlag())
+    .action(showConfig)
+  config
+    .command("schema")
+    .description("print the JSON Schema of a config file, for editors")
+    .action(showSchema)
+}
 
 /** `tackle config show`: what counts, and where it stands. Keys and headers of providers are masked. */
 export async function showConfig(flags: FormatFlags): Promise<void> {

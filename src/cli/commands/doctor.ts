@@ -1,6 +1,8 @@
 import { accessSync, constants, existsSync, mkdirSync } from "node:fs"
+import type { Command } from "commander"
 import { unusedClaudeSettings } from "../../config/claude-settings.ts"
 import { describeProblem } from "../../config/errors.ts"
+import { instructionFiles } from "../../config/instruction-files.ts"
 import { trustKind } from "../../config/project-trust-items.ts"
 import { wholeName } from "../../config/shown-name.ts"
 import { dataPlaces } from "../../engine/data-directory.ts"
@@ -16,14 +18,19 @@ import { defaultSearchEngine } from "../../tools/search/default-search-engine.ts
 import type { FileQuery } from "../../tools/search/search-engine.ts"
 import { errorMessage } from "../../util/errors.ts"
 import { displayPath, isInside } from "../../util/paths.ts"
-import { exitCode } from "../exit.ts"
-import { openTackle } from "../open-tackle.ts"
-import { type FormatFlags, openPlaceAnyhow, type Place } from "../place.ts"
-import { printJson, printLine } from "../print.ts"
-import { agentRulesets, placeOfRule, shadowedConfigRules } from "../shadowed-rules.ts"
-import { describeTakenOver, takenOver } from "../taken-over.ts"
-import { trustedSkillFiles } from "../trusted-skills.ts"
+import { exitCode } from "../process/exit.ts"
+import { printJson, printLine } from "../process/stdout.ts"
 import { folded } from "../view/visible.ts"
+import { trustedSkillFiles } from "../workspace/definitions.ts"
+import { openTackle } from "../workspace/engine.ts"
+import { agentRulesets, placeOfRule, shadowedConfigRules } from "../workspace/rules.ts"
+import { type FormatFlags, openPlaceAnyhow, type Place } from "../workspace/workspace.ts"
+import { formatFlag, projectFlags } from "./flags.ts"
+
+/** Defines `tackle doctor`. */
+export function defineDoctor(doctor: Command): void {
+  projectFlags(doctor).addOption(formatFlag()).action(checkHealth)
+}
 
 interface Finding {
   check: string
@@ -246,4 +253,45 @@ async function withTackle<T>(place: Place, work: (tackle: Tackle) => Promise<T>)
   } finally {
     await tackle.close()
   }
+}
+
+/** What counts although it was written for another program, by the program's directory and then by what it is. */
+export type TakenOver = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
+
+/** Where other programs keep theirs, as it stands in a path. */
+const programs: readonly (readonly [directory: string, pattern: RegExp])[] = [
+  [".opencode", /\/(?:\.opencode|opencode)\/|\/opencode\.jsonc?$/],
+  [".claude", /\/\.claude\/|\/CLAUDE\.md$|\/\.mcp\.json$/],
+  [".agents", /\/\.agents\//],
+]
+
+/** Config files, agents, commands, skills and instructions of other programs that count here. Paths as people write them. */
+export function takenOver(place: Place): TakenOver {
+  const { config, worktree, home } = place
+  const found: (readonly [what: string, path: string])[] = [
+    ...config.files.map(({ path }) => [`${trustKind(path)}s`, path] as const),
+    ...trustedSkillFiles(place).map(({ path }) => ["skills", path] as const),
+    ...instructionFiles(place).map((path) => ["instructions", path] as const),
+  ]
+  const taken: Record<string, Record<string, string[]>> = {}
+  for (const [what, path] of found) {
+    const shown = isInside(path, worktree) ? displayPath(path, worktree) : path.replace(`${home}/`, "~/")
+    // Of the path inside the project or home: what lies above says nothing of whose file it is.
+    const program = programs.find(([, pattern]) => pattern.test(`/${shown}`))?.[0]
+    if (program === undefined) continue
+    taken[program] ??= {}
+    taken[program][what] = [...(taken[program][what] ?? []), shown]
+  }
+  return taken
+}
+
+/** On one line. */
+export function describeTakenOver(taken: TakenOver): string {
+  const parts = Object.entries(taken).map(
+    ([program, kinds]) =>
+      `${program}: ${Object.entries(kinds)
+        .map(([what, paths]) => `${what} ${paths.join(", ")}`)
+        .join("; ")}`,
+  )
+  return parts.length === 0 ? "nothing of .opencode, .claude or .agents" : parts.join(". ")
 }

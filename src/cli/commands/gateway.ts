@@ -1,7 +1,36 @@
+import { type Command, Option } from "commander"
 import type { ToolCalling } from "../../model/model.ts"
 import type { DialectName } from "../../synthetic/dialect.ts"
-import { warn } from "../notice.ts"
-import { printLine } from "../print.ts"
+import { warn } from "../process/notice.ts"
+import { printLine } from "../process/stdout.ts"
+import { port, positive } from "./flags.ts"
+
+/** Defines `tackle gateway`. */
+export function defineGateway(gateway: Command): void {
+  gateway
+    .requiredOption("--upstream <url>", "base URL of the API, such as http://127.0.0.1:8000/v1")
+    .addOption(
+      new Option("--policy <name>", "how tools are handled")
+        .choices(["auto", "native", "synthetic", "reject", "ignore"])
+        .default("auto"),
+    )
+    .addOption(
+      new Option("--dialect <name>", "format of calls in the model's text (default: by model name)").choices([
+        "hermes",
+        "json-fence",
+        "llama",
+        "mistral",
+        "pythonic",
+        "xml",
+      ]),
+    )
+    .option("--port <n>", "port to listen on; 0 selects a free port", port, 8484)
+    .option("--host <address>", "address to listen on; other than loopback requires a key", "127.0.0.1")
+    .option("--key <key>", "key that clients must send (preferably set TACKLE_GATEWAY_KEY instead)")
+    .option("--timeout <seconds>", "idle timeout of the upstream (default: 600)", positive)
+    .option("--verbose", "report each failed request on stderr")
+    .action(runGateway)
+}
 
 /** Defaults are those of the grammar; keys that are not given come from the environment. */
 export interface GatewayFlags {

@@ -1,16 +1,67 @@
+import { spawn } from "node:child_process"
+import type { Command } from "commander"
+import { addServer } from "../../config/server-file.ts"
+import { dataPlaces } from "../../engine/data-directory.ts"
 import type { TackleOptions } from "../../engine/options.ts"
-import { enabledServers } from "../../mcp/client/config.ts"
+import { enabledServers, McpConfig, type RemoteServer } from "../../mcp/client/config.ts"
 import { McpServerError } from "../../mcp/client/errors.ts"
 import type { McpServerStatus } from "../../mcp/client/pool.ts"
-import { errorMessage } from "../../util/errors.ts"
-import { exitCode } from "../exit.ts"
-import { interruptible } from "../interrupt.ts"
-import { warn } from "../notice.ts"
-import { openTackle } from "../open-tackle.ts"
-import { type FormatFlags, openPlace, type Place } from "../place.ts"
-import { printJson, printLine } from "../print.ts"
+import { errorMessage, TackleError, UsageError } from "../../util/errors.ts"
+import { findProgram } from "../../util/find-program.ts"
+import { exitCode, interruptible } from "../process/exit.ts"
+import { warn } from "../process/notice.ts"
+import { atTerminal } from "../process/question.ts"
+import { printJson, printLine } from "../process/stdout.ts"
 import { createStatusLine } from "../view/status-line.ts"
-import { oneLine, wrapped } from "../view/visible.ts"
+import { oneLine, visible, wrapped } from "../view/visible.ts"
+import { openTackle } from "../workspace/engine.ts"
+import { type FormatFlags, openPlace, type Place, type PlaceFlags } from "../workspace/workspace.ts"
+import { collect, formatFlag, locationFlags, names, port, positive, projectFlags } from "./flags.ts"
+import { serveMcp } from "./mcp-serve.ts"
+
+/** Defines `tackle mcp …`. */
+export function defineMcp(mcp: Command): void {
+  projectFlags(mcp.command("list"))
+    .description("start each MCP server and show its tools, or why it is unavailable")
+    .addOption(formatFlag())
+    .action(listMcpServers)
+  locationFlags(mcp.command("add"))
+    .description("add an MCP server to the project's config: a URL, or a program after --")
+    .argument("<id>", "id of the server, which prefixes the names of its tools")
+    .argument("<command...>", "URL, or program with its arguments")
+    .option("--user", "add it to your own config, for all projects")
+    .option("--env <name=value>", "environment variable of the program (repeatable)", collect)
+    .option("--header <name=value>", "header of each request (repeatable)", collect)
+    .action(addMcpServer)
+  projectFlags(mcp.command("auth"))
+    .description("sign in to an MCP server in your browser")
+    .argument("<id>", "id of the server in the config")
+    .option("--no-browser", "print the URL without opening a browser")
+    .action(signInToServer)
+  projectFlags(mcp.command("logout"))
+    .description("delete the stored tokens of an MCP server")
+    .argument("<id>", "id of the server in the config")
+    .action(signOutOfServer)
+  projectFlags(mcp.command("serve"))
+    .description("run as an MCP server that offers Tackle's tools, subject to its rules")
+    .option("--agent <name>", "agent whose rules and tools apply (default: build)")
+    .option("--tools <ids>", "offer only these tools, comma-separated", names)
+    .option("--allow <rule>", "allow permission[:pattern] without asking (repeatable)", collect)
+    .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)
+    .option("--http", "serve streamable HTTP (default: stdin and stdout)")
+    .option("--port <n>", "with --http: port to listen on; 0 selects a free port (default: 8485)", port)
+    .option(
+      "--host <address>",
+      "with --http: address; other than loopback requires a key (default: 127.0.0.1)",
+    )
+    .option(
+      "--stream <seconds>",
+      "with --http: end the stream of a call after this time; the client reconnects",
+      positive,
+    )
+    .option("--key <key>", "with --http: key that clients must send (preferably set TACKLE_MCP_KEY instead)")
+    .action(serveMcp)
+}
 
 /** Time limit for each server, in milliseconds. The `timeout` of a server takes precedence. */
 const limitMs = 10_000
@@ -66,4 +117,130 @@ function tellOthers({ hide }: Place): NonNullable<TackleOptions["onProblem"]> {
   return (message, error) => {
     if (!(error instanceof McpServerError)) warn(hide(`${message}: ${errorMessage(error)}`))
   }
+}
+
+/** `env` is for a program, `header` for an address; each as `name=value`. */
+export interface AddServerFlags extends PlaceFlags {
+  /** Into the person's own config, in place of the project's. */
+  user?: boolean
+  env?: string[]
+  header?: string[]
+}
+
+/** `browser` is false under `--no-browser`: the address is only printed. */
+export interface AuthFlags extends PlaceFlags {
+  browser: boolean
+}
+
+/** How long a person may take to sign in, in milliseconds. */
+const signInMs = 10 * 60_000
+
+/** `tackle mcp add <id> <command…>`: writes a server into a config file, which it creates where there is none. */
+export async function addMcpServer(id: string, command: string[], flags: AddServerFlags): Promise<void> {
+  const place = await openPlace(flags)
+  const [first = ""] = command
+  if (command.length === 1 && looksLikeAddress(first)) {
+    throw new UsageError(`"${first}" is no address: write https://… or http://…. A program comes behind --.`)
+  }
+  const server = /^https?:\/\//.test(first) ? remoteServer(command, flags) : localServer(command, flags)
+  const parsed = McpConfig.safeParse({ [id]: server })
+  if (!parsed.success) throw new UsageError(`This is no MCP server: ${parsed.error.issues[0]?.message}`)
+  const path = await addServer(place, flags.user ? "user" : "project", [id, server])
+  printLine(`Added ${visible(id)} to ${path}.`)
+  if (!flags.user) printLine("It counts once the project is trusted: tackle trust")
+}
+
+/** `tackle mcp auth <id>`: the person signs in on the server's page, and what it gives is kept. */
+export async function signInToServer(id: string, flags: AuthFlags): Promise<void> {
+  const place = await openPlace(flags)
+  const server = remoteServerNamed(id, place)
+  const { signIn } = await import("../../mcp/client/oauth/sign-in.ts")
+  const tokens = await tokensOf(place)
+  const open = (url: URL) => {
+    printLine(`Sign in to ${visible(id)} here:\n  ${url.href}`)
+    if (flags.browser && atTerminal()) showPage(url, place)
+  }
+  await signIn({ server, tokens, open, signal: AbortSignal.timeout(signInMs) }).catch((error: unknown) => {
+    throw TackleError.isInstance(error) ? error : signInFailed(id, error)
+  })
+  printLine(`Signed in to ${visible(id)}.`)
+}
+
+/** The server is not reached, or does not do what signing in takes: nothing of that is ours to mend. */
+function signInFailed(id: string, error: unknown): UsageError {
+  const cause = error instanceof Error && error.cause !== undefined ? ` (${errorMessage(error.cause)})` : ""
+  return new UsageError(
+    `Nobody can sign in to ${id} now: ${errorMessage(error)}${cause}. Look at its url in the config. One that takes a key has it in "headers", such as "Authorization": "Bearer …".`,
+    error,
+  )
+}
+
+/** `tackle mcp logout <id>`: what `mcp auth` kept is deleted. */
+export async function signOutOfServer(id: string, flags: PlaceFlags): Promise<void> {
+  const place = await openPlace(flags)
+  const server = remoteServerNamed(id, place)
+  const { signOut } = await import("../../mcp/client/oauth/sign-in.ts")
+  printLine(
+    signOut(server, await tokensOf(place))
+      ? `Signed out of ${visible(id)}. The server itself was not told.`
+      : `You were not signed in to ${visible(id)}.`,
+  )
+}
+
+/** `tickets.example.com/mcp` or `ws://…`: no program is written so, and what nobody meant would be started. */
+function looksLikeAddress(word: string): boolean {
+  return !/^https?:\/\//.test(word) && /^(?:[\w+.-]+:\/\/|[\w-]+(?:\.[\w-]+)+(?::\d+)?\/)/.test(word)
+}
+
+function remoteServer([url = "", ...rest]: string[], { env, header }: AddServerFlags): RemoteServer {
+  if (rest.length > 0) throw new UsageError("An address has no arguments.")
+  if (env) throw new UsageError("--env is for programs; an address has --header.")
+  return { type: "remote", url, ...(header ? { headers: pairs(header, "--header") } : {}) }
+}
+
+function localServer(command: string[], { env, header }: AddServerFlags) {
+  if (header) throw new UsageError("--header is for addresses; a program has --env.")
+  const environment = env ? { environment: pairs(env, "--env") } : {}
+  return { type: "local" as const, command, ...environment }
+}
+
+function pairs(given: readonly string[], flag: string): Record<string, string> {
+  return Object.fromEntries(
+    given.map((pair) => {
+      const at = pair.indexOf("=")
+      if (at < 1) throw new UsageError(`${flag} ${pair}: expected name=value.`)
+      return [pair.slice(0, at), pair.slice(at + 1)]
+    }),
+  )
+}
+
+function remoteServerNamed(id: string, { config }: Place): RemoteServer {
+  const servers = enabledServers(config.config.mcp)
+  const found = servers.find((server) => server.id === id)
+  if (found?.settings.type === "remote") return found.settings
+  if (found) throw new UsageError(`"${id}" is a program, which nobody signs in to.`)
+  const names = servers.map(({ id: name, settings }) =>
+    settings.type === "remote" ? name : `${name} (a program, which nobody signs in to)`,
+  )
+  const known = names.length > 0 ? `There are: ${names.join(", ")}.` : "The configuration names none."
+  const untrusted =
+    config.ignored.length > 0 ? " Those of this project count once it is trusted (--trust)." : ""
+  throw new UsageError(
+    `There is no MCP server "${id}" that is switched on. ${known}${untrusted} To add one: tackle mcp add ${id} https://…`,
+  )
+}
+
+async function tokensOf({ dataDirectory }: Place) {
+  const { openTokenStore } = await import("../../mcp/client/oauth/token-store.ts")
+  return openTokenStore(dataPlaces(dataDirectory).mcpTokens)
+}
+
+/** Where it does not open, the person has the address. */
+function showPage(url: URL, { worktree, environment }: Place): void {
+  const name = process.platform === "darwin" ? "open" : "xdg-open"
+  const program = findProgram(name, { worktree, trusted: false, searchPath: environment.PATH ?? "" })
+  if (program === undefined) return
+  const child = spawn(program, [url.href], { detached: true, stdio: "ignore" })
+  child.on("error", () => {})
+  child.unref()
 }

@@ -1,24 +1,55 @@
 import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
+import type { Command } from "commander"
 import { type PermissionCase, readPermissionCases, runPermissionCase } from "../../config/permission-cases.ts"
 import type { Tackle } from "../../engine/tackle.ts"
-import { type Explanation, joinExplanations } from "../../permission/explain.ts"
+import { type ExplainedRule, type Explanation, joinExplanations } from "../../permission/explain.ts"
 import type { PermissionAsk } from "../../permission/request.ts"
 import type { Grant } from "../../schema/permission.ts"
-import { fileReason, UsageError } from "../../util/errors.ts"
+import { errorMessage, fileReason, UsageError } from "../../util/errors.ts"
 import { localDay } from "../../util/local-time.ts"
-import { homeDirectory } from "../../util/paths.ts"
-import { type AskSequence, askedBy } from "../asked-by.ts"
-import { exitCode, verdictCode } from "../exit.ts"
-import { warn } from "../notice.ts"
-import { openTackle } from "../open-tackle.ts"
-import { nearPermission } from "../permission-names.ts"
-import { directoryOf, type FormatFlags, openPlace, type Place, type PlaceFlags } from "../place.ts"
-import { printJson, printLine } from "../print.ts"
-import { withRecords } from "../records.ts"
-import type { RuleFlags } from "../rule-layers.ts"
-import { describeExplanation } from "../view/explanation.ts"
+import { displayPath, homeDirectory, resolvePath } from "../../util/paths.ts"
+import { exitCode, verdictCode } from "../process/exit.ts"
+import { warn } from "../process/notice.ts"
+import { printJson, printLine } from "../process/stdout.ts"
 import { folded, oneLine, visible } from "../view/visible.ts"
+import { openTackle, withRecords } from "../workspace/engine.ts"
+import { nearPermission, type RuleFlags } from "../workspace/rules.ts"
+import {
+  directoryOf,
+  type FormatFlags,
+  openPlace,
+  type Place,
+  type PlaceFlags,
+} from "../workspace/workspace.ts"
+import { collect, directoryFlag, formatFlag, locationFlags, projectFlags } from "./flags.ts"
+
+/** Defines `tackle permission …`. */
+export function definePermission(permission: Command): void {
+  projectFlags(permission.command("check"))
+    .description("show the decision of the rules and why; exit code 0 allow, 10 ask, 11 deny")
+    .argument("<permission>", "permission, such as bash, edit or the id of a tool")
+    .argument("<pattern...>", "command, path or arguments")
+    .option("--agent <name>", "use the rules of this agent")
+    .option("--allow <rule>", "allow permission[:pattern] (repeatable)", collect)
+    .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)
+    .addOption(formatFlag())
+    .option("--json", "same as --format json")
+    .action(checkPermission)
+  directoryFlag(permission.command("test"))
+    .description("test rules against expected decisions")
+    .argument("<file...>", "one JSON object per line: rules, permission, pattern, expect")
+    .action(testPermissions)
+  locationFlags(permission.command("list"))
+    .description('list what was granted with "always" in this project')
+    .addOption(formatFlag())
+    .action(listGrants)
+  locationFlags(permission.command("revoke"))
+    .description("revoke grants")
+    .argument("[id...]", "ids from `permission list`")
+    .option("--all", "every grant of this project")
+    .action(revokeGrants)
+}
 
 /** `agent`: by whose rules. Default: those of the default agent. */
 export interface CheckFlags extends FormatFlags, RuleFlags {
@@ -141,4 +172,90 @@ function printFailure(
 function describeGrant({ id, scope, sessionID, permission, pattern, time }: Grant): string {
   const where = scope === "session" ? `session ${sessionID}` : "project"
   return `${id}  ${permission}: ${oneLine(pattern, 60)}  (${where}, ${localDay(time.created)})`
+}
+
+/** How long a name may take to be looked up, in milliseconds: nobody waits longer for a verdict. */
+const lookupMs = 5000
+
+/** What a tool asks leave for, one after the other: what follows a refusal is not asked, nor looked for. */
+export type AskSequence = AsyncGenerator<PermissionAsk, void, void>
+
+/**
+ * The requests of a tool that asks for `permission` with what a person named: a place for `list`, which may lie outside
+ * or be protected; for `webfetch` its address in its plain form, then the hosts that are not of the public internet.
+ * `note` is told what could not be found out.
+ */
+export async function* askedBy(
+  { permission, patterns }: { permission: string; patterns: readonly string[] },
+  { directory, note }: { directory: string; note(text: string): void },
+): AskSequence {
+  if (permission === "list") {
+    const paths = patterns.map((path) => resolvePath(path, directory))
+    yield { permission, patterns: paths, paths }
+  } else if (permission === "webfetch") {
+    yield* askedByWebfetch(patterns, note)
+  } else {
+    yield { permission, patterns: [...patterns] }
+  }
+}
+
+async function* askedByWebfetch(patterns: readonly string[], note: (text: string) => void): AskSequence {
+  const { parseUrl } = await import("../../tools/web/fetch-page.ts")
+  const { resolveHost } = await import("../../tools/web/resolve-host.ts")
+  const addresses = patterns.map((text) => ({ text, url: plainAddress(text, parseUrl) }))
+  yield { permission: "webfetch", patterns: addresses.map(({ text, url }) => url?.href ?? text) }
+  const hosts = new Map(addresses.flatMap(({ url }) => (url ? [[url.host, url] as const] : [])))
+  for (const url of hosts.values()) {
+    try {
+      const { host, inside } = await resolveHost(url, AbortSignal.timeout(lookupMs))
+      if (inside.length > 0) yield { permission: "private_network", patterns: [host] }
+    } catch (error) {
+      note(`whether ${url.host} is of a private network cannot be told here: ${errorMessage(error)}`)
+    }
+  }
+}
+
+/** Undefined for a pattern of rules, and for what `webfetch` does not take. */
+function plainAddress(text: string, parse: (text: string) => URL): URL | undefined {
+  if (text.includes("*") || !URL.canParse(text)) return undefined
+  try {
+    return parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Describes a verdict: a line for each check and a line for the rule that decided it. */
+export function describeExplanation({ checks, shadowed }: Explanation, worktree: string): string[] {
+  const lines = checks.flatMap(({ verdict, permission, pattern, rule, reason, resolved }) => {
+    const [first = "", ...more] = visible(pattern).split("\n")
+    const leads =
+      resolved !== undefined && resolved !== pattern && !resolved.endsWith(`/${pattern}`)
+        ? [`resolves to ${visible(resolved)}`]
+        : []
+    return [
+      `${verdict.padEnd(5)}  ${permission}: ${first}`,
+      ...[
+        ...more,
+        ...leads,
+        ...(rule ? [`rule: ${describeRule(rule, worktree)}${possibleMatch(verdict, rule)}`] : []),
+        ...(reason === undefined ? [] : [`because ${reason}`]),
+      ].map((text) => `       ${text}`),
+    ]
+  })
+  if (shadowed.length === 0) return lines
+  return [...lines, "overruled:", ...shadowed.map((rule) => `       ${describeRule(rule, worktree)}`)]
+}
+
+/** Formats a rule as `deny bash: rm * (tackle.json:4)`. */
+export function describeRule(
+  { permission, pattern, action, source, line }: ExplainedRule,
+  worktree: string,
+): string {
+  const file = source.startsWith("/") ? displayPath(source, worktree) : source
+  return visible(`${action} ${permission}: ${pattern} (${file}${line === undefined ? "" : `:${line}`})`)
+}
+
+function possibleMatch(verdict: string, rule: ExplainedRule): string {
+  return verdict === "ask" && rule.action === "deny" ? ", which it could match at run time" : ""
 }

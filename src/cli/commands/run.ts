@@ -1,3 +1,4 @@
+import { type Command, Option } from "commander"
 import { shownName } from "../../config/shown-name.ts"
 import type { Tackle } from "../../engine/tackle.ts"
 import { useNetworkSettings } from "../../model/proxy.ts"
@@ -6,21 +7,53 @@ import { type CommandCall, checkCommand } from "../../session/command.ts"
 import type { SessionHandle } from "../../session/handle.ts"
 import { TimeoutError } from "../../util/abort.ts"
 import { UsageError } from "../../util/errors.ts"
-import { answerRequests } from "../answer.ts"
-import { attachFiles } from "../attach.ts"
-import { canAskHere } from "../client.ts"
-import { exitCode as exitCodes } from "../exit.ts"
-import { interruptible } from "../interrupt.ts"
-import { warn } from "../notice.ts"
-import { openTackle } from "../open-tackle.ts"
-import { openPlace, type PlaceFlags } from "../place.ts"
-import { printLine } from "../print.ts"
-import type { StartedRecording } from "../recording.ts"
-import { type RunTask, readTask, recordedTask, type TaskFlags } from "../run-task.ts"
-import { stdout } from "../stdout.ts"
-import { tellMissingMentions } from "../tell-missing-mentions.ts"
+import { exitCode as exitCodes, interruptible } from "../process/exit.ts"
+import { warn } from "../process/notice.ts"
+import { canAskHere } from "../process/question.ts"
+import { printLine, stdout } from "../process/stdout.ts"
+import { answerRequests } from "../run/answer.ts"
+import { attachFiles, tellMissingMentions } from "../run/attach.ts"
+import type { StartedRecording } from "../run/recording.ts"
+import { type RunTask, readTask, recordedTask, type TaskFlags } from "../run/task.ts"
 import { createJsonView } from "../view/json.ts"
 import { createTextView } from "../view/text.ts"
+import { openTackle } from "../workspace/engine.ts"
+import { openPlace, type PlaceFlags } from "../workspace/workspace.ts"
+import { amount, collect, formatFlag, positive, projectFlags } from "./flags.ts"
+
+/** Defines `tackle run`. */
+export function defineRun(run: Command): void {
+  projectFlags(run)
+    .argument("[message...]", 'the prompt, or /name and arguments for a command; "-" or nothing reads stdin')
+    .option("-m, --model <name>", "model to use, as provider/model; a continued session keeps it")
+    .option("--agent <name>", "agent to use (default: build)")
+    .option("-s, --session <id>", "continue this session")
+    .addOption(new Option("-c, --continue", "continue the last session of this project").conflicts("session"))
+    .option("--fork", "with -s or -c: continue a copy and leave the session unchanged")
+    .addOption(formatFlag())
+    .option("--auto", "allow every request once, except denied calls, loops and protected files")
+    .option("--allow <rule>", "allow permission[:pattern], such as 'bash:git *' (repeatable)", collect)
+    .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)
+    .option("-f, --file <path>", "attach a file (repeatable)", collect)
+    .option("--max-steps <n>", "stop after this many model steps", positive)
+    .option("--max-tokens <n>", "stop after this many tokens", positive)
+    .option("--max-cost <dollars>", "stop at this cost in US dollars", amount)
+    .option("--output-schema <file>", "print an answer that matches this JSON Schema")
+    .option("--timeout <seconds>", "stop after this time", positive)
+    .addOption(
+      new Option("--record <file>", "record requests and results for --replay").conflicts([
+        "session",
+        "continue",
+      ]),
+    )
+    .addOption(
+      new Option("--replay <file>", "replay a recording without calling the model or any tool").conflicts([
+        ...["record", "session", "continue", "agent", "model", "file", "outputSchema"],
+        ...["maxSteps", "maxTokens", "maxCost", "allow", "deny"],
+      ]),
+    )
+    .action(runPrompt)
+}
 
 /**
  * The session that goes on, the answers to questions, and what becomes of the run. Which flags exclude each other is
@@ -43,17 +76,19 @@ export interface RunFlags extends PlaceFlags, TaskFlags {
 }
 
 /** `tackle run`: one prompt to its end. Sets the exit code of the process. */
-export async function run(message: readonly string[], flags: RunFlags): Promise<void> {
+export async function runPrompt(message: readonly string[], flags: RunFlags): Promise<void> {
   if (flags.replay !== undefined && message.length > 0)
     throw new UsageError("The message is part of the recording: leave it out with --replay.")
   const place = await openPlace(flags)
   const replay =
-    flags.replay === undefined ? undefined : (await import("../recording.ts")).openReplay(flags.replay, place)
+    flags.replay === undefined
+      ? undefined
+      : (await import("../run/recording.ts")).openReplay(flags.replay, place)
   const task = replay ? recordedTask(replay.run) : await readTask(message, flags, place)
   const recording =
     flags.record === undefined
       ? undefined
-      : (await import("../recording.ts")).startRecording(flags.record, place)
+      : (await import("../run/recording.ts")).startRecording(flags.record, place)
   const restoreNetwork = await useNetworkSettings(place.environment)
   const tackle = await openTackle(place, task, {
     model: task.model,

@@ -1,23 +1,83 @@
 import { readFile } from "node:fs/promises"
 import { text as readStdin } from "node:stream/consumers"
+import type { Command } from "commander"
 import type { Tackle } from "../../engine/tackle.ts"
 import type { MessageWithParts } from "../../schema/message.ts"
 import type { Session } from "../../schema/session.ts"
 import { sumUsage } from "../../session/cost.ts"
 import { historyPages } from "../../session/history.ts"
+import type { PruneChoice } from "../../session/prune.ts"
 import { fileReason, UsageError } from "../../util/errors.ts"
 import { parseJson } from "../../util/json.ts"
 import { localMinute } from "../../util/local-time.ts"
-import { openTackle } from "../open-tackle.ts"
-import { type FormatFlags, openPlace, type PlaceFlags } from "../place.ts"
-import { printJson, printLine } from "../print.ts"
-import { withRecords } from "../records.ts"
-import { writePieces } from "../stdout.ts"
+import { displayPath } from "../../util/paths.ts"
+import { printJson, printLine, writePieces } from "../process/stdout.ts"
 import { callLine } from "../view/call-line.ts"
 import { style } from "../view/style.ts"
 import { usageWords } from "../view/usage.ts"
 import { oneLine, visible } from "../view/visible.ts"
 import { foldWords } from "../view/word-fold.ts"
+import { openTackle, withRecords } from "../workspace/engine.ts"
+import { type FormatFlags, openPlace, type PlaceFlags } from "../workspace/workspace.ts"
+import { duration, formatFlag, locationFlags, positive, projectFlags } from "./flags.ts"
+
+/** Defines `tackle session …`. */
+export function defineSession(session: Command): void {
+  const lastSession = "session id (default: last session of this project)"
+  locationFlags(session.command("list"))
+    .description("list the sessions of this project, newest first")
+    .option("--all", "sessions of all projects")
+    .addOption(formatFlag())
+    .action(listSessions)
+  locationFlags(session.command("show"))
+    .description("show the messages and calls of a session")
+    .argument("[id]", lastSession)
+    .addOption(formatFlag())
+    .action(showSession)
+  locationFlags(session.command("export"))
+    .description("print a complete session as JSON")
+    .argument("[id]", lastSession)
+    .option("--sanitize", "omit texts, file contents, commands and paths")
+    .action(exportSession)
+  projectFlags(session.command("import"))
+    .description("import an exported session into this project")
+    .argument("<file>", 'file to import; "-" reads stdin')
+    .option("--copy", "use new ids, so that an existing session is no conflict")
+    .action(importSession)
+  locationFlags(session.command("fork"))
+    .description("create a session with the history of another")
+    .argument("[id]", lastSession)
+    .option("--at <message>", "copy only up to the end of this message's turn")
+    .action(forkSession)
+  projectFlags(session.command("compact"))
+    .description("replace old messages by a summary for the model")
+    .argument("[id]", lastSession)
+    .addOption(formatFlag())
+    .action(compactSession)
+  for (const direction of ["undo", "redo"] as const) {
+    locationFlags(session.command(direction))
+      .description(
+        direction === "undo" ? "restore the files that the last turn changed" : "reverse the last undo",
+      )
+      .argument("[id]", lastSession)
+      .option("--others", "skip files that were changed since")
+      .option("--skip", "leave all files of the turn unchanged and continue with the next one")
+      .addOption(formatFlag())
+      .action((id: string | undefined, flags: SessionUndoFlags) => undoSession(direction, id, flags))
+  }
+  locationFlags(session.command("prune"))
+    .description("delete old sessions with all their data")
+    .option("--older-than <time>", "sessions unused for this long: 30d, 12h, 6w", duration)
+    .option("--keep <number>", "keep the newest N sessions per project", positive)
+    .option("--all", "sessions of all projects")
+    .option("--dry-run", "only list them")
+    .addOption(formatFlag())
+    .action(pruneSessions)
+  locationFlags(session.command("delete"))
+    .description("delete sessions with all their data")
+    .argument("<id...>", "session ids")
+    .action(deleteSessions)
+}
 
 /** `all`: those of every project. */
 export interface SessionListFlags extends FormatFlags {
@@ -192,4 +252,80 @@ function printMessage({ message, parts }: MessageWithParts, worktree: string): v
 /** The schema of a whole archive takes long to make, and every command would: they are one module. */
 function archives() {
   return import("../../session/archive-text.ts")
+}
+
+/** `tackle session compact [id]`. */
+export async function compactSession(id: string | undefined, flags: FormatFlags): Promise<void> {
+  await withTackle(flags, async (tackle) => {
+    const sessionID = await namedOrLast(tackle, id)
+    const result = await tackle.sessions.compact(sessionID)
+    if (!result) throw noSession(sessionID)
+    if (flags.format === "json") return printJson({ sessionID, ...result })
+    const { before, after, pruned, summarized } = result
+    if (pruned === 0 && !summarized)
+      return printLine(
+        `There is nothing to compact in ${sessionID} yet: a summary would be no shorter than its ${before} characters.`,
+      )
+    const outputs = pruned === 0 ? "" : `, with ${pruned} old ${pruned === 1 ? "output" : "outputs"} in files`
+    printLine(`Compacted ${sessionID}: the model reads ${after} in place of ${before} characters${outputs}.`)
+  })
+}
+
+/** Which sessions go: both limits have to be passed where both are given. */
+export interface SessionPruneFlags extends FormatFlags {
+  /** In milliseconds. */
+  olderThan?: number
+  keep?: number
+  all?: boolean
+  dryRun?: boolean
+}
+
+/** `tackle session prune`. */
+export async function pruneSessions(flags: SessionPruneFlags): Promise<void> {
+  const { dryRun = false, all: everywhere = false } = flags
+  const choice: PruneChoice = {
+    ...(flags.olderThan === undefined ? {} : { olderThanMs: flags.olderThan }),
+    ...(flags.keep === undefined ? {} : { keep: flags.keep }),
+  }
+  await withRecords(flags, async (tackle) => {
+    const { deleted, held } = await tackle.sessions.prune({ ...choice, everywhere, dryRun })
+    if (flags.format === "json") return printJson({ dryRun, deleted, held })
+    for (const { id, title, time } of deleted)
+      printLine(`${id}  ${localMinute(time.updated)}  ${oneLine(title || "(no prompt yet)", 60)}`)
+    for (const { id } of held) printLine(`${id} stays: a run works on it.`)
+    printLine(
+      `${dryRun ? "Would delete" : "Deleted"} ${deleted.length} session${deleted.length === 1 ? "" : "s"}.`,
+    )
+  })
+}
+
+/** `others`: files that were changed since stay as they are, where without it all of it is refused. */
+export interface SessionUndoFlags extends FormatFlags {
+  others?: boolean
+  skip?: boolean
+}
+
+/** `tackle session undo [id]` and `tackle session redo [id]`. */
+export async function undoSession(
+  way: "undo" | "redo",
+  id: string | undefined,
+  flags: SessionUndoFlags,
+): Promise<void> {
+  await withRecords(flags, async (tackle) => {
+    const sessionID = await namedOrLast(tackle, id)
+    const { others = false, skip = false } = flags
+    const result = await tackle.sessions[way](sessionID, { others, skip })
+    if (!result) throw noSession(sessionID)
+    if (flags.format === "json") return printJson({ sessionID, ...result })
+
+    const done = `${skip ? "Passed over" : way === "undo" ? "Undid" : "Did again"} what this changed: `
+    const room = process.stdout.isTTY ? process.stdout.columns - done.length : 60
+    printLine(`${done}${oneLine(result.prompt, room)}`)
+    const show = (path: string) => visible(displayPath(path, tackle.worktree))
+    for (const { path, kind } of result.files) printLine(`  ${kind} ${show(path)}`)
+    if (result.files.length === 0 && !skip) printLine("  Every file was so already.")
+    for (const { path } of result.refused) printLine(`  left as it is: ${show(path)}`)
+    for (const note of result.unseen) printLine(`  not seen whole: ${visible(note)}`)
+    if (skip) printLine(`The next ${way} goes on with the turn ${way === "undo" ? "before" : "after"} it.`)
+  })
 }

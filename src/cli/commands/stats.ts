@@ -1,9 +1,16 @@
+import type { Command } from "commander"
 import type { Usage } from "../../event/events.ts"
-import type { FormatFlags } from "../place.ts"
-import { printJson, printLine } from "../print.ts"
-import { withRecords } from "../records.ts"
+import { printJson, printLine } from "../process/stdout.ts"
 import { usageWords } from "../view/usage.ts"
 import { visible } from "../view/visible.ts"
+import { withRecords } from "../workspace/engine.ts"
+import type { FormatFlags } from "../workspace/workspace.ts"
+import { formatFlag, locationFlags } from "./flags.ts"
+
+/** Defines `tackle stats`. */
+export function defineStats(stats: Command): void {
+  locationFlags(stats).option("--all", "sessions of all projects").addOption(formatFlag()).action(showStats)
+}
 
 /** `all`: of every project. */
 export interface StatsFlags extends FormatFlags {

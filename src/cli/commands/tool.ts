@@ -1,21 +1,48 @@
 import { readFileSync } from "node:fs"
+import type { Command } from "commander"
 import type { ToolListing } from "../../registry/registry.ts"
 import type { PermissionRequest } from "../../schema/permission.ts"
 import { UsageError } from "../../util/errors.ts"
+import { isRecord } from "../../util/json.ts"
+import type { JsonSchema } from "../../util/json-schema.ts"
 import { repairArguments } from "../../util/repair-json.ts"
 import { nearNames } from "../../util/similarity.ts"
-import { answerRequests } from "../answer.ts"
-import { atTerminal, canAskHere, clientCanAsk } from "../client.ts"
-import { exitCode } from "../exit.ts"
-import { interruptible } from "../interrupt.ts"
-import { warn } from "../notice.ts"
-import { openTackle } from "../open-tackle.ts"
-import { type FormatFlags, openPlace, type PlaceFlags } from "../place.ts"
-import { printJson, printLine } from "../print.ts"
-import type { RuleFlags } from "../rule-layers.ts"
-import { unknownKeys } from "../unknown-keys.ts"
+import { exitCode, interruptible } from "../process/exit.ts"
+import { warn } from "../process/notice.ts"
+import { atTerminal, canAskHere, clientCanAsk } from "../process/question.ts"
+import { printJson, printLine } from "../process/stdout.ts"
+import { answerRequests } from "../run/answer.ts"
 import { allowHint } from "../view/allow-hint.ts"
 import { oneLine, wrapped } from "../view/visible.ts"
+import { openTackle } from "../workspace/engine.ts"
+import type { RuleFlags } from "../workspace/rules.ts"
+import { type FormatFlags, openPlace, type PlaceFlags } from "../workspace/workspace.ts"
+import { collect, formatFlag, projectFlags } from "./flags.ts"
+
+/** Defines `tackle tool …`. */
+export function defineTool(tool: Command): void {
+  projectFlags(tool.command("list"))
+    .description("list the tools that are offered to the agent and model")
+    .option("--all", "include unavailable tools, with the reason")
+    .option("-m, --model <name>", "for this model")
+    .option("--agent <name>", "for this agent")
+    .addOption(formatFlag())
+    .action(listTools)
+  projectFlags(tool.command("schema"))
+    .description("print the description and JSON Schema of a tool, as sent to a model")
+    .argument("<id>", "id of the tool")
+    .action(showSchema)
+  projectFlags(tool.command("call"))
+    .description("call a tool without a model")
+    .argument("<id>", "id of the tool")
+    .argument("[input]", 'arguments as JSON; "-" reads stdin', "{}")
+    .option("--agent <name>", "use the rules of this agent")
+    .option("--auto", "allow every request once")
+    .option("--allow <rule>", "allow permission[:pattern] (repeatable)", collect)
+    .option("--deny <rule>", "deny permission[:pattern] (repeatable)", collect)
+    .addOption(formatFlag())
+    .action(callTool)
+}
 
 /** `all`: also tools that are not offered. `model` and `agent`: to whom, by default to those of the config. */
 export interface ToolListFlags extends FormatFlags {
@@ -139,4 +166,35 @@ function readTools(flags: PlaceFlags & { model?: string; agent?: string }): Prom
       await tackle.close()
     }
   })
+}
+
+/**
+ * The keys of a call's arguments that its tool does not have, in words, each with the one that was probably meant. A tool
+ * gets none of them, and a model that makes one up is not stopped by it; a person has made a slip. Where the schema leaves
+ * open what else there may be, or which of several shapes is meant, nothing is said.
+ */
+export function unknownKeys(schema: JsonSchema, input: unknown, path = ""): string[] {
+  if (Array.isArray(input)) {
+    const { items } = schema
+    return isRecord(items)
+      ? input.flatMap((item, index) => unknownKeys(items, item, `${path}[${index}]`))
+      : []
+  }
+  const { properties } = schema
+  if (!isRecord(input) || !isRecord(properties)) return []
+  const known = Object.keys(properties)
+  return Object.entries(input).flatMap(([key, value]) => {
+    const here = path === "" ? key : `${path}.${key}`
+    const inner = Object.hasOwn(properties, key) ? properties[key] : undefined
+    if (isRecord(inner)) return unknownKeys(inner, value, here)
+    if (inner !== undefined || schema.additionalProperties !== false) return []
+    return [`it has no argument "${here}". ${suggestion(key, known)}`]
+  })
+}
+
+function suggestion(key: string, known: readonly string[]): string {
+  const [near] = nearNames(key, known, Math.ceil(key.length / 3))
+  const meant = near ?? known.find((name) => name.toLowerCase().includes(key.toLowerCase()))
+  if (meant !== undefined) return `Did you mean "${meant}"?`
+  return known.length > 0 ? `There are: ${known.join(", ")}.` : "The tool takes no arguments."
 }

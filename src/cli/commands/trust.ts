@@ -1,18 +1,32 @@
 import { basename, extname } from "node:path"
+import type { Command } from "commander"
 import { type EnabledSetting, enabledSettings } from "../../config/enabled-settings.ts"
 import { ConfigError } from "../../config/errors.ts"
 import { readSmallFile } from "../../config/read.ts"
-import { wholeName } from "../../config/shown-name.ts"
+import { shownName, wholeName } from "../../config/shown-name.ts"
 import { readTrustContent } from "../../config/trust-content.ts"
 import { type FoundItem, trustPath } from "../../permission/trust-items.ts"
 import { isToolFile } from "../../registry/files.ts"
 import { UsageError } from "../../util/errors.ts"
-import { atTerminal } from "../client.ts"
-import { type FormatFlags, openPlace, openPlaceAnyhow, type Place } from "../place.ts"
-import { printJson, printLine } from "../print.ts"
-import { tellMistakes } from "../records.ts"
+import { atTerminal, type Clack, question } from "../process/question.ts"
+import { printJson, printLine } from "../process/stdout.ts"
 import { describeItem, type ShownItem } from "../view/trust-item.ts"
 import { folded } from "../view/visible.ts"
+import { tellMistakes } from "../workspace/engine.ts"
+import { type FormatFlags, openPlace, openPlaceAnyhow, type Place } from "../workspace/workspace.ts"
+import { formatFlag, locationFlags } from "./flags.ts"
+
+/** Defines `tackle trust`. */
+export function defineTrust(trust: Command): void {
+  locationFlags(trust)
+    .argument("[item...]", "only these items, as named by --list")
+    .option("--yes", "do not ask")
+    .option("--list", "show the items, what they enable and what is trusted")
+    .option("--revoke", "remove the trust")
+    .addOption(formatFlag())
+    .option("--json", "same as --format json")
+    .action(trustProject)
+}
 
 /** `yes`: nothing is asked. `list` changes nothing. */
 export interface TrustFlags extends FormatFlags {
@@ -152,7 +166,7 @@ async function choose(items: readonly ShownItem[]): Promise<readonly ShownItem[]
   if (!atTerminal()) {
     throw new UsageError("There is no terminal to ask at. `tackle trust --yes` trusts without asking.")
   }
-  const { chooseItems } = await import("../choose-items.ts")
+  const { chooseItems } = await import("./trust.ts")
   return chooseItems(items)
 }
 
@@ -162,4 +176,34 @@ function nothing(place: Place): string {
 
 function root({ worktree }: Place): string {
   return wholeName(worktree)
+}
+
+/** Asks which of the items the person trusts: all, one after the other, or none. Escape is none. */
+export async function chooseItems(items: readonly ShownItem[]): Promise<readonly ShownItem[]> {
+  const [only] = items
+  if (items.length === 1 && only) return (await wants(only)) ? items : []
+  const answer = await question(({ select }, signal) =>
+    select({
+      message: "Trust these?",
+      output: process.stderr,
+      signal,
+      initialValue: "none",
+      options: [
+        { value: "none", label: "no" },
+        { value: "each", label: "one after the other" },
+        { value: "all", label: `all ${items.length}` },
+      ],
+    }),
+  )
+  if (answer === "all") return items
+  if (answer !== "each") return []
+  const wanted: ShownItem[] = []
+  for (const item of items) if (await wants(item)) wanted.push(item)
+  return wanted
+}
+
+async function wants({ path }: ShownItem): Promise<boolean> {
+  const ask = ({ confirm }: Clack, signal: AbortSignal) =>
+    confirm({ message: `Trust ${shownName(path)}?`, initialValue: false, output: process.stderr, signal })
+  return (await question(ask)) === true
 }

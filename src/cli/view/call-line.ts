@@ -2,8 +2,6 @@ import type { ToolPart } from "../../schema/part.ts"
 import { type ToolStateCompleted, type ToolStateError, workMs } from "../../schema/tool-state.ts"
 import { isRecord } from "../../util/json.ts"
 import { displayPath } from "../../util/paths.ts"
-import { diffCount } from "./diff-count.ts"
-import { formattingLines } from "./formatting-lines.ts"
 import { style } from "./style.ts"
 import { columns, oneLine, wrapped } from "./visible.ts"
 
@@ -102,4 +100,34 @@ function todoLines({ metadata }: ToolStateCompleted, width: number): string[] {
   return metadata.todos
     .filter(isRecord)
     .map((todo) => `  ${todoMarks[String(todo.status)] ?? "☐"} ${oneLine(String(todo.content), width - 4)}`)
+}
+
+/**
+ * What formatters did after a change of files, a line each: `formatted by biome · +2 −1`, `not formatted: biome: …`. The
+ * file is named where the call changed several.
+ */
+export function formattingLines({ metadata }: ToolStateCompleted, worktree: string, width: number): string[] {
+  const named = (file: Record<string, unknown>) =>
+    typeof file.path === "string" ? `${displayPath(file.path, worktree)} ` : ""
+  const done = [metadata.formatted].flat().flatMap((file) => {
+    if (!isRecord(file) || !Array.isArray(file.by)) return []
+    const count = typeof file.diff === "string" && file.diff !== "" ? ` · ${diffCount(file.diff)}` : ""
+    return `${named(file)}formatted by ${file.by.join(" and ")}${count}`
+  })
+  const failed = [metadata.notFormatted].flat().flatMap((file) => {
+    if (typeof file === "string") return `not formatted: ${file}`
+    return isRecord(file) ? `${named(file)}not formatted: ${String(file.problem)}` : []
+  })
+  return [
+    ...done.map((text) => style.dim(`  ${oneLine(text, width - 2)}`)),
+    ...failed.map((text) => style.yellow(`  ${oneLine(text, width - 2)}`)),
+  ]
+}
+
+/** How many lines a unified diff adds and takes away: `+3 −1`. */
+export function diffCount(diff: string): string {
+  const lines = diff.split("\n")
+  const count = (sign: string) =>
+    lines.filter((line) => line.startsWith(sign) && !line.startsWith(sign.repeat(3))).length
+  return `+${count("+")} −${count("-")}`
 }

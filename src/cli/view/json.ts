@@ -1,7 +1,7 @@
 import type { TackleEvent } from "../../event/events.ts"
-import type { Output } from "../stdout.ts"
-import { createChildren } from "./children.ts"
+import type { Output } from "../process/stdout.ts"
 import type { View } from "./view.ts"
+import { createChildren } from "./view.ts"
 
 /**
  * One event a line, nothing else, in the order in which they happened. Those of subagents are among them, but for their

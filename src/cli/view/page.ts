@@ -1,5 +1,5 @@
 import type { WriteStream } from "node:tty"
-import type { Output } from "../stdout.ts"
+import type { Output } from "../process/stdout.ts"
 import { type Activity, createStatusLine } from "./status-line.ts"
 import { visible } from "./visible.ts"
 import { createWordFold } from "./word-fold.ts"

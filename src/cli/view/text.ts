@@ -1,16 +1,16 @@
 import type { WriteStream } from "node:tty"
-import type { TackleEvent } from "../../event/events.ts"
+import type { EventOf, TackleEvent } from "../../event/events.ts"
 import { modelName } from "../../model/model.ts"
-import type { Part, ToolPart } from "../../schema/part.ts"
+import type { Part, RetryPart, ToolPart } from "../../schema/part.ts"
 import type { Session } from "../../schema/session.ts"
-import type { Output } from "../stdout.ts"
+import type { Output } from "../process/stdout.ts"
+import { allowHint } from "./allow-hint.ts"
 import { callLine, startLine } from "./call-line.ts"
-import { createChildren } from "./children.ts"
 import { createPage } from "./page.ts"
-import { fillingText, retryText, summary } from "./run-words.ts"
 import type { Activity } from "./status-line.ts"
 import { style } from "./style.ts"
-import type { View } from "./view.ts"
+import { usageWords } from "./usage.ts"
+import { createChildren, type View } from "./view.ts"
 import { columns, visible, wrapped } from "./visible.ts"
 
 const waiting: Activity = { kind: "model", text: "waiting for the model" }
@@ -182,4 +182,33 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
     },
     end: () => page.end(),
   }
+}
+
+/** That a request to the model is made again. */
+export function retryText({ attempt, delayMs, error }: RetryPart): string {
+  return `↻ attempt ${attempt} failed, trying again in ${Math.ceil(delayMs / 1000)} s: ${error}`
+}
+
+/** That the model's context will soon be full. */
+export function fillingText({ used, room }: EventOf<"context.filling">): string {
+  const share = `${Math.round((used / room) * 100)} % of the model's context is used (${used} of ${room} tokens)`
+  return `! ${share}: older parts will be replaced by a summary when it is full`
+}
+
+/** How a run ended, what it took, and how to go on. An end without a word is told: it looks like a fault of ours. */
+export function summary(event: EventOf<"run.completed">): string[] {
+  const { status, text, usage, refused, durationMs, sessionID } = event
+  const words = [
+    { completed: "done", failed: "failed", limit: "stopped by a limit", interrupted: "interrupted" }[status],
+    `${(durationMs / 1000).toFixed(1)} s`,
+    ...usageWords(usage),
+    ...(refused.length > 0 ? [`${refused.length} refused`] : []),
+  ]
+  const hint = allowHint(refused.filter(({ by }) => by === "no-terminal"))
+  return [
+    ...(status === "completed" && text.trim() === "" ? ["the model ended without an answer"] : []),
+    words.join(" · "),
+    ...(hint === undefined ? [] : [hint]),
+    `go on with: tackle run -s ${sessionID} "…"`,
+  ]
 }

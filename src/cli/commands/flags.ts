@@ -1,0 +1,66 @@
+import { type Command, InvalidArgumentError, Option } from "commander"
+
+/** Adds the flags of a command that loads the project's config and tools. */
+export function projectFlags(command: Command): Command {
+  return locationFlags(command).option("--trust", "trust the project's config and tools for this run")
+}
+
+/** Adds the flags of a command that does not load the project's tools, or that shows what is trusted. */
+export function locationFlags(command: Command): Command {
+  return directoryFlag(command).option("--verbose", "write the log to stderr as well")
+}
+
+/** Adds the flag that names the directory. */
+export function directoryFlag(command: Command): Command {
+  return command.option("--dir <path>", "work in this directory (default: current directory)")
+}
+
+/** `--format text|json`. */
+export function formatFlag(): Option {
+  return new Option("--format <kind>", "output format").choices(["text", "json"]).default("text")
+}
+
+/** Parses a repeatable flag. */
+export function collect(value: string, before: string[] = []): string[] {
+  return [...before, value]
+}
+
+/** Parses a comma-separated list of names. */
+export function names(value: string): string[] {
+  const list = value.split(",").map((name) => name.trim())
+  if (list.includes("")) throw new InvalidArgumentError("It must be a comma-separated list of names.")
+  return list
+}
+
+/** Parses a count. */
+export function positive(value: string): number {
+  const number = Number(value)
+  if (!Number.isSafeInteger(number) || number < 1)
+    throw new InvalidArgumentError("It must be a whole number of at least 1.")
+  return number
+}
+
+/** Parses an amount of money. */
+export function amount(value: string): number {
+  const number = Number(value)
+  if (value.trim() === "" || !Number.isFinite(number) || number <= 0)
+    throw new InvalidArgumentError("It must be a number above 0.")
+  return number
+}
+
+/** Parses a duration such as `30d` into milliseconds. */
+export function duration(value: string): number {
+  const [, count, unit = ""] = /^(\d{1,6})([hdw])$/.exec(value) ?? []
+  const hours = { h: 1, d: 24, w: 7 * 24 }[unit]
+  if (count === undefined || hours === undefined)
+    throw new InvalidArgumentError("It must be a number of hours, days or weeks, such as 12h, 30d or 6w.")
+  return Number(count) * hours * 3_600_000
+}
+
+/** Parses a port. */
+export function port(value: string): number {
+  const number = Number(value)
+  if (value.trim() === "" || !Number.isInteger(number) || number < 0 || number > 65_535)
+    throw new InvalidArgumentError("It must be a whole number from 0 to 65535.")
+  return number
+}

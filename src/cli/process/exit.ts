@@ -1,0 +1,48 @@
+import { AbortedError } from "../../util/abort.ts"
+import { errorMessage, TackleError, UsageError } from "../../util/errors.ts"
+import { warn } from "./notice.ts"
+
+/** What the command's exit code means. Where several apply: interrupted, usage, failed, limit, refused. */
+export const exitCode = { finished: 0, failed: 1, usage: 2, refused: 3, limit: 4, interrupted: 130 } as const
+
+/** The exit codes of `permission check`. */
+export const verdictCode = { allow: 0, ask: 10, deny: 11 } as const
+
+/** Tells the person what went wrong, on stderr, and sets the exit code. Errors that are not ours come with their stack. */
+export function reportError(error: unknown, options: { verbose: boolean }): void {
+  if (error instanceof AbortedError) {
+    process.exitCode = exitCode.interrupted
+    return
+  }
+  const known = TackleError.isInstance(error)
+  const stack = error instanceof Error ? error.stack : undefined
+  const text = known || !options.verbose ? errorMessage(error) : (stack ?? errorMessage(error))
+  warn(text)
+  if (!known && !options.verbose) warn("this is a defect. --verbose shows where it happened.")
+  process.exitCode = error instanceof UsageError ? exitCode.usage : exitCode.failed
+}
+
+/** Signals by which a person or the system asks a command to stop. */
+const names = ["SIGINT", "SIGTERM", "SIGHUP"] as const
+
+/**
+ * Does work that a person may interrupt: the signal fires in place of the process's death, so that what the work has
+ * started ends with it; a second one ends the process at once. `interrupt` does the same, and may say why by the signal's
+ * reason. Settles as the work does.
+ */
+export async function interruptible<T>(
+  work: (signal: AbortSignal, interrupt: (reason?: unknown) => void) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController()
+  const fire = (reason?: unknown) => {
+    if (controller.signal.aborted) process.exit(exitCode.interrupted)
+    controller.abort(reason)
+  }
+  const onSignal = () => fire()
+  for (const name of names) process.on(name, onSignal)
+  try {
+    return await work(controller.signal, fire)
+  } finally {
+    for (const name of names) process.off(name, onSignal)
+  }
+}

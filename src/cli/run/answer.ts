@@ -1,0 +1,100 @@
+import type { AskedQuestion, Tackle } from "../../engine/tackle.ts"
+import type { PermissionReply, PermissionRequest, ReplySource } from "../../schema/permission.ts"
+import { AbortedError } from "../../util/abort.ts"
+import { errorMessage } from "../../util/errors.ts"
+import { warn } from "../process/notice.ts"
+import { atTerminal } from "../process/question.ts"
+
+/** Who answers the requests of a run, and what becomes of its screen meanwhile. */
+export interface AnswerOptions {
+  /** `--auto`: yes, once, to everything but loops, the way out of the sandbox and protected files. */
+  auto: boolean
+  /** The model may ask questions: see `canAskHere`. Without a person, or under `--auto`, there are none. */
+  questions: boolean
+  /** Clears the screen for a question, and returns the function that gives it back. */
+  pause(): () => void
+  /** Fires at the end of the run: an open question goes away. */
+  signal: AbortSignal
+  /** Ctrl-C at a question. */
+  interrupt(): void
+}
+
+/**
+ * Answers every request of the engine: by `--auto`, at the terminal, or with a refusal where there is none. Questions
+ * come one after the other.
+ */
+export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
+  const terminal = atTerminal()
+  let last: Promise<void> = Promise.resolve()
+
+  async function answer(request: PermissionRequest): Promise<void> {
+    if (options.auto) return give(request, autoReply(request), "auto")
+    if (!terminal) return give(request, { reply: "reject" }, "no-terminal")
+    const { askAtTerminal } = await import("./ask.ts")
+    await onScreen(async () => {
+      // Withdrawn while another question was on the screen.
+      if (!tackle.pendingRequests(request.sessionID).some(({ id }) => id === request.id)) return
+      const { worktree } = tackle
+      await give(request, await askAtTerminal(request, { worktree, signal: options.signal }), "person")
+    })
+  }
+
+  async function answerQuestion(request: AskedQuestion): Promise<void> {
+    const { askQuestions } = await import("./ask.ts")
+    await onScreen(async () => {
+      if (!tackle.questions.pending(request.sessionID).some(({ id }) => id === request.id)) return
+      const answers = await askQuestions(request, options.signal)
+      if (answers) request.reply(answers)
+      else request.reject()
+    })
+  }
+
+  async function onScreen(ask: () => Promise<void>): Promise<void> {
+    const resume = options.pause()
+    try {
+      await ask()
+    } catch (error) {
+      if (!(error instanceof AbortedError)) throw error
+      if (!options.signal.aborted) options.interrupt()
+    } finally {
+      resume()
+    }
+  }
+
+  async function give(
+    request: PermissionRequest,
+    reply: PermissionReply,
+    source: ReplySource,
+  ): Promise<void> {
+    await tackle.reply(request.id, reply, source)
+  }
+
+  tackle.on("permission.asked", (request) => {
+    const next = options.auto || !terminal ? answer(request) : last.then(() => answer(request))
+    last = next.catch((error: unknown) => {
+      warn(`the question could not be asked: ${errorMessage(error)}`)
+      return give(request, { reply: "reject" }, "no-terminal")
+    })
+  })
+  if (!options.questions) return
+  tackle.on("question.asked", (request) => {
+    last = last
+      .then(() => answerQuestion(request))
+      .catch((error: unknown) => {
+        warn(`the question could not be asked: ${errorMessage(error)}`)
+        request.reject()
+      })
+  })
+}
+
+/**
+ * What `--auto` never says yes to: a call that goes round in circles, the way out of the sandbox, and files that no
+ * rule names.
+ */
+export function autoReply(request: PermissionRequest): PermissionReply {
+  const guarded =
+    request.permission === "doom_loop" ||
+    request.permission === "sandbox_escape" ||
+    request.metadata.protected !== undefined
+  return guarded ? { reply: "reject" } : { reply: "once" }
+}

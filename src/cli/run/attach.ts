@@ -1,0 +1,64 @@
+import { statSync } from "node:fs"
+import { shownName } from "../../config/shown-name.ts"
+import type { Tackle } from "../../engine/tackle.ts"
+import { type Attached, showCall, shownFiles } from "../../session/attach.ts"
+import type { PromptFile } from "../../session/handle.ts"
+import { type MissingMention, missingMentions } from "../../session/missing-mentions.ts"
+import { UsageError } from "../../util/errors.ts"
+import { resolvePath } from "../../util/paths.ts"
+import { warn } from "../process/notice.ts"
+
+/**
+ * What the model gets of the files that the person named with `--file`: just what `read` and, for a directory, `list`
+ * would give it, with their limits and their block around it. Naming a file is leave to read it; a rule may still deny.
+ * Throws `UsageError` for what cannot be attached.
+ */
+export async function attachFiles(
+  tackle: Tackle,
+  paths: readonly string[],
+  signal: AbortSignal,
+): Promise<PromptFile[]> {
+  const stop = tackle.on("permission.asked", (request) => void request.reply("once"))
+  try {
+    const attached: PromptFile[] = []
+    for (const path of paths) attached.push(...(await attach(tackle, path, signal)))
+    return attached
+  } finally {
+    stop()
+  }
+}
+
+async function attach(tackle: Tackle, given: string, signal: AbortSignal): Promise<PromptFile[]> {
+  const path = resolvePath(given, tackle.directory)
+  const isDirectory = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+  const file: Attached = { kind: isDirectory ? "directory" : "file", name: given, path }
+  const { tool, input } = showCall(file)
+  const { state } = await tackle.callTool({ tool, input: JSON.stringify(input), signal })
+  const shown = shownFiles(file, state)
+  if ("files" in shown) return shown.files
+  throw new UsageError(`${given} cannot be attached (--file): ${shown.problem}`)
+}
+
+/** More are not told of one prompt: a text that was pasted may be full of them. */
+const maxTold = 5
+
+/** Tells the person which paths with `@` of their prompt are not there, so that nothing was attached for them. */
+export async function tellMissingMentions(
+  prompt: string,
+  { directory, worktree, agents }: Tackle,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!prompt.includes("@")) return
+  const place = { directory, worktree, agents: [...agents.keys()], servers: [] }
+  const missing = await missingMentions(prompt, place, signal)
+  for (const mention of missing.slice(0, maxTold)) warn(describe(mention))
+}
+
+function describe({ name, outside, near }: MissingMention): string {
+  const word = `@${shownName(name)}`
+  if (outside)
+    return `${word} lies outside of this project, so it is not attached. To attach it: --file ${shownName(name)}`
+  const hint =
+    near.length > 0 ? ` Did you mean ${near.map((path) => `@${shownName(path)}`).join(" or ")}?` : ""
+  return `${word} names no file here, so nothing is attached for it.${hint}`
+}

@@ -1,0 +1,77 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import type { LocalServer } from "../../model/local.ts"
+import { isRecord, parseJson } from "../../util/json.ts"
+import type { Place } from "../workspace/workspace.ts"
+
+/** The stand-in that is always there. */
+const offline = "tackle/offline"
+
+/**
+ * The model of a run for which none is configured. At a terminal a server on this machine is offered, once: a yes is
+ * written into the person's own config, a no is remembered. It is never taken unasked, since any local program could
+ * be listening. Everywhere else, and after a no, it is the built-in stand-in.
+ */
+export async function chooseModel(place: Place): Promise<string> {
+  const remembered = join(place.dataDirectory, "local-servers.json")
+  if (process.stdin.isTTY !== true || process.stderr.isTTY !== true) return offline
+  const { findLocalServers } = await import("../../model/local.ts")
+  const declined = readDeclined(remembered)
+  const servers = await findLocalServers({ fetch, signal: AbortSignal.timeout(1_000) })
+  for (const server of servers) {
+    if (declined.includes(server.baseURL) || server.models.length === 0) continue
+    const model = await offer(server)
+    if (model !== undefined) return remember(place, server, model)
+    declined.push(server.baseURL)
+    write(remembered, { declined })
+  }
+  return offline
+}
+
+async function offer(server: LocalServer): Promise<string | undefined> {
+  const { question } = await import("../process/question.ts")
+  const choice = await question(({ select }, signal) =>
+    select({
+      message: `No model is configured, and ${server.name} answers at ${server.baseURL}. Use one of its models?`,
+      output: process.stderr,
+      signal,
+      options: [
+        ...server.models.slice(0, 20).map((model) => ({ value: model, label: model })),
+        { value: "", label: "no, and do not ask again" },
+      ],
+    }),
+  )
+  return choice === "" ? undefined : choice
+}
+
+/** A new config file in the person's own directory; an existing one is theirs to edit, and they are told what to add. */
+function remember(place: Place, server: LocalServer, model: string): string {
+  const id = server.name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")
+  const config = {
+    model: `${id}/${model}`,
+    provider: { [id]: { options: { baseURL: server.baseURL }, models: { [model]: {} } } },
+  }
+  const home = place.environment.XDG_CONFIG_HOME || join(place.home, ".config")
+  const path = join(home, "tackle", "tackle.json")
+  const text = JSON.stringify(config, null, 2)
+  if (existsSync(path)) {
+    process.stderr.write(`To keep this choice, add to ${path}:\n${text}\n`)
+  } else {
+    write(path, config)
+    process.stderr.write(`Remembered in ${path}.\n`)
+  }
+  Object.assign(place.config.config, { provider: { ...place.config.config.provider, ...config.provider } })
+  return config.model
+}
+
+function readDeclined(path: string): string[] {
+  if (!existsSync(path)) return []
+  const parsed = parseJson(readFileSync(path, "utf8"))
+  if (!parsed.ok || !isRecord(parsed.value) || !Array.isArray(parsed.value.declined)) return []
+  return parsed.value.declined.filter((entry) => typeof entry === "string")
+}
+
+function write(path: string, value: unknown): void {
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 })
+}

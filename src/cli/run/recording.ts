@@ -1,0 +1,181 @@
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  writeSync,
+} from "node:fs"
+import { shownName } from "../../config/shown-name.ts"
+import type { TackleOptions } from "../../engine/options.ts"
+import type { TackleEvent } from "../../event/events.ts"
+import { type ProviderConfig, parseModelName } from "../../model/model.ts"
+import { shippedPackages } from "../../model/provider-table.ts"
+import { fromRecorded, toRecorded } from "../../model/recording/files.ts"
+import { parseRecording, type RecordingLine, type RunLine } from "../../model/recording/format.ts"
+import { type Places, withMarks, withPlaces } from "../../model/recording/places.ts"
+import { recordFetch } from "../../model/recording/record-fetch.ts"
+import { startReplay } from "../../model/recording/replay.ts"
+import { describedPool, recordedPool } from "../../registry/recorded-pool.ts"
+import type { PromptFile } from "../../session/handle.ts"
+import { fileReason, UsageError } from "../../util/errors.ts"
+import { localDay } from "../../util/local-time.ts"
+import { warn } from "../process/notice.ts"
+import type { Place } from "../workspace/workspace.ts"
+import type { RunTask } from "./task.ts"
+
+/** A run that is written down, for `--record`. */
+export interface StartedRecording {
+  /** What the engine is to be opened with. */
+  options: Pick<TackleOptions, "aroundFetch" | "attach" | "openMcp">
+  /** To be called with what the run is asked, before it begins. */
+  begin(run: RunTask & Pick<RunLine, "questions" | "command"> & { files: readonly PromptFile[] }): void
+  /** A subscriber: keeps how calls end. */
+  take(event: TackleEvent): void
+  end(): void
+}
+
+/** Writes over a file that is there. It is readable by this person alone. Throws `UsageError` where it cannot be written. */
+export function startRecording(file: string, place: Place): StartedRecording {
+  const { provider: providers = {} } = place.config.config
+  const places = placesOf(place)
+  const descriptor = openForWriting(file)
+
+  /** What came before the run's own line. */
+  let early: RecordingLine[] | undefined = []
+
+  function write(line: RecordingLine): void {
+    if (early) early.push(line)
+    else writeSync(descriptor, `${withMarks(JSON.stringify(place.mask.value(line)), places)}\n`)
+  }
+
+  return {
+    options: {
+      aroundFetch: (ask) => recordFetch(ask, write),
+      async attach(find) {
+        const mentioned = await find()
+        const { files, notes, refused } = mentioned
+        if (files.length + notes.length > 0)
+          write({ type: "mentions", files: files.map(toRecorded), notes, refused })
+        return mentioned
+      },
+      async openMcp(open) {
+        const pool = await open()
+        return pool && describedPool(pool, (tools) => write({ type: "mcp", tools }))
+      },
+    },
+    begin({ files, ...run }) {
+      const before = early ?? []
+      early = undefined
+      write({
+        type: "run",
+        version: 1,
+        ...run,
+        files: files.map(toRecorded),
+        providers: withoutKeys(providers, run.model),
+      })
+      before.forEach(write)
+    },
+    take(event) {
+      if (event.type !== "part.updated" || event.part.type !== "tool") return
+      const { tool, state } = event.part
+      if (state.status === "completed" || state.status === "error") write({ type: "tool", tool, state })
+    },
+    end: () => closeSync(descriptor),
+  }
+}
+
+/** A recorded run that is run again, for `--replay`. */
+export interface StartedReplay {
+  /** What it was asked. */
+  run: RunLine
+  options: Pick<TackleOptions, "aroundFetch" | "recorded" | "providers" | "questions" | "attach" | "openMcp">
+  /** Tells the person what came of it, and returns whether all was as recorded. */
+  end(): boolean
+}
+
+/** Throws `UsageError` for a file that is no recording. */
+export function openReplay(file: string, place: Place): StartedReplay {
+  const recording = parseRecording(withPlaces(readText(file), placesOf(place)), file)
+  const { run, exchanges, tools, mentions = { files: [], notes: [], refused: [] }, mcp } = recording
+  checkPackages(run.providers, place.config.config.provider ?? {})
+  const replay = startReplay(recording)
+  return {
+    run,
+    options: {
+      aroundFetch: () => replay.fetch,
+      recorded: replay.result,
+      providers: run.providers,
+      questions: run.questions,
+      attach: async () => ({ ...mentions, files: mentions.files.map(fromRecorded) }),
+      openMcp: async () => (mcp.length === 0 ? undefined : recordedPool(replay.offered)),
+    },
+    end() {
+      const difference = replay.end()
+      const counts = `${counted(exchanges.length, "request")}, ${counted(tools.length, "call")}`
+      if (difference === undefined) warn(`as recorded: ${counts}.`)
+      else warn(`this run is not as recorded. ${difference}`)
+      return difference === undefined
+    },
+  }
+}
+
+function placesOf({ dataDirectory, directory, worktree, home }: Place): Places {
+  return { data: dataDirectory, directory, worktree, home, today: localDay(Date.now()) }
+}
+
+/** What is needed to ask the same again: the model's provider is among them, also where the config does not name it. */
+function withoutKeys(
+  providers: Readonly<Record<string, ProviderConfig>>,
+  model: string,
+): RunLine["providers"] {
+  const { providerID } = parseModelName(model)
+  const all: Record<string, ProviderConfig> = { [providerID]: {}, ...providers }
+  return Object.fromEntries(
+    Object.entries(all).map(([id, { options, env: _, ...provider }]) => {
+      const { baseURL } = options ?? {}
+      return [id, { ...provider, ...(baseURL === undefined ? {} : { options: { baseURL } }) }]
+    }),
+  )
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`
+}
+
+/** A recording may be a stranger's, and to import what it names would run it. Throws `UsageError`. */
+function checkPackages(recorded: RunLine["providers"], own: Readonly<Record<string, ProviderConfig>>): void {
+  const known = new Set(Object.values(own).map(({ npm }) => npm))
+  for (const [id, { npm }] of Object.entries(recorded)) {
+    if (npm === undefined || shippedPackages.has(npm) || known.has(npm)) continue
+    throw new UsageError(
+      `The recording asks for the provider package ${shownName(npm)}, which does not come with Tackle. If you know it, name it in your configuration: provider.${shownName(id)}.npm.`,
+    )
+  }
+}
+
+function openForWriting(file: string): number {
+  let descriptor: number | undefined
+  try {
+    descriptor = openSync(file, constants.O_WRONLY | constants.O_CREAT, 0o600)
+    // One that was there may be readable by others. A pipe or a device is not ours to change.
+    if (fstatSync(descriptor).isFile()) {
+      fchmodSync(descriptor, 0o600)
+      ftruncateSync(descriptor)
+    }
+    return descriptor
+  } catch (error) {
+    if (descriptor !== undefined) closeSync(descriptor)
+    throw new UsageError(`Cannot write ${file} (--record): ${fileReason(error)}.`, error)
+  }
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, "utf8")
+  } catch (error) {
+    throw new UsageError(`Cannot read ${file} (--replay): ${fileReason(error)}.`, error)
+  }
+}

@@ -1,0 +1,116 @@
+import { readFile } from "node:fs/promises"
+import { text as readAll } from "node:stream/consumers"
+import { fromRecorded } from "../../model/recording/files.ts"
+import type { RunLine } from "../../model/recording/format.ts"
+import type { PromptFile, PromptOptions } from "../../session/handle.ts"
+import { errorMessage, fileReason, UsageError } from "../../util/errors.ts"
+import { isRecord, parseJson } from "../../util/json.ts"
+import type { RuleFlags } from "../workspace/rules.ts"
+import type { Place } from "../workspace/workspace.ts"
+import { chooseModel } from "./choose-model.ts"
+
+/** What the flags of a run say about its work. */
+export interface TaskFlags extends RuleFlags {
+  model?: string
+  agent?: string
+  maxSteps?: number
+  maxTokens?: number
+  maxCost?: number
+  outputSchema?: string
+}
+
+/** What a run is to do. */
+export interface RunTask extends Required<RuleFlags> {
+  prompt: string
+  /** `provider/model`, for whatever has no model of its own. */
+  model: string
+  /** The model was named for this run, so that it goes before that of the agent or session. */
+  named: boolean
+  agent?: string
+  limits: Pick<PromptOptions, "maxSteps" | "maxTokens" | "maxCost">
+  outputSchema?: Record<string, unknown>
+  /** As they were attached when the run was recorded. */
+  files?: readonly PromptFile[]
+  /** As a server filled it in when the run was recorded. */
+  command?: NonNullable<RunLine["command"]>
+}
+
+/** The task of a command line. Throws `UsageError` for what is wrong with it. */
+export async function readTask(message: readonly string[], flags: TaskFlags, place: Place): Promise<RunTask> {
+  const { agent, outputSchema, allow = [], deny = [] } = flags
+  return {
+    prompt: await readPrompt(message),
+    ...(outputSchema === undefined ? {} : { outputSchema: await readSchema(outputSchema) }),
+    model: flags.model ?? place.config.config.model ?? (await chooseModel(place)),
+    named: flags.model !== undefined,
+    allow,
+    deny,
+    limits: limitsOf(flags),
+    ...(agent === undefined ? {} : { agent }),
+  }
+}
+
+/** The task of a recording. */
+export function recordedTask({ limits, files, ...run }: RunLine): RunTask {
+  const { prompt, model, named, agent, allow, deny, outputSchema, command } = run
+  return {
+    prompt,
+    model,
+    named,
+    allow,
+    deny,
+    limits: limitsOf(limits),
+    files: files.map(fromRecorded),
+    ...(agent === undefined ? {} : { agent }),
+    ...(outputSchema === undefined ? {} : { outputSchema }),
+    ...(command === undefined ? {} : { command }),
+  }
+}
+
+/** Of flags, or of a line of a recording: those that are there. */
+function limitsOf({
+  maxSteps,
+  maxTokens,
+  maxCost,
+}: { [name in keyof RunTask["limits"]]: number | undefined }): RunTask["limits"] {
+  return {
+    ...(maxSteps === undefined ? {} : { maxSteps }),
+    ...(maxTokens === undefined ? {} : { maxTokens }),
+    ...(maxCost === undefined ? {} : { maxCost }),
+  }
+}
+
+async function readPrompt(message: readonly string[]): Promise<string> {
+  const given = message.join(" ").trim()
+  const fromStdin = given === "-" || given === ""
+  if (given === "" && process.stdin.isTTY) {
+    throw new UsageError('There is no message. Write what to do: tackle run "list the files".')
+  }
+  const prompt = fromStdin ? (await readAll(process.stdin)).trim() : given
+  if (prompt === "") throw new UsageError("The message is empty: stdin held no text.")
+  return prompt
+}
+
+async function readSchema(file: string): Promise<Record<string, unknown>> {
+  let text: string
+  try {
+    text = await readFile(file, "utf8")
+  } catch (error) {
+    throw new UsageError(`Cannot read ${file} (--output-schema): ${fileReason(error)}.`, error)
+  }
+  const parsed = parseJson(text)
+  if (parsed.ok && isRecord(parsed.value)) return usable(parsed.value, file)
+  const problem = parsed.ok ? "it is no object" : parsed.error
+  throw new UsageError(`${file} (--output-schema) is no JSON Schema: ${problem}.`)
+}
+
+/** Before there is a session for it. */
+async function usable(schema: Record<string, unknown>, file: string): Promise<Record<string, unknown>> {
+  const { readAnswerSchema } = await import("../../model/answer-schema.ts")
+  try {
+    readAnswerSchema(schema)
+    return schema
+  } catch (error) {
+    throw new UsageError(`${file} (--output-schema): ${errorMessage(error)}`, error)
+  }
+}

@@ -1,0 +1,92 @@
+import { definitionPlaces } from "../../config/definition-places.ts"
+import type { LoadedConfig } from "../../config/load.ts"
+import { trustKind } from "../../config/project-trust-items.ts"
+import { skillFiles } from "../../config/skill-files.ts"
+import { dataPlaces } from "../../engine/data-directory.ts"
+import type { DefinitionProblem, DefinitionSource, Definitions } from "../../engine/live-definitions.ts"
+import { parseModelName } from "../../model/model.ts"
+import type { FoundItem, TrustItem } from "../../permission/trust-items.ts"
+import type { PluginSource } from "../../plugin/source.ts"
+import type { SkillFile } from "../../skill/load-skills.ts"
+import { isInside } from "../../util/paths.ts"
+import { watchPlugins } from "./plugins.ts"
+import { askTrustAgain, describeNews, trustHint, type UntrustedNews } from "./recheck-trust.ts"
+import { type Place, trustedItems } from "./workspace.ts"
+
+/** What {@link definitionsOf} found. */
+export type PlaceDefinitions = Omit<Definitions, "skillFiles"> & { skillFiles: readonly SkillFile[] }
+
+/** Agents, commands and skills of the place as they were found at the start. */
+export function definitionsOf(place: Place): PlaceDefinitions {
+  return { ...configured(place.config), skillFiles: trustedSkillFiles(place) }
+}
+
+/**
+ * The same, as they are whenever something changed: those of the person, and those of the project that are trusted as they
+ * are then. Config files that are no Markdown stay as they were read, and so do plugins: of a change of these it is told.
+ */
+export function definitionSource(
+  place: Place,
+  { definitions, plugins }: { definitions: PlaceDefinitions; plugins: readonly PluginSource[] },
+): DefinitionSource {
+  const pluginChanges = watchPlugins(place, plugins)
+  const { trust: trustFile } = dataPlaces(place.dataDirectory)
+  const texts = place.config.files.filter(({ path }) => trustKind(path) !== "config").map(({ path }) => path)
+  const skills = definitions.skillFiles.map(({ path }) => path)
+  const trusted = !place.trustedForRun && place.untrusted.length < place.items.length ? [trustFile] : []
+  return {
+    begun: { since: place.readAt, files: [...texts, ...skills, ...pluginChanges.begun, ...trusted] },
+    watched: () => [...definitionPlaces(place), ...pluginChanges.watched(), trustFile],
+    async find() {
+      const trust = await askTrustAgain(place, ["agent", "command", "skill"])
+      const changed = (items: readonly TrustItem[]) => items.filter((item) => !trust.isTrusted(item))
+      const config = await place.config.withTexts((items) => ({ changed: changed(items) }))
+      const skills = trust.trusted.filter(({ kind }) => kind === "skill")
+      return {
+        ...configured(config),
+        skillFiles: trustedSkillFiles(place, skills),
+        problems: [...trust.news.map(untrustedProblem), ...pluginChanges.problems()],
+      }
+    },
+  }
+}
+
+function untrustedProblem(news: UntrustedNews): DefinitionProblem {
+  const { file, kind } = news.item
+  return { file, message: `${describeNews(news)}: the ${kind} is not there. ${trustHint}` }
+}
+
+function configured(loaded: LoadedConfig): Definitions {
+  return {
+    agents: agentsOf(loaded.config),
+    agentRules: loaded.agentPermission,
+    projectAgentRules: loaded.projectAgentPermission,
+    environmentAgentRules: loaded.environmentAgentPermission,
+    commands: loaded.config.command ?? {},
+  }
+}
+
+function agentsOf(config: LoadedConfig["config"]): NonNullable<Definitions["agents"]> {
+  return Object.fromEntries(
+    Object.entries(config.agent ?? {}).map(([name, { model, ...agent }]) => [
+      name,
+      { ...agent, ...(model === undefined ? {} : { model: parseModelName(model) }) },
+    ]),
+  )
+}
+
+/**
+ * Skills of the person, and those of the project whose text is the trusted one, in rising precedence. `trusted`: those
+ * skills of the project; by default the ones that were found at the start.
+ */
+export function trustedSkillFiles(
+  place: Place,
+  trusted: readonly FoundItem[] = trustedItems(place, "skill"),
+): SkillFile[] {
+  const contentsOf = new Map(trusted.map(({ file, contents }) => [file, contents]))
+  return skillFiles(place).flatMap((path) => {
+    if (!isInside(path, place.worktree)) return [{ path }]
+    const pinned = contentsOf.get(path)
+    return pinned ? [{ path, pinned }] : []
+  })
+}

@@ -1,0 +1,193 @@
+import { keyVariables } from "../../call/known-secrets.ts"
+import { ownConfigDirectories } from "../../config/config-directories.ts"
+import { describeProblem, type Problem } from "../../config/errors.ts"
+import { instructionFiles } from "../../config/instruction-files.ts"
+import type { LoadedConfig } from "../../config/load.ts"
+import { shownName, wholeName } from "../../config/shown-name.ts"
+import type { TackleOptions } from "../../engine/options.ts"
+import { noRetentionLimits } from "../../engine/retention.ts"
+import { createTackle } from "../../engine/runtime.ts"
+import type { Tackle } from "../../engine/tackle.ts"
+import { errorMessage } from "../../util/errors.ts"
+import type { LogLevel } from "../../util/log.ts"
+import { warn } from "../process/notice.ts"
+import { definitionSource, definitionsOf } from "./definitions.ts"
+import { instructionsNear, readInstructions } from "./instructions.ts"
+import { eventLogger } from "./log-events.ts"
+import { trustedPlugins } from "./plugins.ts"
+import { layersOf, misspeltPermissions, type RuleFlags } from "./rules.ts"
+import { toolFilesOf } from "./tool-files.ts"
+import { openPlaceAnyhow, type Place, type PlaceFlags, trustedItems } from "./workspace.ts"
+
+/** An engine for the place. `overrides` come last. */
+export async function openTackle(
+  place: Place,
+  flags: RuleFlags,
+  overrides: Partial<TackleOptions> = {},
+): Promise<Tackle> {
+  keepKeysFromChildren(place.config.config)
+  const tackle = await createTackle({ ...(await engineOptions(place, flags)), ...overrides })
+  tackle.subscribe(eventLogger(place.log))
+  for (const { file, message } of tackle.problems()) warn(place.hide(`${wholeName(file)}: ${message}`))
+  tellIgnored(place)
+  for (const line of misspeltPermissions(place, flags)) warn(line)
+  return tackle
+}
+
+/**
+ * Custom tools run in this process and start programs with its environment. From here on keys are in our own copy alone,
+ * unless the config passes them on.
+ */
+function keepKeysFromChildren({ provider, pass_environment: passed = [] }: LoadedConfig["config"]): void {
+  for (const name of keyVariables(provider)) if (!passed.includes(name)) delete process.env[name]
+}
+
+function tellIgnored({ config, untrusted }: Place): void {
+  const files = untrusted.filter(({ kind }) => kind !== "config").map(({ path }) => shownName(path))
+  const ignored = [...config.ignored, ...files]
+  if (ignored.length === 0) return
+  warn(
+    `this project is not trusted as it is now, so these do not count: ${ignored.join("; ")}. \`tackle trust\` shows and enables them.`,
+  )
+}
+
+/**
+ * Opens an engine for what is stored, for a piece of work, and closes it. It has no plugins, tools or servers, and takes of
+ * the config what is secret and how long files are kept. So mistakes in config files do not stop it: they are told in one
+ * line. Where what is stored leaves for others, `open` has to be `openPlace`: a key that stands beside a mistake is not
+ * known, so that it would not be hidden.
+ */
+export async function withRecords<T>(
+  flags: Omit<PlaceFlags, "trust">,
+  work: (tackle: Tackle) => Promise<T>,
+  open: (flags: PlaceFlags) => Promise<Place> = openPlaceAnyhow,
+): Promise<T> {
+  const place = await open(flags)
+  tellMistakes(place.mistakes)
+  const tackle = await createTackle({
+    directory: place.directory,
+    worktree: place.worktree,
+    dataDirectory: place.dataDirectory,
+    environment: place.environment,
+    mask: place.mask,
+    limits: limitsOf(place),
+    onProblem: (message, error) => void tellFault(place, message, error),
+  })
+  tackle.subscribe(eventLogger(place.log))
+  try {
+    return await work(tackle)
+  } finally {
+    await tackle.close()
+  }
+}
+
+/** The first of the mistakes, in one line, with the way to the others. */
+export function tellMistakes([first, ...others]: readonly Problem[]): void {
+  if (first === undefined) return
+  const more = others.length > 0 ? ` (And ${others.length} more: \`tackle doctor\` shows them.)` : ""
+  warn(
+    `there is a mistake in the config, and that part of it does not count: ${wholeName(describeProblem(first))}${more}`,
+  )
+}
+
+/** What the config and trust of a place say of an engine. Tells of instructions that cannot be read. */
+export async function engineOptions(place: Place, flags: RuleFlags): Promise<TackleOptions> {
+  const { config } = place.config
+  const plugins = trustedPlugins(place, trustedItems(place, "plugin"))
+  const definitions = definitionsOf(place)
+  return {
+    directory: place.directory,
+    worktree: place.worktree,
+    dataDirectory: place.dataDirectory,
+    environment: place.environment,
+    providers: config.provider ?? {},
+    toolFiles: toolFilesOf(place),
+    plugins,
+    onPluginLog: ({ plugin, level, message, extra }) =>
+      place.log.write(isLevel(level) ? level : "info", `${plugin}: ${message}`, { extra }),
+    override: config.override ?? [],
+    disabledTools: Object.entries(config.tools ?? {}).flatMap(([id, on]) => (on ? [] : [id])),
+    layers: layersOf(place, flags),
+    ...definitions,
+    definitions: definitionSource(place, { definitions, plugins }),
+    instructions: await readInstructions(
+      { found: instructionFiles(place), named: config.instructions ?? [] },
+      { worktree: place.worktree, trusted: place.trusted },
+      warn,
+    ),
+    instructionsNear: instructionsNear(
+      place,
+      { trusted: place.trusted, named: config.instructions ?? [] },
+      warn,
+    ),
+    limits: limitsOf(place),
+    onProblem: (message, error) => void tellFault(place, message, error),
+    ...pick("model", config.model),
+    ...pick("defaultAgent", config.default_agent),
+    ...pick("shell", config.shell),
+    ...pick("secrets", config.secrets),
+    ...pick("passEnvironment", config.pass_environment),
+    ...pick("sandbox", config.sandbox),
+    configFiles: place.config.files.map(({ path }) => path),
+    configDirectories: ownConfigDirectories(place),
+    ...pick("search", config.search),
+    ...pick("toolSearch", config.tool_search),
+    ...pick("experimental", config.experimental),
+    ...pick("lsp", config.lsp),
+    ...pick("formatter", config.formatter),
+    ...pick("mcp", config.mcp),
+    trusted: place.trusted,
+    mask: place.mask,
+  }
+}
+
+/** The limits of the config. Where that has mistakes no old files are removed: how long they are kept may be one. */
+export function limitsOf({ config: loaded, mistakes }: Place): NonNullable<TackleOptions["limits"]> {
+  const { config } = loaded
+  return {
+    output: {
+      ...pick("maxLines", config.truncate?.maxLines),
+      ...pick("maxBytes", config.truncate?.maxBytes),
+    },
+    stream: {
+      ...pick("firstByteMs", config.timeout?.firstByteSeconds, 1000),
+      ...pick("idleMs", config.timeout?.idleSeconds, 1000),
+    },
+    retry: {
+      ...pick("maxAttempts", config.retry?.maxAttempts),
+      ...pick("ceilingMs", config.retry?.maxDelaySeconds, 1000),
+    },
+    subagent: {
+      ...pick("depth", config.subagent?.depth),
+      ...pick("timeMs", config.subagent?.timeoutSeconds, 1000),
+      ...pick("steps", config.subagent?.steps),
+      ...pick("tokens", config.subagent?.tokens),
+    },
+    retention: config.retention ?? {},
+    ...pick("spillBytes", config.truncate?.spillBytes),
+    ...pick("retentionDays", config.truncate?.retentionDays),
+    ...(mistakes.length > 0 ? { retention: noRetentionLimits, retentionDays: noRetentionLimits.days } : {}),
+  }
+}
+
+function isLevel(level: string): level is LogLevel {
+  return ["debug", "info", "warn", "error"].includes(level)
+}
+
+type Picked<K extends string, V> = { [key in K]?: NonNullable<V> }
+
+/** The key with its value, or nothing where there is none: optional keys are left out rather than undefined. */
+function pick<K extends string, V>(key: K, value: V | undefined): Picked<K, V>
+function pick<K extends string>(key: K, value: number | undefined, factor: number): Picked<K, number>
+function pick(key: string, value: unknown, factor?: number): Record<string, unknown> {
+  if (value === undefined) return {}
+  return { [key]: factor === undefined ? value : Number(value) * factor }
+}
+
+/** Notes a fault in the log and on stderr. Returns what was shown. */
+export function tellFault(place: Place, message: string, error: unknown): string {
+  place.log.write("error", message, { error: errorMessage(error) })
+  const text = place.hide(`${message}: ${errorMessage(error)}`)
+  warn(text)
+  return text
+}
