@@ -33,7 +33,7 @@ test("1: the provider refuses the key, or keeps failing after all attempts", asy
 test("2: what is wrong with the command line is said in a line or two, and nothing is begun", async () => {
   const machine = await createMachine()
   const cases: [args: string[], says: RegExp][] = [
-    [["rum", "hi"], /^tackle: unknown command 'rum'\n\(Did you mean run\?\)\n`tackle --help` shows/],
+    [["rum", "hi"], /^tackle: unknown command 'rum'\n\(Did you mean run\?\)\nRun `tackle --help` for usage/],
     [
       ["run", "--max-step", "3", "hi"],
       /^tackle: unknown option '--max-step'\n\(Did you mean --max-steps\?\)\n/,
