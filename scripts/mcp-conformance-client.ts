@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { createTackle } from "../src/engine/runtime.ts"
+import { createTackle } from "../src/engine/create-tackle.ts"
 import type { OAuthSettings, RemoteServer } from "../src/mcp/client/config.ts"
 import { signIn } from "../src/mcp/client/oauth/sign-in.ts"
 import { openTokenStore } from "../src/mcp/client/oauth/token-store.ts"

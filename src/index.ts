@@ -2,8 +2,8 @@
 export type { Agent, AgentConfig } from "./agent/agent.ts"
 export { type AiToolSource, toAiTools } from "./call/ai-tools.ts"
 export type { CallOutcome } from "./call/call.ts"
+export { createTackle } from "./engine/create-tackle.ts"
 export type { TackleOptions } from "./engine/options.ts"
-export { createTackle } from "./engine/runtime.ts"
 export type { AskedQuestion, AskedRequest, PruneResult, Sessions, Tackle } from "./engine/tackle.ts"
 export type { EventOf, EventType, Refusal, RunStatus, TackleEvent, Usage } from "./event/events.ts"
 export { type RefusedFile, type RestoredFile, type UndoChoice, UndoRefusedError } from "./files/undo.ts"
@@ -24,8 +24,9 @@ export type { Todo } from "./schema/todo.ts"
 export type { Attachment, ToolState } from "./schema/tool-state.ts"
 export { type Archive, ArchiveError } from "./session/archive.ts"
 export { type Command, type CommandCall, type CommandConfig, findCommand } from "./session/command.ts"
-export { CompactionError, type CompactionResult } from "./session/compact.ts"
+export { CompactionError } from "./session/compact.ts"
 export {
+  type CompactionResult,
   EngineClosedError,
   type PromptFile,
   type PromptOptions,

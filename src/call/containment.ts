@@ -1,23 +1,23 @@
 import { AsyncLocalStorage } from "node:async_hooks"
 
-/** What a tool's code let escape: a promise it left unawaited that rejected, a throw out of a timer. */
+/** Receives an error that a tool's code let escape: a rejected promise that it did not await, or a throw in a timer. */
 export type EscapeListener = (error: unknown) => void
 
-/** Only to tell whose code an escaped error came from; nothing reads it to decide anything. */
+/** Identifies whose code an escaped error came from. Nothing else reads it. */
 const owner = new AsyncLocalStorage<EscapeListener>()
 let holders = 0
 
 /**
- * Runs a tool so that an error which escapes it, now or later, reaches `onEscape` and does not end the process.
- * Works while a {@link holdProcess} is in force.
+ * Runs a tool so that an error that escapes it, now or later, reaches `onEscape` and does not end the process. Requires
+ * an active {@link holdProcess}.
  */
 export function contain<T>(work: () => Promise<T>, onEscape: EscapeListener): Promise<T> {
   return owner.run(onEscape, work)
 }
 
 /**
- * Catches escaped errors of contained code until the returned function is called. Errors of anybody else keep Node's
- * way: other listeners decide, and where there is none the process ends with the error.
+ * Catches escaped errors of contained code until the returned function is called. Other errors keep Node's behaviour:
+ * other listeners decide, and without one the process ends with the error.
  */
 export function holdProcess(): () => void {
   holders += 1
@@ -39,7 +39,7 @@ export function holdProcess(): () => void {
 function onRejection(reason: unknown): void {
   const listener = owner.getStore()
   if (listener) listener(reason)
-  // As Node does where nobody listens: a rejection becomes an exception.
+  // Node turns an unhandled rejection into an exception.
   else if (process.listenerCount("unhandledRejection") === 1) throw reason
 }
 

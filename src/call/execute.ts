@@ -5,111 +5,115 @@ import { executeValidated, type RunOptions } from "../tool/run.ts"
 import { defaultLimits, truncateOutput } from "../tool/truncate.ts"
 import { AbortedError, orAbort, TimeoutError, throwIfAborted } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
-import { askForThirdParty, askLoop } from "./ask-leave.ts"
-import type { CallHost, CallOutcome, PastCall } from "./call.ts"
-import { createContext } from "./call-context.ts"
+import { askAboutLoop, askForThirdParty } from "./ask.ts"
+import type { CallOutcome, PastCall } from "./call.ts"
 import { contain } from "./containment.ts"
+import type { Step } from "./context.ts"
 import { type CallEnd, hooksAfter } from "./plugin-hooks.ts"
 import type { PreparedCall } from "./prepare.ts"
 import { settleFailure } from "./settle.ts"
-import { createThrottle } from "./throttle.ts"
 import { createTimeLimit } from "./time-limit.ts"
-import { createWaits } from "./waits.ts"
+import { createToolContext } from "./tool-context.ts"
+import { createUserWaits } from "./user-waits.ts"
 
-/** Progress of one call is stored and shown at most ten times a second. */
+/** Minimum time between two stored progress reports of a call, in milliseconds. */
 const progressIntervalMs = 100
 
-/** How long a tool may take to stop by itself after an abort, such as to end its processes. */
+/** Time for a tool to stop by itself after an abort, such as to end its processes, in milliseconds. */
 const abortGraceMs = 5_000
 
-/** Why a question is taken back whose call did not wait for the answer. */
-const callOver = new AbortedError("The call has ended: nobody is asked for it any more.")
+/** Reason for withdrawing a question whose call has ended without waiting for the answer. */
+const callOver = new AbortedError("The call has ended, so its question was withdrawn.")
 
 /**
- * One prepared call from asking leave to its last state. Rejects only where a state cannot be stored. `callTools`: what
- * the tool may call others with.
+ * Takes one prepared call from its permission requests to its last state. `callTools` runs the calls that the tool makes.
+ * Rejects only when a state cannot be stored.
  */
 export async function executeCall(
   prepared: PreparedCall,
   past: readonly PastCall[],
-  given: CallHost,
+  step: Step,
   callTools?: CallTools,
 ): Promise<CallOutcome> {
   const { call, tool } = prepared
+  const { run } = step.active
+  const { engine } = run
+  const hide = <T>(value: T): T => engine.mask?.value(value) ?? value
+
   let unstored: { error: unknown } | undefined
   const noteUnstored = (error: unknown): never => {
     unstored = { error }
     throw error
   }
-  const { announced } = given
-  const host: CallHost = announced ? { ...given, announced: () => announced().catch(noteUnstored) } : given
-  const report = (state: ToolState) => host.onState(call.callID, state).catch(noteUnstored)
-  const hide = <T>(value: T): T => host.mask?.value(value) ?? value
+  const announce = async () => step.stored?.().catch(noteUnstored)
+  const report = (state: ToolState) => step.report(call.callID, state).catch(noteUnstored)
+
   let state: PreparedCall["state"] | ToolStateRunning = prepared.state
   let last: CallOutcome["state"]
   const { timeout } = tool.definition
-  const limit = createTimeLimit(host.signal, {
+  const limit = createTimeLimit(run.signal, {
     ms: timeout,
     expired: `The ${tool.id} tool was stopped: it did not finish within ${timeout} ms.`,
   })
-  const progressing = createThrottle<void>(progressIntervalMs, () => {
-    // A report that cannot be stored will fail again, and be seen, when the result is stored.
-    host.onState(call.callID, state).catch((error: unknown) => host.onEscape(tool.id, error))
+  const progressing = createThrottle(progressIntervalMs, () => {
+    // A report that cannot be stored fails again when the result is stored.
+    step.report(call.callID, state).catch((error: unknown) => engine.onEscape(tool.id, error))
   })
 
   const over = new AbortController()
-  const waits = createWaits()
+  const waits = createUserWaits()
   const ended = () => ({ at: Date.now(), waited: waits.total() })
-  const ctx = createContext(prepared, host, limit, {
+  const ctx = createToolContext(prepared, step, {
+    limit,
     waits,
-    // What a tool asked and does not wait for is asked in the name of a call: with it, it ends.
+    announce,
     signal: AbortSignal.any([limit.signal, over.signal]),
     onProgress(update) {
       if (state.status !== "running") return
       state = progress(state, hide(update))
       progressing.push()
     },
-    async onLeave() {
+    async onAllowed() {
       if (state.status !== "running" || !state.harmless || onlyReads(tool)) return
       state = act(state)
       await report(state)
     },
   })
-  if (callTools) ctx.call = callTools
+  ctx.call = callTools
 
   try {
-    assertStillAtWork(host)
-    await askLoop(prepared, past, host)
-    await askForThirdParty(prepared, host)
-    throwIfAborted(host.signal)
+    assertNotHandedOver(step)
+    await askAboutLoop(prepared, past, step, { signal: run.signal, announce })
+    await askForThirdParty(prepared, step, { signal: run.signal, announce })
+    throwIfAborted(run.signal)
     const harmless = onlyReads(tool) || asksFirst(tool)
     state = start(prepared.state, prepared.state.input, Date.now(), { harmless })
     if (prepared.repaired !== undefined)
       state = progress(state, { metadata: { repaired: prepared.repaired } })
     await report(state)
-    throwIfAborted(host.signal)
+    throwIfAborted(run.signal)
 
     limit.start()
     const work = contain(
-      () => executeValidated(tool, prepared.args, ctx, runOptions(host)),
-      (error) => host.onEscape(tool.id, error),
+      () => executeValidated(tool, prepared.args, ctx, runOptions(step)),
+      (error) => engine.onEscape(tool.id, error),
     )
     const result = hide(await settleOrAbort(work, limit.signal))
     prepared.past.result = result.output
-    if (result.handover && tool.source.kind === "builtin") host.turn.handover = result.handover
+    if (result.handover && tool.source.kind === "builtin") step.turn.handover = result.handover
     limit.end()
     const metadata = { ...state.metadata, ...result.metadata }
-    const end = await endOf(prepared, host, { ...result, metadata }, "completed")
-    last = complete(state, { ...result, ...recut(end, result, ctx, host) }, ended())
+    const end = await endOf(prepared, step, { ...result, metadata }, "completed")
+    last = complete(state, { ...result, ...truncateChanged(end, result, ctx, step) }, ended())
   } catch (error) {
-    // It is no failure of the tool, and a further state would not be stored either.
+    // The tool did not fail, and a further state would not be stored either.
     if (unstored) throw unstored.error
-    const failure = hide(settleFailure(error, { callID: call.callID, tool: tool.id, turn: host.turn, state }))
-    // A refused loop got no new result: it must not look like a change, which would let the next rounds run.
+    const failure = hide(settleFailure(error, { callID: call.callID, tool: tool.id, turn: step.turn, state }))
+    // A refused loop has no new result. It must not look like a change that lets the next rounds run.
     if (failure.metadata.kind !== "loop") prepared.past.result = failure.error
     const { error: text, metadata } = failure
-    const end = await endOf(prepared, host, { title: tool.id, output: text, metadata }, "error")
-    // Of what kind the failure is, is not a plugin's to say.
+    const end = await endOf(prepared, step, { title: tool.id, output: text, metadata }, "error")
+    // Plugins may add to the metadata of a failure, but not change its kind.
     last = fail(state, { error: end.output, metadata: { ...end.metadata, ...metadata } }, ended())
   } finally {
     progressing.stop()
@@ -120,22 +124,23 @@ export async function executeCall(
   return { callID: call.callID, state: last }
 }
 
-/** The end of a call after the plugins have had it, secrets hidden. Never rejects. */
+/** Returns the end of a call as the plugins leave it, with secrets hidden. Never rejects. */
 async function endOf(
   { call, tool, state }: PreparedCall,
-  host: CallHost,
+  { active: { run } }: Step,
   { title, output, metadata }: CallEnd,
   status: "completed" | "error",
 ): Promise<CallEnd> {
-  const about = { tool: tool.id, sessionID: host.sessionID, callID: call.callID, args: state.input, status }
-  const end = await hooksAfter(host.plugins, about, { title, output, metadata }, host.signal)
-  return host.mask?.value(end) ?? end
+  const { engine, session, signal } = run
+  const about = { tool: tool.id, sessionID: session.id, callID: call.callID, args: state.input, status }
+  const end = await hooksAfter(engine.plugins, about, { title, output, metadata }, signal)
+  return engine.mask?.value(end) ?? end
 }
 
-/** What plugins made of an output has its limits too. */
-function recut(end: CallEnd, result: CallEnd, ctx: ToolContext, host: CallHost): CallEnd {
+/** Applies the output limits again to an output that plugins changed. */
+function truncateChanged(end: CallEnd, result: CallEnd, ctx: ToolContext, step: Step): CallEnd {
   if (end.output === result.output) return end
-  const { limits, canDelegate = false } = runOptions(host)
+  const { limits, canDelegate = false } = runOptions(step)
   const cut = truncateOutput(end.output, {
     limits: { ...defaultLimits, ...limits },
     spill: ctx.spill,
@@ -144,7 +149,7 @@ function recut(end: CallEnd, result: CallEnd, ctx: ToolContext, host: CallHost):
   return { ...end, output: cut.output, metadata: { ...end.metadata, ...cut.metadata } }
 }
 
-/** Only our own tools are believed about what they do. */
+/** Only built-in tools are trusted with what they declare. */
 function onlyReads({ definition, source }: PreparedCall["tool"]): boolean {
   return source.kind === "builtin" && definition.access === "read"
 }
@@ -153,37 +158,58 @@ function asksFirst({ definition, source }: PreparedCall["tool"]): boolean {
   return source.kind === "builtin" && definition.asksFirst === true
 }
 
-function runOptions({ limits, offered }: CallHost): RunOptions {
-  const canDelegate = offered.has("task")
-  return limits ? { limits, canDelegate } : { canDelegate }
+function runOptions({ active, offered }: Step): RunOptions {
+  return { limits: active.run.engine.outputLimits, canDelegate: offered.has("task") }
 }
 
-/** What was called for one agent is not run once the session has gone over to another: other rules hold for it. */
-function assertStillAtWork({ turn: { handover } }: CallHost): void {
+/** Calls made for one agent do not run after the session was handed to another: other rules apply to that one. */
+function assertNotHandedOver({ turn: { handover } }: Step): void {
   if (!handover) return
   throw new TackleError(
-    `This call was not run: the session has gone over to the agent ${handover.agent}. Make it again if it is still needed.`,
+    `This call was not run: the session was handed over to the agent ${handover.agent}. Make it again if it is still needed.`,
     { code: "call.handed-over", recoverable: true },
   )
 }
 
-/** After an abort the tool has a moment to stop by itself; one that does not is left behind. */
+/** Gives the tool a grace period to stop by itself after an abort. A tool that does not stop is left behind. */
 async function settleOrAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   try {
     return await orAbort(work, signal)
   } catch (error) {
     if (!signal.aborted) throw error
-    const { promise: patience, resolve } = Promise.withResolvers<void>()
+    const { promise: grace, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, abortGraceMs)
-    // Its own end does not matter any more: the call is over as aborted.
-    await Promise.race([
-      work.then(
-        () => resolve(),
-        () => resolve(),
-      ),
-      patience,
-    ])
+    // The call is over as aborted, whatever the work's own end is.
+    const settled = () => resolve()
+    await Promise.race([work.then(settled, settled), grace])
     clearTimeout(timer)
     throw error instanceof TimeoutError ? error : new AbortedError(undefined, error)
+  }
+}
+
+/** Runs `run` at once for the first push, then at most once per interval. Nothing runs after `stop`. */
+function createThrottle(intervalMs: number, run: () => void) {
+  let waiting = false
+  let timer: NodeJS.Timeout | undefined
+  let stopped = false
+
+  function fire(): void {
+    timer = undefined
+    if (!waiting || stopped) return
+    waiting = false
+    timer = setTimeout(fire, intervalMs)
+    timer.unref()
+    run()
+  }
+
+  return {
+    push(): void {
+      waiting = true
+      if (!timer) fire()
+    },
+    stop(): void {
+      stopped = true
+      clearTimeout(timer)
+    },
   }
 }

@@ -3,20 +3,20 @@ import { within } from "../util/abort.ts"
 import { TackleError } from "../util/errors.ts"
 import { canonicalJson, plainRecord } from "../util/json.ts"
 
-/** A call as plugins hear of it. */
+/** A call as plugins see it. */
 export interface HookedCall {
   tool: string
   sessionID: string
   callID: string
 }
 
-/** What became of the arguments: other ones, where a plugin changed them, or why a plugin blocks the call. */
+/** What plugins did with the arguments of a call. */
 export type BeforeOutcome =
   | { kind: "same" }
   | { kind: "changed"; args: Record<string, unknown> }
   | { kind: "blocked"; error: string }
 
-/** Asks the plugins about the arguments of a call that would be run. Throws the signal's reason when it fires. */
+/** Passes the arguments of a call to the plugins before it runs. Throws the signal's reason when it fires. */
 export async function hooksBefore(
   plugins: PluginHost | undefined,
   input: HookedCall,
@@ -31,24 +31,24 @@ export async function hooksBefore(
       ? { kind: "same" }
       : { kind: "changed", args: changed }
   } catch (error) {
-    // By its code: its class would load what nobody needs who has no plugin.
+    // Compared by code, because importing the class would load the plugin host.
     if (TackleError.isInstance(error) && error.code === "plugin.blocked")
       return { kind: "blocked", error: error.message }
     throw error
   }
 }
 
-/** What plugins may change of a call that has ended. */
+/** The part of a finished call that plugins may change. */
 export interface CallEnd {
   title: string
   output: string
   metadata: Record<string, unknown>
 }
 
-/** After an abort nobody waits longer for plugins. In milliseconds. */
-const abortedPatienceMs = 1_000
+/** Maximum wait for plugins after an abort, in milliseconds. */
+const abortedWaitMs = 1_000
 
-/** Tells the plugins how a call ended. The end as they leave it, or as it was where nothing of theirs came in time. */
+/** Passes the end of a call to the plugins. Returns their version, or the given one if they do not answer in time. */
 export async function hooksAfter(
   plugins: PluginHost | undefined,
   input: HookedCall & { args: Record<string, unknown>; status: "completed" | "error" },
@@ -56,7 +56,7 @@ export async function hooksAfter(
   signal: AbortSignal,
 ): Promise<CallEnd> {
   if (!plugins?.has("tool.execute.after")) return end
-  const told = plugins.run("tool.execute.after", { input, output: end })
-  const done = signal.aborted ? await within(told, abortedPatienceMs) : await told
+  const hooked = plugins.run("tool.execute.after", { input, output: end })
+  const done = signal.aborted ? await within(hooked, abortedWaitMs) : await hooked
   return done ? { ...done.output, metadata: plainRecord(done.output.metadata) } : end
 }

@@ -6,20 +6,21 @@ import { invalidCallMessage } from "../tools/invalid.ts"
 import { abortedError, orAbort } from "../util/abort.ts"
 import { canonicalJson, isRecord } from "../util/json.ts"
 import { repairArguments, repairName } from "../util/repair-json.ts"
-import type { Call, CallHost, PastCall } from "./call.ts"
+import type { Call, PastCall } from "./call.ts"
+import type { Step } from "./context.ts"
 import { hooksBefore } from "./plugin-hooks.ts"
 
-/** A call that can run: its tool found, its arguments parsed. */
+/** A call that can run: its tool is found and its arguments are valid. */
 export interface PreparedCall {
   kind: "prepared"
   call: Call
   tool: OfferedTool
   state: ToolStatePending
-  /** What the tool gets: defaults and coercions applied. */
+  /** What the tool receives, with defaults and coercions applied. */
   args: unknown
-  /** This call's line in the turn's history; its result is filled in when it is there. */
+  /** This call's entry in the turn's history. Its result is added when it is known. */
   past: PastCall
-  /** What was mended, in words, where the call was not right as it came. */
+  /** Describes what was repaired, if anything. */
   repaired?: string
 }
 
@@ -34,21 +35,12 @@ export interface InvalidCall {
 }
 
 /**
- * Finds the tool, reads the arguments and lets plugins look at them. Touches nothing by itself; a bad call is an outcome,
- * not an exception, and so is one that a plugin blocks and one that the signal overtook.
+ * Finds the tool, parses the arguments and passes them to the plugins. Has no effects of its own. A bad call is an
+ * outcome, not an exception, and so is a call that a plugin blocks or the signal interrupts.
  */
-export async function prepareCall(
-  call: Call,
-  {
-    offered,
-    deferred,
-    closed,
-    withheld,
-    signal,
-    plugins,
-    sessionID,
-  }: Pick<CallHost, "offered" | "deferred" | "closed" | "withheld" | "signal" | "plugins" | "sessionID">,
-): Promise<PreparedCall | InvalidCall> {
+export async function prepareCall(call: Call, step: Step): Promise<PreparedCall | InvalidCall> {
+  const { active, offered, closed } = step
+  const { engine, session, signal } = active.run
   const parsed = parseInput(call)
   const state = pending(call.raw, parsed.ok ? parsed.input : {})
   const invalid = (reason: InvalidCall["reason"], error: string): InvalidCall => ({
@@ -61,14 +53,18 @@ export async function prepareCall(
   })
 
   if (closed !== undefined) return invalid("closed", invalidCallMessage({ tool: call.tool, error: closed }))
-  const why = offered.has(call.tool) ? undefined : withheld?.(call.tool)
+  const why = offered.has(call.tool) ? undefined : engine.registry.withheld(call.tool, active.toolScope)
   if (why !== undefined)
-    return invalid("refused", `Not allowed: the ${call.tool} tool is withheld: ${why}. Go on without it.`)
-  const found = findTool(call.tool, offered, deferred)
+    return invalid("refused", `The ${call.tool} tool is unavailable: ${why}. Continue without it.`)
+  const found = findTool(call.tool, step)
   if (!found) {
     return invalid(
       "unknown-tool",
-      invalidCallMessage({ tool: call.tool, error: "there is no such tool", available: [...offered.keys()] }),
+      invalidCallMessage({
+        tool: call.tool,
+        error: "this tool does not exist",
+        available: [...offered.keys()],
+      }),
     )
   }
   if (!parsed.ok) return invalid("malformed", invalidCallMessage({ tool: call.tool, error: parsed.error }))
@@ -76,25 +72,21 @@ export async function prepareCall(
   try {
     const validate = (input: unknown) => orAbort(validateArguments(found.tool, input), signal)
     const given = await validate(parsed.input)
-    const hooked = { tool: found.tool.id, sessionID, callID: call.callID }
-    const before = await hooksBefore(plugins, hooked, parsed.input, signal)
+    const hooked = { tool: found.tool.id, sessionID: session.id, callID: call.callID }
+    const before = await hooksBefore(engine.plugins, hooked, parsed.input, signal)
     if (before.kind === "blocked") return invalid("blocked", before.error)
     const changed = before.kind === "changed"
-    const args = changed ? await validate(before.args) : given
-    const repaired = [call.repaired, found.repaired, parsed.repaired]
-      .filter((note) => note !== undefined)
-      .join("; ")
-    // As the model wrote it: what plugins make of it must not hide that the model repeats itself.
-    const past: PastCall = { tool: found.tool.id, input: canonicalJson(parsed.input) }
+    const repairs = [call.repaired, found.repaired, parsed.repaired].filter((note) => note !== undefined)
     return {
       kind: "prepared",
       call,
       tool: found.tool,
-      // What runs is what is asked for and shown.
+      // Permission is asked for what runs.
       state: changed ? { ...state, input: before.args } : state,
-      args,
-      past,
-      ...(repaired ? { repaired } : {}),
+      args: changed ? await validate(before.args) : given,
+      // The loop detector compares what the model wrote, not what plugins made of it.
+      past: { tool: found.tool.id, input: canonicalJson(parsed.input) },
+      repaired: repairs.length > 0 ? repairs.join("; ") : undefined,
     }
   } catch (error) {
     if (error instanceof InvalidArgumentsError) return invalid("invalid-arguments", error.message)
@@ -103,19 +95,15 @@ export async function prepareCall(
   }
 }
 
-function findTool(
-  name: string,
-  offered: ReadonlyMap<string, OfferedTool>,
-  deferred: ReadonlyMap<string, OfferedTool> | undefined,
-) {
-  const exact = offered.get(name) ?? deferred?.get(name)
+function findTool(name: string, { offered, active }: Step) {
+  const exact = offered.get(name) ?? active.deferred?.get(name)
   if (exact) return { tool: exact }
   const near = byOwnName(name, offered) ?? repairName(name, [...offered.keys()])
   const tool = near === undefined ? undefined : offered.get(near)
   return tool ? { tool, repaired: `the name "${name}" was read as "${tool.id}"` } : undefined
 }
 
-/** The one tool that has this name in its file, where that is called otherwise. */
+/** Returns the one tool that defines this name for itself, if its file has another name. */
 function byOwnName(name: string, offered: ReadonlyMap<string, OfferedTool>): string | undefined {
   const called = [...offered.values()].filter(({ ownName }) => ownName === name)
   return called.length === 1 ? called[0]?.id : undefined
@@ -130,14 +118,12 @@ function parseInput(call: Call): ParsedInput {
     return {
       ok: false,
       error:
-        "the answer reached its output limit in the middle of this call, so its arguments are incomplete. " +
-        "Nothing was done. Make the call again with less in it, such as a shorter text or several smaller calls",
+        "the answer reached its output limit inside this call, so the arguments are incomplete. " +
+        "Nothing was done. Repeat the call with less content: a shorter text, or several smaller calls",
     }
   }
   const parsed = repairArguments(call.raw)
   if (!parsed.ok) return { ok: false, error: parsed.error }
   if (!isRecord(parsed.value)) return { ok: false, error: "its arguments must be one JSON object" }
-  return parsed.repaired === undefined
-    ? { ok: true, input: parsed.value }
-    : { ok: true, input: parsed.value, repaired: parsed.repaired }
+  return { ok: true, input: parsed.value, repaired: parsed.repaired }
 }

@@ -6,13 +6,13 @@ import { AbortedError, TimeoutError } from "../util/abort.ts"
 import { errorMessage, TackleError } from "../util/errors.ts"
 import type { Call, CallOutcome, Turn } from "./call.ts"
 
-/** A repetition that nobody allowed to go on. */
+/** A repeated call that was refused. */
 export class LoopRefusedError extends TackleError {
   readonly refusal: PermissionError | undefined
   constructor(tool: string, count: number, cause: unknown) {
     super(
-      `This ${tool} call was not run: the same call was made ${count} times in this turn without getting anywhere. ` +
-        "Do not make it again. Try another way, or say what is missing.",
+      `This ${tool} call was not run: the same call was made ${count} times in this turn without progress. ` +
+        "Do not repeat it. Try another way, or say what is missing.",
       { code: "call.loop", recoverable: true, cause },
     )
     this.refusal = cause instanceof PermissionError ? cause : undefined
@@ -23,8 +23,8 @@ export class LoopRefusedError extends TackleError {
 export type FailureKind = "refused" | "loop" | "aborted" | "timeout" | "failed"
 
 /**
- * Anything thrown on the way of a call, as its last state: the text for the model, and the kind for programs. Of a call
- * that was cut off the text says whether it may have taken effect. Refusals are also noted in the turn.
+ * Turns whatever a call threw into its last state: the text for the model and the kind for programs. For a call that was
+ * interrupted, the text says whether it may have had effects. Refusals are also added to the turn.
  */
 export function settleFailure(
   error: unknown,
@@ -41,13 +41,13 @@ export function settleFailure(
   return { error: text, metadata: { kind } }
 }
 
-/** The end of a call that was given up before its tool was known. */
+/** Returns the outcome of a call that ended before its tool was found. */
 export function settleUnstarted({ callID, tool, raw }: Call, error: unknown, turn: Turn): CallOutcome {
   const state = pending(raw)
   return { callID, state: fail(state, settleFailure(error, { callID, tool, turn, state }), Date.now()) }
 }
 
-/** `state`: as it stood when it failed. */
+/** A failed call. `state` is its last state before the failure. */
 interface FailedCall {
   callID: string
   tool: string

@@ -1,20 +1,21 @@
 import { TimeoutError } from "../util/abort.ts"
 
-/** The signal of a piece of work, and its own limit of time where it has one. */
+/** A signal with an optional time limit that can be paused. */
 export interface TimeLimit {
-  /** Fires with the run's signal, or with a {@link TimeoutError} when the time is over. */
+  /** Fires with the run's signal, or with a {@link TimeoutError} when the time is up. */
   readonly signal: AbortSignal
-  /** The work goes on from now. */
+  /** Starts the clock. */
   start(): void
-  /** Runs `work` without its time counting: what a person takes to answer is not the tool's. */
+  /** Runs `work` with the clock stopped, such as while the user answers a question. */
   outside<T>(work: () => Promise<T>): Promise<T>
+  /** Stops the clock for good. */
   end(): void
 }
 
-/** Longer waits than this fire at once in Node. */
+/** Node fires longer timers at once. */
 const longestTimer = 2 ** 31 - 1
 
-/** `ms` of work, from `start` on; without it the signal is the run's own. `expired`: what the error says. */
+/** Creates a limit of `ms` milliseconds of work. Without `ms` the signal is the run's own. `expired` is the error text. */
 export function createTimeLimit(
   signal: AbortSignal,
   { ms, expired }: { ms: number | undefined; expired: string },

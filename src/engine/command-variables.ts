@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { keyVariables } from "../call/known-secrets.ts"
 import { commandEnvironment } from "../permission/shell/command-environment.ts"
 import type { Plugins } from "../plugin/open.ts"
 import type { CommandPlace } from "../plugin/shell-env.ts"
 import type { TackleOptions } from "./options.ts"
+import { keyVariables } from "./secrets.ts"
 
 type Variables = Readonly<Record<string, string | undefined>>
 

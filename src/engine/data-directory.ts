@@ -8,7 +8,7 @@ export function defaultDataDirectory(environment: Readonly<Record<string, string
 }
 
 /** Where in the data directory what lies. */
-export interface DataPlaces {
+export interface DataPaths {
   /** Sessions, and all that is in them. */
   database: string
   /** Keys and tokens of providers. */
@@ -39,7 +39,7 @@ export interface DataPlaces {
 }
 
 /** The places in the directory. Makes nothing. */
-export function dataPlaces(directory: string): DataPlaces {
+export function dataPaths(directory: string): DataPaths {
   return {
     database: join(directory, "tackle.db"),
     auth: join(directory, "auth.json"),
@@ -59,7 +59,7 @@ export function dataPlaces(directory: string): DataPlaces {
 }
 
 /** All that commands in a sandbox may read of the directory: what the model is told to look at, and programs to run. */
-export function shownPlaces({ outputs, plans, programs }: DataPlaces): string[] {
+export function readableDataPaths({ outputs, plans, programs }: DataPaths): string[] {
   return [outputs, plans, programs]
 }
 
@@ -67,6 +67,6 @@ export function shownPlaces({ outputs, plans, programs }: DataPlaces): string[] 
  * What a change asks for, whatever covers it: it says what is trusted, and some of it is run. All of the directory, but
  * where the project lies in it, which can be worked on.
  */
-export function guardedPlaces(directory: string, worktree: string): string[] {
-  return isInside(worktree, directory) ? Object.values(dataPlaces(directory)) : [directory]
+export function guardedDataPaths(directory: string, worktree: string): string[] {
+  return isInside(worktree, directory) ? Object.values(dataPaths(directory)) : [directory]
 }

@@ -1,31 +1,88 @@
+import type { Agent } from "../agent/agent.ts"
 import type { Credentials } from "../model/credentials.ts"
+import { type LanguageModel, type Model, parseModelName } from "../model/model.ts"
 import { createModels, type Models } from "../model/providers.ts"
 import { openToolMemory } from "../model/tool-memory.ts"
 import type { Plugins } from "../plugin/open.ts"
+import type { ModelRef } from "../schema/message.ts"
+import { UsageError } from "../util/errors.ts"
+import type { EngineLocation } from "./location.ts"
 import type { TackleOptions } from "./options.ts"
-import type { EnginePlace } from "./place.ts"
 
-/** The models that can be named: those of the known providers and of the options'. Asks none of them. */
+/** Opens the models of the known providers and of the options. Asks none of them. */
 export function openModels(
   { providers = {}, fetch, aroundFetch, recorded }: TackleOptions,
   credentials: Credentials,
   plugins: Plugins | undefined,
-  { environment, dataDirectory }: Pick<EnginePlace, "environment" | "dataDirectory">,
+  { environment, dataDirectory }: Pick<EngineLocation, "environment" | "dataDirectory">,
 ): Models {
-  // Who wrote down what is played back may have named the providers and their addresses: no key is for them.
-  const isPlayedBack = recorded !== undefined
+  // A recording can name any provider address, so a replay gets no keys.
+  const isReplay = recorded !== undefined
   return createModels({
     config: providers,
-    credentials: isPlayedBack ? pretendedKeys : credentials,
+    credentials: isReplay ? replayKeys : credentials,
     environment,
     toolMemory: openToolMemory(dataDirectory),
-    ...(fetch === undefined ? {} : { fetch }),
-    ...(aroundFetch === undefined ? {} : { aroundFetch }),
-    ...(plugins === undefined || isPlayedBack
-      ? {}
-      : { signedIn: (provider) => plugins.signedIn(provider, credentials) }),
+    fetch,
+    aroundFetch,
+    signedIn:
+      plugins === undefined || isReplay ? undefined : (provider) => plugins.signedIn(provider, credentials),
   })
 }
 
-/** Nobody reads them, but without one a provider is not asked. */
-const pretendedKeys: Pick<Credentials, "key"> = { key: async () => "none" }
+/** A replay sends no requests, but a provider without a key is not used. */
+const replayKeys: Pick<Credentials, "key"> = { key: async () => "none" }
+
+/** Chooses the model of a session. */
+export interface ModelChoice {
+  /** Returns the session's model, else the agent's, else the engine's. Throws `UsageError` for none or an unknown one. */
+  of(session: { model?: ModelRef }, agent: Agent): Promise<Model>
+  /** Throws if the model, or else the agent's, cannot be used. Does nothing if no model is chosen yet. */
+  check(agent: Agent, model: string | undefined): Promise<void>
+}
+
+/** `given` is the engine's default: a name, or a model object that can also be chosen by its name. */
+export function createModelChoice(
+  models: Pick<Models, "get">,
+  given: string | LanguageModel | Model | undefined,
+): ModelChoice {
+  async function defaultModel(): Promise<Model> {
+    if (given === undefined) {
+      throw new UsageError(
+        'No model is chosen. Name one: --model provider/model, or "model" in the configuration.',
+      )
+    }
+    if (typeof given === "string") return models.get(parseModelName(given))
+    return "doStream" in given ? modelOf(given) : given
+  }
+
+  async function modelFor(session: { model?: ModelRef }, agent: Agent): Promise<Model> {
+    const chosen = session.model ?? agent.model
+    if (!chosen || (typeof given === "object" && isModel(given, chosen))) return defaultModel()
+    return models.get(chosen)
+  }
+
+  return {
+    of: modelFor,
+    async check(agent, model) {
+      const isChosen = model !== undefined || agent.model !== undefined || given !== undefined
+      if (!isChosen) return
+      const chosen = model === undefined ? modelFor({}, agent) : models.get(parseModelName(model))
+      await (await chosen).language()
+    },
+  }
+}
+
+/** Wraps a model of the AI SDK. Its limits and prices are unknown. */
+function modelOf(language: LanguageModel): Model {
+  const ref: ModelRef = { providerID: language.provider, modelID: language.modelId }
+  return {
+    info: { ref, name: language.modelId, toolCall: true, limit: {}, family: "other" },
+    language: async () => language,
+  }
+}
+
+function isModel(given: LanguageModel | Model, ref: ModelRef): boolean {
+  const own = "doStream" in given ? modelOf(given).info.ref : given.info.ref
+  return own.providerID === ref.providerID && own.modelID === ref.modelID
+}

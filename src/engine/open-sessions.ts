@@ -3,7 +3,7 @@ import type { Session } from "../schema/session.ts"
 import type { SessionHandle } from "../session/handle.ts"
 import type { Store } from "../store/store.ts"
 import { newId } from "../util/id.ts"
-import { createHandleBook } from "./handle-book.ts"
+import { createHandleCache } from "./handle-cache.ts"
 
 /** The sessions that an engine works on: one handle each, so that two callers cannot run one at once. */
 export interface OpenSessions {
@@ -38,7 +38,7 @@ export interface OpenSessionsOptions {
 
 /** None is open yet. */
 export function createOpenSessions({ store, bus, assertOpen, open }: OpenSessionsOptions): OpenSessions {
-  const handles = createHandleBook()
+  const handles = createHandleCache()
 
   function handleOf(session: Session): SessionHandle {
     const handle = handles.get(session.id) ?? open(session)

@@ -1,4 +1,3 @@
-import type { AgentConfig } from "../agent/agent.ts"
 import type { RecordedResults } from "../call/call.ts"
 import type { FormatterConfig } from "../formatter/config.ts"
 import type { LspConfig } from "../lsp/config.ts"
@@ -14,21 +13,20 @@ import type { PluginSource } from "../plugin/source.ts"
 import type { ToolFileSource } from "../registry/live-tool-files.ts"
 import type { ToolFile } from "../registry/load-tool-file.ts"
 import type { SandboxMode } from "../sandbox/sandbox.ts"
-import type { Ruleset } from "../schema/permission.ts"
 import type { MentionedFiles } from "../session/attach-mentions.ts"
 import type { CommandConfig } from "../session/command.ts"
-import type { SubagentLimits } from "../session/subagent.ts"
+import type { SubagentLimits } from "../session/session-engine.ts"
 import type { SkillFile } from "../skill/load-skills.ts"
 import type { Store } from "../store/store.ts"
 import type { FoundInstructions } from "../tool/context.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 import type { Info, OutputLimits } from "../tool/tool.ts"
 import type { SearchConfig } from "../tools/web/search-backend.ts"
-import type { DefinitionSource } from "./live-definitions.ts"
+import type { AgentOptions, DefinitionSource } from "./definitions.ts"
 import type { RetentionLimits } from "./retention.ts"
 
 /** What an engine is made of. Only `directory` is needed; nothing is read from files but what is named here. */
-export interface TackleOptions {
+export interface TackleOptions extends AgentOptions {
   /** Where the agent works. */
   directory: string
   /** The project's root. Default: the nearest parent with `.git`, else the directory. */
@@ -73,12 +71,6 @@ export interface TackleOptions {
   permission?: PermissionConfig
   /** Further layers of rules, in rising order, in place of `permission`. */
   layers?: readonly Layer[]
-  agents?: Readonly<Record<string, AgentConfig>>
-  agentRules?: Readonly<Record<string, Ruleset>>
-  /** Rules that the project has for agents: they may allow what would be asked, but nothing that is denied. */
-  projectAgentRules?: Readonly<Record<string, Ruleset>>
-  /** Further rules of the person's for agents, over those of the project. */
-  environmentAgentRules?: Readonly<Record<string, Ruleset>>
   /** Prompts by name, in the shape of the config: see `Tackle.commands`. */
   commands?: Readonly<Record<string, CommandConfig>>
   defaultAgent?: string

@@ -1,38 +1,29 @@
+import { dirname, join } from "node:path"
 import type { Agent } from "../agent/agent.ts"
+import type { Policies, PolicySession } from "../call/context.ts"
+import { defaultRules } from "../permission/rules.ts"
 import { type Layer, type Policy, withFixedCeiling } from "../permission/policy.ts"
-import { defaultRules, rulesFromObject } from "../permission/rules.ts"
+import { rulesFromObject } from "../permission/rules.ts"
 import type { Ruleset } from "../schema/permission.ts"
-import type { Session } from "../schema/session.ts"
 import type { Lineage } from "../session/lineage.ts"
 import type { Grants } from "../store/grants.ts"
-import type { Agents } from "./agents.ts"
+import { realPath } from "../util/paths.ts"
+import type { Agents } from "./definitions.ts"
 import type { TackleOptions } from "./options.ts"
-import { type PlanFile, planRules } from "./plan-files.ts"
 
-/** What agents may do, and where. A place that is no stored session has an id of its own, or an empty one. */
-export interface Policies {
-  /** Made anew at each call: from the grants and the sessions above as they are then. */
-  of(place: PolicyPlace, agent: Agent): Policy
-  /** Brings the grants and sessions that `of` reads up to date with the store. Throws `OrphanError`. */
-  load(place: PolicyPlace): Promise<void>
-}
-
-/** A session, as far as its policy depends on it. */
-export type PolicyPlace = Pick<Session, "id" | "worktree" | "parentID">
-
-/** Where the rules of a policy come from. */
+/** Sources of the rules of a policy. */
 export interface PolicySources {
-  /** In rising order: see {@link configuredLayers}. Those of flags come over the agent's. */
+  /** In rising order: see {@link configuredLayers}. Layers of flags come above the agent's rules. */
   configured: readonly Layer[]
   agents: Pick<Agents, "known">
   lineage: Lineage
   grants: Pick<Grants, "load" | "rules">
   planFile: PlanFile
-  /** Without one, the agents that need it have no commands but those their configuration lifts the ban on. */
+  /** False: agents that require a sandbox have no commands except those that their configuration allows explicitly. */
   hasSandbox: boolean
 }
 
-/** Reads nothing by itself: `load` does. */
+/** Creates the policies of an engine. Only `load` reads from the store. */
 export function createPolicies({
   configured,
   agents,
@@ -44,10 +35,10 @@ export function createPolicies({
   const flags = configured.filter((layer) => layer.name === "flags")
   const belowAgent = configured.filter((layer) => layer.name !== "flags")
 
-  /** A subagent is bound by all that binds the session which started it. */
-  function policyOf(place: PolicyPlace, agent: Agent): Policy {
-    const [parent] = lineage.above(place)
-    const own = ownPolicy({ id: lineage.rootOf(place.id), worktree: place.worktree }, agent)
+  /** A subagent is bound by everything that binds its parent session. */
+  function policyOf(session: PolicySession, agent: Agent): Policy {
+    const [parent] = lineage.above(session)
+    const own = ownPolicy({ id: lineage.rootOf(session.id), worktree: session.worktree }, agent)
     const bounded = parent ? { ...own, bound: policyOf(parent, agents.known(parent.agent)) } : own
     return agent.tools ? withFixedCeiling(bounded, agent.tools) : bounded
   }
@@ -70,19 +61,41 @@ export function createPolicies({
 
   return {
     of: policyOf,
-    async load(place) {
-      await lineage.load(place)
-      await grants.load({ id: lineage.rootOf(place.id), worktree: place.worktree })
+    async load(session) {
+      await lineage.load(session)
+      await grants.load({ id: lineage.rootOf(session.id), worktree: session.worktree })
     },
   }
 }
 
-/** The layers that the options give, else one of their plain rules. */
+/** Returns the layers of the options, or one layer with their plain rules. */
 export function configuredLayers({ layers, permission = {} }: TackleOptions): readonly Layer[] {
   return layers ?? [{ name: "user", rules: rulesFromObject(permission, { file: "createTackle" }) }]
 }
 
-/** The bound of an agent whose commands need a sandbox, where there is none. */
+/** Ceiling of an agent that requires a sandbox, on a machine without one. */
 const withoutSandbox: Ruleset = [
   { permission: "bash", pattern: "*", action: "deny", source: { file: "no sandbox for the built-in agent" } },
 ]
+
+/** Returns the path of a session's plan. Undefined for a subagent's session, and without plan mode. */
+export type PlanFile = (session: { id: string; parentID?: string }) => string | undefined
+
+/**
+ * Plans are stored in one directory per session below `root`, not in the project: planning changes nothing there. Without
+ * `root`, plan mode is off.
+ */
+export function createPlanFiles(root: string | undefined): PlanFile {
+  return ({ id, parentID }) =>
+    root === undefined || parentID !== undefined ? undefined : join(realPath(root), id, "plan.md")
+}
+
+/** Allows the one file that an agent in plan mode may write. */
+function planRules(file: string | undefined): Ruleset {
+  if (file === undefined) return []
+  const rule = { action: "allow", source: { file: "the plan file" } } as const
+  return [
+    { ...rule, permission: "edit", pattern: file },
+    { ...rule, permission: "external_directory", pattern: `${dirname(file)}/*` },
+  ]
+}

@@ -3,7 +3,7 @@ import { join } from "node:path"
 import type { ContentStore } from "../files/content-store.ts"
 import { systemCode } from "../util/errors.ts"
 import { dayMs, sweepDirectory } from "../util/sweep.ts"
-import { dataPlaces } from "./data-directory.ts"
+import { dataPaths } from "./data-directory.ts"
 
 /** How long and how much of the files beside the database is kept. Sessions themselves are only removed by a person. */
 export interface RetentionLimits {
@@ -47,7 +47,7 @@ export async function cleanUp(options: RetentionOptions): Promise<void> {
   // First marked, then done: of two processes that start at once one does it.
   if (!(await markDue(join(dataDirectory, markName), now))) return
   const { days } = limits
-  const places = dataPlaces(dataDirectory)
+  const places = dataPaths(dataDirectory)
   const outputs = { days: options.outputDays ?? days, bytes: limits.megabytes * 1024 * 1024 }
   await sweepDirectory(places.outputs, outputs, { spare: inUse, now })
   await contents.sweep(now)

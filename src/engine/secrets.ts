@@ -1,11 +1,14 @@
-import { knownSecrets } from "../call/known-secrets.ts"
 import type { Credentials } from "../model/credentials.ts"
+import type { ProviderConfig } from "../model/model.ts"
+import { providerTable } from "../model/provider-table.ts"
 import type { Secret } from "../tool/secrets.ts"
+import { searchKeyVariables } from "../tools/web/search-backend.ts"
 import type { TackleOptions } from "./options.ts"
+import { writtenSecrets } from "./written-secrets.ts"
 
 /**
- * The keys and tokens to hide: those of the environment, of the options, and those that are stored. `mcpTokens` is the
- * file with the tokens of MCP servers, read only where there may be such servers.
+ * Returns the keys and tokens to hide: from the environment, the options and stored files. `mcpTokens` is the file with
+ * the tokens of MCP servers. It is read only if servers are configured.
  */
 export async function readSecrets(
   { providers, secrets, search, mcp, lsp, formatter, plugins = [] }: SecretOptions,
@@ -28,8 +31,57 @@ export async function readSecrets(
   return knownSecrets({ environment, providers, secrets, search, settings, stored })
 }
 
-/** The options in which something secret may be written. */
+/** The options that may contain secrets. */
 type SecretOptions = Pick<
   TackleOptions,
   "providers" | "secrets" | "search" | "mcp" | "lsp" | "formatter" | "plugins"
 >
+
+/** Sources of secrets. */
+export interface SecretSources {
+  environment: Readonly<Record<string, string | undefined>>
+  providers?: Readonly<Record<string, ProviderConfig>> | undefined
+  /** Names of further environment variables. */
+  secrets?: readonly string[] | undefined
+  search?: { key?: string | undefined } | undefined
+  /** Further parts of the config by name, such as `mcp`: keys, headers, variables and arguments at any depth. */
+  settings?: Readonly<Record<string, unknown>>
+  /** Keys of the auth file, by provider. */
+  stored?: Readonly<Record<string, string>>
+}
+
+/** Returns the names of variables that contain keys of known or configured providers, or of search services. */
+export function keyVariables(providers: Readonly<Record<string, ProviderConfig>> = {}): string[] {
+  const configured = Object.values(providers).flatMap(({ env }) => env ?? [])
+  return [...providerTable.flatMap((row) => row.keyVariables), ...searchKeyVariables, ...configured]
+}
+
+/** Returns all values to hide: named variables, and keys in the config and in stored files. */
+export function knownSecrets({
+  environment,
+  providers = {},
+  secrets,
+  search,
+  settings = {},
+  stored = {},
+}: SecretSources): Secret[] {
+  const variables = [...keyVariables(providers), ...(secrets ?? [])]
+  return [
+    ...variables.map((name) => ({ name, value: environment[name] ?? "" })),
+    ...Object.entries(providers).flatMap(([id, { options }]) => providerSecrets(id, options)),
+    { name: "search.key", value: search?.key ?? "" },
+    ...Object.entries(settings).flatMap(([name, part]) => writtenSecrets(name, part)),
+    ...storedSecrets(stored),
+  ]
+}
+
+function providerSecrets(id: string, options: ProviderConfig["options"]): Secret[] {
+  const written = writtenSecrets(`provider.${id}.options`, options)
+  // Servers that need no key often have their own name in its place.
+  return written.filter(({ value }) => value !== id)
+}
+
+/** Returns the keys and tokens of stored files as secrets. */
+export function storedSecrets(stored: Readonly<Record<string, string>>): Secret[] {
+  return Object.entries(stored).map(([id, value]) => ({ name: `${id} key`, value }))
+}

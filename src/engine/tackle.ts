@@ -1,5 +1,6 @@
 import type { Agent } from "../agent/agent.ts"
 import type { CallOutcome, Turn } from "../call/call.ts"
+import type { QuestionOutcome, Questions } from "../call/questions.ts"
 import type { EventOf, EventType, TackleEvent } from "../event/events.ts"
 import type { UndoChoice } from "../files/undo.ts"
 import type {
@@ -24,14 +25,12 @@ import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
 import type { Session } from "../schema/session.ts"
 import type { Archive } from "../session/archive.ts"
 import type { Command, CommandCall } from "../session/command.ts"
-import type { CompactionResult } from "../session/compact.ts"
-import type { SessionHandle } from "../session/handle.ts"
+import type { CompactionResult, SessionHandle } from "../session/handle.ts"
 import type { PruneChoice } from "../session/prune.ts"
-import type { QuestionOutcome, Questions } from "../session/questions.ts"
 import type { UsageStats } from "../session/stats.ts"
 import type { UndoResult } from "../session/undo.ts"
 import type { Store } from "../store/store.ts"
-import type { Caller, CallerOptions } from "./caller.ts"
+import type { Caller, CallerOptions } from "./standalone-calls.ts"
 
 /** What became of old sessions, the oldest first. */
 export interface PruneResult {

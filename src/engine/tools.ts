@@ -17,23 +17,23 @@ import type { SearchBackend } from "../tools/web/search-backend.ts"
 import { TackleError } from "../util/errors.ts"
 import type { ModuleAliases } from "../util/load-module.ts"
 import type { ProcessJournal } from "../util/process-journal.ts"
+import type { AgentAccess } from "./agent-access.ts"
 import { perCommand, programVariables } from "./command-variables.ts"
 import { toolAliases } from "./module-aliases.ts"
 import type { TackleOptions } from "./options.ts"
-import type { Reach } from "./reach.ts"
 
-/** Where tools come from beside the options, and with what they run. */
+/** Sources of tools besides the options, and what tools run with. */
 export interface ToolSources {
   directory: string
   /** The environment of the programs that tools start. */
   variables: Readonly<Record<string, string | undefined>>
-  /** For private copies of trusted programs. */
+  /** Directory for private copies of trusted programs. */
   programs: string
   record: ProcessJournal["add"]
   hasSandbox: boolean
   features: Features
   search: SearchBackend
-  reach: Pick<Reach, "subagents" | "skills">
+  access: AgentAccess
   skills: ReadonlyMap<string, Skill>
   plugins: Plugins | undefined
   mcp: McpPool | undefined
@@ -41,8 +41,8 @@ export interface ToolSources {
 }
 
 /**
- * The registry of all tools: the built-in ones, the options' own, those of plugins, of files and of MCP servers. A file
- * that cannot be used is among its problems.
+ * Opens the registry of all tools: built-in, from the options, from plugins, from files and from MCP servers. A file that
+ * cannot be used is among its problems.
  */
 export async function openRegistry(options: TackleOptions, sources: ToolSources): Promise<Registry> {
   const { plugins, mcp, onProblem } = sources
@@ -57,8 +57,8 @@ export async function openRegistry(options: TackleOptions, sources: ToolSources)
     problems: plugins?.problems ?? [],
     onProblem: ({ file, message }) =>
       onProblem(file, new TackleError(message, { code: "tool.file", recoverable: true })),
-    ...(files ? { files } : {}),
-    ...(mcp ? { living: async () => (await mcp.tools()).map(fromMcp) } : {}),
+    files,
+    living: mcp && (async () => (await mcp.tools()).map(fromMcp)),
     override: options.override ?? [],
     disabled: new Set(options.disabledTools),
   })
@@ -69,22 +69,22 @@ function programHost({ directory, variables, programs, record }: ToolSources): P
 }
 
 function builtinOptions({ shell }: TackleOptions, sources: ToolSources): BuiltinOptions {
-  const { variables, record, hasSandbox, features, search, reach, skills, plugins } = sources
+  const { variables, record, hasSandbox, features, search, access, skills, plugins } = sources
   return {
     bash: {
       environment: perCommand(variables, plugins),
-      ...(shell === undefined ? {} : { shell }),
+      shell,
       sandboxed: hasSandbox,
       record,
     },
-    task: { subagents: reach.subagents },
-    skills: { offered: reach.skills, find: (name) => skills.get(name) },
+    task: { subagents: access.subagents },
+    skills: { offered: access.skills, find: (name) => skills.get(name) },
     features,
     search,
   }
 }
 
-/** What the files let escape, now or later, reaches `onProblem`. */
+/** Opens the files of custom tools. Errors that escape their code go to `onProblem`. */
 function openCustomTools(
   given: TackleOptions["toolFiles"] = [],
   programs: ProgramHost,
@@ -92,7 +92,7 @@ function openCustomTools(
 ): LiveToolFiles | undefined {
   const source = isSource(given) ? given : namedToolFiles(given)
   if (!source) return undefined
-  // Looking for what the files may import takes longer than all else here.
+  // Finding the aliases takes longer than everything else here.
   let aliases: ModuleAliases | undefined
   const host = {
     programs,

@@ -1,56 +1,88 @@
-import { type CallHost, newTurn } from "../call/call.ts"
+import { newTurn } from "../call/call.ts"
+import type { Step } from "../call/context.ts"
 import { runCalls } from "../call/schedule.ts"
 import type { Refusal } from "../event/events.ts"
 import { readResourceID, resourceServers } from "../mcp/client/resources.ts"
+import type { ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import { newId } from "../util/id.ts"
-import { type Attached, showCall, shownFiles } from "./attach.ts"
 import type { PromptFile } from "./handle.ts"
 import { findMentions } from "./mentions.ts"
 
 /** What the mentions of a prompt add to it. */
 export interface MentionedFiles {
   files: PromptFile[]
-  /** For the model: what could not be attached and why, and which subagents the person named. */
+  /** Notes for the model: what could not be attached and why, and which subagents the user named. */
   notes: string[]
   refused: Refusal[]
 }
 
+/** A file, directory or resource that a prompt mentions. `name` is what the user wrote. */
+export type Attached =
+  | { kind: "file" | "directory"; name: string; path: string }
+  | { kind: "resource"; name: string; server: string; uri: string }
+
 /**
- * Reads what the person named with `@`, by the tools and rules of the session: what has to be asked is asked, and what
- * is refused becomes a note. `agents` are the subagents that this session may start.
+ * Reads what the user mentioned with `@`, with the tools and rules of the session. Permission is requested as for any
+ * call, and a refusal becomes a note. `agents` are the subagents that this session may start.
  */
 export async function attachMentions(
   text: string,
-  host: Omit<CallHost, "turn" | "onState">,
+  { active, messageID, offered }: Pick<Step, "active" | "messageID" | "offered">,
   agents: readonly string[],
 ): Promise<MentionedFiles> {
-  const { directory, worktree } = host
-  const servers = resourceServers(host.offered.get(readResourceID)?.schema)
+  const { directory, worktree } = active.run.session
+  const servers = resourceServers(offered.get(readResourceID)?.schema)
   const mentions = text.includes("@") ? findMentions(text, { directory, worktree, agents, servers }) : []
   const result: MentionedFiles = { files: [], notes: [], refused: [] }
   const attached = mentions.filter((mention) => mention.kind !== "agent")
   for (const { kind, name } of mentions) {
     if (kind !== "agent") continue
     result.notes.push(
-      `The person names the subagent ${name} (@${name}): hand that part of the work to it with task.`,
+      `The user names the subagent ${name} (@${name}). Hand it that part of the work with task.`,
     )
   }
   if (attached.length === 0) return result
 
   const turn = newTurn()
   const calls = attached.map((entry) => {
-    const { tool, input } = showCall(entry)
+    const { tool, input } = callFor(entry)
     return { callID: newId("call"), tool, raw: JSON.stringify(input) }
   })
-  const outcomes = await runCalls(calls, { ...host, turn, onState: async () => {} })
+  const outcomes = await runCalls(calls, { active, messageID, offered, turn, report: async () => {} })
   attached.forEach((entry, index) => {
     const state = outcomes[index]?.state
-    if (state) add(entry, shownFiles(entry, state))
+    if (state) add(entry, attachedFiles(entry, state))
   })
   return { ...result, refused: turn.refused }
 
-  function add({ name }: Attached, shown: ReturnType<typeof shownFiles>): void {
-    if ("files" in shown) result.files.push(...shown.files)
-    else result.notes.push(`@${name} was not attached: ${shown.problem}`)
+  function add({ name }: Attached, found: ReturnType<typeof attachedFiles>): void {
+    if ("files" in found) result.files.push(...found.files)
+    else result.notes.push(`@${name} was not attached: ${found.problem}`)
   }
+}
+
+/** Returns the call that reads an attachment. The model gets what the tool returns, with its checks and limits. */
+export function callFor(attached: Attached): { tool: string; input: Record<string, unknown> } {
+  if (attached.kind === "resource")
+    return { tool: readResourceID, input: { server: attached.server, uri: attached.uri } }
+  const { kind, path } = attached
+  return kind === "directory"
+    ? { tool: "list", input: { path } }
+    : { tool: "read", input: { filePath: path } }
+}
+
+/** Returns the result of that call as files of a prompt, or why there are none. */
+export function attachedFiles(
+  attached: Attached,
+  state: ToolStateCompleted | ToolStateError,
+): { files: PromptFile[] } | { problem: string } {
+  if (state.status === "error") return { problem: state.error }
+  const { kind, name } = attached
+  if (state.attachments?.length) {
+    return { files: state.attachments.map(({ mime, url, filename = name }) => ({ mime, url, filename })) }
+  }
+  const text =
+    kind === "directory" ? `<directory path="${attached.path}">\n${state.output}\n</directory>` : state.output
+  const url = `data:text/plain;base64,${Buffer.from(text).toString("base64")}`
+  return { files: [{ mime: "text/plain", url, filename: name }] }
 }

@@ -1,123 +1,95 @@
-import type { Agent } from "../agent/agent.ts"
-import type { ListableFileTracker } from "../files/file-tracker.ts"
 import type { Model } from "../model/model.ts"
-import type { StreamLimits } from "../model/stream.ts"
-import type { PluginHost } from "../plugin/host.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { ToolPart } from "../schema/part.ts"
-import type { Session } from "../schema/session.ts"
-import type { Todo } from "../schema/todo.ts"
-import type { JobInfo } from "../tool/context.ts"
+import { createSpillOpener } from "../tool/spill.ts"
 import { TackleError } from "../util/errors.ts"
-import type { Spent } from "./cost.ts"
+import type { Conversation } from "./conversation.ts"
+import type { CompactionResult } from "./handle.ts"
 import { promptHistory, sizeOf } from "./prompt-history.ts"
-import { pruneOutputs } from "./prune-outputs.ts"
-import type { Recorder } from "./recorder.ts"
-import { summarizeIfItFits } from "./summarize.ts"
-import { summaryMessage } from "./summary-message.ts"
-import { recordOf, summaryPrompt } from "./summary-request.ts"
+import { type CompactionOptions, recordOf, summarize, summaryMessage, summaryPrompt } from "./summary.ts"
 
-/** What is made smaller, and by what means. */
-export interface CompactionInput {
-  session: Session
-  agent: Agent
-  model: Model
-  /** The whole history. What is written is appended to it. */
-  history: MessageWithParts[]
-  recorder: Recorder
-  /** True: nobody asked for it, and outputs that can be pruned may be enough. */
-  auto: boolean
-  todos: readonly Todo[]
-  /** The files that the session has read or written. */
-  files: Pick<ListableFileTracker, "entries">
-  /** Those of the session that still run. */
-  jobs: readonly JobInfo[]
-  /** Writes an output to a file and returns its path. */
-  spill(part: ToolPart, output: string): string
-  limits: StreamLimits
-  plugins?: PluginHost | undefined
-  signal: AbortSignal
-}
-
-/**
- * How much smaller the session is for the model, in characters, and what the summary took. Neither pruned nor summarized:
- * there was nothing to compact yet.
- */
-export interface CompactionResult {
-  before: number
-  after: number
-  pruned: number
-  summarized: boolean
-  spent: Spent[]
-}
-
-/** A session could not be made smaller. It is as it was, but for outputs that were pruned. */
+/** A session that could not be made smaller. It is unchanged, except for pruned outputs. */
 export class CompactionError extends TackleError {
   constructor(reason: string) {
     super(
-      `The session could not be compacted: ${reason}. Begin a new one, or fork this one from an earlier message.`,
-      {
-        code: "session.compaction",
-        recoverable: false,
-      },
+      `The session could not be compacted: ${reason}. Start a new session, or fork this one from an earlier message.`,
+      { code: "session.compaction", recoverable: false },
     )
   }
 }
 
-/** The part of the room that the newest messages may keep, word for word. */
+/** Share of the history that the newest messages may keep unchanged. */
 const tailShare = 0.25
-/** Pruned outputs are enough where they leave at most so much. */
+/** Pruned outputs are enough if they leave at most this share. */
 const enough = 0.6
-/** A summary that leaves more than this share has not done its work. */
+/** A summary that leaves more than this share is rejected. */
 const mustShrinkTo = 0.9
-/** One turn of fewer characters is about as long as a summary, which begins with what was asked. */
+/** One turn with fewer characters is about as long as its summary. */
 const shortTurn = 1_000
-/** The second attempt keeps nothing word for word. */
+/** The second attempt summarizes the newest messages too. */
 const attempts = 2
-/** Characters of a token where text is dense, so that the request for a summary surely fits. */
+/** Characters per token in dense text, so that the request for a summary fits. */
 const denseToken = 3
+/** Outputs with fewer characters are not worth a file. */
+const smallOutput = 1_000
 
 /**
- * Makes the history that the model is given smaller: old outputs become pointers to files, then what is old becomes a
- * summary. A call and its result stay together, since they are one part. Throws {@link CompactionError} where two
- * attempts did not make it smaller, `AbortedError`, and what asking the model throws.
+ * Makes the model's view of a conversation smaller. Old outputs become references to files, then old messages become a
+ * summary. A call and its result stay together, because they are one part. Throws {@link CompactionError} if two attempts
+ * did not make it smaller, `AbortedError`, and what asking the model throws.
  */
-export async function compact(input: CompactionInput): Promise<CompactionResult> {
-  const { history } = input
+export async function compactConversation(
+  conversation: Conversation,
+  options: CompactionOptions,
+): Promise<CompactionResult> {
+  const history = await conversation.history()
+  try {
+    return await compact(conversation, history, options)
+  } finally {
+    conversation.shortened(history)
+  }
+}
+
+async function compact(
+  conversation: Conversation,
+  history: MessageWithParts[],
+  options: CompactionOptions,
+): Promise<CompactionResult> {
+  const { auto, model } = options
   const given = promptHistory(history)
   const before = sizeOf(given)
   const tail = tailOf(given, before * tailShare)
-  const pruned = await pruneOutputs(given.slice(0, given.length - tail.length), input)
+  const pruned = await pruneOutputs(given.slice(0, given.length - tail.length), conversation)
   const after = sizeOf(given)
   const result: CompactionResult = { before, after, pruned, summarized: false, spent: [] }
-  if (input.auto && after <= before * enough) return result
-  if (!input.auto && pruned === 0 && isShort(given, before)) return result
+  if (auto && after <= before * enough) return result
+  if (!auto && pruned === 0 && isShort(given, before)) return result
 
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
     const kept = attempt === 1 ? tail : []
     const head = given.slice(0, given.length - kept.length)
     if (head.length === 0) continue
-    const room = roomFor(input.model, before) / attempt
-    const summary = await summarizeIfItFits(recordOf(head, room), input)
+    const room = roomFor(model, before) / attempt
+    const summary = await summarize(conversation, recordOf(head, room), options)
     if (!summary) continue
     result.spent.push({ tokens: summary.tokens, cost: summary.cost })
-    const entry = summaryMessage(summary, kept, input)
+    const entry = await summaryMessage(conversation, summary, kept, options)
     const size = sizeOf([entry, ...kept])
     if (summary.text === "" || size > before * mustShrinkTo) continue
-    await input.recorder.write({ messages: [entry.message], created: true, parts: entry.parts })
+    await conversation.recorder.write({ messages: [entry.message], created: true, parts: entry.parts })
     history.push(entry)
     return { ...result, after: size, summarized: true }
   }
   throw new CompactionError(`${attempts} summaries did not make it smaller`)
 }
 
-/** A summary of it would be no shorter. */
+/** Returns true if a summary would not be shorter. */
 function isShort(given: readonly MessageWithParts[], size: number): boolean {
   const prompts = given.filter(({ message }) => message.role === "user").length
   return given.length < 2 || (prompts < 2 && size < shortTurn)
 }
 
-/** The newest messages that fit. */
+/** Returns the newest messages that fit. */
 function tailOf(messages: readonly MessageWithParts[], room: number): MessageWithParts[] {
   let size = 0
   const first = messages.findLastIndex((entry) => {
@@ -127,9 +99,45 @@ function tailOf(messages: readonly MessageWithParts[], room: number): MessageWit
   return messages.slice(first + 1)
 }
 
-/** Characters that the record may have: of a model whose limit is not known, half of what it was given. */
+/** Returns the maximum characters of the record. Without a known context limit: half of the current size. */
 function roomFor({ info }: Model, size: number): number {
   const { context, output = 0 } = info.limit
   if (!context) return size / 2
   return Math.max(1_000, (context - Math.min(output, context / 2)) * denseToken - summaryPrompt.length)
+}
+
+/** Replaces long outputs by references to files, in new part objects. Returns how many were replaced. */
+async function pruneOutputs(
+  entries: readonly MessageWithParts[],
+  conversation: Conversation,
+): Promise<number> {
+  const changed: ToolPart[] = []
+  for (const { parts } of entries) {
+    for (const [index, part] of parts.entries()) {
+      if (part.type !== "tool" || part.parentCallID !== undefined || part.state.status !== "completed")
+        continue
+      const { state } = part
+      const small = state.output.length < smallOutput && !state.attachments?.length
+      if (state.pruned !== undefined || small) continue
+      const { outputPath } = state.metadata
+      const pruned = typeof outputPath === "string" ? outputPath : spill(conversation, part, state.output)
+      const next: ToolPart = { ...part, state: { ...state, pruned } }
+      parts[index] = next
+      changed.push(next)
+    }
+  }
+  if (changed.length > 0) await conversation.recorder.write({ parts: changed })
+  return changed.length
+}
+
+/** Writes an output to a spill file and returns its path. */
+function spill({ engine, session }: Conversation, part: ToolPart, output: string): string {
+  const { spillRoot, spillBytes: maxBytes, mask } = engine
+  const file = createSpillOpener({ directory: `${spillRoot}/${session.id}`, name: part.id, maxBytes, mask })()
+  try {
+    file.write(output)
+  } finally {
+    file.close()
+  }
+  return file.path
 }

@@ -10,38 +10,39 @@ import { dropSummed } from "./prompt-history.ts"
 import { createRecorder, type Recorder } from "./recorder.ts"
 import { restoreLedger, settleInterrupted } from "./restore.ts"
 import { givenBack } from "./run-command.ts"
-import type { SessionServices } from "./services.ts"
+import type { SessionEngine } from "./session-engine.ts"
 
-/** A session as an engine has it in memory: what was read of it, and the one way in which it is written. */
+/** A session in the memory of an engine: what was read of it, and the only way to write it. */
 export interface Conversation {
-  /** As it is now. Whoever replaces it stores it too, by the recorder. */
+  readonly engine: SessionEngine
+  /** The session as it is now. Code that replaces it also stores it with the recorder. */
   session: Session
   readonly recorder: Recorder
-  /** What its calls read and wrote. */
+  /** The files that its calls read and wrote. */
   readonly files: ListableFileTracker
   readonly readPage: PageReader
-  /** Absent where there are no instructions to be found beside files. */
+  /** Undefined when instructions beside files are not read. */
   readonly instructions?: InstructionCapability
-  /** Keeps what it has converted, so that a step costs what is new in it. */
+  /** Caches converted messages, so that a step costs only what is new in it. */
   toPrompt: ReturnType<typeof createPromptBuilder>
   /**
-   * What the model is given; all else stays in the store. Read when it is first asked for, with what a crash left open
-   * closed. The same array until {@link forget}: what is appended to it is part of the conversation.
+   * Returns what the model receives; everything else stays in the store. The first call reads it and closes what a crash
+   * left open. Returns the same array until {@link forget}: appending to it extends the conversation.
    */
   history(): Promise<MessageWithParts[]>
-  /** What another engine added since this one looked becomes part of it. */
+  /** Loads what another engine added since the last look. */
   catchUp(): Promise<void>
-  /** To be called when messages of the history were replaced by others, or by less. */
+  /** Must be called after messages of the history were replaced or removed. */
   shortened(history: MessageWithParts[]): void
-  /** Closes, in the store, what a run left open that could not store its own end. */
+  /** Closes in the store what a run left open when it could not store its own end. */
   settle(): Promise<void>
-  /** The history is read anew when it is next asked for. */
+  /** Makes the next call of `history` read from the store again. */
   forget(): void
 }
 
-/** Reads nothing yet. */
-export function openConversation(initial: Session, services: SessionServices): Conversation {
-  const { store, bus, mask, fileCommits, instructionsNear } = services
+/** Opens a conversation. Reads nothing yet. */
+export function openConversation(initial: Session, engine: SessionEngine): Conversation {
+  const { store, bus, mask, fileCommits, instructionsNear } = engine
   const { id } = initial
   const recorder = createRecorder({ sessionID: id, store, bus, mask })
   const files = createFileTracker(fileCommits)
@@ -66,19 +67,18 @@ export function openConversation(initial: Session, services: SessionServices): C
     if (settled.messages.length + settled.parts.length > 0) await recorder.write(settled)
   }
 
-  /** Those that the model was given and still has are not given again. */
+  /** Does not repeat instructions that the model still has in its history. */
   function watchInstructions(known: readonly MessageWithParts[]): void {
     if (instructionsNear) instructions = createNearInstructions(instructionsNear, known)
   }
 
   const conversation: Conversation = {
+    engine,
     session: givenBack(initial),
     recorder,
     files,
     readPage,
-    ...(instructionsNear && {
-      instructions: { near: async (file) => (await instructions?.near(file)) ?? [] },
-    }),
+    instructions: instructionsNear && { near: async (file) => (await instructions?.near(file)) ?? [] },
     toPrompt: createPromptBuilder(),
     async history() {
       history ??= await read()
@@ -93,7 +93,7 @@ export function openConversation(initial: Session, services: SessionServices): C
     shortened(shorter) {
       dropSummed(shorter)
       watchInstructions(shorter)
-      // Messages that were converted before may hold outputs which are pruned now.
+      // Messages that were converted before may contain outputs that are pruned now.
       conversation.toPrompt = createPromptBuilder()
     },
     async settle() {

@@ -7,7 +7,7 @@ import type { MessagePage } from "../store/store.ts"
 import { TackleError } from "../util/errors.ts"
 import type { SharedBudget } from "./budget.ts"
 import type { CommandCall } from "./command.ts"
-import type { CompactionResult } from "./compact.ts"
+import type { Spent } from "./cost.ts"
 import type { UndoResult } from "./undo.ts"
 
 /** The session works on another prompt. */
@@ -74,6 +74,18 @@ export interface PromptOptions {
 export interface PromptRun extends AsyncIterable<TackleEvent> {
   /** Resolves with the last event; never rejects: a run that could not begin ends as `failed`. */
   readonly completed: Promise<EventOf<"run.completed">>
+}
+
+/**
+ * Size of the session for the model, in characters, and what the summary cost. If nothing was pruned or summarized, there
+ * was nothing to compact yet.
+ */
+export interface CompactionResult {
+  before: number
+  after: number
+  pruned: number
+  summarized: boolean
+  spent: Spent[]
 }
 
 /** A conversation that can be prompted. */

@@ -1,62 +1,26 @@
-import { type CallHost, newTurn, type Turn } from "../call/call.ts"
+import { newTurn, type Turn } from "../call/call.ts"
+import type { Step } from "../call/context.ts"
 import { runCalls } from "../call/schedule.ts"
-import type { RunStatus, Usage } from "../event/events.ts"
+import type { RunStatus } from "../event/events.ts"
 import { ProviderError } from "../model/errors.ts"
-import type { Model } from "../model/model.ts"
-import { type RetryLimits, retryDelay } from "../model/retry.ts"
-import { type StreamLimits, streamStep } from "../model/stream.ts"
-import type { PluginHost } from "../plugin/host.ts"
-import type { AssistantMessage, MessageError, MessageWithParts, UserMessage } from "../schema/message.ts"
+import { retryDelay } from "../model/retry.ts"
+import { streamStep } from "../model/stream.ts"
+import type { AssistantMessage, MessageError, UserMessage } from "../schema/message.ts"
 import type { TextPart } from "../schema/part.ts"
-import type { Session } from "../schema/session.ts"
-import type { Handover } from "../tool/tool.ts"
 import { sleep, TimeoutError } from "../util/abort.ts"
 import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
-import type { AnswerDemand } from "./answer-demand.ts"
-import { type Budget, limitReached, type SharedBudget, stepsMessage } from "./budget.ts"
-import type { ContextRoom } from "./context-room.ts"
+import { limitReached, stepsMessage } from "./budget.ts"
 import { addUsage, noTokens, sumUsage } from "./cost.ts"
 import { hookParams, hookText } from "./plugin-hooks.ts"
+import { handOver, postNote } from "./post-message.ts"
 import { type Processor, startStep } from "./processor.ts"
-import type { Recorder } from "./recorder.ts"
-import type { Worker } from "./worker.ts"
+import { offeredTools, type SessionAgent, type SessionRun } from "./session-run.ts"
 
-/** Refused loops in one turn that end the run. */
+/** Number of refused loops in one turn that ends the run. */
 const loopRefusalLimit = 3
 
-/** What one prompt needs, resolved. */
-export interface LoopInput {
-  session: Session
-  /** Who begins. */
-  worker: Worker
-  model: Model
-  user: UserMessage
-  /** The session so far, the new user message last. The loop appends to it. */
-  history: MessageWithParts[]
-  /** What the prompt may use. The step after that is the last. */
-  budget: Budget
-  /** Of the run that this prompt works for. */
-  shared?: SharedBudget | undefined
-  /** What others used for this prompt so far: its subagents, and summaries. */
-  spentElsewhere(): Usage
-  limits: StreamLimits
-  retry: RetryLimits
-  recorder: Recorder
-  room: ContextRoom
-  /** What the answer has to be. */
-  demand?: AnswerDemand
-  /** Appends a message in the person's place to the history, and returns it. */
-  tell(text: string): Promise<UserMessage>
-  plugins?: PluginHost | undefined
-  /** Makes the session another agent's. Appends the message that says so to the history, and returns it. */
-  handOver(handover: Handover): Promise<UserMessage>
-  /** The agent of that name, ready to work. */
-  workAs(agent: string): Promise<Worker>
-  signal: AbortSignal
-}
-
-/** How a loop ended. `error`: why, where it was not the model that ended it. */
+/** How a loop ended. `error` says why, if the model did not end it. */
 export interface LoopResult {
   status: RunStatus
   error?: MessageError
@@ -66,70 +30,68 @@ export interface LoopResult {
 }
 
 /**
- * Asks the model, runs its calls, asks again, until it stops calling. A call may hand the next step to another agent. The last step the limit leaves forbids calls.
- * Never rejects for what a model, provider or tool does; rejects when the store refuses to write.
+ * Asks the model, runs its calls and asks again, until the model makes no more calls. A call may hand the next step to
+ * another agent. The last step that the limits allow forbids calls. Never rejects for what a model, provider or tool does;
+ * rejects when the store refuses to write.
  */
-export async function runLoop(input: LoopInput): Promise<LoopResult> {
+export async function runLoop(first: SessionAgent, prompt: UserMessage): Promise<LoopResult> {
+  const { run } = first
+  const { engine, budget, shared, spending, room, history, demand, signal } = run
   const turn = newTurn()
   const messages: AssistantMessage[] = []
-  const { budget } = input
-  let { worker, user } = input
-  const result = (status: RunStatus, error?: MessageError): LoopResult => ({
-    status,
-    turn,
-    messages,
-    ...(error ? { error } : {}),
-  })
+  const result = (status: RunStatus, error?: MessageError): LoopResult => ({ status, turn, messages, error })
+  let active = first
+  let user = prompt
 
-  for (let step = 1; step <= budget.maxSteps; step += 1) {
-    await input.room.beforeStep()
-    const used = addUsage([sumUsage(messages), input.spentElsewhere()])
-    input.shared?.used(used)
-    const limit = limitReached(budget, step, used) ?? input.shared?.limit()
-    const last = limit !== undefined
-    const processor = startStep(newMessage(input, worker, user), {
-      recorder: input.recorder,
-      model: input.model.info,
-      ...(input.plugins?.has("text.complete")
-        ? { completeText: (part: TextPart) => hookText(input.plugins, part, input.signal) }
-        : {}),
+  for (let number = 1; number <= budget.maxSteps; number += 1) {
+    await room.beforeStep()
+    const used = addUsage([sumUsage(messages), spending.elsewhere()])
+    shared?.used(used)
+    const limit = limitReached(budget, number, used) ?? shared?.limit()
+    const isLast = limit !== undefined
+    const processor = startStep(newMessage(active, user), {
+      recorder: run.conversation.recorder,
+      model: run.model.info,
+      completeText: engine.plugins?.has("text.complete")
+        ? (part: TextPart) => hookText(engine.plugins, part, signal)
+        : undefined,
     })
     messages.push(processor.message)
 
-    const failure = await streamWithRetries(processor, { ...input, worker, user }, last)
-    input.history.push({ message: processor.message, parts: processor.parts })
+    const failure = await streamWithRetries(processor, { active, user, isLast })
+    history.push({ message: processor.message, parts: processor.parts })
     if (failure) {
       await processor.end(failure)
-      if (input.signal.aborted) return result(...stopped(input.signal))
-      if (failure.name === "context-overflow" && !last && (await input.room.afterOverflow())) continue
+      if (signal.aborted) return result(...stopped(signal))
+      if (failure.name === "context-overflow" && !isLast && (await room.afterOverflow())) continue
       return result("failed", failure)
     }
 
     const calls = processor.calls()
-    const offered = new Map(worker.tools(input.history).map((tool) => [tool.id, tool]))
-    const host: CallHost = {
-      ...worker.host({ messageID: processor.message.id, turn, offered }),
-      onState: (callID, state) => processor.setState(callID, state),
-      announced: () => processor.stored(),
-      onNested: (parentCallID, nested) => processor.nest(parentCallID, nested),
+    const step: Step = {
+      active,
+      turn,
+      messageID: processor.message.id,
+      offered: offeredTools(active, history),
+      recorded: engine.recorded,
+      closed: isLast ? noMoreCalls(number) : undefined,
+      report: processor.setState,
+      stored: processor.stored,
+      nest: processor.nest,
     }
-    if (last)
-      host.closed = `no calls are possible any more: ${
-        step === 1 ? "the first step is the last" : `this is the last of ${step} steps`
-      }. Answer in words`
-    await runCalls(calls, host)
-    await processor.end(input.signal.aborted ? stopped(input.signal)[1] : undefined)
-    if (turn.handover) user = await input.handOver(turn.handover)
-    delete turn.handover
+    await runCalls(calls, step)
+    await processor.end(signal.aborted ? stopped(signal)[1] : undefined)
+    if (turn.handover) user = await handOver(run, turn.handover)
+    turn.handover = undefined
 
-    if (input.signal.aborted) return result(...stopped(input.signal))
+    if (signal.aborted) return result(...stopped(signal))
     if (turn.loopRefusals >= loopRefusalLimit) return result("limit", loopMessage)
-    const verdict = input.demand?.judge(processor.parts)
-    if (last) return result("limit", limit)
+    const verdict = demand?.judge(processor.parts)
+    if (isLast) return result("limit", limit)
     if (verdict?.kind === "failed") return result("failed", verdict.error)
-    if (verdict?.kind === "retry") user = await input.tell(verdict.message)
+    if (verdict?.kind === "retry") user = await postNote(run, verdict.message)
     else if (verdict ? verdict.kind === "met" : calls.length === 0) return result("completed")
-    if (user.agent !== worker.agent.name || !worker.isCurrent()) worker = await input.workAs(user.agent)
+    if (user.agent !== active.agent.name || !active.isCurrent()) active = await run.activate(user.agent)
   }
   return result("limit", stepsMessage(budget.maxSteps))
 }
@@ -140,13 +102,19 @@ const loopMessage: MessageError = {
   message: `The run was stopped: ${loopRefusalLimit} calls were refused because they only repeated earlier ones.`,
 }
 
-/** How a run ends whose signal fired: a limit of time is a limit like others, all else is an interruption. */
+function noMoreCalls(number: number): string {
+  const which = number === 1 ? "the first step is the last" : `this is the last of ${number} steps`
+  return `no further calls are possible: ${which}. Answer with text`
+}
+
+/** Returns how a run ends after its signal fired. A timeout is a limit; anything else is an interruption. */
 function stopped({ reason }: AbortSignal): [RunStatus, MessageError] {
   if (reason instanceof TimeoutError) return ["limit", { name: "limit", message: reason.message }]
   return ["interrupted", abortedMessage]
 }
 
-function newMessage({ session, model }: LoopInput, { agent }: Worker, user: UserMessage): AssistantMessage {
+function newMessage({ run, agent }: SessionAgent, user: UserMessage): AssistantMessage {
+  const { session, model } = run
   return {
     id: newId("msg"),
     sessionID: session.id,
@@ -161,50 +129,57 @@ function newMessage({ session, model }: LoopInput, { agent }: Worker, user: User
   }
 }
 
-/** Streams one step into the processor. Returns what ended it, or nothing where it went well. */
-async function streamWithRetries(
-  processor: Processor,
-  input: LoopInput,
-  last: boolean,
-): Promise<MessageError | undefined> {
+/** One request to the model. */
+interface Request {
+  active: SessionAgent
+  /** The message that is answered. */
+  user: UserMessage
+  /** Forbids calls. */
+  isLast: boolean
+}
+
+/** Streams one step into the processor. Returns the error that ended it, if any. */
+async function streamWithRetries(processor: Processor, request: Request): Promise<MessageError | undefined> {
+  const { engine, signal }: SessionRun = request.active.run
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await streamOnce(processor, input, last)
+      await streamOnce(processor, request)
       return undefined
     } catch (error) {
-      if (input.signal.aborted) return stopped(input.signal)[1]
+      if (signal.aborted) return stopped(signal)[1]
       const delayMs =
-        error instanceof ProviderError ? retryDelay(attempt, error, Math.random, input.retry) : undefined
+        error instanceof ProviderError ? retryDelay(attempt, error, Math.random, engine.retry) : undefined
       if (delayMs === undefined) return describeFailure(error)
       await processor.reset()
       await processor.retry({ attempt, error: errorMessage(error), delayMs })
       try {
-        await sleep(delayMs, input.signal)
+        await sleep(delayMs, signal)
       } catch {
-        return stopped(input.signal)[1]
+        return stopped(signal)[1]
       }
     }
   }
 }
 
-async function streamOnce(processor: Processor, input: LoopInput, last: boolean): Promise<void> {
-  const { worker, model, demand, signal, limits } = input
-  const { agent } = worker
-  const { temperature } = agent
+async function streamOnce(processor: Processor, { active, user, isLast }: Request): Promise<void> {
+  const { run, agent } = active
+  const { engine, model, history, signal } = run
+  const { name, temperature } = agent
+  const hooked = await hookParams(engine.plugins, { model, user, agent: name, temperature }, signal)
   const events = streamStep({
     language: await model.language(),
     info: model.info,
-    prompt: await worker.toPrompt(input.history),
-    tools: worker.tools(input.history).map(({ id, definition, schema }) => ({
+    prompt: await active.toPrompt(history),
+    tools: active.tools(history).map(({ id, definition, schema }) => ({
       name: id,
       description: definition.description,
       inputSchema: schema,
     })),
-    toolChoice: last ? "none" : "auto",
-    cacheKey: input.user.sessionID,
-    ...(await hookParams(input.plugins, { model, user: input.user, agent: agent.name, temperature }, signal)),
-    ...(demand?.format === undefined ? {} : { answerSchema: demand.format }),
-    limits,
+    toolChoice: isLast ? "none" : "auto",
+    cacheKey: user.sessionID,
+    ...hooked,
+    answerSchema: run.demand?.format,
+    limits: engine.streamLimits,
     signal,
   })
   for await (const event of events) {
@@ -216,10 +191,10 @@ async function streamOnce(processor: Processor, input: LoopInput, last: boolean)
 function describeFailure(error: unknown): MessageError {
   const message = errorMessage(error)
   if (!(error instanceof ProviderError)) {
-    // What the person has to mend, and what cannot be recorded, is no failure of the step.
+    // Problems that the user has to fix, and a store that cannot write, are not failures of the step.
     if (error instanceof UsageError || (TackleError.isInstance(error) && error.code === "store")) throw error
     return { name: "unknown", message }
   }
   const name = error.kind === "auth" || error.kind === "context-overflow" ? error.kind : "provider"
-  return { name, message, ...(error.status === undefined ? {} : { status: error.status }) }
+  return { name, message, status: error.status }
 }

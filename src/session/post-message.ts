@@ -1,19 +1,21 @@
 import type { Agent } from "../agent/agent.ts"
 import type { Model } from "../model/model.ts"
 import type { PluginHost } from "../plugin/host.ts"
-import type { UserMessage } from "../schema/message.ts"
+import type { ModelRef, UserMessage } from "../schema/message.ts"
 import type { Part } from "../schema/part.ts"
+import type { Handover } from "../tool/tool.ts"
+import { newId } from "../util/id.ts"
 import type { Conversation } from "./conversation.ts"
 import type { PromptFile } from "./handle.ts"
 import { hookMessage } from "./plugin-hooks.ts"
+import type { SessionRun } from "./session-run.ts"
 import { describeUndone } from "./undo.ts"
-import { newUserMessage, partOf, titleOf } from "./user-message.ts"
 
-/** What a person says, and to whom. */
+/** A message of the user, and who answers it. */
 export interface Post {
   text: string
   files: readonly PromptFile[]
-  /** What Tackle adds to it for the model. */
+  /** Notes that Tackle adds for the model. */
   notes: readonly string[]
   agent: Agent
   model: Model
@@ -22,21 +24,21 @@ export interface Post {
 }
 
 /**
- * Puts a person's message at the end of the conversation, as plugins leave it. The session is stored with the model, its
- * new time and, at first, its title.
+ * Appends the user's message to the conversation, as plugins leave it. Stores the session with the model, its new time
+ * and, for the first message, its title.
  */
 export async function postPrompt(conversation: Conversation, post: Post): Promise<UserMessage> {
   const { recorder, readPage } = conversation
   const { text, agent, model } = post
-  const message = newUserMessage({ session: conversation.session, agent, model })
+  const message = newUserMessage(conversation, { agent: agent.name, model: model.info.ref })
   const part = partOf(message)
-  const said: Part[] = [
+  const written: Part[] = [
     { ...part(), type: "text", text },
     ...post.files.map((file) => ({ ...part(), type: "file" as const, ...file })),
   ]
-  const parts = await hookMessage(post.plugins, message, said, post.signal)
-  const putBack = await describeUndone(conversation.session.undone, readPage)
-  for (const note of putBack === undefined ? post.notes : [...post.notes, putBack])
+  const parts = await hookMessage(post.plugins, message, written, post.signal)
+  const undone = await describeUndone(conversation.session.undone, readPage)
+  for (const note of undone === undefined ? post.notes : [...post.notes, undone])
     parts.push({ ...part(), type: "text", text: note, synthetic: true })
 
   const { undone: _, ...session } = conversation.session
@@ -51,14 +53,53 @@ export async function postPrompt(conversation: Conversation, post: Post): Promis
   return message
 }
 
-/** Puts a message to the model in the person's place at the end of the conversation. */
-export async function postNote(
-  conversation: Conversation,
-  { text, agent, model }: { text: string; agent: Agent; model: Model },
-): Promise<UserMessage> {
-  const message = newUserMessage({ session: conversation.session, agent, model })
+/** Appends a message to the model in the user's place. */
+export async function postNote({ conversation, model }: SessionRun, text: string): Promise<UserMessage> {
+  const { agent } = conversation.session
+  const message = newUserMessage(conversation, { agent, model: model.info.ref })
   await append(conversation, message, [{ ...partOf(message)(), type: "text", text, synthetic: true }])
   return message
+}
+
+/** Hands the session to another agent, also for later prompts. Appends the message that says so, and returns it. */
+export async function handOver(run: SessionRun, { agent, message }: Handover): Promise<UserMessage> {
+  const { conversation } = run
+  conversation.session = { ...conversation.session, agent }
+  await conversation.recorder.session(conversation.session)
+  return postNote(run, message)
+}
+
+/** Returns a function that starts each part of a message: its ids, with a new part id per call. */
+export function partOf({
+  id: messageID,
+  sessionID,
+}: UserMessage): () => Pick<Part, "id" | "sessionID" | "messageID"> {
+  return () => ({ id: newId("prt"), sessionID, messageID })
+}
+
+const titleLength = 60
+
+/** Returns the first line of the user's text, cut at a word. */
+export function titleOf(text: string): string {
+  const line = text.trim().split("\n", 1)[0] ?? ""
+  if (line.length <= titleLength) return line
+  const cut = line.slice(0, titleLength)
+  return `${cut.slice(0, Math.max(cut.lastIndexOf(" "), titleLength / 2))}…`
+}
+
+/** Creates a message of the user, or in the user's place. */
+export function newUserMessage(
+  { session }: Conversation,
+  { agent, model }: { agent: string; model: ModelRef },
+): UserMessage {
+  return {
+    id: newId("msg"),
+    sessionID: session.id,
+    role: "user",
+    time: { created: Date.now() },
+    agent,
+    model,
+  }
 }
 
 async function append(conversation: Conversation, message: UserMessage, parts: Part[]): Promise<void> {

@@ -1,80 +1,68 @@
 import { newTurn } from "../call/call.ts"
+import type { Step } from "../call/context.ts"
 import type { Refusal } from "../event/events.ts"
-import type { OfferedTool } from "../registry/offered-tool.ts"
-import type { MessageWithParts, UserMessage } from "../schema/message.ts"
+import type { UserMessage } from "../schema/message.ts"
 import type { Part, ToolPart } from "../schema/part.ts"
 import { mayHaveActed } from "../schema/tool-moves.ts"
 import { attachMentions } from "./attach-mentions.ts"
 import type { CommandCall } from "./command.ts"
-import type { Conversation } from "./conversation.ts"
+import { partOf } from "./post-message.ts"
 import { type ExpandedCommand, expandCommand } from "./run-command.ts"
-import type { SessionServices } from "./services.ts"
-import { partOf } from "./user-message.ts"
-import type { Worker } from "./worker.ts"
+import { offeredTools, type SessionAgent } from "./session-run.ts"
 
-/** What a prompt says besides its words, and who does what that takes. */
+/** What a prompt contains besides its text. */
 export interface Prompted {
   text: string
-  /** The text is this command. */
+  /** Set if the text is a command. */
   command: CommandCall | undefined
-  /** To whom the command goes. */
+  /** The subagent that the command is handed to. */
   subagent: string | undefined
-  /** The person's message, the last of the conversation. */
+  /** The user's message, the last of the conversation. */
   user: UserMessage
-  worker: Worker
 }
 
 /**
- * What a command says to the model, and what the person names with `@`, become parts of their message, beside what they
- * wrote. Returns what was refused of it.
+ * Adds to the user's message what its command produces for the model and what its `@` mentions attach. Returns the
+ * refusals.
  */
-export async function addToPrompt(
-  conversation: Conversation,
-  services: SessionServices,
-  prompted: Prompted,
-): Promise<Refusal[]> {
-  const expanded = await addCommand(conversation, prompted)
+export async function addToPrompt(active: SessionAgent, prompted: Prompted): Promise<Refusal[]> {
+  const expanded = await addCommand(active, prompted)
   const text = expanded?.mentions ?? prompted.text
-  const refused = await addMentions(conversation, services, { ...prompted, text })
+  const refused = await addMentions(active, text, prompted.user)
   return [...(expanded?.refused ?? []), ...refused]
 }
 
 async function addCommand(
-  conversation: Conversation,
-  { command, subagent, user, worker }: Prompted,
+  active: SessionAgent,
+  { command, subagent, user }: Prompted,
 ): Promise<ExpandedCommand | undefined> {
   if (!command) return undefined
-  const history = await conversation.history()
+  const { engine, history, conversation } = active.run
   const kept = new Map<string, Part>()
   const keep = async (part: Part) => {
     kept.set(part.id, part)
     await conversation.recorder.write({ parts: [part], durable: part.type === "tool" && isSynced(part) })
   }
-  const host = { ...hostFor(user, worker, history), keep }
-  const expanded = await expandCommand(command, host, subagent)
+  const step = { ...stepFor(active, user), recorded: engine.recorded }
+  const expanded = await expandCommand(command, step, { keep, subagent })
   await keep({ ...partOf(user)(), type: "text", text: expanded.text, synthetic: true })
   history.at(-1)?.parts.push(...kept.values())
   return expanded
 }
 
-/** That a call may act, and how it ended, survive a loss of power, as with the calls of a model. */
+/** That a call may act, and how it ended, must survive a power loss, as with the calls of a model. */
 function isSynced({ state }: ToolPart): boolean {
   return state.status === "running" ? mayHaveActed(state) : state.status !== "pending"
 }
 
-/** A prompt of a subagent's names nothing: its words are a model's. */
-async function addMentions(
-  conversation: Conversation,
-  services: SessionServices,
-  { text, user, worker }: Prompted,
-): Promise<Refusal[]> {
-  const history = await conversation.history()
-  // What is attached is no call of the model's, and never recorded as one: see `attach`.
-  const { recorded: _, ...host } = hostFor(user, worker, history)
-  if (host.parent) return []
-  const agents = host.spawn ? services.subagents.startable(host.agent) : []
-  const find = () => attachMentions(text, host, agents)
-  const { files, notes, refused } = await (services.attach?.(find) ?? find())
+/** A subagent's prompt mentions nothing, because a model wrote it. Attachments are not calls, so they are not replayed. */
+async function addMentions(active: SessionAgent, text: string, user: UserMessage): Promise<Refusal[]> {
+  const { engine, history, conversation, caller } = active.run
+  if (caller) return []
+  const canSpawn = active.toolScope.lacking?.task === undefined
+  const agents = canSpawn ? engine.subagents.startable(active.agent.name) : []
+  const find = () => attachMentions(text, stepFor(active, user), agents)
+  const { files, notes, refused } = await (engine.attach?.(find) ?? find())
   const part = partOf(user)
   const parts: Part[] = [
     ...files.map((file) => ({ ...part(), type: "file" as const, ...file })),
@@ -85,7 +73,11 @@ async function addMentions(
   return refused
 }
 
-function hostFor({ id: messageID }: UserMessage, worker: Worker, history: readonly MessageWithParts[]) {
-  const offered = new Map<string, OfferedTool>(worker.tools(history).map((tool) => [tool.id, tool]))
-  return worker.host({ messageID, turn: newTurn(), offered })
+function stepFor(active: SessionAgent, user: UserMessage): Omit<Step, "report"> {
+  return {
+    active,
+    messageID: user.id,
+    offered: offeredTools(active, active.run.history),
+    turn: newTurn(),
+  }
 }

@@ -1,5 +1,6 @@
 import type { Agent } from "../agent/agent.ts"
-import { type Call, type CallHost, newTurn } from "../call/call.ts"
+import { type Call, newTurn } from "../call/call.ts"
+import type { Step } from "../call/context.ts"
 import { runCalls } from "../call/schedule.ts"
 import type { Refusal } from "../event/events.ts"
 import type { ToolPart } from "../schema/part.ts"
@@ -10,40 +11,41 @@ import { newId } from "../util/id.ts"
 import type { CommandCall } from "./command.ts"
 import { commandPieces, type TemplatePiece } from "./command-template.ts"
 
-/** What a command makes of a prompt. */
+/** A command turned into a prompt. */
 export interface ExpandedCommand {
-  /** For the model. */
+  /** The text for the model. */
   text: string
-  /** The same without what commands printed: what stands there names no files. */
+  /** The same without the output of commands, in which `@` mentions nothing. */
   mentions: string
   refused: Refusal[]
 }
 
-/** Who works on the prompt of a command, where it says so. */
+/** The agent and model that a command names for its prompt. */
 export interface PromptOwner {
   agent?: string
   /** `provider/model`. */
   model?: string
-  /** The agent that it is handed to. */
+  /** The subagent that the prompt is handed to. */
   subagent?: string
 }
 
-/** A model that the prompt itself names goes before the command's. Throws `UsageError` for an agent that does not exist. */
+/** Returns who works on a command. A model named with the prompt precedes the command's. Throws `UsageError` for an unknown agent. */
 export function promptOwner(
   { command, model: chosen }: { command?: CommandCall; model?: string },
   { agent: find }: { agent(name: string): Agent },
 ): PromptOwner {
   if (!command) return {}
   const model = chosen ?? command.model
-  const named = model === undefined ? {} : { model }
+  const owner: PromptOwner = model === undefined ? {} : { model }
   const agent = command.agent === undefined ? undefined : find(command.agent)
-  if (command.subtask ?? agent?.mode === "subagent") return { ...named, subagent: agent?.name ?? "general" }
-  return agent ? { ...named, agent: agent.name } : named
+  if (command.subtask ?? agent?.mode === "subagent") owner.subagent = agent?.name ?? "general"
+  else if (agent) owner.agent = agent.name
+  return owner
 }
 
 /**
- * The session with a note of what it is to have again after the prompt: it is stored with the prompt, so that it holds
- * also where the process is killed. A model that the prompt itself names (`keepModel`) stays.
+ * Notes in the session the agent and model to restore after the prompt. The note is stored with the prompt, so it survives
+ * a killed process. A model named with the prompt (`keepModel`) stays.
  */
 export function lend(
   session: Session,
@@ -53,41 +55,42 @@ export function lend(
   const givesModel = model !== undefined && !keepModel
   if (agent === undefined && !givesModel) return session
   const lent: Session["lent"] = {
-    ...(agent === undefined ? {} : { agent: { to: agent, from: session.agent } }),
-    ...(givesModel ? { model: session.model ?? null } : {}),
+    agent: agent === undefined ? undefined : { to: agent, from: session.agent },
+    model: givesModel ? (session.model ?? null) : undefined,
   }
   return { ...session, lent }
 }
 
-/** The session with the agent and model that it had before the prompt, unless something else changed them meanwhile. */
+/** Restores the agent and model from before the prompt, unless something else changed them meanwhile. */
 export function givenBack(session: Session): Session {
   const { lent, model, ...rest } = session
   if (!lent) return session
   const agent = rest.agent === lent.agent?.to ? lent.agent.from : rest.agent
   const kept = lent.model === undefined ? model : (lent.model ?? undefined)
-  return { ...rest, agent, ...(kept === undefined ? {} : { model: kept }) }
+  return { ...rest, agent, model: kept }
 }
 
-/** Where the calls of a command are made and kept. */
-export interface CommandHost extends Omit<CallHost, "turn" | "onState" | "onNested"> {
-  /** Stores a part of the person's message. */
+/** How the calls of a command are stored, and who works on it. */
+export interface CommandOptions {
+  /** Stores a part of the user's message. */
   keep(part: ToolPart): Promise<void>
+  /** Receives the whole command. The prompt is then its answer. */
+  subagent?: string
 }
 
 /**
- * Makes a prompt of a command. Its `` !`…` `` are calls of `bash` by the rules of the session, a skill is one of `skill`:
- * asked about, refused and kept like those of the model; what is refused becomes a note in its place. With `subagent` the
- * whole is handed to that one, and the prompt is what it answered.
+ * Turns a command into a prompt. Its `` !`…` `` are calls of `bash` and its skills are calls of `skill`, with permission
+ * and storage as for the calls of a model. A refused call leaves a note in its place.
  */
 export async function expandCommand(
   command: CommandCall,
-  host: CommandHost,
-  subagent?: string,
+  step: Omit<Step, "report">,
+  { keep, subagent }: CommandOptions,
 ): Promise<ExpandedCommand> {
   const pieces = commandPieces(command)
   const refused: Refusal[] = []
-  const call = async (calls: readonly { tool: string; input: Record<string, unknown> }[]) => {
-    const made = await keptCalls(calls, host)
+  const call = async (calls: readonly WantedCall[]) => {
+    const made = await storedCalls(calls, step, keep)
     refused.push(...made.refused)
     return made.outputs
   }
@@ -99,13 +102,18 @@ export async function expandCommand(
   const input = { description: `/${command.name}`, prompt: text, subagent_type: subagent }
   const [answer = ""] = await call([{ tool: "task", input }])
   return {
-    text: `The person's command was handed to the subagent ${subagent}. Tell them what came of it:\n\n${answer}`,
+    text: `The user's command was handed to the subagent ${subagent}. Report its result to the user:\n\n${answer}`,
     mentions: "",
     refused,
   }
 }
 
-/** The call that has to be made for a piece: one, or none. */
+interface WantedCall {
+  tool: string
+  input: Record<string, unknown>
+}
+
+/** Returns the call that a piece of a template needs, if any. */
 export function pieceCall(
   piece: TemplatePiece,
   commandName: string,
@@ -123,12 +131,15 @@ export function pieceCall(
   }
 }
 
-/** Runs calls that no model made, each a part of the person's message. */
-async function keptCalls(
-  wanted: readonly { tool: string; input: Record<string, unknown> }[],
-  { keep, ...host }: CommandHost,
+/** Runs calls that no model made. Each is a part of the user's message. */
+async function storedCalls(
+  wanted: readonly WantedCall[],
+  step: Omit<Step, "report">,
+  keep: CommandOptions["keep"],
 ): Promise<{ outputs: string[]; refused: Refusal[] }> {
   const turn = newTurn()
+  const { messageID, active } = step
+  const { id: sessionID } = active.run.session
   const parts = new Map<string, ToolPart>()
   const calls: Call[] = wanted.map(({ tool, input }) => ({
     callID: newId("call"),
@@ -136,23 +147,15 @@ async function keptCalls(
     raw: JSON.stringify(input),
   }))
   for (const { callID, tool, raw } of calls) {
-    const { sessionID, messageID } = host
-    const part: ToolPart = {
-      id: newId("prt"),
-      sessionID,
-      messageID,
-      type: "tool",
-      callID,
-      tool,
-      state: pending(raw),
-    }
+    const ids = { id: newId("prt"), sessionID, messageID, callID }
+    const part: ToolPart = { ...ids, type: "tool", tool, state: pending(raw) }
     parts.set(callID, part)
     await keep(part)
   }
   const outcomes = await runCalls(calls, {
-    ...host,
+    ...step,
     turn,
-    async onState(callID, state) {
+    async report(callID, state) {
       const part = parts.get(callID)
       if (part) await keep({ ...part, state })
     },
@@ -160,11 +163,11 @@ async function keptCalls(
   return { outputs: outcomes.map(({ state }) => shownOutput(state)), refused: turn.refused }
 }
 
-/** What a call leaves in the place of its piece. */
+/** Returns the text that replaces a piece of the template. */
 export function shownOutput(state: ToolStateCompleted | ToolStateError): string {
   if (state.status === "completed") return state.output.replace(succeeded, "")
-  return `(This could not be done: ${state.error})`
+  return `(This failed: ${state.error})`
 }
 
-/** The line of `bash` on how a command ended: in the middle of a prompt only a failure is worth a word. */
+/** The last line of `bash` output for a command that succeeded. In a prompt, only failures are worth a line. */
 const succeeded = /\n\[exit code 0 · [^\]\n]*\]$/

@@ -1,32 +1,23 @@
 import type { Model, ModelPrompt } from "../model/model.ts"
-import { type StreamLimits, streamStep } from "../model/stream.ts"
+import { streamStep } from "../model/stream.ts"
 import type { Sample, SampleRequest, SampleResult } from "../tool/context.ts"
 import { UsageError } from "../util/errors.ts"
-import type { Budget } from "./budget.ts"
 import { costOf } from "./cost.ts"
+import type { SessionRun } from "./session-run.ts"
 
-/** Characters that stand for a token, of texts that nobody has counted yet. */
+/** Estimate for texts whose tokens were not counted. */
 const charactersPerToken = 4
 
-/** The model of the run beside which it is asked, and what the run has left. */
-export interface SamplerOptions {
-  model: Model
-  limits: StreamLimits
-  /** What the run may still use. */
-  rest(): Pick<Budget, "maxTokens" | "maxCost">
-  /** Hears of every answer what it took. */
-  onSpent(spent: NonNullable<SampleResult["spent"]>): void
-}
-
 /**
- * Asks the model beside the session, one answer after the other: no tools, nothing stored. An answer gets no longer than
- * what the run may still use. Throws `UsageError` where that is nothing, and as `streamStep` does.
+ * Creates a function that asks the run's model beside the session, one request after the other: no tools, nothing stored.
+ * An answer is no longer than the run's budget allows. Throws `UsageError` when the budget is used up, and what
+ * `streamStep` throws.
  */
-export function createSampler(options: SamplerOptions): Sample {
+export function createSampler(run: SessionRun): Sample {
   let last: Promise<unknown> = Promise.resolve()
   return (request) => {
-    // In turn, so that what one takes counts for the next.
-    const answer = last.then(() => sampleModel(request, options))
+    // One at a time, so that each answer counts for the next.
+    const answer = last.then(() => sampleModel(request, run))
     last = answer.catch(() => {})
     return answer
   }
@@ -34,12 +25,12 @@ export function createSampler(options: SamplerOptions): Sample {
 
 async function sampleModel(
   request: SampleRequest,
-  { model, limits, rest, onSpent }: SamplerOptions,
+  { model, engine, spending }: SessionRun,
 ): Promise<SampleResult> {
   const { system, messages, temperature, signal } = request
-  const maxOutputTokens = Math.min(request.maxOutputTokens, roomFor(request, model, rest()))
+  const maxOutputTokens = Math.min(request.maxOutputTokens, roomFor(request, model, spending.rest()))
   if (maxOutputTokens < 1)
-    throw new UsageError("The run has used up its limit of tokens or cost: the model is not asked any more.")
+    throw new UsageError("The run has used up its limit of tokens or cost, so the model is not asked again.")
   const prompt: ModelPrompt = [
     ...(system === undefined ? [] : [{ role: "system" as const, content: system }]),
     ...messages.map(({ role, text }) => ({ role, content: [{ type: "text" as const, text }] })),
@@ -51,9 +42,9 @@ async function sampleModel(
     prompt,
     tools: [],
     maxOutputTokens,
-    ...(temperature === undefined ? {} : { temperature }),
+    temperature,
     signal,
-    limits,
+    limits: engine.streamLimits,
   })
   for await (const event of answer) {
     if (event.type === "text-delta") result.text += event.delta
@@ -61,19 +52,19 @@ async function sampleModel(
     const { tokens, reason } = event
     result.spent = { tokens, cost: costOf(tokens, model.info.cost) }
     result.cut = reason === "length"
-    onSpent(result.spent)
+    spending.sampled(result.spent)
   }
   return result
 }
 
-/** How many tokens the answer may have, after what the question is likely to take. */
+/** Returns how many tokens the answer may have, after an estimate for the question. */
 function roomFor(
   { system = "", messages }: SampleRequest,
   { info: { cost } }: Model,
   {
     maxTokens = Number.POSITIVE_INFINITY,
     maxCost = Number.POSITIVE_INFINITY,
-  }: ReturnType<SamplerOptions["rest"]>,
+  }: ReturnType<SessionRun["spending"]["rest"]>,
 ): number {
   const asked = messages.reduce((sum, { text }) => sum + text.length, system.length) / charactersPerToken
   const byTokens = maxTokens - asked

@@ -1,44 +1,43 @@
 import type { Direction, UndoChoice } from "../files/undo.ts"
 import type { Session } from "../schema/session.ts"
-import type { CompactionResult } from "./compact.ts"
-import { compactConversation } from "./compact-conversation.ts"
+import { compactConversation } from "./compact.ts"
 import { openConversation } from "./conversation.ts"
 import { concludeBroken } from "./ending.ts"
 import { eventStream } from "./event-stream.ts"
-import type { PromptOptions, PromptRun, SessionHandle } from "./handle.ts"
+import type { CompactionResult, PromptOptions, PromptRun, SessionHandle } from "./handle.ts"
 import { withLease } from "./lease.ts"
 import { runPrompt } from "./run-prompt.ts"
-import type { SessionServices } from "./services.ts"
+import type { SessionEngine } from "./session-engine.ts"
 import { endTurn } from "./turn-patch.ts"
 import { createTurnstile } from "./turnstile.ts"
 import { type UndoResult, undoTurn } from "./undo.ts"
 
-/** A handle on a session that is in the store. */
-export function openSession(initial: Session, services: SessionServices): SessionHandle {
-  const { store, bus } = services
+/** Opens a handle on a stored session. */
+export function openSession(initial: Session, engine: SessionEngine): SessionHandle {
+  const { store, bus } = engine
   const { id: sessionID } = initial
-  const conversation = openConversation(initial, services)
+  const conversation = openConversation(initial, engine)
   const { recorder, files, readPage } = conversation
   const turnstile = createTurnstile(sessionID)
 
   function prompt(text: string, options: PromptOptions = {}): PromptRun {
-    services.assertOpen()
-    // Throws for what is no signal, before anybody is held up by this prompt.
+    engine.assertOpen()
+    // Throws for an invalid signal before the session is locked.
     const given = options.signal && AbortSignal.any([options.signal])
     const { stopped, stop, leave } = turnstile.enter()
     const signal = given ? AbortSignal.any([stopped, given]) : stopped
     const events = eventStream(bus, sessionID, stop)
     const started = Date.now()
-    const completed = whileHeld(() => runPrompt(conversation, services, { text, options, signal }))
+    const completed = whileHeld(() => runPrompt(conversation, { text, options, signal }))
       .catch((error: unknown) => {
-        // What could not be stored did not happen: the next prompt goes on from the store, and settles what is open there.
+        // The next prompt continues from what was stored, and closes what is open there.
         conversation.forget()
         return concludeBroken({ bus, sessionID, started }, error)
       })
       .then((event) => {
         leave()
-        endTurn(sessionID, services)
-        // A subagent's work is seldom taken up again: what it read need not stay in memory till then.
+        endTurn(sessionID, engine)
+        // A subagent's session is seldom continued, so its history need not stay in memory.
         if (initial.parentID !== undefined) conversation.forget()
         return bus.publish(event)
       })
@@ -50,9 +49,9 @@ export function openSession(initial: Session, services: SessionServices): Sessio
       const signal = given ? AbortSignal.any([stopped, given]) : stopped
       await conversation.catchUp()
       const { session } = conversation
-      const agent = services.agent(session.agent)
-      const model = await services.model(session, agent)
-      const result = await compactConversation(conversation, services, { agent, model, auto: false, signal })
+      const agent = engine.agent(session.agent)
+      const model = await engine.model(session, agent)
+      const result = await compactConversation(conversation, { agent, model, auto: false, signal })
       conversation.session = { ...session, time: { ...session.time, updated: Date.now() } }
       await recorder.session(conversation.session)
       return result
@@ -62,7 +61,7 @@ export function openSession(initial: Session, services: SessionServices): Sessio
   function goBack(direction: Direction, choice: UndoChoice = {}): Promise<UndoResult> {
     return alone(async () => {
       await conversation.catchUp()
-      const { contents } = services
+      const { contents } = engine
       const { trackTemporary } = files
       const options = { direction, choice, readPage, contents, recorder, trackTemporary }
       const { session, result } = await undoTurn(conversation.session, options)
@@ -71,9 +70,9 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     })
   }
 
-  /** Runs work that writes the session, while nobody else does. */
+  /** Runs work that writes the session, with exclusive access. */
   async function alone<T>(work: (stopped: AbortSignal) => Promise<T>): Promise<T> {
-    services.assertOpen()
+    engine.assertOpen()
     const { stopped, leave } = turnstile.enter()
     try {
       return await whileHeld(() => work(stopped))
@@ -82,10 +81,10 @@ export function openSession(initial: Session, services: SessionServices): Sessio
     }
   }
 
-  /** What runs of this session left is out of the way, and no other engine writes it. */
+  /** Waits for cleanup after killed runs, and holds the session's lease during the work. */
   async function whileHeld<T>(work: () => Promise<T>): Promise<T> {
-    await services.cleared
-    const { holder } = services
+    await engine.cleared
+    const { holder } = engine
     return withLease({ store, sessionID, holder, settle: conversation.settle }, work)
   }
 

@@ -4,16 +4,19 @@ import type { PatchPart } from "../schema/part.ts"
 import { newId } from "../util/id.ts"
 import type { Conversation } from "./conversation.ts"
 import type { Recorder } from "./recorder.ts"
-import type { SessionServices } from "./services.ts"
+import type { SessionEngine } from "./session-engine.ts"
 
 /**
- * Where the calls of a run note what they do to files. A subagent's changes are part of the turn that it works for;
- * another turn is that of the message that began it, the last of the conversation.
+ * Returns the record of what a turn does to files. A subagent's changes belong to the turn that it works for. Any other
+ * turn belongs to the message that started it, the last of the conversation.
  */
-export async function changesOfTurn(
-  { session, recorder, history }: Conversation,
-  { lineage, turns, watchChanges }: TurnServices,
-): Promise<ChangeCapability | undefined> {
+export async function changesOfTurn({
+  engine,
+  session,
+  recorder,
+  history,
+}: Conversation): Promise<ChangeCapability | undefined> {
+  const { lineage, turns, watchChanges } = engine
   const root = lineage.rootOf(session.id)
   const [turn, begun] = [turns.get(root), (await history()).at(-1)]
   if (turn || !begun) return turn
@@ -22,14 +25,12 @@ export async function changesOfTurn(
   return changes
 }
 
-/** To be called when a run has ended; ends the turn where it was the one that began it. */
-export function endTurn(sessionID: string, { lineage, turns }: TurnServices): void {
+/** Ends the turn after a run, if the run started it. */
+export function endTurn(sessionID: string, { lineage, turns }: SessionEngine): void {
   if (lineage.rootOf(sessionID) === sessionID) turns.delete(sessionID)
 }
 
-type TurnServices = Pick<SessionServices, "lineage" | "turns" | "watchChanges">
-
-/** Stores what a turn did to files with the message that began it: one part, which is there from the first change on. */
+/** Stores what a turn did to files in one part of the message that started it, from the first change on. */
 function createTurnPatch(
   { message, parts }: MessageWithParts,
   recorder: Recorder,

@@ -125,7 +125,7 @@ test.each(["todo", "external_directory", "doom_loop", "network", "private_networ
     })
     const { session } = await run(engine)
     expect(runs).toBe(0)
-    expect(await resultsOf(session)).toEqual([expect.stringMatching(/^Error: .*no such tool/s)])
+    expect(await resultsOf(session)).toEqual([expect.stringMatching(/^Error: .*does not exist/s)])
     expect(engine.tackle.problems()).toMatchObject([
       { message: expect.stringContaining("name of a permission") },
     ])

@@ -47,7 +47,7 @@ test("2: what is wrong with the command line is said in a line or two, and nothi
     ],
     [["run", "-c", "-s", "ses_x", "hi"], /'-c, --continue' cannot be used with option '-s, --session <id>'/],
     [["run", "-c", "hi"], /^tackle: There is no session of this project to go on with\.\n$/],
-    [["run", "--agent", "nobody", "hi"], /^tackle: There is no agent "nobody"\. There are: build, plan/],
+    [["run", "--agent", "nobody", "hi"], /^tackle: There is Unknown agent "nobody"\. There are: build, plan/],
     [["run", "-m", "test/n", "hi"], /^tackle: There is no model test\/n\. Did you mean test\/m/],
     [["run", "-m", "nonsense", "hi"], /^tackle: "nonsense" is no model name: write provider\/model/],
     [["run", "--dir", "nowhere", "hi"], /^tackle: There is no directory \/.*\/nowhere \(--dir\)\.\n$/],

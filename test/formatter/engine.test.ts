@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises"
 import { expect, test } from "vitest"
-import { createTackle } from "../../src/engine/runtime.ts"
+import { createTackle } from "../../src/engine/create-tackle.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 

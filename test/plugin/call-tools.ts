@@ -1,6 +1,6 @@
 /** Loads the plugin files below `<directory>/.tackle`, and packages, calls their tools, and prints what came of it as JSON. */
 import { join } from "node:path"
-import { createTackle } from "../../src/engine/runtime.ts"
+import { createTackle } from "../../src/engine/create-tackle.ts"
 import { findPackage, findPluginFiles, type NamedPlugin } from "../../src/plugin/source.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 

@@ -1,6 +1,6 @@
 import { join } from "node:path"
+import { createTackle } from "../../src/engine/create-tackle.ts"
 import type { TackleOptions } from "../../src/engine/options.ts"
-import { createTackle } from "../../src/engine/runtime.ts"
 import type { Tackle } from "../../src/engine/tackle.ts"
 import { findPluginFiles, type PluginSource } from "../../src/plugin/source.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"

@@ -148,7 +148,7 @@ test("without a plugin nothing of the folder is loaded", async () => {
     import { registerHooks } from "node:module"
     const seen = []
     registerHooks({ resolve: (name, context, next) => { const found = next(name, context); seen.push(found.url); return found } })
-    const { createTackle } = await import(${JSON.stringify(join(root, "src/engine/runtime.ts"))})
+    const { createTackle } = await import(${JSON.stringify(join(root, "src/engine/create-tackle.ts"))})
     const { createMemoryStore } = await import(${JSON.stringify(join(root, "src/store/memory.ts"))})
     const tackle = await createTackle({ directory: ".", dataDirectory: "./none", store: createMemoryStore() })
     await tackle.close()

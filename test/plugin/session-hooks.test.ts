@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { createTackle } from "../../src/engine/runtime.ts"
+import { createTackle } from "../../src/engine/create-tackle.ts"
 import type { PermissionRequest } from "../../src/schema/permission.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 import { resultsOf, run } from "../session/run.ts"

@@ -1,6 +1,6 @@
 /** Loads the tool files below `<directory>/.tackle`, calls what it is told, and prints what came of it as JSON. */
 import { join } from "node:path"
-import { createTackle } from "../../src/engine/runtime.ts"
+import { createTackle } from "../../src/engine/create-tackle.ts"
 import { findToolFiles } from "../../src/registry/files.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 

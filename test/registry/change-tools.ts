@@ -4,7 +4,7 @@
  */
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { createTackle } from "../../src/engine/runtime.ts"
+import { createTackle } from "../../src/engine/create-tackle.ts"
 import { findToolFiles, toolPlaces } from "../../src/registry/files.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 

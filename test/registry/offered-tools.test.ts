@@ -24,7 +24,7 @@ test("a call without a session has no subagents; a session has", async () => {
   const { state } = await engine.tackle.callTool({ tool: "task", input })
   expect(state).toMatchObject({
     status: "error",
-    error: expect.stringMatching(/task tool is withheld: .*only within a session/),
+    error: expect.stringMatching(/task tool is unavailable: .*only in a session/),
   })
   const session = await engine.tackle.sessions.create()
   await session.prompt("go").completed

@@ -3,9 +3,9 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:
 import { join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { dataPlaces } from "../../src/engine/data-directory.ts"
+import { createTackle } from "../../src/engine/create-tackle.ts"
+import { dataPaths } from "../../src/engine/data-directory.ts"
 import type { TackleOptions } from "../../src/engine/options.ts"
-import { createTackle } from "../../src/engine/runtime.ts"
 import type { Tackle } from "../../src/engine/tackle.ts"
 import type { PermissionRequest } from "../../src/schema/permission.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
@@ -80,7 +80,7 @@ function asked(engine: Tackle, reply: "once" | "reject" | "always"): PermissionR
 
 await describeSandboxed("a command of the model", () => {
   test("never sees the keys of the engine, also not those that are renewed or come while it runs", async () => {
-    const { auth, mcpTokens, outputs } = dataPlaces(data)
+    const { auth, mcpTokens, outputs } = dataPaths(data)
     updatePrivateFile(auth, "test", () => "first-key")
     await mkdir(outputs)
     await writeFile(join(outputs, "full"), "an output\n")

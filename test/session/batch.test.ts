@@ -21,7 +21,7 @@ test("batch is offered only when switched on", async () => {
     files,
   })
   const { session } = await run(engine)
-  expect((await resultsOf(session))[0]).toMatch(/there is no such tool/)
+  expect((await resultsOf(session))[0]).toMatch(/this tool does not exist/)
 })
 
 test("each call is a part of its own, a failed one does not stop the others, and the model gets all in one result", async () => {

@@ -36,7 +36,7 @@ describe("a limit that is used up allows one more step, without calls, and ends 
       "The run was stopped: it used up its $0.2 (--max-cost).",
     )
     expect(engine.server.requests.map(({ body }) => body.tool_choice)).toEqual(["auto", "auto", "none"])
-    expect((await resultsOf(session)).at(-1)).toMatch(/no calls are possible/)
+    expect((await resultsOf(session)).at(-1)).toMatch(/no further calls are possible/)
     expect(end.usage.cost).toBeCloseTo(0.36)
   })
 

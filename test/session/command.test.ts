@@ -60,7 +60,7 @@ test("a line is asked about like any call, and a refusal stands in its place", a
   expect(asked).toEqual([expect.stringContaining("shipped")])
   expect(end).toMatchObject({ status: "completed", exitCode: 3, refused: [expect.anything()] })
   expect((await toolParts(session))[0]?.state.status).toBe("error")
-  expect(prompted(engine.server.requests[0])).toMatch(/State: \(This could not be done: .*\)\. Go on\./)
+  expect(prompted(engine.server.requests[0])).toMatch(/State: \(This failed: .*\)\. Go on\./)
 })
 
 test("an agent and a model of the command's are those of its prompt alone", async () => {

@@ -8,7 +8,8 @@ const long = { text: "word ".repeat(2_000) }
 /** Which model sums up a session whose history came from `m`. */
 async function whoSumsUp(options: Partial<TackleOptions>, session: { agent?: string; model?: string } = {}) {
   await using engine = await startEngine(
-    ({ body }) => (JSON.stringify(body.messages[0]).includes("You sum up") ? { text: "SUMMARY" } : long),
+    ({ body }) =>
+      JSON.stringify(body.messages[0]).includes("Summarize the work") ? { text: "SUMMARY" } : long,
     { permission: { "*": "allow" }, ...options },
   )
   const { sessions } = engine.tackle
@@ -52,7 +53,8 @@ test("one without a model, by that of its agent, and else by that of the config"
 
 test("the summary says who wrote it, and the session keeps its model", async () => {
   await using engine = await startEngine(
-    ({ body }) => (JSON.stringify(body.messages[0]).includes("You sum up") ? { text: "SUMMARY" } : long),
+    ({ body }) =>
+      JSON.stringify(body.messages[0]).includes("Summarize the work") ? { text: "SUMMARY" } : long,
     { permission: { "*": "allow" } },
   )
   const { session } = await run(engine, { model: "test/gpt-5" })

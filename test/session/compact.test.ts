@@ -11,7 +11,7 @@ const tooLong: Reply = { status: 400, text: "This model's maximum context length
 const read: Reply = { calls: [{ name: "read", arguments: { filePath: "long.txt" } }] }
 const long = `${"line of text\n".repeat(400)}`
 
-const isSummary = ({ body }: RecordedRequest) => textOf(body.messages[0]).startsWith("You sum up")
+const isSummary = ({ body }: RecordedRequest) => textOf(body.messages[0]).startsWith("Summarize the work")
 
 function textOf(message: ChatMessage | undefined): string {
   const { content } = message ?? {}
@@ -73,7 +73,7 @@ test("what pruning cannot help is summed up, with the request, the open to-dos a
   const last = engine.server.requests.at(-1)
   const told = JSON.stringify(last?.body.messages)
   expect(told.includes("SUMMARY")).toBe(true)
-  expect(told).toContain("word for word:\\nsay much")
+  expect(told).toContain("verbatim:\\nsay much")
   expect(told).toContain("- second thing (in_progress)")
   expect(told).not.toContain("- first thing")
   if (last) expect(pairs(last).results).toEqual(pairs(last).calls)

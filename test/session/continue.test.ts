@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { expect, test } from "vitest"
-import { createTackle } from "../../src/engine/runtime.ts"
+import { createTackle } from "../../src/engine/create-tackle.ts"
 import { describeEffect } from "../../src/schema/tool-moves.ts"
 import { SessionBusyError } from "../../src/session/handle.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
@@ -272,7 +272,7 @@ test("latest is the session of this worktree that was used last, children left o
   await new Promise((resolve) => setTimeout(resolve, 2))
   await run(engine, { session: first })
   expect((await engine.tackle.sessions.latest())?.id).toBe(first.id)
-  await expect(engine.tackle.sessions.create({ agent: "nobody" })).rejects.toThrow(/no agent "nobody".*build/)
+  await expect(engine.tackle.sessions.create({ agent: "nobody" })).rejects.toThrow(/Unknown agent "nobody".*build/)
 })
 
 test("a call that was killed while it waited for leave, or only read, is known to have had no effect", async () => {

@@ -1,5 +1,5 @@
+import { createTackle } from "../../src/engine/create-tackle.ts"
 import type { TackleOptions } from "../../src/engine/options.ts"
-import { createTackle } from "../../src/engine/runtime.ts"
 import type { Tackle } from "../../src/engine/tackle.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import { type ModelServer, type Script, startModelServer } from "../../src/testing/model-server.ts"

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { expect, test } from "vitest"
-import { createTackle } from "../../src/engine/runtime.ts"
+import { createTackle } from "../../src/engine/create-tackle.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 import { run } from "./run.ts"

@@ -160,7 +160,7 @@ test("a summary made in a run lets go of what it stands for, and undo still find
   await using engine = await startEngine(
     (request) => {
       const { messages } = request.body
-      if (String(messages[0]?.content).startsWith("You sum up")) return { text: "SUMMARY" }
+      if (String(messages[0]?.content).startsWith("Summarize the work")) return { text: "SUMMARY" }
       if (size(request) > 30_000) return { status: 400, text: "maximum context length is 100 tokens" }
       const asked = messages.at(-1)
       if (asked?.role !== "user" || !JSON.stringify(asked).includes("write it"))

@@ -153,7 +153,7 @@ test("a rule of the person's own holds for the plan file too", async () => {
   })
   const session = await engine.tackle.sessions.create({ agent: "plan" })
   await run(engine, { session })
-  expect((await resultsOf(session))[0]).toMatch(/^Error: Not allowed/)
+  expect((await resultsOf(session))[0]).toMatch(/^Error: The write tool is unavailable/)
 })
 
 test("another session's plan is not this one's", async () => {
@@ -173,8 +173,8 @@ test("plan mode is not offered where nobody answers, to subagents, or where it i
   const reasons = async (tackle: Engine["tackle"], agent: string) =>
     Object.fromEntries((await tackle.tools({ agent })).map(({ id, reason }) => [id, reason]))
   await using silent = await startEngine([], { experimental: { plan_mode: true } })
-  expect((await reasons(silent.tackle, "build")).plan_enter).toMatch(/nobody is there/)
-  expect((await reasons(silent.tackle, "plan")).plan_exit).toMatch(/nobody is there/)
+  expect((await reasons(silent.tackle, "build")).plan_enter).toMatch(/no user is present/)
+  expect((await reasons(silent.tackle, "plan")).plan_exit).toMatch(/no user is present/)
 
   await using off = await startEngine([], { questions: true })
   expect((await reasons(off.tackle, "build")).plan_enter).toMatch(/"plan_mode": true/)
@@ -186,7 +186,7 @@ test("plan mode is not offered where nobody answers, to subagents, or where it i
   await run(engine, { session: child })
   expect(offeredTo(engine, 0)).not.toContain("plan_enter")
   const { state } = await engine.tackle.callTool({ tool: "plan_enter", input: "{}" })
-  expect(state).toMatchObject({ error: expect.stringMatching(/only within a session/) })
+  expect(state).toMatchObject({ error: expect.stringMatching(/only in a session/) })
 })
 
 test("an interrupt at the question leaves the session as it was", async () => {

@@ -1,5 +1,5 @@
 /** Prompts a session in a process of its own, so that a test can kill it. Says `running` when a tool has started. */
-import { createTackle } from "../../src/engine/runtime.ts"
+import { createTackle } from "../../src/engine/create-tackle.ts"
 
 const [directory = "", url = "", text = "go"] = process.argv.slice(2)
 const tackle = await createTackle({

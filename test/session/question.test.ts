@@ -33,7 +33,7 @@ test("the question tool is offered only while somebody listens, or is said to", 
 test("a call without anybody to answer is an error and waits for nobody", async () => {
   await using engine = await startEngine(script)
   const { session, end } = await run(engine)
-  expect((await resultsOf(session))[0]).toMatch(/^Error: .*nobody is there to answer/)
+  expect((await resultsOf(session))[0]).toMatch(/^Error: .*no user is present to answer/)
   expect(end.status).toBe("completed")
 })
 

@@ -85,7 +85,7 @@ test("task_id goes on with the child, which knows what was said; ids of others a
   expect(results[1]).toContain(`task_id: ${id}`)
   expect(results[1]).toContain("It still does.")
   expect(results[2]).toMatch(/^Error: This session has no task ses_none/)
-  expect(results[3]).toMatch(/^Error: The task \S+ is one of the subagent general, not of explore/)
+  expect(results[3]).toMatch(/^Error: Task \S+ belongs to the subagent general, not to explore/)
   const asked = engine.server.requests.find(({ body }) =>
     JSON.stringify(body.messages.at(-1)).includes("more"),
   )
@@ -94,12 +94,12 @@ test("task_id goes on with the child, which knows what was said; ids of others a
 })
 
 test.each<[string, Partial<TackleOptions>, string, RegExp]>([
-  ["a rule of the person's", { permission: { bash: "deny" } }, "build", /no such tool|withheld|denied/],
+  ["a rule of the person's", { permission: { bash: "deny" } }, "build", /does not exist|unavailable|denied/],
   [
     "the bounds of the agent that asks",
     { permission: { bash: "allow" } },
     "plan",
-    /no such tool|withheld|denied/,
+    /does not exist|unavailable|denied/,
   ],
   [
     "rules of the asking agent, against those of the subagent",
@@ -256,7 +256,7 @@ test("a budget of time ends a task with what it had said, and does not run while
   engine.tackle.on("permission.asked", (request) => void setTimeout(() => void request.reply("once"), 1300))
   const { session } = await run(engine)
   const [result] = await resultsOf(session)
-  expect(result).toMatch(/its time of 1 s was over/)
+  expect(result).toMatch(/its time limit of 1 s was reached/)
   expect(result).toMatch(/Then\.$/)
   expect(existsSync(engine.project.path("made"))).toBe(true)
 })
@@ -270,7 +270,7 @@ test("a subagent that fails is an error with its id and cause", async () => {
   const { session, end } = await run(engine)
   const [failed, unknown] = await resultsOf(session)
   expect(failed).toMatch(/^Error: The subagent general failed: .*the model is out[\s\S]*\ntask_id: ses_/)
-  expect(unknown).toMatch(/^Error: There is no subagent "nobody"\. There are: explore, general\./)
+  expect(unknown).toMatch(/^Error: Unknown subagent "nobody"\. Available: explore, general\./)
   expect(end).toMatchObject({ status: "completed", text: "Done." })
 })
 

@@ -179,7 +179,7 @@ describe("a call of a tool that is not offered fails in the same words natively 
     ])
     expect(one.calls[0]).toMatchObject({
       status: "error",
-      said: expect.stringContaining("there is no such tool"),
+      said: expect.stringContaining("this tool does not exist"),
     })
     expect(other).toEqual(one)
   })

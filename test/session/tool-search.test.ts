@@ -62,7 +62,7 @@ test("few tools are offered at once, and then there is no search", async () => {
   const { session } = await run(engine)
   expect(sent(engine.server)[0]).toContain("alpha_list_issue")
   expect(sent(engine.server)[0]).not.toContain("tool_search")
-  expect((await resultsOf(session))[0]).toMatch(/there is no such tool/)
+  expect((await resultsOf(session))[0]).toMatch(/this tool does not exist/)
   const listed = await engine.tackle.tools()
   expect(listed.find(({ id }) => id === "tool_search")?.reason).toMatch(/tool_search\.maxBytes/)
 })
@@ -130,7 +130,7 @@ test("a tool that is called by its exact name without a search runs, and is offe
 })
 
 test("what was found is offered after a summary took the place of the search", async () => {
-  const summary = ({ body }: RecordedRequest) => textOf(body.messages[0]).startsWith('"You sum up')
+  const summary = ({ body }: RecordedRequest) => textOf(body.messages[0]).startsWith('"Summarize the work')
   const replies = [search("select:omega_get_alert"), call("beta_get_page"), done]
   await using engine = await startEngine(
     (request) => (summary(request) ? { text: "SUMMARY" } : (replies.shift() ?? done)),
@@ -186,6 +186,6 @@ test("a denied tool is neither found nor called", async () => {
   const { session } = await run(engine)
   const results = await resultsOf(session)
   expect(results[0]).toMatch(/no further tool "omega_get_alert"/)
-  expect(results[1]).toMatch(/^Error: Not allowed: the omega_get_alert tool is withheld/)
+  expect(results[1]).toMatch(/^Error: The omega_get_alert tool is unavailable/)
   expect(added(engine.server).at(-1)).toEqual([])
 })

@@ -3,7 +3,7 @@
  * aborts, failures of the provider, and a history that has to be compacted. Prints what it held as one line of JSON.
  */
 import { readdirSync } from "node:fs"
-import { createTackle } from "../../src/engine/runtime.ts"
+import { createTackle } from "../../src/engine/create-tackle.ts"
 import type { SessionHandle } from "../../src/session/handle.ts"
 import { readProcessTable } from "../../src/util/process-table.ts"
 import { type Held, kindOf, type SoakReport } from "./plan.ts"

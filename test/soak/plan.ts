@@ -60,7 +60,7 @@ export function soakScript(): (request: RecordedRequest) => Reply {
   let failed = ""
   return ({ body }) => {
     const prompted = JSON.stringify(body.messages.findLast(({ role }) => role === "user"))
-    if (JSON.stringify(body.messages[0]).includes("You sum up"))
+    if (JSON.stringify(body.messages[0]).includes("Summarize the work"))
       return { text: "A summary of what was before." }
     if (prompted.includes("work of the subagent")) return { text: "The subagent is done." }
     const text = JSON.stringify(body.messages)

@@ -4,8 +4,8 @@ import { invalidCallMessage, invalidTool } from "../../src/tools/invalid.ts"
 
 test("names the call, the fault and the tools there are", () => {
   expect(
-    invalidCallMessage({ tool: "raed", error: "there is no such tool", available: ["read", "write"] }),
-  ).toBe('Invalid call to "raed": there is no such tool.\nAvailable tools: read, write.')
+    invalidCallMessage({ tool: "raed", error: "this tool does not exist", available: ["read", "write"] }),
+  ).toBe('Invalid call to "raed": this tool does not exist.\nAvailable tools: read, write.')
   expect(invalidCallMessage({ tool: "read", error: "Not JSON!", available: [] })).toBe(
     'Invalid call to "read": Not JSON!',
   )

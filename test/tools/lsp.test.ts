@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest"
+import { createTackle } from "../../src/engine/create-tackle.ts"
 import type { TackleOptions } from "../../src/engine/options.ts"
-import { createTackle } from "../../src/engine/runtime.ts"
 import type { Tackle } from "../../src/engine/tackle.ts"
 import type { PermissionRequest } from "../../src/schema/permission.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
@@ -283,7 +283,7 @@ describe("without a server", () => {
       experimental: {},
     })
     expect(await call("lsp", { operation: "hover", filePath: "main.ts", line: 1, character: 1 })).toMatch(
-      /there is no such tool/,
+      /this tool does not exist/,
     )
     expect(running()).toEqual([])
   })

@@ -1,5 +1,5 @@
 import type { Command } from "commander"
-import { namesCredential } from "../../call/written-secrets.ts"
+import { namesCredential } from "../../engine/written-secrets.ts"
 import { instructionFiles } from "../../config/instruction-files.ts"
 import { configJsonSchema } from "../../config/schema.ts"
 import { wholeName } from "../../config/shown-name.ts"

@@ -5,7 +5,7 @@ import { describeProblem } from "../../config/errors.ts"
 import { instructionFiles } from "../../config/instruction-files.ts"
 import { trustKind } from "../../config/project-trust-items.ts"
 import { wholeName } from "../../config/shown-name.ts"
-import { dataPlaces } from "../../engine/data-directory.ts"
+import { dataPaths } from "../../engine/data-directory.ts"
 import type { Tackle } from "../../engine/tackle.ts"
 import { createCredentials } from "../../model/credentials.ts"
 import { parseModelName } from "../../model/model.ts"
@@ -231,7 +231,7 @@ async function checkModel(place: Place): Promise<Outcome> {
   const { config, environment, dataDirectory } = place
   const { model: name, provider = {} } = config.config
   if (name === undefined) return { status: "warn", detail: "none is configured; tackle/offline stands in" }
-  const credentials = createCredentials({ environment, authFile: dataPlaces(dataDirectory).auth })
+  const credentials = createCredentials({ environment, authFile: dataPaths(dataDirectory).auth })
   const ref = parseModelName(name)
   const model = await createModels({ config: provider, credentials, environment }).get(ref)
   try {

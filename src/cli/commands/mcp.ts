@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process"
 import type { Command } from "commander"
 import { addServer } from "../../config/server-file.ts"
-import { dataPlaces } from "../../engine/data-directory.ts"
+import { dataPaths } from "../../engine/data-directory.ts"
 import type { TackleOptions } from "../../engine/options.ts"
 import { enabledServers, McpConfig, type RemoteServer } from "../../mcp/client/config.ts"
 import { McpServerError } from "../../mcp/client/errors.ts"
@@ -232,7 +232,7 @@ function remoteServerNamed(id: string, { config }: Place): RemoteServer {
 
 async function tokensOf({ dataDirectory }: Place) {
   const { openTokenStore } = await import("../../mcp/client/oauth/token-store.ts")
-  return openTokenStore(dataPlaces(dataDirectory).mcpTokens)
+  return openTokenStore(dataPaths(dataDirectory).mcpTokens)
 }
 
 /** Where it does not open, the person has the address. */

@@ -1,5 +1,5 @@
 import type { Command } from "commander"
-import { dataPlaces } from "../../engine/data-directory.ts"
+import { dataPaths } from "../../engine/data-directory.ts"
 import { toolPolicyOf } from "../../model/configured-provider.ts"
 import { createCredentials } from "../../model/credentials.ts"
 import { httpFetch } from "../../model/http-fetch.ts"
@@ -82,7 +82,7 @@ export async function checkModel(name: string, flags: FormatFlags): Promise<void
   const restoreNetwork = await useNetworkSettings(place.environment)
   const config = place.config.config.provider ?? {}
   const { environment, dataDirectory } = place
-  const credentials = createCredentials({ environment, authFile: dataPlaces(dataDirectory).auth })
+  const credentials = createCredentials({ environment, authFile: dataPaths(dataDirectory).auth })
   const shared = { credentials, environment, fetch: httpFetch }
   try {
     // Throws for a name that the config does not know.

@@ -57,7 +57,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
         page.setActivity(part.time.end === undefined ? thinking : waiting)
         return
       case "tool":
-        showCall(part)
+        callFor(part)
         return
       case "step-start":
       case "step-finish":
@@ -78,7 +78,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
     if (ended) page.endLine()
   }
 
-  function showCall(part: ToolPart): void {
+  function callFor(part: ToolPart): void {
     const { status: state } = part.state
     if (state === "pending") {
       page.setActivity({ kind: "model", text: `writing a call of ${part.tool}` })

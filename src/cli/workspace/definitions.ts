@@ -2,8 +2,8 @@ import { definitionPlaces } from "../../config/definition-places.ts"
 import type { LoadedConfig } from "../../config/load.ts"
 import { trustKind } from "../../config/project-trust-items.ts"
 import { skillFiles } from "../../config/skill-files.ts"
-import { dataPlaces } from "../../engine/data-directory.ts"
-import type { DefinitionProblem, DefinitionSource, Definitions } from "../../engine/live-definitions.ts"
+import { dataPaths } from "../../engine/data-directory.ts"
+import type { DefinitionProblem, DefinitionSource, DefinitionSet } from "../../engine/definitions.ts"
 import { parseModelName } from "../../model/model.ts"
 import type { FoundItem, TrustItem } from "../../permission/trust-items.ts"
 import type { PluginSource } from "../../plugin/source.ts"
@@ -14,7 +14,7 @@ import { askTrustAgain, describeNews, trustHint, type UntrustedNews } from "./re
 import { type Place, trustedItems } from "./workspace.ts"
 
 /** What {@link definitionsOf} found. */
-export type PlaceDefinitions = Omit<Definitions, "skillFiles"> & { skillFiles: readonly SkillFile[] }
+export type PlaceDefinitions = Omit<DefinitionSet, "skillFiles"> & { skillFiles: readonly SkillFile[] }
 
 /** Agents, commands and skills of the place as they were found at the start. */
 export function definitionsOf(place: Place): PlaceDefinitions {
@@ -30,7 +30,7 @@ export function definitionSource(
   { definitions, plugins }: { definitions: PlaceDefinitions; plugins: readonly PluginSource[] },
 ): DefinitionSource {
   const pluginChanges = watchPlugins(place, plugins)
-  const { trust: trustFile } = dataPlaces(place.dataDirectory)
+  const { trust: trustFile } = dataPaths(place.dataDirectory)
   const texts = place.config.files.filter(({ path }) => trustKind(path) !== "config").map(({ path }) => path)
   const skills = definitions.skillFiles.map(({ path }) => path)
   const trusted = !place.trustedForRun && place.untrusted.length < place.items.length ? [trustFile] : []
@@ -56,7 +56,7 @@ function untrustedProblem(news: UntrustedNews): DefinitionProblem {
   return { file, message: `${describeNews(news)}: the ${kind} is not there. ${trustHint}` }
 }
 
-function configured(loaded: LoadedConfig): Definitions {
+function configured(loaded: LoadedConfig): DefinitionSet {
   return {
     agents: agentsOf(loaded.config),
     agentRules: loaded.agentPermission,
@@ -66,7 +66,7 @@ function configured(loaded: LoadedConfig): Definitions {
   }
 }
 
-function agentsOf(config: LoadedConfig["config"]): NonNullable<Definitions["agents"]> {
+function agentsOf(config: LoadedConfig["config"]): NonNullable<DefinitionSet["agents"]> {
   return Object.fromEntries(
     Object.entries(config.agent ?? {}).map(([name, { model, ...agent }]) => [
       name,

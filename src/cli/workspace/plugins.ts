@@ -2,7 +2,7 @@ import { dirname, join } from "node:path"
 import { configDirectories, possibleConfigDirectories } from "../../config/config-directories.ts"
 import { packageDirectories } from "../../config/plugin-packages.ts"
 import { wholeName } from "../../config/shown-name.ts"
-import type { DefinitionProblem } from "../../engine/live-definitions.ts"
+import type { DefinitionProblem } from "../../engine/definitions.ts"
 import { type FoundItem, packageItem } from "../../permission/trust-items.ts"
 import {
   findPackage,

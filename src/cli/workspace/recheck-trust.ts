@@ -1,5 +1,5 @@
 import { projectTrustItems } from "../../config/project-trust-items.ts"
-import { dataPlaces } from "../../engine/data-directory.ts"
+import { dataPaths } from "../../engine/data-directory.ts"
 import { openTrust } from "../../permission/trust.ts"
 import type { FoundItem, TrustItem } from "../../permission/trust-items.ts"
 import { warn } from "../process/notice.ts"
@@ -30,7 +30,7 @@ export async function askTrustAgain(
   kinds: readonly TrustItem["kind"][],
   counts: (item: FoundItem) => boolean = () => true,
 ): Promise<TrustNow> {
-  const trust = openTrust(dataPlaces(place.dataDirectory).trust)
+  const trust = openTrust(dataPaths(place.dataDirectory).trust)
   if (trust.problem) warn(trust.problem)
   const atStart = new Map(place.items.map((item) => [keyOf(item), item.hash]))
   const isTrusted = (item: TrustItem) =>

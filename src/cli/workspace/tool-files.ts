@@ -1,5 +1,5 @@
 import { configDirectories, possibleConfigDirectories } from "../../config/config-directories.ts"
-import { dataPlaces } from "../../engine/data-directory.ts"
+import { dataPaths } from "../../engine/data-directory.ts"
 import type { FoundItem } from "../../permission/trust-items.ts"
 import { findToolFiles, isToolFile, scriptsWithoutRight, toolPlaces } from "../../registry/files.ts"
 import type { ToolFileSource } from "../../registry/live-tool-files.ts"
@@ -18,7 +18,7 @@ export function toolFilesOf(place: Place): ToolFileSource {
   const directories = possibleConfigDirectories(place).map(({ path }) => path)
   let begun = false
   return {
-    watched: () => [...toolPlaces(directories), dataPlaces(place.dataDirectory).trust],
+    watched: () => [...toolPlaces(directories), dataPaths(place.dataDirectory).trust],
     async find() {
       // What the start has found, it has also told of.
       if (begun) return findAgain(place)

@@ -4,7 +4,7 @@ import { ConfigError, type Problem } from "../../config/errors.ts"
 import { type LoadedConfig, loadConfig } from "../../config/load.ts"
 import { findWorktree, type Location } from "../../config/location.ts"
 import { projectTrustItems } from "../../config/project-trust-items.ts"
-import { dataPlaces, defaultDataDirectory } from "../../engine/data-directory.ts"
+import { dataPaths, defaultDataDirectory } from "../../engine/data-directory.ts"
 import { readSecrets } from "../../engine/secrets.ts"
 import { createCredentials } from "../../model/credentials.ts"
 import { openTrust, type Trust } from "../../permission/trust.ts"
@@ -74,7 +74,7 @@ export async function openPlaceAnyhow(flags: PlaceFlags): Promise<Place> {
   const directory = directoryOf(flags.dir)
   const worktree = findWorktree(directory)
   const dataDirectory = resolve(defaultDataDirectory(environment))
-  const places = dataPlaces(dataDirectory)
+  const places = dataPaths(dataDirectory)
   const location: Location = { directory, worktree, home: homeDirectory(), environment }
   const echo = flags.verbose ? (line: string) => process.stderr.write(`${line}\n`) : undefined
 

@@ -8,7 +8,7 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server"
 import type { CallOutcome } from "../../call/call.ts"
-import type { Caller } from "../../engine/caller.ts"
+import type { Caller } from "../../engine/standalone-calls.ts"
 import type { ToolStateCompleted, ToolStateRunning } from "../../schema/tool-state.ts"
 import type { Sample } from "../../tool/context.ts"
 import type { Info } from "../../tool/tool.ts"

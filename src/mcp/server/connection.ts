@@ -1,5 +1,5 @@
 import { Server } from "@modelcontextprotocol/server"
-import type { Caller } from "../../engine/caller.ts"
+import type { Caller } from "../../engine/standalone-calls.ts"
 import type { Tackle } from "../../engine/tackle.ts"
 import type { PermissionRequest } from "../../schema/permission.ts"
 import { AbortedError } from "../../util/abort.ts"

@@ -4,7 +4,7 @@ import {
   ProtocolErrorCode,
   type Server,
 } from "@modelcontextprotocol/server"
-import type { Caller } from "../../engine/caller.ts"
+import type { Caller } from "../../engine/standalone-calls.ts"
 import type { Tackle } from "../../engine/tackle.ts"
 import type { ToolListing } from "../../registry/registry.ts"
 import type { ToolStateCompleted } from "../../schema/tool-state.ts"

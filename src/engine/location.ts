@@ -1,27 +1,30 @@
 import { resolve } from "node:path"
 import { findWorktree } from "../config/location.ts"
 import { errorMessage } from "../util/errors.ts"
-import { defaultDataDirectory } from "./data-directory.ts"
+import { type DataPaths, dataPaths, defaultDataDirectory } from "./data-directory.ts"
 import type { TackleOptions } from "./options.ts"
 
-/** Where an engine works, and with what environment. Paths absolute. */
-export interface EnginePlace {
+/** Where an engine works, and with what environment. All paths are absolute. */
+export interface EngineLocation {
   directory: string
   worktree: string
   dataDirectory: string
+  data: DataPaths
   environment: Readonly<Record<string, string | undefined>>
-  /** Hears of what stops nothing. */
+  /** Receives problems that do not stop the engine. */
   onProblem(message: string, error: unknown): void
 }
 
-/** As the options say, with their defaults. */
-export function placeOf(given: TackleOptions): EnginePlace {
+/** Returns the location that the options name, with defaults. */
+export function locationOf(given: TackleOptions): EngineLocation {
   const { environment = process.env } = given
   const directory = resolve(given.directory)
+  const dataDirectory = resolve(given.dataDirectory ?? defaultDataDirectory(environment))
   return {
     directory,
     worktree: resolve(given.worktree ?? findWorktree(directory)),
-    dataDirectory: resolve(given.dataDirectory ?? defaultDataDirectory(environment)),
+    dataDirectory,
+    data: dataPaths(dataDirectory),
     environment,
     onProblem:
       given.onProblem ?? ((message, error) => console.error(`tackle: ${message}: ${errorMessage(error)}`)),

@@ -1,10 +1,11 @@
 import { complete, fail, start } from "../schema/tool-moves.ts"
 import type { ToolState, ToolStateError } from "../schema/tool-state.ts"
-import type { CallHost, CallOutcome } from "./call.ts"
+import type { CallOutcome, Turn } from "./call.ts"
+import type { Step } from "./context.ts"
 import type { PreparedCall } from "./prepare.ts"
 
-/** What these do is part of the run itself: calls, steps and lists of their own. They work though there is a record. */
-const ownWork: ReadonlySet<string> = new Set([
+/** Tools that make up the run itself: calls, steps and lists of its own. They run during a replay too. */
+const runsDuringReplay: ReadonlySet<string> = new Set([
   "batch",
   "final_answer",
   "plan_enter",
@@ -15,59 +16,60 @@ const ownWork: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Runs a call by `work`. In a run that is played back its end is the recorded one, and most calls do nothing: they ask
- * nobody, read and change nothing.
+ * Runs a call by `work`. In a replay, most calls do nothing instead: they ask nobody, touch nothing and end with their
+ * recorded result.
  */
-export function runOrRecall(
+export function runOrReplay(
   prepared: PreparedCall,
-  host: CallHost,
-  work: (host: CallHost) => Promise<CallOutcome>,
+  step: Step,
+  work: (step: Step) => Promise<CallOutcome>,
 ): Promise<CallOutcome> {
   const { call, tool, state } = prepared
-  const { recorded } = host
-  if (!recorded) return work(host)
+  const { recorded } = step
+  if (!recorded) return work(step)
   const recall = () => recorded({ tool: call.tool, input: state.input })
-  if (tool.source.kind === "builtin" && ownWork.has(tool.id)) return workAndRecall(host, recall, work)
-  return settle(prepared, host, recall())
+  if (tool.source.kind === "builtin" && runsDuringReplay.has(tool.id))
+    return workAndRecall(step, recall, work)
+  return replay(prepared, step, recall())
 }
 
-/** The model reads what it read then, such as how long a subagent took. */
+/** Gives the model the recorded text, such as how long a subagent took. */
 async function workAndRecall(
-  host: CallHost,
+  step: Step,
   recall: () => CallOutcome["state"],
-  work: (host: CallHost) => Promise<CallOutcome>,
+  work: (step: Step) => Promise<CallOutcome>,
 ): Promise<CallOutcome> {
   let known: CallOutcome["state"] | undefined
-  function asThen<S extends ToolState>(state: S): S {
+  function asRecorded<S extends ToolState>(state: S): S {
     if (state.status !== "completed") return state
     known ??= recall()
     return known.status === "completed" ? { ...state, output: known.output } : state
   }
-  const outcome = await work({ ...host, onState: (callID, state) => host.onState(callID, asThen(state)) })
-  return { ...outcome, state: asThen(outcome.state) }
+  const outcome = await work({ ...step, report: (callID, state) => step.report(callID, asRecorded(state)) })
+  return { ...outcome, state: asRecorded(outcome.state) }
 }
 
-async function settle(
+async function replay(
   { call, tool, state, past }: PreparedCall,
-  host: CallHost,
+  step: Step,
   known: CallOutcome["state"],
 ): Promise<CallOutcome> {
   const { callID } = call
   const running = start(state, state.input, Date.now())
-  await host.onState(callID, running)
+  await step.report(callID, running)
   const last =
     known.status === "completed" ? complete(running, known, Date.now()) : fail(running, known, Date.now())
   past.result = known.status
-  if (last.status === "error") countRefusal(last, { callID, tool: tool.id }, host)
-  await host.onState(callID, last)
+  if (last.status === "error") countRefusal(last, { callID, tool: tool.id }, step.turn)
+  await step.report(callID, last)
   return { callID, state: last }
 }
 
-/** So that the run ends as it did then. */
+/** Counts recorded refusals, so that the replay ends as the run did. */
 function countRefusal(
   { error: reason, metadata }: ToolStateError,
   call: { callID: string; tool: string },
-  { turn }: CallHost,
+  turn: Turn,
 ): void {
   const { kind } = metadata ?? {}
   if (kind === "loop") turn.loopRefusals += 1

@@ -1,7 +1,7 @@
 import type { SessionHandle } from "../session/handle.ts"
 
 /** The handles of an engine: one a session, so that two callers cannot run it at once. */
-export interface HandleBook {
+export interface HandleCache {
   get(id: string): SessionHandle | undefined
   add(handle: SessionHandle): void
   /**
@@ -15,7 +15,7 @@ export interface HandleBook {
 }
 
 /** An empty book. */
-export function createHandleBook(): HandleBook {
+export function createHandleCache(): HandleCache {
   const held = new Map<string, SessionHandle>()
   const released = new Map<string, WeakRef<SessionHandle>>()
   const collected = new FinalizationRegistry<string>((id) => {

@@ -1,13 +1,13 @@
-/** Adds up how long a call waits for people. Waits side by side count once. */
-export interface Waits {
-  /** Runs `work`, which waits for somebody from when it calls `begin` until it ends. */
+/** Tracks the time that a call spends waiting for the user. Parallel waits count once. */
+export interface UserWaits {
+  /** Runs `work`, which waits for the user from when it calls `begin` until it ends. */
   during<T>(work: (begin: () => void) => Promise<T>): Promise<T>
-  /** In milliseconds, what goes on included. */
+  /** Returns the total in milliseconds, including a wait in progress. */
   total(): number
 }
 
-/** Nobody is waited for yet. */
-export function createWaits(): Waits {
+/** Creates a tracker with no wait in progress. */
+export function createUserWaits(): UserWaits {
   let open = 0
   let since = 0
   let sum = 0

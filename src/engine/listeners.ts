@@ -1,25 +1,25 @@
+import type { Questions } from "../call/questions.ts"
 import type { Bus } from "../event/bus.ts"
 import type { EventOf, EventType } from "../event/events.ts"
 import type { Permission } from "../permission/permission.ts"
 import type { PermissionReply, PermissionRequest } from "../schema/permission.ts"
 import type { QuestionRequest } from "../schema/question.ts"
-import type { Questions } from "../session/questions.ts"
 import type { AskedQuestion, AskedRequest, Tackle } from "./tackle.ts"
 
-/** Who listens to the events of an engine. */
-export interface Listening {
+/** The event listeners of an engine. */
+export interface Listeners {
   on: Tackle["on"]
-  /** True while somebody listens to the model's questions. */
+  /** Returns true while a listener for questions is registered. */
   hearsQuestions(): boolean
 }
 
-/** Requests and questions come to their listeners with the way to answer them. */
-export function createListening(
+/** Creates the listeners. Requests and questions come with functions that answer them. */
+export function createListeners(
   bus: Bus,
   permission: Pick<Permission, "reply">,
   questions: Pick<Questions, "reply" | "reject">,
-): Listening {
-  /** One entry for each who listens to questions. */
+): Listeners {
+  /** One entry per listener for questions. */
   const answerers = new Set<object>()
 
   function on(type: "permission.asked", listener: (request: AskedRequest) => void): () => void
@@ -55,6 +55,6 @@ export function createListening(
   return { on, hearsQuestions: () => answerers.size > 0 }
 }
 
-function replyOf(word: PermissionReply["reply"]): PermissionReply {
-  return word === "always" ? { reply: word, scope: "session" } : { reply: word }
+function replyOf(reply: PermissionReply["reply"]): PermissionReply {
+  return reply === "always" ? { reply, scope: "session" } : { reply }
 }

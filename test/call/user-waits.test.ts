@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { createWaits } from "../../src/call/waits.ts"
+import { createUserWaits } from "../../src/call/user-waits.ts"
 import { callLine } from "../../src/cli/view/call-line.ts"
 import type { ToolPart } from "../../src/schema/part.ts"
 import { startEngine } from "../session/engine.ts"
@@ -28,7 +28,7 @@ test("what a person took to answer is told apart from what the tool took", async
 })
 
 test("of waits side by side each moment counts once, and what asks nobody waits for nobody", async () => {
-  const waits = createWaits()
+  const waits = createUserWaits()
   const began = Date.now()
   const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
   const [first, second, none] = [

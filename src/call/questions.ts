@@ -5,25 +5,25 @@ import { orAbort } from "../util/abort.ts"
 import { UsageError } from "../util/errors.ts"
 import { newId } from "../util/id.ts"
 
-/** What became of an answer: taken, or too late or not about anything that waits here. */
+/** The result of an answer: applied, or unknown because no such question is waiting (any more). */
 export type QuestionOutcome = "applied" | "unknown"
 
-/** Questions of tools that wait for a person. */
+/** Questions of tools that wait for the user. */
 export interface Questions {
-  /** Waits for the person, without a limit of time. Undefined: they dismissed it. Throws the signal's reason. */
+  /** Waits for the user, without a time limit. Undefined: the user dismissed it. Throws the signal's reason. */
   ask(
     request: Omit<QuestionRequest, "id"> & { tool: CallReference },
     signal: AbortSignal,
   ): Promise<QuestionAnswers | undefined>
-  /** Throws `UsageError` where there is not one list of answers for each question, or several where one is wanted. */
+  /** Throws `UsageError` unless there is one list of answers per question, with one entry where one is wanted. */
   reply(requestID: string, answers: QuestionAnswers): QuestionOutcome
-  /** The person does not want to answer. The model is told so, and goes on. */
+  /** Dismisses the question. The model is told so and continues. */
   reject(requestID: string): QuestionOutcome
-  /** Those that wait, oldest first. */
+  /** Returns the waiting questions, oldest first. */
   pending(sessionID?: string): QuestionRequest[]
 }
 
-/** The questions of one engine. */
+/** Creates the question table of one engine. */
 export function createQuestions(publish: (event: EventInput) => void): Questions {
   const waiting = new Map<string, Waiting>()
 
@@ -72,7 +72,7 @@ interface Waiting {
 function checkAnswers(questions: readonly Question[], answers: QuestionAnswers): void {
   if (answers.length !== questions.length)
     throw new UsageError(
-      `There are ${questions.length} questions and ${answers.length} answers. Give a list for each, an empty one to leave it open.`,
+      `Expected ${questions.length} lists of answers, got ${answers.length}. Give one list per question; an empty list skips it.`,
     )
   questions.forEach(({ question, multiple }, index) => {
     if (!multiple && (answers[index]?.length ?? 0) > 1)

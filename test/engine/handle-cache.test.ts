@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { expect, test } from "vitest"
-import { createHandleBook } from "../../src/engine/handle-book.ts"
+import { createHandleCache } from "../../src/engine/handle-cache.ts"
 import type { SessionHandle } from "../../src/session/handle.ts"
 
 async function collect(): Promise<void> {
@@ -19,7 +19,7 @@ async function collect(): Promise<void> {
 const aHandle = (id: string) => ({ id, history: new Array(10).fill(id) }) as unknown as SessionHandle
 
 test("a handle that was released lasts as long as somebody else has it, and is the same one", async () => {
-  const book = createHandleBook()
+  const book = createHandleCache()
   const kept = aHandle("ses_kept")
   book.add(kept)
   book.add(aHandle("ses_dropped"))

@@ -1,0 +1,143 @@
+import type { Action } from "../schema/permission.ts"
+import type { AskRequest, ToolContext } from "../tool/context.ts"
+import type { SampleResult } from "../tool/context.ts"
+import { createSpillOpener } from "../tool/spill.ts"
+import { isRecord, plainRecord } from "../util/json.ts"
+import { ask, referenceTo } from "./ask.ts"
+import type { Step } from "./context.ts"
+import type { PreparedCall } from "./prepare.ts"
+import type { TimeLimit } from "./time-limit.ts"
+import type { UserWaits } from "./user-waits.ts"
+
+/** What the engine does when a tool uses its context. */
+export interface ContextHooks {
+  limit: TimeLimit
+  waits: UserWaits
+  /** Withdraws the call's questions when it fires. */
+  signal: AbortSignal
+  onProgress(update: { title?: string; metadata?: Record<string, unknown> }): void
+  /** Runs after the user or a rule allowed a request, before the tool continues. */
+  onAllowed(): Promise<void>
+  /** Resolves when the call is stored and announced, so that a question can refer to it. */
+  announce(): Promise<void>
+}
+
+/** Creates the context of one call: the capabilities of the run that a tool of this source may use. */
+export function createToolContext(prepared: PreparedCall, step: Step, hooks: ContextHooks): ToolContext {
+  const { call, tool } = prepared
+  const { active, messageID } = step
+  const { run, agent, scope } = active
+  const { engine, session } = run
+  const { limit, waits, signal, onProgress } = hooks
+  const isBuiltin = tool.source.kind === "builtin"
+  const isMcp = tool.source.kind === "mcp"
+  const unavailable = active.toolScope.lacking ?? {}
+
+  /** Runs `work` without counting its time, as time spent waiting for the user from `begin` on. */
+  const waiting = <T>(work: (begin: () => void) => Promise<T>) => limit.outside(() => waits.during(work))
+  const answered = <T>(answer: () => Promise<T>) =>
+    waiting((begin) => {
+      begin()
+      return answer()
+    })
+
+  async function askUser(request: AskRequest): Promise<void> {
+    // A third party's own id was allowed before the tool started. Rules may still deny it, but nobody is asked twice.
+    if (!isBuiltin && request.permission === tool.id) {
+      const { action } = await engine.permission.check(request, scope)
+      if (action !== "deny") return
+    }
+    await waiting((begin) =>
+      ask(request, prepared, step, {
+        signal,
+        async announce() {
+          await hooks.announce()
+          begin()
+        },
+      }),
+    )
+    await hooks.onAllowed()
+  }
+
+  const ctx: ToolContext = {
+    sessionID: session.id,
+    messageID,
+    callID: call.callID,
+    agent: agent.name,
+    model: run.model?.info.ref,
+    abort: limit.signal,
+    directory: session.directory,
+    worktree: session.worktree,
+    files: run.files,
+    changes: run.changes,
+    todo: run.todo,
+    jobs: engine.jobs,
+    sandbox: active.sandbox,
+    plan: run.planFile === undefined ? undefined : { file: run.planFile },
+    spill: createSpillOpener({
+      directory: `${engine.spillRoot}/${session.id}`,
+      name: spillName(call.callID, messageID),
+      maxBytes: engine.spillBytes,
+      mask: engine.mask,
+    }),
+    async metadata({ title, metadata, ...rest }) {
+      const known = isRecord(metadata) ? metadata : {}
+      onProgress({
+        title: typeof title === "string" ? title : undefined,
+        metadata: plainRecord({ ...known, ...rest }),
+      })
+    },
+    async mayRead(path) {
+      const { checks } = await engine.permission.check({ permission: "read", patterns: [path] }, scope)
+      // The directory that is searched was allowed already.
+      const actions = checks.filter(({ permission }) => permission === "read").map(({ action }) => action)
+      return strictest(actions)
+    },
+    ask: askUser,
+  }
+  if (unavailable.question === undefined)
+    ctx.question = (questions, document, stop) => {
+      const ended = stop ? AbortSignal.any([stop, signal]) : signal
+      const request = { sessionID: session.id, questions, document, tool: referenceTo(call, step) }
+      return answered(() => engine.questions.ask(request, ended))
+    }
+  if (isBuiltin) {
+    // Only our own tools ask before they use these.
+    ctx.lsp = engine.lsp
+    ctx.formatter = engine.formatter
+    ctx.catalogue = active.catalogue
+    // What `near` returns counts as given to the model, so the tool has to pass it on.
+    ctx.instructions = run.instructions
+    const { spawn } = run
+    if (spawn && unavailable.task === undefined)
+      ctx.spawn = (request) => spawn(request, referenceTo(call, step))
+  }
+  if (isMcp) {
+    const { form, sample } = run
+    if (form) ctx.form = (shown, stop) => answered(() => form(shown, AbortSignal.any([stop, signal])))
+    if (sample) {
+      const sampled: NonNullable<SampleResult["spent"]>[] = []
+      ctx.sample = async (request) => {
+        const answer = await limit.outside(() => sample(request))
+        if (answer.spent) {
+          sampled.push(answer.spent)
+          onProgress({ metadata: { sampled: [...sampled] } })
+        }
+        return answer
+      }
+    }
+  }
+  return ctx
+}
+
+function strictest(actions: readonly Action[]): Action {
+  return (["deny", "ask"] as const).find((action) => actions.includes(action)) ?? "allow"
+}
+
+/**
+ * Turns a call's id into part of a file name. Some providers put whole signatures into their ids, others count from one
+ * in each answer. The random end of the message's id tells the latter apart.
+ */
+function spillName(callID: string, messageID: string): string {
+  return `${callID.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64)}_${messageID.slice(-6)}`
+}

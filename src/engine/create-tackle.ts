@@ -1,0 +1,399 @@
+import { dirname } from "node:path"
+import { holdProcess } from "../call/containment.ts"
+import { createQuestions } from "../call/questions.ts"
+import { createBus } from "../event/bus.ts"
+import { createContentStore, defaultContentLimits } from "../files/content-store.ts"
+import { createPathLocks } from "../files/file-tracker.ts"
+import { defaultScanLimits } from "../files/scan.ts"
+import { createTemporaryFileJournal } from "../files/temporary-files.ts"
+import { createTurnChanges } from "../files/turn-changes.ts"
+import { createFormatterService } from "../formatter/service.ts"
+import { createLanguageService } from "../lsp/service.ts"
+import { createCredentials } from "../model/credentials.ts"
+import { parseModelName } from "../model/model.ts"
+import { defaultRetryLimits } from "../model/retry.ts"
+import { defaultStreamLimits } from "../model/stream.ts"
+import { createPermission } from "../permission/permission.ts"
+import { createPlaceholderBook } from "../sandbox/placeholder-book.ts"
+import { defaultToolBytes } from "../session/deferred-tools.ts"
+import { EngineClosedError } from "../session/handle.ts"
+import { createLineage } from "../session/lineage.ts"
+import { maskStore } from "../session/masked-store.ts"
+import { settleKilled } from "../session/restore.ts"
+import { openSession } from "../session/session.ts"
+import type { SessionEngine, SubagentServices } from "../session/session-engine.ts"
+import { defaultSubagentLimits } from "../session/subagent.ts"
+import { createGrants } from "../store/grants.ts"
+import type { Store } from "../store/store.ts"
+import { createSecretMask } from "../tool/secrets.ts"
+import { readFeatures } from "../tools/availability.ts"
+import { createJobTable } from "../tools/command/job-table.ts"
+import { chooseSearch } from "../tools/web/search-backend.ts"
+import { orAbort } from "../util/abort.ts"
+import { homeDirectory } from "../util/paths.ts"
+import { newId } from "../util/id.ts"
+import { realPath } from "../util/paths.ts"
+import { createProcessJournal } from "../util/process-journal.ts"
+import { identifyProcess } from "../util/process-table.ts"
+import { createAgentAccess } from "./agent-access.ts"
+import { commandVariables } from "./command-variables.ts"
+import { guardedDataPaths } from "./data-directory.ts"
+import { openDefinitions } from "./definitions.ts"
+import { createWorktreeGrants } from "./grants.ts"
+import { startHousekeeping } from "./housekeeping.ts"
+import { createListeners } from "./listeners.ts"
+import { locationOf } from "./location.ts"
+import { createMcpAnswers, openMcp } from "./mcp.ts"
+import { createModelChoice, openModels } from "./models.ts"
+import { openPlugins } from "./open-plugins.ts"
+import { createOpenSessions } from "./open-sessions.ts"
+import type { TackleOptions } from "./options.ts"
+import { configuredLayers, createPlanFiles, createPolicies } from "./policies.ts"
+import { readCommand } from "./prompt-command.ts"
+import { defaultRetentionLimits } from "./retention.ts"
+import { openCommandSandbox } from "./sandbox.ts"
+import { readSecrets, storedSecrets } from "./secrets.ts"
+import { createSessions } from "./sessions.ts"
+import { createStandaloneCalls } from "./standalone-calls.ts"
+import type { Tackle } from "./tackle.ts"
+import { openRegistry } from "./tools.ts"
+import { createUnavailableTools, onlyForManyTools } from "./unavailable-tools.ts"
+
+/** Opens an engine. The caller must close it: until then it holds the store and watches for escaped errors. */
+export async function createTackle(given: TackleOptions): Promise<Tackle> {
+  // Parts close in reverse order: at once if a later part cannot be opened, otherwise with the engine.
+  await using opening = new AsyncDisposableStack()
+  opening.defer(holdProcess())
+  const location = locationOf(given)
+  const { environment, directory, worktree, dataDirectory, data, onProblem } = location
+  const root = realPath(worktree)
+
+  // Journals of what must not outlive the engine.
+  const processes = createProcessJournal(data.processes, onProblem)
+  opening.defer(() => processes.clear())
+  const temporaries = createTemporaryFileJournal(data.temporaries, onProblem)
+  const placeholders = createPlaceholderBook(data.placeholders, onProblem)
+
+  // Plugins change the options, including what is secret, so they load before the store opens.
+  const mask = given.mask ?? createSecretMask()
+  const hide = mask.value
+  const onSecrets = (secrets: Record<string, string>) => mask.add(storedSecrets(secrets))
+  const credentials = createCredentials({ environment, authFile: data.auth, onSecrets })
+  let openStore: { store: Store; close?(): Promise<void> } | undefined
+  opening.defer(() => openStore?.close?.())
+  const loaded = await openPlugins(given, {
+    directory,
+    worktree,
+    environment: commandVariables(given, environment),
+    record: processes.add,
+    store: () => openStore?.store,
+    saveAuth: credentials.save,
+    onProblem,
+  })
+  opening.defer(() => loaded.close())
+  const { plugins, options } = loaded
+  const { defaultAgent = "build", limits = {} } = options
+  mask.add(await readSecrets(options, { environment, credentials, mcpTokens: data.mcpTokens }))
+  const database = given.store ?? (await openSqlite(data.database))
+  const store = maskStore(database, mask)
+  openStore = { store, close: given.store ? undefined : () => database.close() }
+  await settleKilled(store).catch((error: unknown) =>
+    onProblem("the calls of killed runs could not be closed", error),
+  )
+
+  // Services that do not depend on sessions.
+  const variables = commandVariables(options, environment)
+  const bus = createBus((error) => onProblem("a subscriber threw", error), hide)
+  if (plugins) bus.subscribe(plugins.tell)
+  const questions = createQuestions((event) => bus.publish(event))
+  const jobs = createJobTable()
+  const models = openModels(options, credentials, plugins, location)
+  const modelChoice = createModelChoice(models, options.model)
+  const sandbox = openCommandSandbox(options, location, placeholders)
+  opening.defer(() => sandbox.close())
+  const search = chooseSearch(environment, options.search)
+  const experimental = options.experimental ?? {}
+  const features = readFeatures({ environment, experimental, search: search.configured })
+  const project = {
+    worktree: root,
+    trusted: options.trusted ?? false,
+    environment: variables,
+    record: processes.add,
+  }
+  const lsp = features.experimental.has("lsp_tool")
+    ? createLanguageService({ ...project, config: options.lsp })
+    : undefined
+  opening.defer(() => lsp?.close())
+  const formatter = createFormatterService({ ...project, config: options.formatter ?? false })
+  const retention = { ...defaultRetentionLimits, ...limits.retention }
+  const contents = createContentStore(data.snapshots, {
+    ...defaultContentLimits,
+    days: retention.days,
+    totalBytes: retention.megabytes * 1024 * 1024,
+  })
+  const definitions = await openDefinitions({ options, given, source: options.definitions, onProblem })
+  const { agents, skills } = definitions
+
+  // Open sessions, and the rules that bind them.
+  const closing = new AbortController()
+  function assertOpen(): void {
+    if (closing.signal.aborted) throw new EngineClosedError()
+  }
+  const opened = createOpenSessions({
+    store,
+    bus,
+    assertOpen,
+    open: (session) => openSession(session, engine),
+  })
+  const lineage = createLineage(store, (id) => opened.find(id)?.info())
+  const grantBook = createGrants(store)
+  const grants = createWorktreeGrants(grantBook, lineage, worktree)
+  const permission = createPermission({
+    home: homeDirectory(),
+    guarded: [...(options.configDirectories ?? []), ...guardedDataPaths(dataDirectory, worktree)],
+    publish: (event) => bus.publish(event),
+    saveGrants: grants.save,
+    dropGrants: grantBook.remove,
+    decide: plugins?.decide,
+    hide,
+  })
+  const listeners = createListeners(bus, permission, questions)
+  const plans = features.experimental.has("plan_mode")
+  const planFile = createPlanFiles(plans ? data.plans : undefined)
+  const policies = createPolicies({
+    configured: configuredLayers(options),
+    agents,
+    lineage,
+    grants: grantBook,
+    planFile,
+    hasSandbox: sandbox.present,
+  })
+  const outside = { id: "", worktree }
+  const access = createAgentAccess(agents, skills, (agent) => policies.of(outside, agent))
+  const subagentLimits = { ...defaultSubagentLimits, ...limits.subagent }
+  const unavailableTools = createUnavailableTools({
+    agents,
+    access,
+    lineage,
+    depth: subagentLimits.depth,
+    plans,
+    answered: () => options.questions ?? listeners.hearsQuestions(),
+  })
+  const subagents: SubagentServices = {
+    limits: subagentLimits,
+    agent: agents.subagentNamed,
+    startable: (name) => access.subagents(name).map((agent) => agent.name),
+    start({ parent, agent, model, title }) {
+      const where = { directory: parent.directory, worktree: parent.worktree, parentID: parent.id }
+      return opened.begin({ ...where, agent: agent.name, model, title })
+    },
+    find: opened.get,
+    release: opened.release,
+  }
+
+  // Tools.
+  const toolListeners = new Set<() => void>()
+  const mcp = await openMcp(options, {
+    worktree: root,
+    trusted: project.trusted,
+    fingerprints: data.mcpFingerprints,
+    tokens: data.mcpTokens,
+    environment: variables,
+    record: processes.add,
+    onSecrets,
+    async onChanged(tools) {
+      const revoked = await grants.lapse(tools)
+      if (revoked) onProblem("an approval was revoked", revoked)
+    },
+    onToolsChanged() {
+      for (const listener of toolListeners) listener()
+    },
+    onProblem: (error) => onProblem("tools are missing", error),
+  })
+  opening.defer(() => mcp?.close())
+  const registry = await openRegistry(options, {
+    directory,
+    variables,
+    programs: data.programs,
+    record: processes.add,
+    hasSandbox: sandbox.present,
+    features,
+    search: search.backend,
+    access,
+    skills,
+    plugins,
+    mcp,
+    onProblem,
+  })
+  definitions.onChanged(registry.renew)
+
+  // Reads do not wait for housekeeping. Prompts wait for its first part, and `close` for all of it.
+  const housekeeping = startHousekeeping({
+    dataDirectory,
+    retention,
+    limits,
+    store,
+    contents,
+    processes,
+    temporaries,
+    placeholders,
+    jobs,
+    onProblem,
+  })
+  opening.defer(() => housekeeping.done())
+  opening.defer(() => jobs.killAll())
+
+  const { toolSearch } = options
+  const engine: SessionEngine = {
+    assertOpen,
+    store,
+    bus,
+    holder: { id: newId("eng"), ...identifyProcess() },
+    cleared: housekeeping.cleared,
+    permission,
+    policies,
+    registry,
+    questions,
+    jobs,
+    lsp,
+    formatter,
+    plugins: plugins?.host,
+    mask,
+    outputLimits: limits.output,
+    spillRoot: data.outputs,
+    spillBytes: limits.spillBytes,
+    searchPath: environment.PATH,
+    sandbox: sandbox.of,
+    ownDirectories(session, agent) {
+      const family = [session, ...lineage.above(session)]
+      const plan = family.map(planFile).find((file) => file !== undefined)
+      const spills = family.map(({ id }) => `${data.outputs}/${id}`)
+      const own = access.skills(agent.name).map((skill) => skill.directory)
+      return [...spills, ...(plan === undefined ? [] : [dirname(plan)]), ...own]
+    },
+    planFile,
+    onEscape: (tool, error) => onProblem(`an error escaped the ${tool} tool`, error),
+    toolBytes: toolSearch === false ? undefined : (toolSearch?.maxBytes ?? defaultToolBytes),
+    fileCommits: { locks: createPathLocks(), trackTemporary: temporaries.track },
+    lineage,
+    subagents,
+    unavailableTools,
+    agent: agents.named,
+    definitions,
+    model: modelChoice.of,
+    instructions: options.instructions ?? [],
+    instructionsNear: options.instructionsNear,
+    contents,
+    watchChanges: (save) =>
+      createTurnChanges({
+        contents,
+        worktree: root,
+        leaveOut: realPath(dataDirectory),
+        limits: defaultScanLimits,
+        save,
+      }),
+    turns: new Map(),
+    attach: options.attach,
+    recorded: options.recorded,
+    streamLimits: { ...defaultStreamLimits, ...limits.stream },
+    retry: { ...defaultRetryLimits, ...limits.retry },
+  }
+  const calls = createStandaloneCalls(engine, {
+    directory,
+    worktree,
+    defaultAgent,
+    signal: closing.signal,
+    hide,
+    unavailable: (name) => unavailableTools(agents.named(name)),
+    async forget(callerID) {
+      await jobs.killOf([callerID])
+      grantBook.forget(callerID)
+    },
+  })
+  opening.defer(async () => {
+    closing.abort()
+    await Promise.all([opened.abortAll(), calls.settled()])
+  })
+
+  const mcpAnswers = createMcpAnswers(mcp, { signal: closing.signal, hide })
+  const parts = opening.move()
+  let ended: Promise<void> | undefined
+  return {
+    directory,
+    worktree,
+    dataDirectory,
+    sessions: createSessions({
+      onProblem,
+      store,
+      directory,
+      worktree,
+      holder: engine.holder,
+      kept: [data.outputs, data.plans],
+      endJobs: (sessionIDs) => jobs.killOf(sessionIDs),
+      defaultAgent,
+      checkModel: async (agent, model) => modelChoice.check(agents.named(agent), model),
+      opened,
+      replays: options.recorded !== undefined,
+    }),
+    agents: agents.all,
+    store,
+    on: listeners.on,
+    subscribe: (listener) => bus.subscribe(listener),
+    reply: (requestID, reply, source = "person") => permission.reply(requestID, reply, source),
+    pendingRequests: (sessionID) => permission.pending(sessionID),
+    async explain({ agent: name = defaultAgent, ...request }) {
+      await definitions.follow()
+      const agent = agents.named(name)
+      await policies.load(outside)
+      const policy = () => policies.of(outside, agent)
+      const scope = { directory, worktree, policy, own: [], searchPath: environment.PATH }
+      return hide(await permission.explain(request, scope))
+    },
+    grants: async () => hide(await grants.list()),
+    revoke: grants.revoke,
+    questions: { reply: questions.reply, reject: questions.reject, pending: questions.pending },
+    models: () => models.list(),
+    providers: () => models.providers(),
+    signIns: () => plugins?.host.signIns() ?? [],
+    credentials,
+    commands: definitions.commands,
+    async readCommand(text, { signal = closing.signal } = {}) {
+      await definitions.follow()
+      return readCommand(text, definitions.commands(), {
+        servers: Object.keys(options.mcp ?? {}),
+        list: () => mcpAnswers.mcpPrompts(signal),
+        fill: (asked) => mcpAnswers.mcpPrompt({ ...asked, signal }),
+      })
+    },
+    async tools({ agent: name = defaultAgent, model, signal } = {}) {
+      await definitions.follow()
+      const agent = agents.named(name)
+      const chosen = model ?? (typeof options.model === "string" ? options.model : undefined)
+      const listed = registry.list({
+        agent: agent.name,
+        model: chosen === undefined ? { providerID: "", modelID: "" } : parseModelName(chosen),
+        policy: policies.of(outside, agent),
+        lacking: { ...unavailableTools(agent), ...onlyForManyTools },
+      })
+      return signal ? orAbort(listed, signal) : listed
+    },
+    ...mcpAnswers,
+    onToolsChanged(listener) {
+      toolListeners.add(listener)
+      return () => toolListeners.delete(listener)
+    },
+    problems: () => registry.problems(),
+    callTool: calls.call,
+    caller: (caller = {}) => calls.caller(caller),
+    close: () => {
+      ended ??= parts.disposeAsync()
+      return ended
+    },
+  }
+}
+
+/** Loaded only when needed: not every engine has a database. */
+async function openSqlite(database: string): Promise<Store> {
+  const { openSqliteStore } = await import("../store/sqlite.ts")
+  return openSqliteStore(database)
+}

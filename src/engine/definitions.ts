@@ -1,0 +1,199 @@
+import { type Agent, type AgentConfig, mergeAgents } from "../agent/agent.ts"
+import { builtinAgents } from "../agent/builtin.ts"
+import type { Ruleset } from "../schema/permission.ts"
+import { type Command, type CommandConfig, listCommands } from "../session/command.ts"
+import { loadSkills, type SkillFile } from "../skill/load-skills.ts"
+import type { Skill } from "../skill/skill.ts"
+import { errorMessage, TackleError, UsageError } from "../util/errors.ts"
+import { type Beginning, followFiles } from "../util/follow-files.ts"
+import { canonicalJson } from "../util/json.ts"
+
+/** The agents of an engine, by name. */
+export interface Agents {
+  /** The current agents. Always the same map. */
+  readonly all: ReadonlyMap<string, Agent>
+  /** Returns the agent, or its last version if it was removed: its rules still bind what it started. */
+  known(name: string): Agent
+  /** Throws `UsageError` with the available names. */
+  named(name: string): Agent
+  /** Returns an agent that another may start. Throws like `named`. */
+  subagentNamed(name: string): Agent
+  /** Returns the agents that another may start, by name. */
+  subagents(): Agent[]
+  /** Replaces all agents. */
+  replace(options: AgentOptions): void
+}
+
+/** Agents and their rules, as options name them. */
+export interface AgentOptions {
+  agents?: Readonly<Record<string, AgentConfig>>
+  agentRules?: Readonly<Record<string, Ruleset>>
+  /** Rules that the project has for agents: they may allow what would be asked, but nothing that is denied. */
+  projectAgentRules?: Readonly<Record<string, Ruleset>>
+  /** Further rules of the user for agents, over those of the project. */
+  environmentAgentRules?: Readonly<Record<string, Ruleset>>
+}
+
+/** Everything that is defined in Markdown: agents with their rules, commands and skills. */
+export interface DefinitionSet extends AgentOptions {
+  commands?: Readonly<Record<string, CommandConfig>>
+  /** In rising precedence: see `TackleOptions`. */
+  skillFiles?: readonly (string | SkillFile)[]
+}
+
+/** Where definitions come from. Read again whenever one of its files changed. */
+export interface DefinitionSource {
+  /** Returns absolute paths of files and directories, existing or not, whose change triggers a new read: one `stat` each. */
+  watched(): readonly string[]
+  /** The state from which the definitions of the options were read. */
+  begun: Beginning
+  /** Returns the current definitions, and the problems of those that cannot be used. */
+  find(): Promise<DefinitionSet & { problems: readonly DefinitionProblem[] }>
+}
+
+/** Why a definition file cannot be used. */
+export interface DefinitionProblem {
+  file: string
+  message: string
+}
+
+/** The current agents, commands and skills. */
+export interface Definitions {
+  agents: Agents
+  /** Always the same map. */
+  skills: ReadonlyMap<string, Skill>
+  commands(): Command[]
+  /** Reads changed files again. Cheap when nothing changed. Does not reject. */
+  follow(): Promise<void>
+  /** Calls the listener after every change. */
+  onChanged(listener: () => void): void
+  /** Returns true if `follow` may find a change. Cheap enough for every step. */
+  changedLately(): boolean
+}
+
+/**
+ * Opens the definitions of an engine. Changes that plugins made to agents (`options` compared with `given`) survive
+ * changes of the files. A problem is reported once and leaves everything as it was.
+ */
+export async function openDefinitions({
+  options,
+  given,
+  source,
+  onProblem,
+}: {
+  options: DefinitionSet
+  given: DefinitionSet
+  /** Undefined: the definitions never change. */
+  source: DefinitionSource | undefined
+  onProblem(message: string, error: unknown): void
+}): Promise<Definitions> {
+  const byPlugins = changesOf(given.agents, options.agents)
+  const reported = new Set<string>()
+  const listeners: (() => void)[] = []
+  const agents = createAgents(options)
+  const skills = new Map((await loadSkills(options.skillFiles ?? [])).skills)
+  let commands = options.commands ?? {}
+  const followed = source && followFiles<void>({ ...followedBy(source), initial: undefined })
+
+  function followedBy({ watched, begun, find }: DefinitionSource) {
+    return {
+      watched,
+      begun,
+      async read() {
+        const { problems, ...found } = await find()
+        await take(found)
+        for (const problem of problems) report(problem)
+      },
+      onFailure(error: unknown) {
+        report({ file: "agents, commands and skills", message: errorMessage(error) })
+      },
+    }
+  }
+
+  async function take(found: DefinitionSet): Promise<void> {
+    const loaded = await loadSkills(found.skillFiles ?? [])
+    for (const problem of loaded.problems) report(problem)
+    agents.replace({ ...found, agents: { ...found.agents, ...byPlugins } })
+    skills.clear()
+    for (const [name, skill] of loaded.skills) skills.set(name, skill)
+    commands = found.commands ?? {}
+    for (const listener of listeners) listener()
+  }
+
+  function report({ file, message }: DefinitionProblem): void {
+    const text = `${file}: ${message}`
+    if (reported.has(text)) return
+    reported.add(text)
+    onProblem(file, new TackleError(message, { code: "definition.file", recoverable: true }))
+  }
+
+  return {
+    agents,
+    skills,
+    commands: () => listCommands(commands, skills.values()),
+    async follow() {
+      await followed?.read()
+    },
+    onChanged: (listener) => void listeners.push(listener),
+    changedLately: () => followed?.changedLately() ?? false,
+  }
+}
+
+type AgentConfigs = NonNullable<AgentOptions["agents"]>
+
+/** Returns the agents that plugins added, changed or removed. */
+function changesOf(given: AgentConfigs = {}, changed: AgentConfigs = {}): AgentConfigs {
+  const others = Object.entries(changed).filter(
+    ([name, agent]) => canonicalJson(agent) !== canonicalJson(given[name] ?? {}),
+  )
+  const gone = Object.keys(given).filter((name) => !Object.hasOwn(changed, name))
+  return {
+    ...Object.fromEntries(others),
+    ...Object.fromEntries(gone.map((name) => [name, { disable: true }])),
+  }
+}
+
+/** Creates the built-in agents and those of the options, with their rules. */
+export function createAgents(options: AgentOptions): Agents {
+  const all = new Map<string, Agent>()
+  const everKnown = new Map<string, Agent>()
+  replace(options)
+
+  function replace({
+    agents = {},
+    agentRules,
+    projectAgentRules,
+    environmentAgentRules,
+  }: AgentOptions): void {
+    const rules = { own: agentRules, project: projectAgentRules, environment: environmentAgentRules }
+    const merged = mergeAgents(builtinAgents(), agents, rules)
+    all.clear()
+    for (const [name, agent] of merged) {
+      all.set(name, agent)
+      everKnown.set(name, agent)
+    }
+  }
+
+  function named(name: string): Agent {
+    const agent = all.get(name)
+    if (agent) return agent
+    throw new UsageError(`Unknown agent "${name}". Available: ${[...all.keys()].join(", ")}.`)
+  }
+
+  const subagents = () =>
+    [...all.values()].filter(({ mode }) => mode !== "primary").sort((a, b) => (a.name < b.name ? -1 : 1))
+
+  return {
+    all,
+    known: (name) => everKnown.get(name) ?? named(name),
+    named,
+    subagentNamed(name) {
+      const agent = all.get(name)
+      if (agent && agent.mode !== "primary") return agent
+      const names = subagents().map((each) => each.name)
+      throw new UsageError(`Unknown subagent "${name}". Available: ${names.join(", ") || "none"}.`)
+    },
+    subagents,
+    replace,
+  }
+}

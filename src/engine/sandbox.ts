@@ -1,0 +1,82 @@
+import { tmpdir } from "node:os"
+import type { Agent } from "../agent/agent.ts"
+import { commandBounds, createTreeScanner, type TreeScanner } from "../permission/command-bounds.ts"
+import type { Scope } from "../permission/request.ts"
+import { knownPrograms } from "../permission/shell/known-programs.ts"
+import type { PlaceholderBook } from "../sandbox/placeholder-book.ts"
+import { openSandbox, SandboxError } from "../sandbox/sandbox.ts"
+import type { SandboxCapability } from "../tool/context.ts"
+import { homeDirectory } from "../util/paths.ts"
+import { readableDataPaths } from "./data-directory.ts"
+import type { EngineLocation } from "./location.ts"
+import type { TackleOptions } from "./options.ts"
+
+/** The sandbox for the commands of agents. */
+export interface CommandSandbox {
+  /** False if this machine has no sandbox, or it is off. */
+  readonly present: boolean
+  /**
+   * Returns the sandbox for an agent. The bounds of each command follow from the rules at that moment. Without any
+   * sandbox, an agent that requires one has no commands except those that its configuration allows explicitly.
+   */
+  of(agent: Agent, scope: Scope): SandboxCapability
+  close(): Promise<void>
+}
+
+/** Opens the sandbox that the options describe. Starts nothing before the first command. */
+export function openCommandSandbox(
+  { sandbox: mode = "auto", passEnvironment = [], configFiles = [], configDirectories = [] }: TackleOptions,
+  { environment, worktree, dataDirectory, data }: EngineLocation,
+  placeholders: PlaceholderBook,
+): CommandSandbox {
+  const sandbox = openSandbox({
+    mode,
+    platform: process.platform,
+    architecture: process.arch,
+    searchPath: environment.PATH ?? "",
+    worktree,
+    passEnvironment,
+    placeholders,
+  })
+  const shared = {
+    home: homeDirectory(),
+    temporary: [...new Set(["/tmp", environment.TMPDIR || tmpdir()])],
+    guarded: configFiles,
+    configDirectories,
+    secret: [dataDirectory],
+    shown: readableDataPaths(data),
+  }
+  const scanners = new Map<string, TreeScanner>()
+
+  function scannerOf(root: string): TreeScanner {
+    const scanner = scanners.get(root) ?? createTreeScanner()
+    scanners.set(root, scanner)
+    return scanner
+  }
+
+  return {
+    present: sandbox.present,
+    of(agent, scope) {
+      const required = mode === "require" || (agent.sandbox === "require" && sandbox.present)
+      return {
+        active: async () => (await sandbox.state()).works,
+        async confine({ text, ...command }) {
+          const state = await sandbox.state()
+          if (!state.works) {
+            if (required) throw new SandboxError(state.reason)
+            return undefined
+          }
+          const bounds = commandBounds({
+            ...shared,
+            policy: scope.policy(),
+            worktree: scope.worktree,
+            programs: await knownPrograms(text),
+            scanner: scannerOf(scope.worktree),
+          })
+          return sandbox.wrap(command, bounds)
+        },
+      }
+    },
+    close: () => sandbox.close(),
+  }
+}

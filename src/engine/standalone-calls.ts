@@ -1,0 +1,239 @@
+import { readFileSync, statSync } from "node:fs"
+import { type Call, type CallOutcome, newTurn, type Turn } from "../call/call.ts"
+import { activateAgent, type Run } from "../call/context.ts"
+import { runCalls } from "../call/schedule.ts"
+import { settleUnstarted } from "../call/settle.ts"
+import { createFileTracker, type FileStamp, type FileTracker, stampBytes } from "../files/file-tracker.ts"
+import { prepareOwn } from "../registry/offered-tool.ts"
+import type { ToolListing } from "../registry/registry.ts"
+import type { Todo } from "../schema/todo.ts"
+import type { ToolStateRunning } from "../schema/tool-state.ts"
+import type { SessionEngine } from "../session/session-engine.ts"
+import type { AskForm } from "../tool/context.ts"
+import type { TodoCapability } from "../tool/context.ts"
+import type { Sample } from "../tool/context.ts"
+import type { Info } from "../tool/tool.ts"
+import { AbortedError, abortedError, orAbort } from "../util/abort.ts"
+import { newId } from "../util/id.ts"
+import { noUser, onlyInSessions, type UnavailableTools } from "./unavailable-tools.ts"
+
+/** A call without a model or a stored session. */
+export interface StandaloneCall {
+  tool: string
+  /** JSON text. */
+  input: string
+  /** Default: the engine's default agent. */
+  agent?: string
+  signal?: AbortSignal
+}
+
+/** A call by a {@link Caller}. */
+export interface CallerCall {
+  tool: string
+  /** JSON text. */
+  input: string
+  /** Identifies the call in requests: `tool.messageID`. Nested calls have the same one. */
+  messageID: string
+  signal: AbortSignal
+  /** Receives the progress of a running call, at most ten times a second. */
+  onProgress(state: ToolStateRunning): void
+  /** A tool of the host that runs in place of the engine's. No model is offered it, and it requests its own permission. */
+  by?: Info
+  /** Shows the user forms of MCP servers. */
+  form?: AskForm
+  /** Asks the client's model, for MCP servers. */
+  sample?: Sample
+}
+
+/** Restricts a {@link Caller}. */
+export interface CallerOptions {
+  /** The agent whose rules and tools apply. Default: the engine's default agent. */
+  agent?: string
+  /** Ids of the tools to offer. Default: all tools of the agent. */
+  tools?: readonly string[]
+  /** False if no user can answer questions. Tools that ask are then not offered. */
+  questions?: boolean
+}
+
+/**
+ * Makes several calls without a stored session, such as for the client of a server. Its file tracker, to-do list, jobs
+ * and grants for "this session" last until it is closed.
+ */
+export interface Caller {
+  /** The `sessionID` of its requests and questions. */
+  readonly id: string
+  /** Lists every tool, with the reason for those that are not offered. */
+  tools(signal: AbortSignal): Promise<ToolListing[]>
+  /** Rejects with `AbortedError` if the signal fires before the call has started. */
+  call(call: CallerCall): Promise<CallOutcome>
+  /** Ends its calls and jobs, and revokes its grants. */
+  close(): Promise<void>
+}
+
+/** Calls through the whole pipeline without a session. Nothing is stored. */
+export interface StandaloneCalls {
+  /** Rejects with `AbortedError` if the signal fires before the call has started, and with `EngineClosedError`. */
+  call(call: StandaloneCall): Promise<CallOutcome & { turn: Turn }>
+  /** Throws `UsageError` for an unknown agent, and `EngineClosedError`. */
+  caller(options: CallerOptions): Caller
+  /** Resolves when no call is running. */
+  settled(): Promise<void>
+}
+
+/** Settings of standalone calls. */
+export interface StandaloneOptions {
+  directory: string
+  worktree: string
+  defaultAgent: string
+  /** Ends all calls when it fires. */
+  signal: AbortSignal
+  hide<T>(value: T): T
+  unavailable(agent: string): UnavailableTools
+  /** Ends the jobs of a caller and removes its grants. */
+  forget(callerID: string): Promise<void>
+}
+
+/** What a caller keeps from call to call. */
+interface CallerState {
+  id: string
+  files: FileTracker
+  todo?: TodoCapability
+  /** Ids of the offered tools. Undefined: all tools of the agent. */
+  chosen?: ReadonlySet<string>
+  questions?: boolean
+}
+
+/** Creates standalone calls over an engine. Each call is a turn of its own. */
+export function createStandaloneCalls(engine: SessionEngine, options: StandaloneOptions): StandaloneCalls {
+  const { directory, worktree, defaultAgent, hide } = options
+  const running = new Set<Promise<unknown>>()
+
+  async function activate(state: CallerState, name: string, given: Partial<Run> & { signal: AbortSignal }) {
+    await engine.definitions.follow()
+    const agent = engine.agent(name)
+    const { id, files, todo } = state
+    const run: Run = { ...given, engine, session: { id, directory, worktree }, files, todo }
+    await engine.policies.load(run.session)
+    const unavailable = { ...options.unavailable(agent.name), ...onlyInSessions }
+    if (state.questions === false) unavailable.question = noUser
+    return activateAgent(run, agent, unavailable)
+  }
+
+  async function call(
+    { tool, input, agent = defaultAgent, signal, ...given }: Partial<CallerCall> & StandaloneCall,
+    state: CallerState,
+  ): Promise<CallOutcome & { turn: Turn }> {
+    const ended = signal ? AbortSignal.any([options.signal, signal]) : options.signal
+    const active = await activate(state, agent, { form: given.form, sample: given.sample, signal: ended })
+    const made: Call = { callID: newId("prt"), tool, raw: input }
+    const turn = newTurn()
+    const registered = await orAbort(engine.registry.tools(active.toolScope), ended).catch(
+      (error: unknown) => {
+        if (ended.aborted) return undefined
+        throw error
+      },
+    )
+    if (!registered) return { ...settleUnstarted(made, abortedError(ended), turn), turn }
+    const { by } = given
+    const offered = by
+      ? [await prepareOwn(by, active.agent.name)]
+      : registered.filter((entry) => isChosen(state, entry))
+    const [outcome] = await runCalls([made], {
+      active,
+      messageID: given.messageID ?? newId("msg"),
+      offered: new Map(offered.map((entry) => [entry.id, entry])),
+      turn,
+      async report(callID, callState) {
+        if (callID === made.callID && callState.status === "running") given.onProgress?.(callState)
+      },
+    })
+    if (!outcome) throw new Error("runCalls returned no outcome for its call.")
+    return { ...hide(outcome), turn: { ...turn, refused: hide(turn.refused) } }
+  }
+
+  /** Runs a call so that `settled` waits for it. */
+  async function tracked<T>(work: () => Promise<T>): Promise<T> {
+    engine.assertOpen()
+    const promise = work()
+    running.add(promise)
+    try {
+      return await promise
+    } finally {
+      running.delete(promise)
+    }
+  }
+
+  function caller({ agent: name = defaultAgent, tools, questions = true }: CallerOptions): Caller {
+    engine.assertOpen()
+    const agent = engine.agent(name).name
+    const state: CallerState = {
+      id: newId("ses"),
+      files: createFileTracker(engine.fileCommits),
+      todo: createTodoList(),
+      questions,
+      chosen: tools && new Set(tools),
+    }
+    const closing = new AbortController()
+    const own = new Set<Promise<unknown>>()
+    return {
+      id: state.id,
+      async tools(signal) {
+        const { toolScope } = await activate(state, agent, { signal })
+        const listed = await orAbort(engine.registry.list(toolScope), signal)
+        return listed.map((tool) => (isChosen(state, tool) ? tool : { ...tool, ...notChosen }))
+      },
+      async call(given) {
+        const signal = AbortSignal.any([given.signal, closing.signal])
+        const work = tracked(() => call({ ...given, signal, agent }, state))
+        own.add(work)
+        try {
+          return await work
+        } finally {
+          own.delete(work)
+        }
+      },
+      async close() {
+        closing.abort(new AbortedError("The caller was closed."))
+        await Promise.allSettled(own)
+        await options.forget(state.id)
+      },
+    }
+  }
+
+  return {
+    call: (given) =>
+      tracked(() => call(given, { id: newId("ses"), files: trustingTracker(engine.fileCommits) })),
+    caller,
+    async settled() {
+      await Promise.allSettled(running)
+    },
+  }
+}
+
+const notChosen = { offered: false, reason: "it is not among the chosen tools" }
+
+function isChosen({ chosen }: CallerState, { id }: { id: string }): boolean {
+  return chosen?.has(id) ?? true
+}
+
+/** A to-do list that lasts as long as its caller. */
+function createTodoList(): TodoCapability {
+  let todos: Todo[] = []
+  return {
+    read: async () => todos,
+    async write(given) {
+      todos = given
+    },
+  }
+}
+
+/** A tracker that treats every file as read in its current state: the user who calls a tool by hand knows the file. */
+function trustingTracker(commits: SessionEngine["fileCommits"]): FileTracker {
+  const tracker = createFileTracker(commits)
+  return { ...tracker, seen: (path) => tracker.seen(path) ?? stampNow(path) }
+}
+
+function stampNow(path: string): FileStamp | undefined {
+  const found = statSync(path, { throwIfNoEntry: false })
+  return found?.isFile() ? stampBytes(readFileSync(path), found.mtimeMs) : undefined
+}

@@ -1,0 +1,59 @@
+import type { Agent } from "../agent/agent.ts"
+import type { Session } from "../schema/session.ts"
+import type { Lineage } from "../session/lineage.ts"
+import type { AgentAccess } from "./agent-access.ts"
+import type { Agents } from "./definitions.ts"
+
+/** Tools that cannot work, whatever the rules say: the reason by tool id. */
+export type UnavailableTools = Record<string, string>
+
+/** What the availability of tools depends on. */
+export interface Availability {
+  agents: Pick<Agents, "all">
+  access: Pick<AgentAccess, "skills">
+  lineage: Pick<Lineage, "above">
+  /** Maximum depth of subagents. */
+  depth: number
+  /** True if plan mode is on. */
+  plans: boolean
+  /** Returns true while somebody answers the model's questions. */
+  answered(): boolean
+}
+
+/** Returns a function that lists the tools that cannot work for an agent, in a session or without one. */
+export function createUnavailableTools({ agents, access, lineage, depth, plans, answered }: Availability) {
+  const disabled = (name: string) => (agents.all.has(name) ? undefined : `the agent ${name} is disabled`)
+
+  return (agent: Agent, session?: Session): UnavailableTools => {
+    const reasons: UnavailableTools = {}
+    if (session && lineage.above(session).length >= depth)
+      reasons.task = `subagents are limited to depth ${depth} (subagent.depth)`
+    if (access.skills(agent.name).length === 0) reasons.skill = "this agent has no skills"
+    const silent = answered() ? undefined : noUser
+    if (silent !== undefined) reasons.question = silent
+    if (!plans) return reasons
+    const fixed =
+      silent ?? (session?.parentID === undefined ? undefined : "a subagent cannot change its mode")
+    const enter = fixed ?? (agent.plans ? "the session is in plan mode already" : disabled("plan"))
+    const exit = fixed ?? (agent.plans ? disabled("build") : "the session is not in plan mode")
+    if (enter !== undefined) reasons.plan_enter = enter
+    if (exit !== undefined) reasons.plan_exit = exit
+    return reasons
+  }
+}
+
+/** Reason for not offering tools that ask the user. */
+export const noUser = "no user is present to answer"
+
+/** Tools that need a session. */
+export const onlyInSessions: UnavailableTools = Object.fromEntries(
+  ["task", "plan_enter", "plan_exit", "tool_search"].map((id) => [
+    id,
+    "it works only in a session (tackle run)",
+  ]),
+)
+
+/** Reasons that a list of all tools shows for tools that are offered only under conditions. */
+export const onlyForManyTools: UnavailableTools = {
+  tool_search: "it is offered when the definitions of other tools are too long (tool_search.maxBytes)",
+}

@@ -1,0 +1,86 @@
+import type { Agent } from "../agent/agent.ts"
+import type { RecordedResults } from "../call/call.ts"
+import type { Engine } from "../call/context.ts"
+import type { Bus } from "../event/bus.ts"
+import type { ChangeCapability } from "../files/turn-changes.ts"
+import type { ContentStore } from "../files/content-store.ts"
+import type { FileCommits } from "../files/file-tracker.ts"
+import type { TurnRecord } from "../files/turn-changes.ts"
+import type { Model } from "../model/model.ts"
+import type { RetryLimits } from "../model/retry.ts"
+import type { StreamLimits } from "../model/stream.ts"
+import type { ModelRef } from "../schema/message.ts"
+import type { Session } from "../schema/session.ts"
+import type { LeaseHolder, Store } from "../store/store.ts"
+import type { FoundInstructions } from "../tool/context.ts"
+import type { MentionedFiles } from "./attach-mentions.ts"
+import type { SessionHandle } from "./handle.ts"
+import type { Lineage } from "./lineage.ts"
+
+/** The services of one engine that sessions need, in addition to those of a call. */
+export interface SessionEngine extends Engine {
+  /** Throws `EngineClosedError` after the engine was closed. */
+  assertOpen(): void
+  store: Store
+  bus: Bus
+  /** Identifies this engine when it holds the lease of a session. */
+  holder: LeaseHolder
+  /** Resolves when the leftovers of killed runs are cleaned up. Prompts wait for it. */
+  cleared: Promise<void>
+  /** Size of tool definitions in bytes from which tools are found by `tool_search`. Undefined: all tools are offered. */
+  toolBytes?: number
+  /** Locks and journals shared by all sessions that write files. */
+  fileCommits: FileCommits
+  lineage: Lineage
+  subagents: SubagentServices
+  /** Returns the tools that cannot work for this agent and session, with the reasons. */
+  unavailableTools(agent: Agent, session: Session): Readonly<Record<string, string>>
+  /** Returns the path of the session's plan. Undefined without plan mode. */
+  planFile(session: Session): string | undefined
+  /** Returns the agent of that name. Throws `UsageError`. */
+  agent(name: string): Agent
+  /** Agents and skills follow their files. `follow` brings them up to date, and is cheap when nothing changed. */
+  definitions: { follow(): Promise<void>; changedLately(): boolean }
+  model(session: Session, agent: Agent): Promise<Model>
+  /** The instructions that every prompt starts with. */
+  instructions: readonly string[]
+  /** Returns further instructions that apply to a file (links followed), the nearest last. */
+  instructionsNear?(file: string): Promise<FoundInstructions[]>
+  /** Contents of files from before they were changed. */
+  contents: ContentStore
+  /** Records what a turn does to files. Passes each state of the record to `save`. */
+  watchChanges(save: (record: TurnRecord) => Promise<void>): ChangeCapability
+  /** Turns in progress, by root session. Changes by subagents belong to the turn of the root session. */
+  turns: Map<string, ChangeCapability>
+  /** Wraps the reading of files that a prompt mentions. */
+  attach?: (find: () => Promise<MentionedFiles>) => Promise<MentionedFiles>
+  /** Returns recorded results of calls. Set when a recorded run is replayed. */
+  recorded?: RecordedResults
+  streamLimits: StreamLimits
+  retry: RetryLimits
+}
+
+/** Limits of one task. */
+export interface SubagentLimits {
+  /** Levels of subagents below a session that the user prompts. With 1, a subagent cannot start another. */
+  depth: number
+  /** Time for one task, in milliseconds, without the time spent waiting for the user. */
+  timeMs: number
+  /** Maximum steps, if the agent does not have fewer. */
+  steps?: number
+  /** Maximum tokens, without cache reads. */
+  tokens?: number
+}
+
+/** Starts and finds the sessions of subagents. */
+export interface SubagentServices {
+  limits: SubagentLimits
+  /** Returns an agent that another may start. Throws `UsageError` with the available names. */
+  agent(name: string): Agent
+  /** Returns the names of the agents that the rules let an agent start. */
+  startable(agent: string): string[]
+  start(child: { parent: Session; agent: Agent; model: ModelRef; title: string }): Promise<SessionHandle>
+  find(id: string): Promise<SessionHandle | undefined>
+  /** Releases the session's handle until the session is continued. */
+  release(id: string): void
+}

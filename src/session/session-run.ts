@@ -1,0 +1,51 @@
+import type { ActiveAgent, Run } from "../call/context.ts"
+import type { Model, ModelPrompt } from "../model/model.ts"
+import type { OfferedTool } from "../registry/offered-tool.ts"
+import type { MessageWithParts } from "../schema/message.ts"
+import type { Session } from "../schema/session.ts"
+import type { AnswerDemand } from "./answer-demand.ts"
+import type { Budget, SharedBudget } from "./budget.ts"
+import type { ContextRoom } from "./context-room.ts"
+import type { Conversation } from "./conversation.ts"
+import type { SessionEngine } from "./session-engine.ts"
+import type { Spending } from "./spending.ts"
+
+/** One prompt of a session: everything that stays the same, whichever agent works on it. */
+export interface SessionRun extends Run {
+  readonly engine: SessionEngine
+  readonly conversation: Conversation
+  readonly session: Session
+  readonly model: Model
+  /** The session so far. The loop appends to it. */
+  readonly history: MessageWithParts[]
+  /** Limits of this prompt, including its subagents. */
+  readonly budget: Budget
+  /** Budget of the run that this prompt works for. */
+  readonly shared?: SharedBudget
+  readonly spending: Spending
+  /** Keeps the history within the model's context. */
+  readonly room: ContextRoom
+  /** The required shape of the answer. */
+  readonly demand?: AnswerDemand
+  /** Activates the agent of that name on this run. */
+  activate(agent: string): Promise<SessionAgent>
+}
+
+/** An agent at work on a prompt, with its tools and system prompt. */
+export interface SessionAgent extends ActiveAgent {
+  readonly run: SessionRun
+  /** Returns what the model is offered at the end of the history. Cheap enough for every step. */
+  tools(history: readonly MessageWithParts[]): readonly OfferedTool[]
+  /** Converts the history for the provider. Cheap enough for every step. Rejects when the signal fires. */
+  toPrompt(history: readonly MessageWithParts[]): Promise<ModelPrompt>
+  /** Returns false when the files of its tools, agents or skills changed: it has to be created again. Cheap. */
+  isCurrent(): boolean
+}
+
+/** Returns the tools that an agent is offered at this point of the history, by id. */
+export function offeredTools(
+  active: SessionAgent,
+  history: readonly MessageWithParts[],
+): ReadonlyMap<string, OfferedTool> {
+  return new Map(active.tools(history).map((tool) => [tool.id, tool]))
+}
