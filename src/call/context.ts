@@ -1,6 +1,6 @@
 import type { Agent } from "../agent/agent.ts"
-import type { ChangeCapability } from "../files/turn-changes.ts"
 import type { FileTracker } from "../files/file-tracker.ts"
+import type { ChangeCapability } from "../files/turn-changes.ts"
 import type { FormatterService } from "../formatter/service.ts"
 import type { Model } from "../model/model.ts"
 import type { Permission } from "../permission/permission.ts"
@@ -13,18 +13,19 @@ import type { Registry } from "../registry/registry.ts"
 import type { CallReference } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { ToolState } from "../schema/tool-state.ts"
-import type { AskForm } from "../tool/context.ts"
 import type {
+  AskForm,
   CatalogueEntry,
+  InstructionCapability,
+  JobCapability,
   LanguageCapability,
+  Sample,
   SandboxCapability,
+  SpawnRequest,
+  SubagentResult,
   TodoCapability,
 } from "../tool/context.ts"
-import type { InstructionCapability } from "../tool/context.ts"
-import type { JobCapability } from "../tool/context.ts"
-import type { Sample } from "../tool/context.ts"
 import type { SecretMask } from "../tool/secrets.ts"
-import type { SpawnRequest, SubagentResult } from "../tool/context.ts"
 import type { OutputLimits } from "../tool/tool.ts"
 import type { Call, RecordedResults, Turn } from "./call.ts"
 import type { Questions } from "./questions.ts"

@@ -1,6 +1,5 @@
 import type { Action } from "../schema/permission.ts"
-import type { AskRequest, ToolContext } from "../tool/context.ts"
-import type { SampleResult } from "../tool/context.ts"
+import type { AskRequest, SampleResult, ToolContext } from "../tool/context.ts"
 import { createSpillOpener } from "../tool/spill.ts"
 import { isRecord, plainRecord } from "../util/json.ts"
 import { ask, referenceTo } from "./ask.ts"

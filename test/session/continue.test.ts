@@ -272,7 +272,9 @@ test("latest is the session of this worktree that was used last, children left o
   await new Promise((resolve) => setTimeout(resolve, 2))
   await run(engine, { session: first })
   expect((await engine.tackle.sessions.latest())?.id).toBe(first.id)
-  await expect(engine.tackle.sessions.create({ agent: "nobody" })).rejects.toThrow(/Unknown agent "nobody".*build/)
+  await expect(engine.tackle.sessions.create({ agent: "nobody" })).rejects.toThrow(
+    /Unknown agent "nobody".*build/,
+  )
 })
 
 test("a call that was killed while it waited for leave, or only read, is known to have had no effect", async () => {

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs"
 import { shownName } from "../../config/shown-name.ts"
 import type { Tackle } from "../../engine/tackle.ts"
-import { type Attached, callFor, attachedFiles } from "../../session/attach-mentions.ts"
+import { type Attached, attachedFiles, callFor } from "../../session/attach-mentions.ts"
 import type { PromptFile } from "../../session/handle.ts"
 import { type MissingMention, missingMentions } from "../../session/missing-mentions.ts"
 import { UsageError } from "../../util/errors.ts"
