@@ -14,7 +14,7 @@ import { parseModelName } from "../model/model.ts"
 import { defaultRetryLimits } from "../model/retry.ts"
 import { defaultStreamLimits } from "../model/stream.ts"
 import { createPermission } from "../permission/permission.ts"
-import { createPlaceholderBook } from "../sandbox/placeholder-book.ts"
+import { createPlaceholderJournal } from "../sandbox/placeholders.ts"
 import { defaultToolBytes } from "../session/deferred-tools.ts"
 import { EngineClosedError } from "../session/handle.ts"
 import { createLineage } from "../session/lineage.ts"
@@ -71,7 +71,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   const processes = createProcessJournal(data.processes, onProblem)
   opening.defer(() => processes.clear())
   const temporaries = createTemporaryFileJournal(data.temporaries, onProblem)
-  const placeholders = createPlaceholderBook(data.placeholders, onProblem)
+  const placeholders = createPlaceholderJournal(data.placeholders, onProblem)
 
   // Plugins change the options, including what is secret, so they load before the store opens.
   const mask = given.mask ?? createSecretMask()

@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises"
 import { type ContentStore, hashOf } from "../files/content-store.ts"
 import type { TemporaryFileJournal } from "../files/temporary-files.ts"
-import type { PlaceholderBook } from "../sandbox/placeholder-book.ts"
+import type { PlaceholderJournal } from "../sandbox/placeholders.ts"
 import { familyOf } from "../session/descendants.ts"
 import { isAnyHeld } from "../session/lease.ts"
 import type { Store } from "../store/store.ts"
@@ -28,7 +28,7 @@ export interface HousekeepingOptions {
   contents: Pick<ContentStore, "fileBytes" | "get" | "put" | "sweep">
   processes: Pick<ProcessJournal, "endOrphans" | "isAtWork">
   temporaries: Pick<TemporaryFileJournal, "endOrphans">
-  placeholders: Pick<PlaceholderBook, "endOrphans">
+  placeholders: Pick<PlaceholderJournal, "endOrphans">
   jobs: Pick<JobTable, "runsFor">
   onProblem(message: string, error: unknown): void
 }

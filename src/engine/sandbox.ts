@@ -3,7 +3,7 @@ import type { Agent } from "../agent/agent.ts"
 import { commandBounds, createTreeScanner, type TreeScanner } from "../permission/command-bounds.ts"
 import type { Scope } from "../permission/request.ts"
 import { knownPrograms } from "../permission/shell/known-programs.ts"
-import type { PlaceholderBook } from "../sandbox/placeholder-book.ts"
+import type { PlaceholderJournal } from "../sandbox/placeholders.ts"
 import { openSandbox, SandboxError } from "../sandbox/sandbox.ts"
 import type { SandboxCapability } from "../tool/context.ts"
 import { homeDirectory } from "../util/paths.ts"
@@ -27,7 +27,7 @@ export interface CommandSandbox {
 export function openCommandSandbox(
   { sandbox: mode = "auto", passEnvironment = [], configFiles = [], configDirectories = [] }: TackleOptions,
   { environment, worktree, dataDirectory, data }: EngineLocation,
-  placeholders: PlaceholderBook,
+  placeholders: PlaceholderJournal,
 ): CommandSandbox {
   const sandbox = openSandbox({
     mode,

@@ -1,29 +1,28 @@
 import { closeSync, statSync, writeSync } from "node:fs"
 import { realPath } from "../util/paths.ts"
 import { openPipe } from "../util/pipe.ts"
-import type { Bounds, Command, ConfinedCommand } from "./bounds.ts"
+import { type Bounds, type Command, type ConfinedCommand, orderedPaths } from "./bounds.ts"
 import type { Relay } from "./host-proxy.ts"
 import type { Placeholders } from "./placeholders.ts"
-import { placements } from "./placements.ts"
 
-/** What bubblewrap needs beside the command. */
+/** What bubblewrap needs in addition to the command. */
 export interface Bubblewrap {
   /** The program, absolute. */
   program: string
   /** See `seccompFilter`. */
   filter: Buffer
   placeholders: Placeholders
-  /** The way to the proxy, where some hosts are open. */
-  relay?: Relay | undefined
+  /** The relay to the proxy, if some hosts are open. */
+  relay?: Relay
 }
 
 /**
- * The command under bubblewrap: a new view of the file system, new process numbers with a `/proc` of their own, no
- * capabilities, no network but its own loopback where that is closed, and the filter for system calls.
+ * Returns the command under bubblewrap: with its own file system view, process IDs and `/proc`, without capabilities,
+ * with a filter for system calls, and with only its own loopback unless the network is open.
  *
- * bubblewrap itself ends with the command, with its exit code; what the command left running goes on below the first
- * process of the new numbers, which stays in the process group and ends when nothing is left. Killing that one ends
- * everything inside. `--die-with-parent` would end jobs with the shell that started them, so it is not used.
+ * bubblewrap exits with the command and its exit code. Background processes keep running below the first process of the
+ * PID namespace, which stays in the process group and ends after them. Killing it ends everything inside.
+ * `--die-with-parent` is not used: it would end jobs together with the shell that started them.
  */
 export async function underBubblewrap(
   command: Command,
@@ -41,7 +40,7 @@ export async function underBubblewrap(
       env: relay ? { ...command.env, ...relay.environment } : command.env,
       cwd: command.cwd,
       descriptors: [pipe],
-      // The first process inside keeps it, and ends last.
+      // The first process inside keeps it open and ends last.
       holdsOutput: true,
       started: () => closeSync(pipe),
       ended: release,
@@ -52,7 +51,7 @@ export async function underBubblewrap(
   }
 }
 
-/** The reading end of a pipe with these bytes in it: bubblewrap takes the filter from a descriptor. */
+/** Returns the read end of a pipe that contains the bytes: bubblewrap reads the filter from a descriptor. */
 async function filledPipe(bytes: Buffer): Promise<number> {
   const { read, write } = await openPipe()
   try {
@@ -75,18 +74,17 @@ function namespaces(sharesNetwork: boolean): string[] {
 }
 
 /**
- * Everything read-only, then the bounds from the outside in, since a later mount covers an earlier one. A hidden
- * directory is closed once what is shown in it has its place.
+ * Mounts everything read-only, then the bounds with outer directories first: a later mount covers an earlier one. Closes
+ * hidden directories last, after the mounts inside them.
  */
 function mounts(bounds: Bounds): string[] {
   const args = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
   const closed: string[] = []
-  for (const { path, kind } of placements(withoutLinks(bounds))) {
+  for (const { path, kind } of orderedPaths(withoutLinks(bounds))) {
     if (kind === "writable") args.push("--bind-try", path, path)
     else if (kind === "readOnly") args.push("--ro-bind-try", path, path)
     else {
       const found = statSync(path, { throwIfNoEntry: false })
-      // What is not there has nothing to hide.
       if (found?.isDirectory()) {
         args.push("--tmpfs", path)
         closed.push("--remount-ro", path)
@@ -96,19 +94,16 @@ function mounts(bounds: Bounds): string[] {
   return [...args, ...closed]
 }
 
-/**
- * A mount on a link is one on what it leads to, and while bubblewrap makes its mounts an absolute link leads nowhere: then
- * no command would start.
- */
+/** Resolves links. While bubblewrap mounts, an absolute link has no target, and the command would not start. */
 function withoutLinks(bounds: Bounds): Bounds {
   const real = (paths: readonly string[]) => paths.map((path) => realPath(path))
   return { ...bounds, readOnly: real(bounds.readOnly), hidden: real(bounds.hidden) }
 }
 
 /**
- * A network of its own for both the sandbox and the relay, which listens on the loopback there. The relay stays outside
- * of the sandbox, whose filter refuses it the Unix socket of the proxy. The first process of the sandbox holds descriptor
- * 4 until nothing is left in it; then the relay ends too.
+ * Creates a network namespace for the sandbox and the relay, which listens on its loopback. The relay runs outside the
+ * sandbox, because the filter would refuse the Unix socket of the proxy. The first process of the sandbox holds descriptor
+ * 4 until all processes have ended; then the relay ends too.
  */
 function besideRelay(
   program: string,
@@ -117,13 +112,12 @@ function besideRelay(
 ): [string, ...string[]] {
   const script = [
     `"\${@:2:$1}" & relay=$!`,
-    // It takes a moment to listen.
+    // The relay needs a moment until it listens.
     `for try in {1..200}; do (: <>/dev/tcp/127.0.0.1/${port}) 2>/dev/null && break; sleep 0.005; done`,
     'exec 4> >(exec 3<&-; cat >/dev/null; kill "$relay")',
     `"\${@:$1+2}"`,
   ].join("\n")
-  // Of root the kernel wants CAP_SETFCAP to make a further user namespace; with anyone else bubblewrap takes none. The
-  // sandbox drops it.
+  // As root the kernel requires CAP_SETFCAP for another user namespace. The sandbox drops it.
   const network = ["--unshare-user", "--unshare-net", "--cap-drop", "ALL"]
   if (process.getuid?.() === 0) network.push("--cap-add", "CAP_SETFCAP")
   const shell = ["--dev-bind", "/", "/", "--", "/bin/bash", "-c", script, "sandbox"]

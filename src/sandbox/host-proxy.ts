@@ -4,27 +4,27 @@ import type { Duplex } from "node:stream"
 import { pipeline } from "node:stream"
 import type { HostFilter } from "./bounds.ts"
 
-/** How a confined command gets to the proxy. */
+/** Connects a confined command to the proxy. */
 export interface Relay {
-  /** The program that listens inside and passes on to the proxy's Unix socket. */
+  /** The program that listens inside and forwards to the Unix socket of the proxy. */
   argv: readonly string[]
-  /** Where it listens, on 127.0.0.1. */
+  /** Its port on 127.0.0.1. */
   port: number
-  /** Variables that tell programs of the proxy. */
+  /** Variables in which programs look for a proxy. */
   environment: Readonly<Record<string, string>>
 }
 
-/** A proxy that lets through to some hosts. */
+/** A proxy that forwards to allowed hosts. */
 export interface HostProxy {
-  /** Where it listens: a port of the loopback, or a Unix socket. */
+  /** A port of the loopback, or the path of a Unix socket. */
   readonly address: number | string
   close(): Promise<void>
 }
 
 /**
- * An HTTP proxy outside the sandbox: `CONNECT` for everything that is encrypted, plain requests passed on. It asks the
- * filter for the name as it was requested and never looks into what is encrypted: a host that serves others can be used
- * to reach them. Listens on a Unix socket where a path is given, else on a free port of 127.0.0.1.
+ * Starts an HTTP proxy outside the sandbox: `CONNECT` for encrypted connections, forwarding for plain requests. It filters
+ * by the requested name and does not inspect encrypted content, so a host that serves other hosts can be used to reach
+ * them. Listens on the Unix socket, or on a free port of 127.0.0.1.
  */
 export async function startHostProxy(filter: HostFilter, socketPath?: string): Promise<HostProxy> {
   const open = new Set<Duplex>()
@@ -70,7 +70,7 @@ export async function startHostProxy(filter: HostFilter, socketPath?: string): P
   }
 
   await listen(server, socketPath)
-  // What a command needs keeps us running by itself.
+  // A running command keeps the process alive.
   server.unref()
   const address = server.address()
   return {
@@ -90,13 +90,13 @@ function listen(server: Server, path: string | undefined): Promise<void> {
   return promise
 }
 
-/** The address of a plain request to a proxy; undefined for anything else. */
+/** Returns the address of a plain proxy request, or undefined for other requests. */
 function plainTarget({ url = "" }: IncomingMessage): URL | undefined {
   const target = URL.parse(url)
   return target?.protocol === "http:" ? target : undefined
 }
 
-/** Host and port of a `CONNECT`. Read as a URL would be, so that no spelling means one host here and another there. */
+/** Returns the host and port of a `CONNECT`. Parsed as a URL, so that the filter and the connection see the same host. */
 function tunnelTarget(authority: string): { host: string; port: number } | undefined {
   const port = /:(\d{1,5})$/.exec(authority)?.[1]
   const url = port === undefined ? null : URL.parse(`https://${authority}/`)
@@ -114,8 +114,8 @@ function hostName(name: string): string {
 const refusedHeader = { "x-proxy-error": "blocked-by-rule" }
 
 function refusal(host: string): string {
-  return `No rule opens ${host} (permission "network").\n`
+  return `No rule allows the host ${host} (permission "network").\n`
 }
 
-/** Both ends are closed by then; whoever sent or waited sees that. */
+/** Both ends are closed by then and see the error. */
 function ignore(): void {}

@@ -1,44 +1,45 @@
-import { mkdirSync, rmdirSync } from "node:fs"
+import { lstatSync, mkdirSync, rmdirSync } from "node:fs"
+import * as z from "zod"
 import { systemCode } from "../util/errors.ts"
+import { newId } from "../util/id.ts"
+import { createJournal } from "../util/journal.ts"
 import type { Bounds } from "./bounds.ts"
-import type { NotedPlaceholder, PlaceholderBook } from "./placeholder-book.ts"
 
-/** Empty directories that stand where nothing is to come into being. */
+/** Creates empty directories at paths that commands must not create. */
 export interface Placeholders {
   /**
-   * Makes the directories that are to stay absent, so that something can be mounted over them: what is mounted over
-   * cannot be made, filled or replaced. Those that exist by now, or cannot be made, are left alone. What the bounds name
-   * because it stands there for another command is held as well. The function it returns takes them away once nobody
-   * holds them any more; one that is not empty stays.
+   * Creates the `absent` directories, so that a mount can cover them: a covered directory cannot be created, filled or
+   * replaced. Ignores paths that exist or cannot be created. Also holds the placeholders of other commands that the bounds
+   * name. The returned function removes each empty directory that no command holds any more.
    */
   hold(bounds: Pick<Bounds, "writable" | "readOnly" | "hidden" | "absent">): () => void
 }
 
-/** One for an engine: commands side by side may need the same. Those of other engines are known by the book. */
-export function createPlaceholders(book: PlaceholderBook): Placeholders {
-  const holders = new Map<string, { count: number; noted: NotedPlaceholder }>()
+/** Creates the placeholders of one engine. The journal, if any, records them and lists those of other engines. */
+export function createPlaceholders(journal?: PlaceholderJournal): Placeholders {
+  const holders = new Map<string, { count: number; record?: PlaceholderRecord }>()
 
-  /** False: it is not ours. */
+  /** Returns false if the directory is not a placeholder. */
   function take(path: string): boolean {
     const holder = holders.get(path)
     if (holder) {
       holder.count += 1
       return true
     }
-    const noted = book.note(path)
+    const record = journal?.add(path)
     try {
-      // Where it cannot be made here the command cannot make it either; one that is there has bounds of its own.
-      const made = unless(["EEXIST", "ENOENT", "ENOTDIR", ...noRight], () => mkdirSync(path))
-      if (!made && !book.standing().includes(path)) {
-        noted.removeRecords()
+      // If it cannot be created here, the command cannot create it. If it exists, it has its own bounds.
+      const created = unless(["EEXIST", "ENOENT", "ENOTDIR", ...denied], () => mkdirSync(path))
+      if (!created && !journal?.existing().includes(path)) {
+        record?.remove()
         return false
       }
     } catch (error) {
-      noted.removeRecords()
+      record?.remove()
       throw error
     }
-    noted.stands()
-    holders.set(path, { count: 1, noted })
+    record?.created()
+    holders.set(path, { count: 1, record })
     return true
   }
 
@@ -48,22 +49,22 @@ export function createPlaceholders(book: PlaceholderBook): Placeholders {
     holder.count -= 1
     if (holder.count > 0) return
     holders.delete(path)
-    const { noted } = holder
-    // Of two that end at once each may see the other. So it is looked for again once this one is struck out.
-    if (noted.isShared()) noted.removeRecords()
-    // Somebody outside may have put something into it, or taken it away.
-    if (!noted.isShared())
-      unless(["ENOTEMPTY", "EEXIST", "ENOENT", "ENOTDIR", "EBUSY", ...noRight], () => rmdirSync(path))
-    noted.removeRecords()
+    const { record } = holder
+    // Two processes that release at the same time can each see the other, so this one checks again without its record.
+    if (record?.isShared()) record.remove()
+    // The user can have filled or removed the directory.
+    if (!record?.isShared())
+      unless(["ENOTEMPTY", "EEXIST", "ENOENT", "ENOTDIR", "EBUSY", ...denied], () => rmdirSync(path))
+    record?.remove()
   }
 
   return {
     hold({ writable, readOnly, hidden, absent }) {
       const named = new Set([...writable, ...readOnly, ...hidden])
-      // Taken away, it would take the mount over it along, in every sandbox.
-      const standing = [...holders.keys(), ...book.standing()].filter((path) => named.has(path))
-      // Sorted: what lies in another goes before it.
-      const held = [...new Set([...absent, ...standing])].sort().filter(take)
+      // Removing a placeholder would remove the mounts over it in every sandbox.
+      const existing = [...holders.keys(), ...(journal?.existing() ?? [])].filter((path) => named.has(path))
+      // Sorted, so that a directory is created before its subdirectories.
+      const held = [...new Set([...absent, ...existing])].sort().filter(take)
       let released = false
       return () => {
         if (released) return
@@ -74,15 +75,110 @@ export function createPlaceholders(book: PlaceholderBook): Placeholders {
   }
 }
 
-const noRight = ["EACCES", "EPERM", "EROFS"]
+const denied = ["EACCES", "EPERM", "EROFS"]
 
-/** True if it was done; false where the system said one of these. */
+/** Returns false if the action fails with one of these codes. */
 function unless(codes: readonly string[], act: () => void): boolean {
   try {
     act()
     return true
   } catch (error) {
     if (codes.includes(systemCode(error) ?? "")) return false
+    throw error
+  }
+}
+
+/** Records the placeholders of all processes of a data directory, so that a later start removes those of a killed one. */
+export interface PlaceholderJournal {
+  /** Records that this process will create or hold the directory. */
+  add(path: string): PlaceholderRecord
+  /** Lists the recorded directories that exist unchanged, including those of processes that are gone. */
+  existing(): string[]
+  /**
+   * Removes the recorded directories of processes that are gone, if they are unchanged, empty and not held by a running
+   * process. Call it after the commands of those processes have ended.
+   */
+  endOrphans(): Promise<void>
+}
+
+interface PlaceholderRecord {
+  /** Records the identity of the directory, so that a later directory at this path does not match. */
+  created(): void
+  /** Returns true while another running process holds the directory. */
+  isShared(): boolean
+  /** Removes the record. Idempotent. */
+  remove(): void
+}
+
+const recordSchema = z.lazy(() =>
+  z.object({ id: z.string(), path: z.string().startsWith("/"), stamp: z.string().optional() }),
+)
+
+const problems = {
+  write: "could not record a placeholder directory; if this process is killed, it stays in the project",
+  remove: "could not remove the record of a deleted placeholder directory",
+  end: "could not remove a placeholder directory that a killed run left in the project",
+}
+
+/** Opens a journal in a directory, which is created with the first record. Errors go to `onProblem` and stop nothing. */
+export function createPlaceholderJournal(
+  directory: string,
+  onProblem: (message: string, error: unknown) => void,
+): PlaceholderJournal {
+  const journal = createJournal<z.infer<typeof recordSchema>>({
+    directory,
+    schema: recordSchema,
+    onProblem: (what, error) => onProblem(problems[what], error),
+  })
+  const isHeld = (path: string, except?: string) =>
+    journal.entries().some(({ isAlive, record }) => isAlive && record.path === path && record.id !== except)
+
+  return {
+    add(path) {
+      const id = newId("plc")
+      let remove = journal.add(`${id}-intent`, { id, path })
+      return {
+        created() {
+          const removeIntent = remove
+          const stamp = stampOf(path)
+          if (stamp === undefined) return
+          remove = journal.add(id, { id, path, stamp })
+          removeIntent()
+        },
+        isShared: () => isHeld(path, id),
+        remove: () => remove(),
+      }
+    },
+    existing() {
+      const paths = journal.entries().flatMap(({ record: { path, stamp } }) => {
+        return stamp !== undefined && stamp === stampOf(path) ? [path] : []
+      })
+      return [...new Set(paths)]
+    },
+    endOrphans: () =>
+      journal.endOrphans(async ({ path, stamp }) => {
+        // The holder removes it. This process does nothing else between the check and the removal.
+        if (isHeld(path)) return
+        // Without a stamp the process was killed while it created the directory.
+        if (stamp !== undefined && stamp !== stampOf(path)) return
+        // A directory with content belongs to the user.
+        unless([...gone, "ENOTEMPTY", "EEXIST"], () => rmdirSync(path))
+      }),
+  }
+}
+
+const gone = ["ENOENT", "ENOTDIR"]
+
+/**
+ * Identifies a directory, or returns undefined if it does not exist. The inode number alone is not enough: file systems
+ * reuse it immediately.
+ */
+function stampOf(path: string): string | undefined {
+  try {
+    const found = lstatSync(path, { bigint: true })
+    return found.isDirectory() ? `${found.ino}-${found.birthtimeNs}` : undefined
+  } catch (error) {
+    if (gone.includes(systemCode(error) ?? "")) return undefined
     throw error
   }
 }

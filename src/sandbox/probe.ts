@@ -5,50 +5,48 @@ import { within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
 import type { RunningProcess } from "../util/process.ts"
 import type { Bounds } from "./bounds.ts"
-import type { Probe, ProbeOutcome, ProbeScene } from "./probe-scene.ts"
-import { type Surroundings, startSurroundings } from "./probe-surroundings.ts"
-import { fileProbes } from "./probes/files.ts"
-import { networkProbes } from "./probes/network.ts"
-import { processProbes } from "./probes/processes.ts"
+import {
+  type Probe,
+  type ProbeContext,
+  type ProbeOutcome,
+  type ProbeTargets,
+  startTargets,
+} from "./probe-context.ts"
+import { probes } from "./probes.ts"
 import { type Sandbox, startConfined } from "./sandbox.ts"
 
-/** What one attempt to get out came to. */
+/** An attempt to leave the sandbox and its outcome. */
 export interface ProbeResult extends ProbeOutcome, Pick<Probe, "id" | "attempt"> {}
 
-/** Each has a scene of its own. */
-const probes: readonly Probe[] = [...fileProbes, ...networkProbes, ...processProbes]
-
-/** Longest a single attempt may take, in milliseconds. */
+/** Time limit of an attempt, in milliseconds. */
 const attemptMs = 10_000
 
 /**
- * Attempts, inside a real sandbox, everything that a sandbox has to prevent, and looks outside at what came of it.
- * Takes as long as the slowest, some three seconds: one program has to be killed that does not want to end. The caller
- * makes sure that the sandbox works.
+ * Attempts everything that a sandbox must prevent, inside a real sandbox, and checks the effects outside. Takes about
+ * three seconds: one of the programs must be killed. The sandbox must work.
  */
 export async function probeSandbox(sandbox: Sandbox): Promise<ProbeResult[]> {
   const root = await realpath(await mkdtemp(join(tmpdir(), "tackle-probe-")))
-  const surroundings = await startSurroundings(root)
+  const targets = await startTargets(root)
   try {
-    // Side by side: each has a directory of its own, and most of the time they wait.
+    // In parallel: each probe has its own directory and mostly waits.
     return await Promise.all(
       probes.map(async ({ id, attempt, run }): Promise<ProbeResult> => {
         try {
-          const scene = await prepare(join(root, id), sandbox, surroundings)
-          return { id, attempt, ...(await run(scene)) }
+          return { id, attempt, ...(await run(await prepare(join(root, id), sandbox, targets))) }
         } catch (error) {
           return { id, attempt, outcome: "untested", detail: errorMessage(error) }
         }
       }),
     )
   } finally {
-    await surroundings.close()
+    await targets.close()
     await rm(root, { recursive: true, force: true })
   }
 }
 
-/** A worktree with what is worth protecting, a directory beside it, and a way to run a text in the sandbox. */
-async function prepare(root: string, sandbox: Sandbox, surroundings: Surroundings): Promise<ProbeScene> {
+/** Creates a worktree with protected files, a directory outside, and functions that run programs in the sandbox. */
+async function prepare(root: string, sandbox: Sandbox, targets: ProbeTargets): Promise<ProbeContext> {
   const inside = join(root, "inside")
   const outside = join(root, "outside")
   await mkdir(join(inside, "protected"), { recursive: true })
@@ -81,7 +79,7 @@ async function prepare(root: string, sandbox: Sandbox, surroundings: Surrounding
   return {
     inside,
     outside,
-    surroundings,
+    targets,
     start: async (text) => (await start(["/bin/sh", "-c", text])).process,
     async run(text, env) {
       const { process, output } = await start(["/bin/sh", "-c", text], env)
@@ -94,10 +92,10 @@ async function prepare(root: string, sandbox: Sandbox, surroundings: Surrounding
   }
 }
 
-/** Ends it, with what it started, when it ended or took too long. */
+/** Waits for the process, kills what is left of it and returns its output. */
 async function finish(process: RunningProcess, output: () => string): Promise<string> {
   try {
-    if (!(await within(process.exited, attemptMs))) throw new Error("the attempt took too long")
+    if (!(await within(process.exited, attemptMs))) throw new Error("the attempt timed out")
     await within(process.closed, attemptMs)
   } finally {
     await process.kill()

@@ -1,101 +1,96 @@
-import { accessSync, constants, mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { delimiter, isAbsolute, join } from "node:path"
+import { join } from "node:path"
 import { within } from "../util/abort.ts"
 import { errorMessage, TackleError } from "../util/errors.ts"
-import { isInside, realPath } from "../util/paths.ts"
+import { findProgram } from "../util/find-program.ts"
+import { realPath } from "../util/paths.ts"
 import { type ProcessOptions, type RunningProcess, startProcess } from "../util/process.ts"
 import type { Bounds, Command, ConfinedCommand, HostFilter } from "./bounds.ts"
 import { type Bubblewrap, underBubblewrap } from "./bubblewrap.ts"
-import { scrubEnvironment } from "./environment.ts"
 import type { HostProxy, Relay } from "./host-proxy.ts"
-import { noPlaceholderBook, type PlaceholderBook } from "./placeholder-book.ts"
-import { createPlaceholders } from "./placeholders.ts"
-import { proxyVariables } from "./proxy-variables.ts"
+import { createPlaceholders, type PlaceholderJournal } from "./placeholders.ts"
 import { seatbeltProgram, underSeatbelt } from "./seatbelt.ts"
 import { seccompFilter } from "./seccomp.ts"
 
-/** `auto` uses a sandbox where one works, `require` refuses commands where none does, `off` uses none. */
+/** `auto` uses a sandbox if one works, `require` refuses commands if none works, `off` uses none. */
 export type SandboxMode = "auto" | "require" | "off"
 
-/** Which program puts the bounds around a command: on Linux the first, on macOS the second. */
+/** The program that confines commands: bubblewrap on Linux, Seatbelt on macOS. */
 export type SandboxKind = "bubblewrap" | "seatbelt"
 
-/** Whether there is a sandbox here; if not, why, and what would help. `lacks`: what it cannot do, and what would help. */
+/** Whether the sandbox works. `limitation` and `reason` are messages for the user, with the remedy. */
 export type SandboxState =
-  | { works: true; kind: SandboxKind; lacks?: string }
+  | { works: true; kind: SandboxKind; limitation?: string }
   | { works: false; reason: string }
 
-/** Puts bounds around commands. One for each engine. */
+/** Confines commands to bounds. One per engine. */
 export interface Sandbox {
   readonly mode: SandboxMode
-  /** False where the means are missing or it is switched off. True does not yet say that it works: see `state`. */
+  /** False if the sandbox is switched off or its programs are missing. True does not mean that it works: see `state`. */
   readonly present: boolean
-  /** Tried once, with a real command; later calls cost nothing. */
+  /** Tests the sandbox with a real command on the first call. Later calls return the same result. */
   state(): Promise<SandboxState>
-  /** Throws {@link SandboxError} where no sandbox works. */
+  /** Throws {@link SandboxError} if no sandbox works. */
   wrap(command: Command, bounds: Bounds): Promise<ConfinedCommand>
-  /** Ends what was started for commands. Those that still run lose their way to the network. */
+  /** Stops the proxies. Commands that still run lose their network. */
   close(): Promise<void>
 }
 
-/** A command needs a sandbox, and there is none. */
+/** A command requires a sandbox, but none works. */
 export class SandboxError extends TackleError {
   constructor(reason: string) {
     super(
-      `The command was not run: it has to run in a sandbox, and none works here. ${reason} ` +
-        "`tackle doctor` shows what is missing. Go on without commands, or say what is missing.",
+      `The command was not run: it requires a sandbox, and none works here. ${reason} ` +
+        "Continue without commands, or ask the user to run `tackle doctor`.",
       { code: "sandbox.unavailable", recoverable: true },
     )
   }
 }
 
-/** What decides whether there is one. */
+/** Options for {@link openSandbox}. */
 export interface SandboxOptions {
   mode: SandboxMode
   platform: NodeJS.Platform
   architecture: string
-  /** Where programs are looked for. Those inside the worktree are never taken. */
+  /** `PATH`. Programs inside the worktree are not used. */
   searchPath: string
   worktree: string
-  /** Variables that commands keep though they are named like credentials. */
+  /** Variables that commands keep although their names look like credentials. */
   passEnvironment?: readonly string[]
-  /** Where the directories are written down that stand in the worktree while a command runs. Absent: nowhere. */
-  placeholders?: PlaceholderBook
+  /** Records the placeholder directories of running commands. Undefined: they are not recorded. */
+  placeholders?: PlaceholderJournal
 }
 
-/** Port of the relay inside: each command has a loopback of its own. */
+/** Port of the relay. Each command has its own loopback. */
 const relayPort = 3128
 
-/** Longest wait for the trial, in milliseconds. */
-const trialMs = 5_000
+/** Time limit of the test command, in milliseconds. */
+const testMs = 5_000
 
-/** Looks for the means at once, and tries them with the first command. */
+/** Opens a sandbox. Looks for its programs at once and tests them with the first command. */
 export function openSandbox(options: SandboxOptions): Sandbox {
   const { mode } = options
-  const placeholders = createPlaceholders(options.placeholders ?? noPlaceholderBook)
-  const means = mode === "off" ? { fault: 'It is switched off ("sandbox": "off").' } : findMeans(options)
+  const placeholders = createPlaceholders(options.placeholders)
+  const means = mode === "off" ? { problem: 'It is switched off ("sandbox": "off").' } : findMeans(options)
   const proxies = new Map<string, Promise<HostProxy>>()
-  let tried: Promise<SandboxState> | undefined
+  let tested: Promise<SandboxState> | undefined
   let directory: string | undefined
 
-  async function tryOut(): Promise<SandboxState> {
-    if ("fault" in means) return { works: false, reason: means.fault }
+  async function test(): Promise<SandboxState> {
+    if ("problem" in means) return { works: false, reason: means.problem }
+    const { kind } = means
     try {
-      const confined = await confine({ argv: ["/bin/sh", "-c", ":"], env: {}, cwd: "/" }, nothing)
-      await runOnce(confined)
-      if (means.kind === "seatbelt" || means.socat !== undefined) return { works: true, kind: means.kind }
-      return { works: true, kind: means.kind, lacks: "single hosts stay closed without socat: install it" }
+      await runOnce(await confine({ argv: ["/bin/sh", "-c", ":"], env: {}, cwd: "/" }, nothing))
     } catch (error) {
-      return {
-        works: false,
-        reason: `${means.kind} is there but does not work: ${errorMessage(error).trim()}`,
-      }
+      return { works: false, reason: `${kind} is installed but does not work: ${errorMessage(error).trim()}` }
     }
+    const limited = kind === "bubblewrap" && means.socat === undefined
+    return { works: true, kind, limitation: limited ? "install socat to open single hosts" : undefined }
   }
 
   async function confine(command: Command, bounds: Bounds): Promise<ConfinedCommand> {
-    if ("fault" in means) throw new SandboxError(means.fault)
+    if ("problem" in means) throw new SandboxError(means.problem)
     const scrubbed = { ...command, env: scrubEnvironment(command.env, options.passEnvironment) }
     const filter = typeof bounds.network === "object" ? bounds.network : undefined
     if (means.kind === "seatbelt") {
@@ -117,24 +112,20 @@ export function openSandbox(options: SandboxOptions): Sandbox {
   function proxyFor(filter: HostFilter): Promise<HostProxy> {
     const known = proxies.get(filter.key)
     if (known) return known
-    const socket = options.platform === "darwin" ? undefined : join(ownDirectory(), `${proxies.size}.sock`)
-    // Node's HTTP is loaded where a host is open, and nowhere else.
+    directory ??= mkdtempSync(join(tmpdir(), "tackle-sandbox-"))
+    const socket = options.platform === "darwin" ? undefined : join(directory, `${proxies.size}.sock`)
+    // Loads the HTTP module of Node only if a host is open.
     const proxy = import("./host-proxy.ts").then(({ startHostProxy }) => startHostProxy(filter, socket))
     proxies.set(filter.key, proxy)
     return proxy
   }
 
-  function ownDirectory(): string {
-    directory ??= mkdtempSync(join(tmpdir(), "tackle-sandbox-"))
-    return directory
-  }
-
   return {
     mode,
-    present: !("fault" in means),
+    present: !("problem" in means),
     state() {
-      tried ??= tryOut()
-      return tried
+      tested ??= test()
+      return tested
     },
     async wrap(command, bounds) {
       const state = await this.state()
@@ -152,54 +143,35 @@ export function openSandbox(options: SandboxOptions): Sandbox {
 const nothing: Bounds = { writable: [], readOnly: [], hidden: [], absent: [], network: "closed" }
 
 type Means =
-  | { fault: string }
+  | { problem: string }
   | { kind: "seatbelt" }
   | ({ kind: "bubblewrap"; socat: string | undefined } & Pick<Bubblewrap, "program" | "filter">)
 
-function findMeans(options: SandboxOptions): Means {
-  const { platform, architecture } = options
-  if (platform === "darwin") {
-    return isProgram(seatbeltProgram) ? { kind: "seatbelt" } : { fault: `There is no ${seatbeltProgram}.` }
-  }
-  if (platform !== "linux") return { fault: `There is none for ${platform}; on Windows use WSL.` }
+function findMeans({ platform, architecture, searchPath, worktree }: SandboxOptions): Means {
+  const find = (name: string) =>
+    findProgram(name, { searchPath, worktree: realPath(worktree), trusted: false })
+  if (platform === "darwin")
+    return find(seatbeltProgram) ? { kind: "seatbelt" } : { problem: `${seatbeltProgram} does not exist.` }
+  if (platform !== "linux") return { problem: `${platform} has no supported sandbox. On Windows, use WSL.` }
   const filter = seccompFilter(architecture)
-  if (!filter) return { fault: `There is none for Linux on ${architecture} processors.` }
-  const program = findProgram("bwrap", options)
-  if (program === undefined) {
+  if (!filter) return { problem: `Linux on ${architecture} processors has no supported sandbox.` }
+  const program = find("bwrap")
+  if (program === undefined)
     return {
-      fault: "bubblewrap is not installed: apt-get install bubblewrap, dnf install bubblewrap, or alike.",
+      problem: "bubblewrap is not installed. Install it, for example with `apt-get install bubblewrap`.",
     }
-  }
-  return { kind: "bubblewrap", program, filter, socat: findProgram("socat", options) }
+  return { kind: "bubblewrap", program, filter, socat: find("socat") }
 }
 
-function findProgram(name: string, { searchPath, worktree }: SandboxOptions): string | undefined {
-  return searchPath
-    .split(delimiter)
-    .filter((directory) => isAbsolute(directory))
-    .map((directory) => join(directory, name))
-    .find((path) => isProgram(path) && !isInside(realPath(path), realPath(worktree)))
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    // Not there or not ours to run: the same to whoever looks for a program.
-    return false
-  }
-}
-
-/** Throws with what the program said where it fails. */
+/** Throws the output of the program if it fails. */
 async function runOnce(command: ConfinedCommand): Promise<void> {
-  let said = ""
+  let output = ""
   const process = await startConfined(command, (bytes) => {
-    said += Buffer.from(bytes).toString()
+    output += Buffer.from(bytes).toString()
   })
   try {
-    const exit = await within(process.exited, trialMs)
-    if (exit?.code !== 0) throw new Error(said || "it does not start a command")
+    const exit = await within(process.exited, testMs)
+    if (exit?.code !== 0) throw new Error(output || "it cannot start a command")
   } finally {
     await process.kill()
     command.ended()
@@ -217,4 +189,41 @@ export async function startConfined(
   } finally {
     command.started()
   }
+}
+
+/** Removes variables that lead out of the sandbox: sockets of agents and daemons, and credentials. Keeps `passed`. */
+function scrubEnvironment(
+  environment: Command["env"],
+  passed: readonly string[] = [],
+): Record<string, string | undefined> {
+  const isRemoved = (name: string) => socketVariables.has(name) || credential.test(name)
+  return Object.fromEntries(
+    Object.entries(environment).filter(([name]) => passed.includes(name) || !isRemoved(name)),
+  )
+}
+
+const socketVariables: ReadonlySet<string> = new Set([
+  "SSH_AUTH_SOCK",
+  "SSH_AGENT_PID",
+  "SSH_ASKPASS",
+  "GPG_AGENT_INFO",
+  "GNOME_KEYRING_CONTROL",
+  "DBUS_SESSION_BUS_ADDRESS",
+  "DBUS_SYSTEM_BUS_ADDRESS",
+  "DOCKER_HOST",
+  "CONTAINER_HOST",
+  "XAUTHORITY",
+  "WAYLAND_DISPLAY",
+  "TMUX",
+])
+
+const credential =
+  /(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|APIKEY|API_KEY|ACCESS_KEY|PRIVATE_KEY|SECRET_KEY|CREDENTIALS?)$/i
+
+/** Returns the variables in which programs look for a proxy, in both spellings. The loopback bypasses it. */
+function proxyVariables(port: number): Record<string, string> {
+  const url = `http://127.0.0.1:${port}`
+  const lower = { http_proxy: url, https_proxy: url, all_proxy: url, no_proxy: "localhost,127.0.0.1,::1" }
+  const upper = Object.entries(lower).map(([name, value]) => [name.toUpperCase(), value])
+  return { ...lower, ...Object.fromEntries(upper) }
 }

@@ -1,13 +1,9 @@
-import type { Bounds, Command, ConfinedCommand } from "./bounds.ts"
-import { type Placement, placements } from "./placements.ts"
+import { type BoundPath, type Bounds, type Command, type ConfinedCommand, orderedPaths } from "./bounds.ts"
 
-/** Part of every macOS. */
+/** Present on every macOS. */
 export const seatbeltProgram = "/usr/bin/sandbox-exec"
 
-/**
- * The command under macOS' Seatbelt. Its rules go by name and not by what exists, so that nothing has to stand in for a
- * path that is not there. `proxyPort`: where the proxy listens while some hosts are open.
- */
+/** Returns the command under Seatbelt on macOS. Its rules match names, so a path that does not exist needs no placeholder. */
 export function underSeatbelt(
   command: Command,
   bounds: Bounds,
@@ -24,7 +20,7 @@ export function underSeatbelt(
   }
 }
 
-/** The rules in Seatbelt's language. The last that matches holds. */
+/** Returns the rules in Seatbelt's language. The last matching rule decides. */
 export function seatbeltProfile(bounds: Bounds, proxyPort?: number): string {
   return [
     "(version 1)",
@@ -32,12 +28,12 @@ export function seatbeltProfile(bounds: Bounds, proxyPort?: number): string {
     "(deny file-write*)",
     '(allow file-write* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty") (literal "/dev/dtracehelper"))',
     '(allow file-write* (regex #"^/dev/fd/") (regex #"^/dev/ttys") (literal "/dev/ptmx"))',
-    // Deeper paths later, as with mounts: they are the more special word.
-    ...placements(bounds).flatMap(({ path, kind }) =>
+    // Deeper paths come later, so that they decide.
+    ...orderedPaths(bounds).flatMap(({ path, kind }) =>
       rules[kind].map((rule) => `(${rule} (subpath ${quote(path)}))`),
     ),
     ...network(bounds, proxyPort),
-    // What runs elsewhere and acts for whoever asks it.
+    // Programs outside could act on behalf of the command.
     "(deny appleevent-send)",
     "(deny process-info* (target others))",
     "(deny signal (target others))",
@@ -46,7 +42,7 @@ export function seatbeltProfile(bounds: Bounds, proxyPort?: number): string {
   ].join("\n")
 }
 
-const rules: Readonly<Record<Placement["kind"], readonly string[]>> = {
+const rules: Readonly<Record<BoundPath["kind"], readonly string[]>> = {
   writable: ["allow file-read* file-write*"],
   readOnly: ["allow file-read*", "deny file-write*"],
   hidden: ["deny file-read* file-write*"],
@@ -57,7 +53,7 @@ function network({ network: allowed }: Bounds, proxyPort: number | undefined): s
   return [
     "(deny network*)",
     '(allow network-bind network-inbound (local ip "localhost:*"))',
-    // The loopback belongs to the whole machine here.
+    // On macOS the loopback is shared by the whole machine.
     ...(proxyPort === undefined ? [] : [`(allow network-outbound (remote ip "localhost:${proxyPort}"))`]),
   ]
 }

@@ -1,16 +1,16 @@
 /**
- * A filter for system calls that bubblewrap loads before the command starts, as the kernel's own format. Mounts and
- * namespaces cannot keep a command from these:
+ * Returns a system call filter in the kernel's format, which bubblewrap loads before the command starts. It refuses what
+ * mounts and namespaces cannot prevent:
  *
- * - sockets of any family but IPv4, IPv6 and netlink: a Unix socket is reached through the file system, also one that
- *   may only be read, and behind it sit Docker, the key agent and the desktop; `AF_VSOCK` knows no namespaces at all;
- * - io_uring, which opens sockets without the call that is looked at here;
- * - user namespaces of its own, in which it would be root and could move mounts out of the way;
- * - the kernel's key rings, which belong to the user and not to a namespace;
- * - typing into a terminal (`TIOCSTI`, `TIOCLINUX`).
+ * - sockets other than IPv4, IPv6 and netlink: Unix sockets, even in read-only directories, reach Docker, the key agent
+ *   and the desktop, and `AF_VSOCK` ignores namespaces;
+ * - io_uring, which opens sockets without the filtered call;
+ * - new user namespaces, in which the command would be root and could move mounts;
+ * - the kernel key rings, which belong to the user and not to a namespace;
+ * - input into a terminal (`TIOCSTI`, `TIOCLINUX`).
  *
- * Refused calls fail with EPERM, or with ENOSYS where programs then take another way. Undefined for processors whose
- * numbers of system calls are not known here.
+ * Refused calls fail with EPERM, or with ENOSYS if programs then use another call. Returns undefined for processors whose
+ * system call numbers are unknown.
  */
 export function seccompFilter(architecture: string): Buffer | undefined {
   const numbers = systems[architecture]
@@ -28,11 +28,11 @@ interface Numbers {
   addKey: number
   requestKey: number
   keyctl: number
-  /** Calls from here on belong to another convention of the same processor (x32). */
+  /** Calls from this number on belong to another ABI of the same processor (x32). */
   foreign?: number
 }
 
-/** From the kernel's tables of system calls. */
+/** From the system call tables of the kernel. */
 const systems: Readonly<Record<string, Numbers>> = {
   x64: {
     audit: 0xc000003e,
@@ -67,18 +67,18 @@ const families = { inet: 2, inet6: 10, netlink: 16 }
 const newUserNamespace = 0x10000000
 const terminalInput = [0x5412, 0x541c]
 
-/** Offsets in `struct seccomp_data`; arguments are 64 bits wide and the low half comes first. */
+/** Offsets in `struct seccomp_data`. Arguments have 64 bits, the low half first. */
 const offsets = { number: 0, audit: 4, argument: (index: number) => 16 + 8 * index }
 
 const verdicts = { allow: 0x7fff0000, refuse: 0x00050001, missing: 0x00050026 }
 
-/** What the filter does one after the other, until a verdict. */
+/** A step of the filter. Steps run in order until one returns a verdict. */
 type Step =
-  /** Looks at this word from now on. */
+  /** Loads a word for the following comparisons. */
   | { load: number }
-  /** A verdict where the word fits the value. */
+  /** Returns a verdict if the comparison is true. */
   | { when: keyof typeof comparisons; value: number; give: number }
-  /** Steps for words of this value alone; they end with a verdict. */
+  /** Runs steps if the word equals this value. They end with a verdict. */
   | { only: number; steps: Step[] }
   | { verdict: number }
 
@@ -119,14 +119,14 @@ function program(numbers: Numbers): Step[] {
   ]
 }
 
-/** One of the kernel: what it does, how many to pass over if its comparison holds and if not, its value. */
+/** A kernel instruction: operation, instructions to skip if the comparison is true or false, operand. */
 type Instruction = readonly [code: number, yes: number, no: number, value: number]
 
 const loadWord = 0x20
 const answer = 0x06
 const jumpIfEqual = 0x15
 
-/** How a comparison leads to the verdict behind it, or past it. */
+/** The jumps of a comparison: to the verdict after it, or past that verdict. */
 const comparisons = {
   equal: { code: jumpIfEqual, yes: 0, no: 1 },
   different: { code: jumpIfEqual, yes: 1, no: 0 },
@@ -148,7 +148,7 @@ function instructions(step: Step): Instruction[] {
   ]
 }
 
-/** `struct sock_filter`: two bytes of code, one each of the ways to jump, four of a value. */
+/** Encodes `struct sock_filter`: two bytes of code, one byte for each jump, four bytes of operand. */
 function assemble(steps: readonly Step[]): Buffer {
   const all = steps.flatMap(instructions)
   const bytes = Buffer.alloc(all.length * 8)

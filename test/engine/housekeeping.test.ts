@@ -6,7 +6,6 @@ import { startHousekeeping } from "../../src/engine/housekeeping.ts"
 import { defaultRetentionLimits } from "../../src/engine/retention.ts"
 import { createContentStore, defaultContentLimits, hashOf } from "../../src/files/content-store.ts"
 import { createTemporaryFileJournal } from "../../src/files/temporary-files.ts"
-import { noPlaceholderBook } from "../../src/sandbox/placeholder-book.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 import { createJobTable } from "../../src/tools/command/job-table.ts"
@@ -43,7 +42,7 @@ async function keepHouse(project: TemporaryProject): Promise<string[]> {
     contents: createContentStore(join(data, "snapshot"), defaultContentLimits),
     processes: createProcessJournal(join(data, "processes"), onProblem),
     temporaries: createTemporaryFileJournal(join(data, "temporary"), onProblem),
-    placeholders: noPlaceholderBook,
+    placeholders: { endOrphans: async () => {} },
     jobs: createJobTable(),
     onProblem,
   }).done()

@@ -194,12 +194,12 @@ await describeSandboxed("a command of the model", () => {
   test("that fails at the sandbox says so, and how to ask for more", async () => {
     const engine = await open()
     const failed = await bash(engine, `touch ${outside}/x`)
-    expect(failed.text).toMatch(/it ran in a sandbox.*can be written.*outside: true/)
+    expect(failed.text).toMatch(/sandbox may be the cause.*writable.*outside: true/)
     expect(
       (await bash(engine, "getent hosts localhost.invalid; echo 'Could not resolve host' >&2; exit 6")).text,
     ).toMatch(/no network access/)
     expect((await bash(engine, "exit 1")).text).not.toContain("sandbox")
-    expect((await bash(engine, "echo Read-only file system")).text).not.toContain("it ran in a sandbox")
+    expect((await bash(engine, "echo Read-only file system")).text).not.toContain("the sandbox may be")
   })
 
   test("leaves a job in its bounds that goes on, and ends with the engine", async () => {

@@ -185,7 +185,7 @@ await describeSandboxed("the network of a command", () => {
       expect(lines.slice(0, 3)).toEqual([
         `served 127.0.0.2:${port}`,
         `served 127.0.0.2:${port}`,
-        'No rule opens 127.0.0.3 (permission "network").',
+        'No rule allows the host 127.0.0.3 (permission "network").',
       ])
       expect(lines[3]).toMatch(/403/)
       expect(lines[4]).toMatch(/connect/i)
@@ -232,7 +232,7 @@ test("one that is there and does not work is none, and says what it said", async
   const broken = openSandbox({ ...common, worktree: "/w" })
   expect(await broken.state()).toEqual({
     works: false,
-    reason: "bubblewrap is there but does not work: no namespaces here",
+    reason: "bubblewrap is installed but does not work: no namespaces here",
   })
   const wrapped = broken.wrap(
     { argv: ["true"], env: {}, cwd: "/" },

@@ -217,7 +217,8 @@ function checkTakenOver(place: Place): Outcome {
 
 async function checkSandbox({ mode, state }: Sandbox): Promise<Outcome> {
   const found = await state()
-  if (found.works && found.lacks) return { status: "warn", detail: `${found.kind} (${mode}); ${found.lacks}` }
+  if (found.works && found.limitation)
+    return { status: "warn", detail: `${found.kind} (${mode}); ${found.limitation}` }
   if (found.works) return { detail: `${found.kind} (${mode})` }
   if (mode === "require") throw new Error(`required, and none works: commands are refused. ${found.reason}`)
   return {

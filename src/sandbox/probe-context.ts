@@ -1,0 +1,143 @@
+import { spawn } from "node:child_process"
+import { randomBytes } from "node:crypto"
+import { createSocket } from "node:dgram"
+import { once } from "node:events"
+import { createServer, type Server } from "node:net"
+import { join } from "node:path"
+import type { RunningProcess } from "../util/process.ts"
+
+/** One attempt to leave the sandbox. Its outcome is measured outside, not by what the attempt reports. */
+export interface Probe {
+  id: string
+  /** For the user, such as `write a file outside the project`. */
+  attempt: string
+  /** Rejects if the attempt could not be made. */
+  run(context: ProbeContext): Promise<ProbeOutcome>
+}
+
+/** The outcome of an attempt. `untested`: this machine cannot run it. */
+export interface ProbeOutcome {
+  outcome: "enforced" | "not enforced" | "untested"
+  /** More about the outcome, if known. */
+  detail?: string
+}
+
+/**
+ * The context of an attempt. In `inside` everything is writable except `protected`; `secret` and `private` cannot be read,
+ * and `missing` must not be created. `outside` is read-only. The network is closed.
+ */
+export interface ProbeContext {
+  inside: string
+  outside: string
+  targets: ProbeTargets
+  start(text: string): Promise<RunningProcess>
+  /** Runs a shell text until it ends. Returns its output. */
+  run(text: string, env?: Record<string, string>): Promise<string>
+  /** Runs a script with this Node program. Returns its output. */
+  node(script: string): Promise<string>
+}
+
+/** How long a probe waits for something that must not arrive, in milliseconds. */
+export const arrivalMs = 200
+
+/** Returns the outcome of an attempt that was made. */
+export function outcomeOf(enforced: boolean): ProbeOutcome {
+  return { outcome: enforced ? "enforced" : "not enforced" }
+}
+
+/** Returns the outcome of an attempt that could not be made. */
+export function untested(detail: string): ProbeOutcome {
+  return { outcome: "untested", detail }
+}
+
+/** The targets outside the sandbox: servers that record connections, and processes. */
+export interface ProbeTargets {
+  /** A port. */
+  ipv4: number
+  /** A port, or undefined if this machine has no IPv6. */
+  ipv6: number | undefined
+  /** A port. */
+  udp: number
+  /** The port of a DNS server that never answers. */
+  dns: number
+  /** The path of a Unix socket, like Docker's. */
+  unix: string
+  /** An abstract Unix socket, or undefined if the system has none (macOS). */
+  abstract: string | undefined
+  /** A process whose environment contains `mark`. */
+  observed: { pid: number; mark: string }
+  /** A process that attempts try to end. */
+  killable: { pid: number; alive(): boolean }
+  /** Returns true if the target was reached. */
+  reached(name: "ipv4" | "ipv6" | "udp" | "dns" | "unix" | "abstract"): boolean
+  close(): Promise<void>
+}
+
+/** Starts the targets. Creates the Unix socket in the directory. */
+export async function startTargets(directory: string): Promise<ProbeTargets> {
+  const reached = new Set<string>()
+  const servers: Server[] = []
+
+  async function listen(
+    name: string,
+    where: { host: string; port: number } | { path: string },
+  ): Promise<Server> {
+    const server = createServer((socket) => {
+      reached.add(name)
+      socket.on("error", () => {})
+      socket.destroy()
+    })
+    server.listen(where)
+    await once(server, "listening")
+    servers.push(server)
+    return server
+  }
+
+  async function listenForDatagrams(name: string) {
+    const socket = createSocket("udp4", () => reached.add(name))
+    socket.bind(0, "127.0.0.1")
+    await once(socket, "listening")
+    return socket
+  }
+
+  const ipv4 = portOf(await listen("ipv4", { host: "127.0.0.1", port: 0 }))
+  // Fails on a machine without IPv6.
+  const ipv6 = await listen("ipv6", { host: "::1", port: 0 }).then(portOf, () => undefined)
+  const unix = join(directory, "unix.sock")
+  await listen("unix", { path: unix })
+  const abstract = process.platform === "linux" ? `\0tackle-probe-${process.pid}-${ipv4}` : undefined
+  if (abstract !== undefined) await listen("abstract", { path: abstract })
+  const [udp, dns] = [await listenForDatagrams("udp"), await listenForDatagrams("dns")]
+  const mark = randomBytes(12).toString("hex")
+  const observed = spawn("/bin/sleep", ["60"], { env: { PROBE_MARK: mark }, stdio: "ignore" })
+  const killable = spawn("/bin/sleep", ["60"], { env: {}, stdio: "ignore" })
+  await Promise.all([once(observed, "spawn"), once(killable, "spawn")])
+
+  return {
+    observed: { pid: observed.pid ?? 0, mark },
+    killable: {
+      pid: killable.pid ?? 0,
+      alive: () => killable.exitCode === null && killable.signalCode === null,
+    },
+    ipv4,
+    ipv6,
+    udp: udp.address().port,
+    dns: dns.address().port,
+    unix,
+    abstract,
+    reached: (name) => reached.has(name),
+    async close() {
+      observed.kill()
+      killable.kill()
+      udp.close()
+      dns.close()
+      await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+    },
+  }
+}
+
+function portOf(server: Server): number {
+  const address = server.address()
+  if (typeof address !== "object" || address === null) throw new Error("the server has no port")
+  return address.port
+}
