@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util"
 import { builtinAgents } from "../src/agent/builtin.ts"
-import { permissionOf } from "../src/registry/tool-permission.ts"
+import { permissionOf } from "../src/registry/registered-tool.ts"
 import type { Definition } from "../src/tool/tool.ts"
 import { defaultLimits } from "../src/tool/truncate.ts"
 import { readFeatures, whyUnavailable } from "../src/tools/availability.ts"

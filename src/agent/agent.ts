@@ -1,37 +1,37 @@
 import type { ModelRef } from "../schema/message.ts"
 import type { Rule, Ruleset } from "../schema/permission.ts"
 
-/** Who works: a prompt, a model and what it may do. */
+/** A prompt, a model, and what the agent may do. */
 export interface Agent {
   name: string
   description: string
-  /** `primary` talks with the person, `subagent` is started by another agent, `all` does both. */
+  /** `primary` talks to the user, `subagent` is started by another agent, `all` does both. */
   mode: "primary" | "subagent" | "all"
-  /** The system prompt's first part. */
+  /** The first part of the system prompt. */
   prompt: string
   model?: ModelRef
   temperature?: number
-  /** Steps of the model in one prompt. */
+  /** Maximum number of model steps per prompt. */
   steps: number
-  /** Rules of the person's config for this agent; a layer of the policy. */
+  /** Rules of the user's config for this agent: one layer of the policy. */
   permission: Ruleset
-  /** Rules that a project has for the agent, over those: they lift no deny and no ceiling. */
+  /** Rules of the project, applied over those. They never lift a deny or the ceiling. */
   projectPermission?: Ruleset
-  /** Rules of the person's environment for the agent, over both. */
+  /** Rules of the user's environment, applied over both. */
   environmentPermission?: Ruleset
-  /** A built-in agent's own bounds: the stricter of this and the policy holds. */
+  /** Bounds of a built-in agent. The stricter of these and the policy applies. */
   ceiling?: Ruleset
-  /** Which tools it has at all, as bounds that no rule lifts. */
+  /** The tools of the agent, as bounds that no rule lifts. */
   tools?: Ruleset
-  /** Left out of lists for people. */
+  /** Not listed for users. */
   hidden?: boolean
-  /** Its commands run in a sandbox or not at all, whatever the configuration says of others. */
+  /** Commands run only in a sandbox, whatever the config says. */
   sandbox?: "require"
-  /** Its work is a plan: the session's plan file is the one file it may write, where there is plan mode. */
+  /** In plan mode the agent may write only the plan file of the session. */
   plans?: true
 }
 
-/** What a config may say of an agent. */
+/** The settings of an agent in a config. */
 export interface AgentConfig {
   description?: string | undefined
   mode?: Agent["mode"] | undefined
@@ -39,18 +39,18 @@ export interface AgentConfig {
   model?: ModelRef | undefined
   temperature?: number | undefined
   steps?: number | undefined
-  /** Tools by id or pattern: false takes one away. True allows nothing that rules do not. */
+  /** Tools by id or pattern. False removes a tool. True allows nothing that the rules do not allow. */
   tools?: Readonly<Record<string, boolean>> | undefined
   hidden?: boolean | undefined
   disable?: boolean | undefined
 }
 
-/** The step limit of an agent that names none (`SPEC` of the loop: 100). */
+/** The default step limit. */
 export const defaultSteps = 100
 
 type RulesByAgent = Readonly<Record<string, Ruleset>>
 
-/** The agents' permission rules by name: the person's own, those of a project, and those of the environment. */
+/** Permission rules by agent name: of the user, the project and the environment. */
 export interface AgentRules {
   own?: RulesByAgent | undefined
   project?: RulesByAgent | undefined
@@ -58,8 +58,8 @@ export interface AgentRules {
 }
 
 /**
- * Built-in agents with the config's changes over them, and the config's own agents. An agent that only rules name is
- * one too. Agents with `disable` are left out.
+ * Returns the built-in agents with the changes of the config, and the agents of the config. A name that occurs only in
+ * rules defines an agent too. Agents with `disable` are omitted.
  */
 export function mergeAgents(
   builtins: readonly Agent[],
@@ -77,7 +77,7 @@ export function mergeAgents(
     const known = agents.get(name)
     const own: Agent = known ?? {
       name,
-      description: `The agent "${name}" of the configuration.`,
+      description: `The agent "${name}" from the configuration.`,
       mode: "all",
       prompt: base?.prompt ?? "",
       steps: defaultSteps,
@@ -85,15 +85,13 @@ export function mergeAgents(
     }
     const { disable: _, tools, ...fields } = changes ?? {}
     const set = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
-    const projectPermission = rulesOf(projectRules, name)
-    const environmentPermission = rulesOf(environmentRules, name)
     agents.set(name, {
       ...own,
       ...set,
       permission: rulesOf(ownRules, name),
-      ...(projectPermission.length > 0 ? { projectPermission } : {}),
-      ...(environmentPermission.length > 0 ? { environmentPermission } : {}),
-      ...(tools === undefined ? {} : { tools: toolBounds(name, tools) }),
+      projectPermission: rulesOf(projectRules, name),
+      environmentPermission: rulesOf(environmentRules, name),
+      tools: tools ? toolBounds(name, tools) : own.tools,
     })
   }
   return agents
@@ -103,7 +101,7 @@ function rulesOf(rules: RulesByAgent, name: string): Ruleset {
   return (Object.hasOwn(rules, name) ? rules[name] : undefined) ?? []
 }
 
-/** What is asked for beside tools, which a list of tools does not mean. */
+/** Permissions that are not tools: a list of tools does not restrict them. */
 const questions = ["external_directory", "doom_loop"]
 
 function toolBounds(agent: string, tools: Readonly<Record<string, boolean>>): Ruleset {
@@ -114,11 +112,11 @@ function toolBounds(agent: string, tools: Readonly<Record<string, boolean>>): Ru
     source: { file: `the tools of the agent ${agent}` },
   })
   const listed = Object.entries(tools)
-  // Of tools that ask for the same thing, such as write and edit, none is left where one is taken away by name.
-  const taken = listed.filter(([id, allowed]) => !allowed && !id.includes("*"))
+  // Removing one of several tools with the same permission, such as write and edit, removes them all.
+  const removed = listed.filter(([id, allowed]) => !allowed && !id.includes("*"))
   return [
     rule("*", true),
-    ...[...listed, ...taken].map(([id, allowed]) => rule(id, allowed)),
+    ...[...listed, ...removed].map(([id, allowed]) => rule(id, allowed)),
     ...questions.map((name) => rule(name, true)),
   ]
 }

@@ -2,7 +2,7 @@ import type { Rule } from "../schema/permission.ts"
 import { readText } from "../util/file-system.ts"
 import { type Agent, defaultSteps } from "./agent.ts"
 
-/** What `explore` may use at all. The last two are no tools but questions, which the general rules decide. */
+/** The permissions of `explore`. The last two are not tools; the general rules decide them. */
 const forExploring = [
   "grep",
   "glob",
@@ -16,12 +16,12 @@ const forExploring = [
   "doom_loop",
 ]
 
-/** The agents that are there without any configuration. The first is the default. */
+/** Returns the built-in agents. The first is the default. */
 export function builtinAgents(): Agent[] {
   return [
     {
       name: "build",
-      description: "Works on the project with every tool; asks by rule.",
+      description: "Works on the project with every tool. Asks according to the rules.",
       mode: "primary",
       prompt: readText(new URL("./build.md", import.meta.url)),
       steps: defaultSteps,
@@ -29,19 +29,19 @@ export function builtinAgents(): Agent[] {
     },
     {
       name: "plan",
-      description: "Reads and thinks, changes nothing.",
+      description: "Plans without changing anything.",
       mode: "primary",
       prompt: readText(new URL("./plan.md", import.meta.url)),
       steps: defaultSteps,
       permission: [],
-      // A rule cannot tell which commands change nothing; a sandbox without a place to write can.
+      // Rules cannot tell which commands only read. A sandbox without writable directories can.
       sandbox: "require",
       plans: true,
       ceiling: [rule("*", "allow"), rule("edit", "deny"), rule("sandbox_escape", "deny")],
     },
     {
       name: "general",
-      description: "Does a self-contained piece of work of several steps, with every tool but to-do lists.",
+      description: "Does a self-contained task of several steps, with every tool except to-do lists.",
       mode: "subagent",
       prompt: readText(new URL("./general.md", import.meta.url)),
       steps: defaultSteps,
@@ -50,7 +50,7 @@ export function builtinAgents(): Agent[] {
     },
     {
       name: "explore",
-      description: "Searches and reads to answer a question about the project; changes nothing.",
+      description: "Answers a question about the project by searching and reading. Changes nothing.",
       mode: "subagent",
       prompt: readText(new URL("./explore.md", import.meta.url)),
       steps: defaultSteps,

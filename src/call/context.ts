@@ -112,7 +112,7 @@ export interface ActiveAgent {
   /** What permission requests of this agent are checked against. */
   readonly scope: Scope
   readonly sandbox: SandboxCapability
-  /** What the registry offers tools for. `lacking` holds the tools that cannot work here, with the reasons. */
+  /** What the registry offers tools for. `unavailable` contains the tools that cannot work here, with the reasons. */
   readonly toolScope: ToolScope
   /** Tools that are not offered yet, but can be called by their exact names. */
   readonly deferred?: ReadonlyMap<string, OfferedTool>
@@ -163,6 +163,6 @@ export function activateAgent(
     agent,
     scope,
     sandbox: engine.sandbox(agent, scope),
-    toolScope: { model: run.model?.info.ref, agent: agent.name, policy: policy(), lacking: unavailable },
+    toolScope: { model: run.model?.info.ref, agent: agent.name, policy: policy(), unavailable },
   }
 }

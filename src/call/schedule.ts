@@ -1,5 +1,5 @@
 import { detectLoop, rememberedResults } from "../permission/doom-loop.ts"
-import { permissionOf } from "../registry/tool-permission.ts"
+import { permissionOf } from "../registry/registered-tool.ts"
 import { fail } from "../schema/tool-moves.ts"
 import type { CallTools } from "../tool/context.ts"
 import type { Access } from "../tool/tool.ts"

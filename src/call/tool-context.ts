@@ -30,7 +30,7 @@ export function createToolContext(prepared: PreparedCall, step: Step, hooks: Con
   const { limit, waits, signal, onProgress } = hooks
   const isBuiltin = tool.source.kind === "builtin"
   const isMcp = tool.source.kind === "mcp"
-  const unavailable = active.toolScope.lacking ?? {}
+  const unavailable = active.toolScope.unavailable ?? {}
 
   /** Runs `work` without counting its time, as time spent waiting for the user from `begin` on. */
   const waiting = <T>(work: (begin: () => void) => Promise<T>) => limit.outside(() => waits.during(work))

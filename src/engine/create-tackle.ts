@@ -338,7 +338,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     store,
     on: listeners.on,
     subscribe: (listener) => bus.subscribe(listener),
-    reply: (requestID, reply, source = "person") => permission.reply(requestID, reply, source),
+    reply: (requestID, reply, source = "user") => permission.reply(requestID, reply, source),
     pendingRequests: (sessionID) => permission.pending(sessionID),
     async explain({ agent: name = defaultAgent, ...request }) {
       await definitions.follow()
@@ -372,7 +372,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
         agent: agent.name,
         model: chosen === undefined ? { providerID: "", modelID: "" } : parseModelName(chosen),
         policy: policies.of(outside, agent),
-        lacking: { ...unavailableTools(agent), ...onlyForManyTools },
+        unavailable: { ...unavailableTools(agent), ...onlyForManyTools },
       })
       return signal ? orAbort(listed, signal) : listed
     },

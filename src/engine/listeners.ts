@@ -40,7 +40,7 @@ export function createListeners(
 
   function answerable(request: PermissionRequest): AskedRequest {
     const reply: AskedRequest["reply"] = (answer) =>
-      permission.reply(request.id, typeof answer === "string" ? replyOf(answer) : answer, "person")
+      permission.reply(request.id, typeof answer === "string" ? replyOf(answer) : answer, "user")
     return { ...request, reply }
   }
 

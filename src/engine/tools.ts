@@ -58,7 +58,7 @@ export async function openRegistry(options: TackleOptions, sources: ToolSources)
     onProblem: ({ file, message }) =>
       onProblem(file, new TackleError(message, { code: "tool.file", recoverable: true })),
     files,
-    living: mcp && (async () => (await mcp.tools()).map(fromMcp)),
+    dynamic: mcp && (async () => (await mcp.tools()).map(fromMcp)),
     override: options.override ?? [],
     disabled: new Set(options.disabledTools),
   })
@@ -111,7 +111,7 @@ function isSource(given: NonNullable<TackleOptions["toolFiles"]>): given is Tool
 }
 
 function fromBuiltin({ tool, unavailable }: BuiltinTool): RegisteredTool {
-  return { tool, source: { kind: "builtin" }, unavailable: ({ model }) => unavailable(model) }
+  return { tool, source: { kind: "builtin" }, unavailableReason: ({ model }) => unavailable(model) }
 }
 
 function fromPlugin({ tool, plugin }: Plugins["tools"][number]): RegisteredTool {

@@ -1,21 +1,21 @@
 import { AsyncLocalStorage } from "node:async_hooks"
 import type { EventInput, EventOf, EventType, TackleEvent } from "./events.ts"
 
-/** Tells all that listen of what happens, in this process alone. */
+/** Delivers events to the subscribers in this process. */
 export interface Bus {
   /**
-   * Calls every subscriber at once, in the order they came, and returns what they got. Published by a subscriber, an
-   * event goes out when all have had the one before it: everybody hears of them in one order. A subscriber that throws
-   * is reported, not propagated. They are called in the async context in which the bus was made.
+   * Calls every subscriber synchronously, in the order of subscription, and returns the event. An event that a subscriber
+   * publishes is delivered after the current one, so all subscribers see the same order. Errors of subscribers are
+   * reported, not thrown. Subscribers run in the async context in which the bus was created.
    */
   publish<T extends EventType>(event: Extract<EventInput, { type: T }>): EventOf<T>
-  /** Returns the function that ends the subscription. */
+  /** Returns a function that ends the subscription. */
   subscribe(listener: (event: TackleEvent) => void): () => void
-  /** The same for one type. */
+  /** Subscribes to one type. */
   on<T extends EventType>(type: T, listener: (event: EventOf<T>) => void): () => void
 }
 
-/** `onError` gets what subscribers throw. `hide` takes out of every event what nobody is to see. */
+/** Creates a bus. `onError` receives errors of subscribers. `hide` removes secrets from each event. */
 export function createBus(
   onError: (error: unknown) => void,
   hide: <T>(value: T) => T = (value) => value,
@@ -24,8 +24,8 @@ export function createBus(
 
   const waiting: TackleEvent[] = []
   let delivering = false
-  // Else what a subscriber throws later would count as an error of the call that had something to tell.
-  const outsideOfCalls = AsyncLocalStorage.snapshot()
+  // Otherwise a later error of a subscriber would count as an error of the publishing call.
+  const outsideCalls = AsyncLocalStorage.snapshot()
 
   function deliver(): void {
     delivering = true
@@ -52,7 +52,7 @@ export function createBus(
     publish<T extends EventType>(event: Extract<EventInput, { type: T }>) {
       const stamped = { ...hide(event), time: Date.now() } as EventOf<T>
       waiting.push(stamped)
-      if (!delivering) outsideOfCalls(deliver)
+      if (!delivering) outsideCalls(deliver)
       return stamped
     },
     subscribe,

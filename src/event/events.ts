@@ -5,7 +5,7 @@ import type { QuestionAnswers, QuestionRequest } from "../schema/question.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 
-/** Sums over one prompt. `cost` in US dollars. */
+/** Totals of one prompt. `cost` is in US dollars. */
 export interface Usage {
   input: number
   output: number
@@ -15,17 +15,17 @@ export interface Usage {
   cost: number
 }
 
-/** A call that did not run because a person, a rule or the lack of a terminal said no. */
+/** A call that did not run because it was refused. */
 export interface Refusal {
   tool: string
   callID: string
   permission: string
   patterns: string[]
-  by: "person" | "rule" | "plugin" | "no-terminal" | "auto"
+  by: "user" | "rule" | "plugin" | "no-terminal" | "auto"
   reason: string
 }
 
-/** `limit`: steps, tokens, cost, time, or the third refused loop. `refused` calls do not make a run fail. */
+/** How a run ended. `limit`: steps, tokens, cost, time, or the third refused loop. Refused calls do not fail a run. */
 export type RunStatus = "completed" | "failed" | "limit" | "interrupted"
 
 interface Payloads {
@@ -34,11 +34,11 @@ interface Payloads {
   "session.error": { error: { name: string; message: string; status?: number } }
   "message.created": { message: Message }
   "message.updated": { message: Message }
-  /** The whole part, at its creation and every change of state. */
+  /** The whole part, when it is created and at every state change. */
   "part.updated": { part: Part }
-  /** A step that is tried again takes back the parts of the failed attempt. */
+  /** A retried step removes the parts of the failed attempt. */
   "part.removed": { messageID: string; partID: string }
-  /** Text that was added to `field` of a part: `text`, or `raw` of a tool call. Joined up to thirty times a second. */
+  /** Text appended to `field` of a part: `text`, or `raw` of a tool call. Sent at most 30 times per second. */
   "part.delta": { partID: string; field: "text" | "raw"; delta: string }
   "permission.asked": { request: PermissionRequest }
   "permission.replied": {
@@ -49,10 +49,10 @@ interface Payloads {
   }
   "question.asked": { request: QuestionRequest }
   "question.replied": { requestID: string; answers: QuestionAnswers }
-  /** The person dismissed it, or the run ended. */
+  /** The user dismissed it, or the run ended. */
   "question.rejected": { requestID: string }
   "todo.updated": { todos: Todo[] }
-  /** The history takes most of the room that the model's context has for it. Both in tokens. Once, until it is shorter. */
+  /** The history uses most of the context that is available for it. Both in tokens. Sent once until it shrinks. */
   "context.filling": { used: number; room: number }
   "run.completed": {
     status: RunStatus
@@ -67,10 +67,10 @@ interface Payloads {
 /** The name of an event, noun first: `part.updated`. */
 export type EventType = keyof Payloads
 
-/** What a caller publishes: the bus adds the time. */
+/** An event before the bus adds the time. */
 export type EventInput = { [T in EventType]: { type: T; sessionID: string } & Payloads[T] }[EventType]
 
-/** What subscribers get. `time` in milliseconds since the epoch. Nothing is announced before it is committed. */
+/** An event as delivered. `time` is in milliseconds since the epoch. Changes are committed before their event. */
 export type TackleEvent = {
   [T in EventType]: { type: T; time: number; sessionID: string } & Payloads[T]
 }[EventType]

@@ -7,7 +7,7 @@ export interface Denial {
   kind: "denied" | "rejected" | "unanswered"
   permission: string
   patterns: readonly string[]
-  by: "rule" | "person" | "plugin" | "no-terminal" | "auto"
+  by: "rule" | "user" | "plugin" | "no-terminal" | "auto"
   rule?: Rule
   /** What the user wrote when rejecting. */
   feedback?: string
@@ -45,7 +45,7 @@ function describe({ permission, patterns, by, rule, feedback }: Denial): string 
       const named = rule ? ` (${rule.permission}: ${shorten(rule.pattern)})` : ""
       return `Not allowed: ${what} is denied by a rule${named}. ${next} report what is missing.`
     }
-    case "person":
+    case "user":
       if (feedback) return `The user refused ${what} and said: ${feedback}`
       return `The user refused ${what}. ${next} ask what the user wants.`
     case "plugin":

@@ -226,5 +226,5 @@ function refusal({ permission, patterns }: PermissionRequest, { reply, source }:
   if (source === "no-terminal" || source === "auto")
     return new PermissionError({ kind: "unanswered", permission, patterns, by: source })
   const feedback = reply.reply === "reject" ? reply.message : undefined
-  return new PermissionError({ kind: "rejected", permission, patterns, by: "person", feedback })
+  return new PermissionError({ kind: "rejected", permission, patterns, by: "user", feedback })
 }

@@ -13,34 +13,31 @@ import { systemCode } from "../util/errors.ts"
 import { isFile } from "../util/file-system.ts"
 import { isModuleFile } from "../util/load-module.ts"
 
-/** The folders of a config directory that hold custom tools. */
+/** The folders of a config directory that contain custom tools. */
 export const toolFolders = ["tool", "tools"] as const
 
-/**
- * Paths of the tool files, modules and executables, below the config directories, in order; a directory that is not
- * there has none.
- */
+/** Returns the paths of the tool files, modules and executables, in the config directories, in order. */
 export function findToolFiles(configDirectories: readonly string[]): string[] {
   return foldersOf(configDirectories).flatMap((folder) => pathsIn(folder).filter(isToolFile))
 }
 
-/** Scripts in the same folders that lack the right to be run: each would be a tool. */
-export function scriptsWithoutRight(configDirectories: readonly string[]): string[] {
+/** Returns scripts in the same folders that are not executable, but would be tools if they were. */
+export function nonExecutableScripts(configDirectories: readonly string[]): string[] {
   return foldersOf(configDirectories).flatMap((folder) =>
     pathsIn(folder).filter((path) => !isToolFile(path) && isNamedAsTool(path) && isScript(path)),
   )
 }
 
 /**
- * What to look at for a tool file that came, went or became one: the config directories, there or not, their tool
- * folders, and everything right in these. A folder that is not there shows in its directory when it comes.
+ * Returns the paths to watch for new, removed and changed tool files: the config directories, their tool folders and the
+ * files in these. A missing folder is noticed through its directory.
  */
-export function toolPlaces(configDirectories: readonly string[]): string[] {
+export function watchedToolPaths(configDirectories: readonly string[]): string[] {
   const folders = foldersOf(configDirectories).filter((folder) => existsSync(folder))
   return [...configDirectories, ...folders, ...folders.flatMap(pathsIn)]
 }
 
-/** True for a file in a tool folder that is loaded as a tool: a module, or an executable. Path absolute. */
+/** Returns true for a file that is loaded as a tool: a module or an executable. The path is absolute. */
 export function isToolFile(path: string): boolean {
   return isModuleFile(path) || isProgram(path)
 }
@@ -60,14 +57,14 @@ function pathsIn(directory: string): string[] {
   }
 }
 
-/** An executable that is a tool: see `docs/tools-in-any-language.md`. Hidden files and declarations are none. */
+/** True for executables, except hidden files and declarations: see `docs/tools-in-any-language.md`. */
 function isProgram(path: string): boolean {
   if (!isNamedAsTool(path)) return false
   try {
     accessSync(path, constants.X_OK)
     return statSync(path).isFile()
   } catch {
-    // Not executable for us, or gone: no tool.
+    // Not executable, or deleted.
     return false
   }
 }
@@ -76,7 +73,7 @@ function isNamedAsTool(path: string): boolean {
   return !/(?:^\.|\.d\.m?ts$)/.test(basename(path))
 }
 
-/** It names the program that runs it. */
+/** True for a file that starts with `#!`. */
 function isScript(path: string): boolean {
   if (!isFile(path)) return false
   let file: number | undefined
@@ -85,7 +82,7 @@ function isScript(path: string): boolean {
     const start = Buffer.alloc(2)
     return readSync(file, start) === 2 && start.toString("latin1") === "#!"
   } catch {
-    // It cannot be read either, or is gone: nothing tells that it was meant as a tool.
+    // Not readable, or deleted.
     return false
   } finally {
     if (file !== undefined) closeSync(file)

@@ -4,42 +4,41 @@ import { type FollowedFiles, followFiles } from "../util/follow-files.ts"
 import { isModuleFile } from "../util/load-module.ts"
 import type { PinnedFiles } from "../util/pinned-files.ts"
 import { type LoadedToolFile, loadToolFile, type ToolFile, type ToolFileHost } from "./load-tool-file.ts"
-import type { RegistryProblem } from "./problems.ts"
-import type { RegisteredTool } from "./registered-tool.ts"
+import type { RegisteredTool, RegistryProblem } from "./registered-tool.ts"
 
-/** Where tool files come from, asked again whenever something there has changed. */
+/** Finds tool files. Called again when a watched path changes. */
 export interface ToolFileSource {
-  /** Absolute paths of files and directories, there or not, whose change makes it worth looking again: one `stat` each. */
+  /** Absolute paths of files and directories, which may be missing. A check costs one `stat` each. */
   watched(): readonly string[]
-  /** The files that may run, as they are now, and what is to be said of those that may not. */
+  /** Returns the current files that may run, and problems of the others. */
   find(): Promise<FoundToolFiles>
 }
 
-/** The tool files there are. `problems`: what is to be said of those that may not run. */
+/** The tool files that may run, and problems of the others. */
 export interface FoundToolFiles {
   files: readonly ToolFile[]
   problems: readonly RegistryProblem[]
 }
 
-/** Custom tools that follow their files. Only what changed is loaded again, and no reading rejects for what a file does. */
+/** Custom tools that are reloaded when their files change. Errors in a tool file do not reject a read. */
 export type LiveToolFiles = FollowedFiles<LoadedTools>
 
-/** The tools that the files hold. `problems`: also why a tool of a file is not among them. */
+/** The tools of the files. `problems` includes files that failed to load. */
 export interface LoadedTools {
   tools: readonly RegisteredTool[]
   problems: readonly RegistryProblem[]
 }
 
-/** Nothing is read before {@link LiveToolFiles.read}. Readers at the same time share one reading. */
+/** Reads nothing before {@link LiveToolFiles.read}. Concurrent reads share one. */
 export function openToolFiles(source: ToolFileSource, host: ToolFileHost): LiveToolFiles {
   let entries: ReadonlyMap<string, Entry> = new Map()
-  /** Whether the files were found at least once. */
+  /** True after the first successful read. */
   let found = false
   const followed = followFiles<LoadedTools>({
     watched: source.watched,
     besides: () => [...entries.values()].map(({ result }) => result.files),
     read,
-    onFailure: keepOn,
+    onFailure: keepLast,
     initial: { tools: [], problems: [] },
   })
 
@@ -54,12 +53,12 @@ export function openToolFiles(source: ToolFileSource, host: ToolFileHost): LiveT
     }
   }
 
-  /** A folder that cannot be read any more takes no tool away from a run. */
-  function keepOn(error: unknown): LoadedTools {
+  /** If a folder becomes unreadable during a run, its tools stay. */
+  function keepLast(error: unknown): LoadedTools {
     if (!found) throw error
     const message = errorMessage(error)
     const last = followed.last()
-    // The same object for the same fault: a run is made ready anew for another one.
+    // The same object for the same error: a new object would prepare the run again.
     if (last.problems[0]?.message === message) return last
     return { tools: last.tools, problems: [{ file: "custom tools", message }] }
   }
@@ -69,12 +68,12 @@ export function openToolFiles(source: ToolFileSource, host: ToolFileHost): LiveT
       const known = entries.get(file.path)
       return known && isSame(known, file) ? Promise.resolve(known.result) : loadToolFile(file, host)
     }
-    // Side by side: each is a process of its own that is waited for.
+    // In parallel: each is a separate process.
     const described = new Map(
       files.filter(({ path }) => !isModuleFile(path)).map((file) => [file.path, begin(file)]),
     )
     const next = new Map<string, Entry>()
-    // One after the other: the limit of each is for itself.
+    // One after another, so that the time limit applies to each.
     for (const file of files) {
       next.set(file.path, { file, result: await (described.get(file.path) ?? begin(file)) })
     }
@@ -84,7 +83,7 @@ export function openToolFiles(source: ToolFileSource, host: ToolFileHost): LiveT
   return followed
 }
 
-/** A source for files that are named one by one; undefined where there are none. */
+/** Returns a source for a fixed list of files. Undefined for an empty list. */
 export function namedToolFiles(files: readonly (string | ToolFile)[]): ToolFileSource | undefined {
   if (files.length === 0) return undefined
   const named = files.map((file) => (typeof file === "string" ? { path: file } : file))
@@ -96,7 +95,7 @@ interface Entry {
   result: LoadedToolFile
 }
 
-/** One that failed is tried again: what it lacked may be there now. */
+/** False for a failed file: it is retried, since what was missing may exist now. */
 function isSame({ file, result }: Entry, now: ToolFile): boolean {
   return (
     result.problem === undefined &&

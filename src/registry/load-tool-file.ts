@@ -1,46 +1,49 @@
+import { execFile } from "node:child_process"
+import { readFileSync } from "node:fs"
 import { basename, dirname, extname } from "node:path"
+import { promisify } from "node:util"
 import type { ProgramHost } from "../external-tool/program.ts"
 import { problemOfTool, readTool } from "../tool/plain-tool.ts"
 import { isTool } from "../tool/tool.ts"
 import { within } from "../util/abort.ts"
-import { errorMessage } from "../util/errors.ts"
+import { errorMessage, TackleError } from "../util/errors.ts"
 import { type FileStamps, stampFiles } from "../util/file-stamp.ts"
+import { isRecord } from "../util/json.ts"
 import { isModuleFile, loadModule, type ModuleAliases, moduleFiles } from "../util/load-module.ts"
+import { missingImport } from "../util/module-graph.ts"
 import { isInside, realPath } from "../util/paths.ts"
 import type { PinnedFiles } from "../util/pinned-files.ts"
-import { loadFailure } from "./load-failure.ts"
-import type { RegistryProblem } from "./problems.ts"
-import type { RegisteredTool } from "./registered-tool.ts"
+import type { RegisteredTool, RegistryProblem } from "./registered-tool.ts"
 
 /** A file with tools. */
 export interface ToolFile {
   path: string
-  /** All that may run of it: see `ModuleGraph`. Absent: it is run as it is. */
+  /** The files that may run: see `ModuleGraph`. Absent: no check. */
   pinned?: PinnedFiles
 }
 
-/** What tool files are loaded with. */
+/** Resources for loading tool files. */
 export interface ToolFileHost {
   aliases: ModuleAliases
-  /** Absent: executables are left out. */
+  /** Absent: executables are ignored. */
   programs?: ProgramHost
   /** How long a file may take, in milliseconds. Default: 10 s. */
   limitMs?: number
 }
 
-/** What became of a file. */
+/** The result of loading a file. */
 export interface LoadedToolFile {
   tools: RegisteredTool[]
-  /** Why there are none, or one of them is not there. */
+  /** Why there are no tools, or why one is missing. */
   problem?: RegistryProblem
-  /** All that it was made of, as it was then. Grows with what a module imports later. */
+  /** The files that were loaded, with their stamps. Grows when a module imports more later. */
   files: FileStamps
 }
 
 /**
- * Loads a custom tool as it is now. The default export gets the file's name as its id, a named export `file_export`; an
- * executable is one tool with the file's name. A file that cannot be loaded or is not done with it within the limit, and
- * one that exports no tool, has a problem. Never rejects.
+ * Loads the current version of a tool file. The default export gets the name of the file as its id, a named export
+ * `file_export`. An executable is one tool with the name of the file. Reports a problem if the file cannot be loaded, exceeds
+ * the limit or exports no tool. Never rejects.
  */
 export async function loadToolFile(file: ToolFile, host: ToolFileHost): Promise<LoadedToolFile> {
   const loaded = await (isModuleFile(file.path)
@@ -51,7 +54,7 @@ export async function loadToolFile(file: ToolFile, host: ToolFileHost): Promise<
   return { ...loaded, problem: { ...problem, message: withoutOwnPath(problem.message, file.path) } }
 }
 
-/** The message is shown behind the file's path, which it does not say again: a place there is a line, and the file is "it". */
+/** The message is shown after the path of the file, so it refers to the file as "it" and to locations by line. */
 function withoutOwnPath(message: string, path: string): string {
   const names = [...new Set([path, realPath(path)])]
     .map((name) => name.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&"))
@@ -68,16 +71,16 @@ async function loadModuleTools(
   { aliases, limitMs = defaultLimitMs }: ToolFileHost,
 ): Promise<LoadedToolFile> {
   const loading = loadModule(path, { aliases, ...content })
-  // Of this very attempt: another engine may load a later one.
+  // The files of this attempt: another engine may load a newer version.
   const files = moduleFiles(path)
   const failed = (message: string) => ({ tools: [], problem: { file: path, message }, files })
   try {
     const module = await within(loading, limitMs)
     if (!module) return failed(`it was not loaded within ${limitMs} ms.`)
     const tools = toolsOf(module, path)
-    const fault = faultOf(module, { alone: tools.length === 0 })
-    if (tools.length === 0) return failed(fault ?? noToolMessage)
-    return { tools, files, ...(fault === undefined ? {} : { problem: { file: path, message: fault } }) }
+    const error = exportError(module, { alone: tools.length === 0 })
+    if (tools.length === 0) return failed(error ?? noToolMessage)
+    return { tools, files, problem: error === undefined ? undefined : { file: path, message: error } }
   } catch (error) {
     return failed(await loadFailure(error, path, files))
   }
@@ -103,12 +106,12 @@ async function describeProgramFile(
   }
 }
 
-/** Of the first export that is meant as a tool and is none. */
-function faultOf(module: Record<string, unknown>, options: { alone: boolean }): string | undefined {
+/** Describes the first export that looks like a tool but is not valid. */
+function exportError(module: Record<string, unknown>, options: { alone: boolean }): string | undefined {
   for (const [key, value] of Object.entries(module)) {
     const fault = key === "module.exports" ? undefined : problemOfTool(value, options)
     if (fault !== undefined)
-      return `${key === "default" ? "its default export" : `its export ${key}`} is no tool: ${fault}.`
+      return `${key === "default" ? "its default export" : `its export ${key}`} is not a tool: ${fault}.`
   }
   return undefined
 }
@@ -116,11 +119,61 @@ function faultOf(module: Record<string, unknown>, options: { alone: boolean }): 
 function toolsOf(module: Record<string, unknown>, path: string): RegisteredTool[] {
   const name = basename(path, extname(path))
   return Object.entries(module).flatMap(([key, value]) => {
-    // What Node adds to a CommonJS module: the default export once more.
+    // Node adds this export to CommonJS modules. It repeats the default export.
     if (key === "module.exports") return []
     const tool = readTool(key === "default" ? name : `${name}_${key}`, value)
     if (!tool) return []
     const ownName = isTool(value) && value.id !== tool.id ? value.id : undefined
     return [{ tool, source: { kind: "file", path } as const, ownName }]
   })
+}
+
+/** Describes why a tool file failed to load, with the location: the missing import, the stack frame or the syntax error. */
+async function loadFailure(error: unknown, path: string, files: FileStamps): Promise<string> {
+  // Tackle's own errors name the file.
+  if (TackleError.isInstance(error)) return error.message
+  const missing = missingImport(error)
+  if (missing) return describeMissing(missing)
+  const location =
+    locationInStack(error, files) ??
+    (error instanceof SyntaxError ? await locationOfSyntaxError(path) : undefined)
+  return location === undefined ? errorMessage(error) : `${errorMessage(error)} (${location})`
+}
+
+function describeMissing({ specifier, importer }: { specifier: string; importer: string }): string {
+  const isPath = /^[./]/.test(specifier)
+  const next = isPath
+    ? "that file does not exist"
+    : "that package is not installed: run `npm install` beside the file"
+  return `it imports "${specifier}" (${importer}${lineOf(specifier, importer)}), but ${next}.`
+}
+
+/** Returns `:line` of the first line that quotes the specifier. */
+function lineOf(specifier: string, importer: string): string {
+  try {
+    const lines = readFileSync(importer, "utf8").split("\n")
+    const index = lines.findIndex((line) => /["'`]/.test(line) && line.includes(specifier))
+    return index === -1 ? "" : `:${index + 1}`
+  } catch {
+    // Deleted in the meantime.
+    return ""
+  }
+}
+
+function locationInStack(error: unknown, files: FileStamps): string | undefined {
+  const stack = error instanceof Error ? (error.stack ?? "") : ""
+  const frames = [...stack.matchAll(/(?:file:\/\/)?(\/[^\s()?]+?)(?:\?[^:)\s]*)?:(\d+)(?::\d+)?/g)]
+  const [, file, line] = frames.find(([, file = ""]) => files.has(file)) ?? []
+  return file === undefined ? undefined : `${file}:${line}`
+}
+
+/** Node prints the location of a syntax error but does not put it on the error, so this runs a check in a process. */
+async function locationOfSyntaxError(path: string): Promise<string | undefined> {
+  try {
+    await promisify(execFile)(process.execPath, ["--check", path], { env: {} })
+    return undefined
+  } catch (error) {
+    const output = isRecord(error) && typeof error.stderr === "string" ? error.stderr : ""
+    return /^.+:\d+$/m.exec(output)?.[0]
+  }
 }

@@ -4,20 +4,20 @@ import { isRecord } from "../util/json.ts"
 import { type JsonSchema, toJsonSchema } from "../util/json-schema.ts"
 import type { RegisteredTool, ToolSource } from "./registered-tool.ts"
 
-/** A tool as one agent and model get it. */
+/** A tool as offered to an agent and model. */
 export interface OfferedTool {
   id: string
-  /** The name that its author gave it, where that is another: people who read the tool call it so. */
+  /** The name that its author gave it, if different. Users may use this name in rules. */
   ownName?: string
   definition: Definition
-  /** JSON Schema of the parameters, as sent. */
+  /** JSON Schema of the parameters as sent to the model. */
   schema: JsonSchema
   source: ToolSource
 }
 
 /**
- * Makes a tool ready for an agent. Rejects where it is not within `limitMs`, and where what it made of itself is no tool:
- * custom ones are code of other people.
+ * Prepares a tool for an agent. Rejects if the preparation takes longer than `limitMs` or the definition is invalid:
+ * custom tools are third-party code.
  */
 export async function prepareTool(
   { tool, source, ownName }: RegisteredTool,
@@ -30,23 +30,23 @@ export async function prepareTool(
   const { definition } = inTime
   checkDefinition(definition)
   const schema = definition.jsonSchema ?? toJsonSchema(definition.parameters)
-  return { id: tool.id, definition, schema, source, ...(ownName === undefined ? {} : { ownName }) }
+  return { id: tool.id, definition, schema, source, ownName }
 }
 
-/** A tool that belongs to the host and is in no registry, made ready like the built-in ones. */
+/** Prepares a tool of the host that is not in the registry. */
 export function prepareOwn(tool: Info, agent: string): Promise<OfferedTool> {
   return prepareTool({ tool, source: { kind: "builtin" } }, agent)
 }
 
-/** In milliseconds: the first request to the model waits so long for a tool, and goes without it then. */
+/** How long the first request to the model waits for a tool, in milliseconds. */
 const defaultInitLimitMs = 10_000
 
-/** Throws `TypeError`, with what is missing. */
+/** Throws `TypeError` for an invalid definition. */
 function checkDefinition(definition: unknown): void {
   const { description, parameters, execute } = isRecord(definition) ? definition : {}
   if (typeof description !== "string" || description.trim() === "")
     throw new TypeError('it has no "description", a text that tells the model what the tool does')
   if (typeof execute !== "function") throw new TypeError('it has no function "execute"')
   if (typeof parameters !== "object" || parameters === null || !("_zod" in parameters))
-    throw new TypeError('its "parameters" are no schema of zod 4, such as z.object({ … })')
+    throw new TypeError('its "parameters" are not a Zod 4 schema such as z.object({ … })')
 }

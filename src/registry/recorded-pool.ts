@@ -4,7 +4,7 @@ import type { McpPool, PooledTool } from "../mcp/client/pool.ts"
 import { define } from "../tool/tool.ts"
 import { toJsonSchema } from "../util/json-schema.ts"
 
-/** What a server's tool is to a model. */
+/** A tool of an MCP server as described to a model. */
 export interface DescribedTool {
   server: string
   id: string
@@ -13,7 +13,7 @@ export interface DescribedTool {
   schema: Record<string, unknown>
 }
 
-/** The pool, which tells `write` of its tools: at first, and whenever they are others. */
+/** Wraps a pool and passes its tools to `write`: at the first listing and whenever they change. */
 export function describedPool(pool: McpPool, write: (tools: DescribedTool[]) => void): McpPool {
   let known = ""
   return {
@@ -29,9 +29,9 @@ export function describedPool(pool: McpPool, write: (tools: DescribedTool[]) => 
   }
 }
 
-/** A pool of servers that are not there: `tools` says what they offer, and nothing is started, asked or answered. */
+/** Creates a pool with recorded tools. It starts no server, and every call fails. */
 export function recordedPool(tools: () => readonly DescribedTool[]): McpPool {
-  const absent = (server: string) => new McpServerError(server, "this run is played back without servers.")
+  const absent = (server: string) => new McpServerError(server, "this run is replayed without MCP servers.")
   return {
     tools: async () => tools().map((tool) => fromDescription(tool, absent)),
     status: async () => [],

@@ -2,17 +2,17 @@ import type { Policy } from "../permission/policy.ts"
 import type { ModelRef } from "../schema/message.ts"
 import type { Info } from "../tool/tool.ts"
 
-/** A tool with its origin, before it is prepared for anybody. */
+/** A tool with its origin, before it is prepared for an agent. */
 export interface RegisteredTool {
   tool: Info
-  /** The name that its author gave it, where it is offered by another. */
+  /** The name that its author gave it, if it is offered under another name. */
   ownName?: string | undefined
   source: ToolSource
-  /** Why it is not offered here whatever the rules say: a missing back end, a flag that is off. */
-  unavailable?: (scope: ToolScope) => string | undefined
+  /** Returns why the tool is unavailable whatever the rules say: a missing backend, a flag that is off. */
+  unavailableReason?: (scope: ToolScope) => string | undefined
 }
 
-/** Where a tool comes from: `path` of a custom file, `server` of the config, name of a plugin. */
+/** The origin of a tool: the `path` of a custom file, a `server` of the config, or the name of a plugin. */
 export type ToolSource =
   | { kind: "builtin" }
   | { kind: "library" }
@@ -20,19 +20,45 @@ export type ToolSource =
   | { kind: "mcp"; server: string }
   | { kind: "plugin"; plugin: string }
 
-/** Whom tools are listed for. */
+/** The agent and model that tools are listed for. */
 export interface ToolScope {
-  /** Absent where a person calls by hand: nothing is then kept back for the sake of a model. */
+  /** Absent for calls by hand: nothing is then hidden because of the model. */
   model?: ModelRef
   agent: string
   policy: Policy
-  /** Tools that cannot work here whatever the rules say, with the reason: no depth left, nobody to ask. */
-  lacking?: Readonly<Record<string, string>>
+  /** Tools that cannot work here whatever the rules say, with the reason: no depth left, no user to ask. */
+  unavailable?: Readonly<Record<string, string>>
 }
 
-/** A source in words, for lists and messages. */
+/** Describes a source for lists and messages. */
 export function describeSource(source: ToolSource): string {
   if (source.kind === "file") return source.path
   if (source.kind === "plugin") return `plugin ${source.plugin}`
   return source.kind === "mcp" ? `mcp ${source.server}` : source.kind
+}
+
+/** Returns the permission that a tool asks for. Most tools have their own. */
+export function permissionOf(id: string): string {
+  return permissions[id] ?? id
+}
+
+const permissions: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
+  write: "edit",
+  apply_patch: "edit",
+  todowrite: "todo",
+  todoread: "todo",
+})
+
+/** The reason why a tool was left out. Shown to the user. Other tools are not affected. */
+export interface RegistryProblem {
+  /** The file or source of the tool. */
+  file: string
+  message: string
+}
+
+/** Adds a problem of the tool, once. */
+export function report(problems: RegistryProblem[], entry: RegisteredTool, message: string): void {
+  const file = describeSource(entry.source)
+  if (!problems.some((known) => known.file === file && known.message === message))
+    problems.push({ file, message })
 }

@@ -1,32 +1,34 @@
+import { isOffered } from "../permission/policy.ts"
 import type { Info } from "../tool/tool.ts"
 import { errorMessage } from "../util/errors.ts"
 import type { JsonSchema } from "../util/json-schema.ts"
 import type { LiveToolFiles, LoadedTools } from "./live-tool-files.ts"
-import { mergeTools } from "./merge-tools.ts"
-import { createOfferRules } from "./offer-rules.ts"
 import { type OfferedTool, prepareTool } from "./offered-tool.ts"
-import { type RegistryProblem, report, textOfProblem } from "./problems.ts"
-import { describeSource, type RegisteredTool, type ToolScope } from "./registered-tool.ts"
+import {
+  describeSource,
+  permissionOf,
+  type RegisteredTool,
+  type RegistryProblem,
+  report,
+  type ToolScope,
+} from "./registered-tool.ts"
 
-/** Which tools exist, and which of them this agent and model are offered. */
+/** The existing tools, and those offered to an agent and model. */
 export interface Registry {
-  /** Every id, in the order in which tools are offered. */
+  /** Returns all ids in the order in which tools are offered. */
   ids(): string[]
   get(id: string): RegisteredTool | undefined
-  /** The tools for the model and agent. Their order is stable, so that prompt caches hold. */
+  /** Returns the tools for the model and agent. The order is stable, so that prompt caches stay valid. */
   tools(scope: ToolScope): Promise<OfferedTool[]>
-  /**
-   * Why a tool that exists is not offered by the rules or the config; undefined where it is, or is none. One that is
-   * not there under the circumstances is none.
-   */
-  withheld(id: string, scope: ToolScope): string | undefined
-  /** All tools, with the reason where one is not offered. */
+  /** Returns why the rules or the config make an existing tool unavailable. Undefined for other ids. */
+  unavailableReason(id: string, scope: ToolScope): string | undefined
+  /** Returns all tools, with the reason for those that are not offered. */
   list(scope: ToolScope): Promise<ToolListing[]>
-  /** What was left out and why, as of the last listing. */
+  /** Returns the tools that the last listing left out, and why. */
   problems(): readonly RegistryProblem[]
-  /** True while the files of tools are, as far as was looked lately, what they were when these were listed. Cheap. */
+  /** Returns false if tool files changed since these tools were listed. Cheap: it checks only every 200 ms. */
   isCurrent(tools: readonly OfferedTool[]): boolean
-  /** What tools say of themselves may be another now: those listed before are not current, and are made ready anew. */
+  /** Prepares all tools again at the next listing, because their definitions may have changed. */
   renew(): void
 }
 
@@ -42,36 +44,36 @@ export interface ToolListing {
 }
 
 /**
- * Merges tools in the order given. Of two with one id the first stays and the problem is reported; where `override`
- * names the id, the later one replaces it. `disabled` are ids that the config switched off.
+ * Merges tools in the given order. If two have the same id, the first stays and a problem is reported, unless `override`
+ * contains the id: then the second replaces it. `disabled` contains the ids that the config disables.
  */
 export function createRegistry(options: {
   tools: readonly RegisteredTool[]
-  /** Tools that follow their files, behind these. Looked at whenever tools are listed. */
+  /** Tools from watched files. They follow `tools` and are checked at every listing. */
   files?: Pick<LiveToolFiles, "changedLately" | "read" | "last">
-  /** Tools that come and go. Asked whenever tools are listed; they stand behind all others. Does not reject. */
-  living?: () => Promise<readonly RegisteredTool[]>
+  /** Tools that come and go, such as those of MCP servers. Called at every listing; they come last. Must not reject. */
+  dynamic?: () => Promise<readonly RegisteredTool[]>
   problems?: readonly RegistryProblem[]
-  /** Hears of each problem that was not there from the beginning. */
+  /** Receives each problem that occurs after the creation. */
   onProblem?: (problem: RegistryProblem) => void
   override?: readonly string[]
   disabled?: ReadonlySet<string>
-  /** How long a tool may take to get ready, in milliseconds. Default: 10 s. */
+  /** How long the preparation of a tool may take, in milliseconds. Default: 10 s. */
   initLimitMs?: number
 }): Registry {
-  const { files, living, onProblem } = options
+  const { files, dynamic, onProblem } = options
   const override = new Set(options.override)
   const rules = createOfferRules(options.disabled ?? new Set())
   let prepared = new WeakMap<Info, Map<string, Promise<OfferedTool>>>()
   let listedFrom = new WeakMap<readonly OfferedTool[], LoadedTools | "none">()
   let problems: RegistryProblem[] = []
   let byId = mergeAll([])
-  const told = new Set(problems.map(textOfProblem))
+  const reported = new Set(problems.map(textOf))
 
   async function refresh(): Promise<void> {
     await files?.read()
-    byId = mergeAll((await living?.()) ?? [])
-    tell()
+    byId = mergeAll((await dynamic?.()) ?? [])
+    reportNew()
   }
 
   function mergeAll(others: readonly RegisteredTool[]): Map<string, RegisteredTool> {
@@ -80,10 +82,10 @@ export function createRegistry(options: {
     return mergeTools([...options.tools, ...(custom?.tools ?? []), ...others], override, problems)
   }
 
-  function tell(): void {
+  function reportNew(): void {
     for (const problem of problems) {
-      if (told.has(textOfProblem(problem))) continue
-      told.add(textOfProblem(problem))
+      if (reported.has(textOf(problem))) continue
+      reported.add(textOf(problem))
       onProblem?.(problem)
     }
   }
@@ -96,7 +98,7 @@ export function createRegistry(options: {
     return tool
   }
 
-  /** Makes it ready as well. `against`: why it is not offered, as far as that is known before it is ready. */
+  /** Prepares the tool. `against`: the reason known before the preparation. */
   async function consider(entry: RegisteredTool, scope: ToolScope, against: string | undefined) {
     let reason = against
     try {
@@ -108,7 +110,7 @@ export function createRegistry(options: {
       return { tool, reason }
     } catch (error) {
       report(problems, entry, errorMessage(error))
-      tell()
+      reportNew()
       return { tool: undefined, reason: `its init failed: ${errorMessage(error)}` }
     }
   }
@@ -120,15 +122,15 @@ export function createRegistry(options: {
       const listed = listedFrom
       await refresh()
       const from = files?.last() ?? "none"
-      // What is not offered need not be made ready: that costs a schema each at every start.
+      // Tools that are not offered are not prepared: each would cost a schema at every start.
       const possible = [...byId.values()].filter((entry) => rules.against(entry, scope) === undefined)
       const considered = await Promise.all(possible.map((entry) => consider(entry, scope, undefined)))
       const offered = considered.flatMap(({ tool, reason }) => (tool && reason === undefined ? [tool] : []))
       listed.set(offered, from)
       return offered
     },
-    withheld(id, scope) {
-      return byId.has(id) ? rules.withheld(id, scope) : undefined
+    unavailableReason(id, scope) {
+      return byId.has(id) ? rules.unavailableReason(id, scope) : undefined
     },
     async list(scope) {
       await refresh()
@@ -141,7 +143,7 @@ export function createRegistry(options: {
             parameters: tool?.schema ?? {},
             source: describeSource(entry.source),
             offered: reason === undefined,
-            ...(reason === undefined ? {} : { reason }),
+            reason,
           }
         }),
       )
@@ -157,3 +159,72 @@ export function createRegistry(options: {
     },
   }
 }
+
+function textOf({ file, message }: RegistryProblem): string {
+  return `${file}: ${message}`
+}
+
+/** Returns the tools by id, in the given order. Tools that are left out are added to `problems`. */
+function mergeTools(
+  tools: readonly RegisteredTool[],
+  override: ReadonlySet<string>,
+  problems: RegistryProblem[],
+): Map<string, RegisteredTool> {
+  const byId = new Map<string, RegisteredTool>()
+  for (const entry of tools) {
+    const { id } = entry.tool
+    if (permissionNames.has(id)) {
+      report(problems, entry, `"${id}" is the name of a permission and cannot name a tool. Rename the tool.`)
+      continue
+    }
+    const first = byId.get(id)
+    if (first && !override.has(id)) {
+      report(
+        problems,
+        entry,
+        `there are two tools named "${id}": one from ${describeSource(first.source)}, one from ${describeSource(entry.source)}. ` +
+          `The first is kept. Rename the second, or add "override": ["${id}"] to the configuration to let it replace the first.`,
+      )
+      continue
+    }
+    byId.set(id, entry)
+  }
+  return byId
+}
+
+/** Permissions that are not tools. Existing rules for them, some of which allow everything, must not match a tool. */
+const permissionNames: ReadonlySet<string> = new Set(
+  "todo external_directory doom_loop network private_network sandbox_escape".split(" "),
+)
+
+/** Decides which tools are offered. The reasons are texts for users and models. */
+function createOfferRules(disabled: ReadonlySet<string>) {
+  function ruledOut(id: string, scope: ToolScope): string | undefined {
+    if (disabled.has(id)) return "disabled in the configuration (tools)"
+    const unavailable = scope.unavailable?.[id]
+    if (unavailable !== undefined) return unavailable
+    if (!isOffered(scope.policy, permissionOf(id)))
+      return `no rule could ever allow it for the agent ${scope.agent}`
+    const served = serves[id]
+    return served !== undefined && ruledOut(served, scope) !== undefined
+      ? `it only serves ${served}, which is not offered`
+      : undefined
+  }
+
+  return {
+    /** By rules, config and circumstances. Undefined for a tool that can be offered. */
+    against(entry: RegisteredTool, scope: ToolScope): string | undefined {
+      const { id } = entry.tool
+      if (internal.has(id)) return "it answers malformed calls and is not offered to models"
+      return ruledOut(id, scope) ?? entry.unavailableReason?.(scope)
+    },
+    /** By rules and config only. Undefined also for internal tools. */
+    unavailableReason: (id: string, scope: ToolScope) => (internal.has(id) ? undefined : ruledOut(id, scope)),
+  }
+}
+
+/** Tools that the engine calls itself. */
+const internal: ReadonlySet<string> = new Set(["invalid"])
+
+/** Tools that are useless without another tool. */
+const serves: Readonly<Record<string, string>> = Object.assign(Object.create(null), { job: "bash" })

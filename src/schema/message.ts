@@ -1,11 +1,11 @@
 import * as z from "zod"
 import { FinishReason, type Part, Tokens } from "./part.ts"
 
-/** A model by its two names: `openai` and `gpt-5` of `openai/gpt-5`. */
+/** Names a model: `openai` and `gpt-5` for `openai/gpt-5`. */
 export const ModelRef = z.object({ providerID: z.string(), modelID: z.string() })
 export type ModelRef = z.infer<typeof ModelRef>
 
-/** What ended an answer before its time, for people and programs. */
+/** The error that ended an answer. */
 export const MessageError = z.object({
   name: z.enum([
     "aborted",
@@ -23,7 +23,7 @@ export const MessageError = z.object({
 })
 export type MessageError = z.infer<typeof MessageError>
 
-/** What the person said. Its text and files are parts. */
+/** A message of the user. Its text and files are parts. */
 export const UserMessage = z.object({
   id: z.string(),
   sessionID: z.string(),
@@ -34,7 +34,7 @@ export const UserMessage = z.object({
 })
 export type UserMessage = z.infer<typeof UserMessage>
 
-/** One step of the model with the calls it made. `parentID` is the user message it answers. */
+/** One step of the model with its calls. `parentID` is the user message that it answers. */
 export const AssistantMessage = z.object({
   id: z.string(),
   sessionID: z.string(),
@@ -51,11 +51,11 @@ export const AssistantMessage = z.object({
 })
 export type AssistantMessage = z.infer<typeof AssistantMessage>
 
-/** A message of a conversation, by whoever wrote it. */
+/** A message of a conversation. */
 export const Message = z.discriminatedUnion("role", [UserMessage, AssistantMessage])
 export type Message = z.infer<typeof Message>
 
-/** A message with its parts in the order they came. */
+/** A message with its parts in the order of arrival. */
 export interface MessageWithParts {
   message: Message
   parts: Part[]

@@ -5,7 +5,7 @@ const base = { id: z.string(), sessionID: z.string(), messageID: z.string() }
 const span = z.object({ start: z.number(), end: z.number().optional() })
 const providerMetadata = z.record(z.string(), z.unknown())
 
-/** Text of the person or the model. `synthetic` marks what Tackle itself wrote. */
+/** Text of the user or the model. `synthetic` marks text that Tackle wrote. */
 export const TextPart = z.object({
   ...base,
   type: z.literal("text"),
@@ -16,7 +16,7 @@ export const TextPart = z.object({
 })
 export type TextPart = z.infer<typeof TextPart>
 
-/** The model's thinking. `metadata` holds what the provider wants to see again, such as a signature. */
+/** The model's reasoning. `metadata` contains what the provider expects back, such as a signature. */
 export const ReasoningPart = z.object({
   ...base,
   type: z.literal("reasoning"),
@@ -26,7 +26,7 @@ export const ReasoningPart = z.object({
 })
 export type ReasoningPart = z.infer<typeof ReasoningPart>
 
-/** A file given by the person. `url` is a data URL or an absolute path. */
+/** A file from the user. `url` is a data URL or an absolute path. */
 export const FilePart = z.object({
   ...base,
   type: z.literal("file"),
@@ -42,18 +42,18 @@ export const ToolPart = z.object({
   type: z.literal("tool"),
   callID: z.string(),
   tool: z.string(),
-  /** Of a call that another call made, such as `batch`: the id of that one, in whose result the model reads this. */
+  /** The call that made this call, such as `batch`. Its result contains the result of this call. */
   parentCallID: z.string().optional(),
   state: ToolState,
   metadata: providerMetadata.optional(),
 })
 export type ToolPart = z.infer<typeof ToolPart>
 
-/** The model was asked for one step. */
+/** Start of a model step. */
 export const StepStartPart = z.object({ ...base, type: z.literal("step-start") })
 export type StepStartPart = z.infer<typeof StepStartPart>
 
-/** Tokens as the provider counts them. `input` is without cached ones, `output` without reasoning. */
+/** Tokens as counted by the provider. `input` excludes cached tokens, `output` excludes reasoning. */
 export const Tokens = z.object({
   input: z.number(),
   output: z.number(),
@@ -62,11 +62,11 @@ export const Tokens = z.object({
 })
 export type Tokens = z.infer<typeof Tokens>
 
-/** Why a step ended. `tool-calls`: the model waits for results. `length`: it was cut off. */
+/** Why a step ended. `tool-calls`: the model waits for results. `length`: the output limit was reached. */
 export const FinishReason = z.enum(["stop", "length", "content-filter", "tool-calls", "error", "other"])
 export type FinishReason = z.infer<typeof FinishReason>
 
-/** The step ended. `cost` in US dollars by the prices of the config, 0 where there are none. */
+/** End of a step. `cost` is in US dollars at the configured prices, 0 without prices. */
 export const StepFinishPart = z.object({
   ...base,
   type: z.literal("step-finish"),
@@ -76,7 +76,7 @@ export const StepFinishPart = z.object({
 })
 export type StepFinishPart = z.infer<typeof StepFinishPart>
 
-/** The provider failed and the step is tried again after `delayMs`. */
+/** A provider error. The step is retried after `delayMs`. */
 export const RetryPart = z.object({
   ...base,
   type: z.literal("retry"),
@@ -87,30 +87,30 @@ export const RetryPart = z.object({
 })
 export type RetryPart = z.infer<typeof RetryPart>
 
-/** A regular file at some moment: the sha256 of its bytes in hex, and its permission bits where they are known. */
+/** The content of a regular file: the SHA-256 of its bytes in hex, and its permission bits if known. */
 export const FileVersion = z.object({ hash: z.string(), mode: z.number().optional() })
 export type FileVersion = z.infer<typeof FileVersion>
 
-/** One file that a turn changed. No version: there was no file. `path` is absolute, with every link followed. */
+/** A file that a turn changed. A missing version means no file. `path` is absolute, with all links followed. */
 export const FileChange = z.object({
   path: z.string(),
   before: FileVersion.optional(),
   after: FileVersion.optional(),
-  /** Why the change cannot be undone. `mixed`: somebody else changed the file between two changes of the turn. */
+  /** Why the change cannot be undone. `mixed`: another program changed the file between two changes of the turn. */
   fixed: z.enum(["too-large", "mixed"]).optional(),
-  /** The turn is undone but for this file, which stayed as it was: what was not undone is not done again. */
+  /** Undo skipped this file, so redo skips it too. */
   left: z.boolean().optional(),
 })
 export type FileChange = z.infer<typeof FileChange>
 
-/** The files that a turn changed, as part of the message that began it. */
+/** The files that a turn changed. Belongs to the message that started the turn. */
 export const PatchPart = z.object({
   ...base,
   type: z.literal("patch"),
   files: z.array(FileChange),
-  /** What else the turn may have changed, in words: commands of which not all could be seen. */
+  /** Commands whose changes could not be tracked completely, as text. */
   unseen: z.array(z.string()).optional(),
-  /** The files were put back to what they were before the turn, but for those that were left. */
+  /** The turn is undone, except for files with `left`. */
   undone: z.boolean().optional(),
 })
 export type PatchPart = z.infer<typeof PatchPart>
@@ -119,7 +119,7 @@ export type PatchPart = z.infer<typeof PatchPart>
 export const SnapshotPart = z.object({ ...base, type: z.literal("snapshot"), snapshot: z.string() })
 export type SnapshotPart = z.infer<typeof SnapshotPart>
 
-/** What a file's bytes were when the session last saw them: see `FileStamp` of `tool/context.ts`. */
+/** The version of a file that the session last read or wrote: see `FileStamp` in `tool/context.ts`. */
 export const SeenFile = z.object({
   path: z.string(),
   stamp: z.object({ size: z.number(), mtimeMs: z.number(), digest: z.string().optional() }),
@@ -127,24 +127,24 @@ export const SeenFile = z.object({
 export type SeenFile = z.infer<typeof SeenFile>
 
 /**
- * From here on the model is given this message in place of all before it, but for the messages from `from` on. `auto`:
- * nobody asked for it. `tokens` and `cost` are those of the summary.
+ * A summary that replaces all earlier messages in the prompt, except those starting at `from`. `auto`: not requested by
+ * the user. `tokens` and `cost` are those of the summary.
  */
 export const CompactionPart = z.object({
   ...base,
   type: z.literal("compaction"),
   auto: z.boolean(),
   from: z.string().optional(),
-  /** Names of tools that were found or called in what the summary stands for: see `session/deferred-tools.ts`. */
+  /** Tools that were found or called in the summarized messages: see `session/deferred-tools.ts`. */
   tools: z.array(z.string()).optional(),
-  /** The files that were read or written until then. Absent: they stand in the results of the calls alone. */
+  /** Files that were read or written before. Absent: they are only known from the results of the calls. */
   seen: z.array(SeenFile).optional(),
   tokens: Tokens.optional(),
   cost: z.number().optional(),
 })
 export type CompactionPart = z.infer<typeof CompactionPart>
 
-/** A subagent is to do this. */
+/** A task for a subagent. */
 export const SubtaskPart = z.object({
   ...base,
   type: z.literal("subtask"),
@@ -154,7 +154,7 @@ export const SubtaskPart = z.object({
 })
 export type SubtaskPart = z.infer<typeof SubtaskPart>
 
-/** Everything a message can consist of: one schema for the store, the events and every client. */
+/** The parts of a message: one schema for the store, the events and every client. */
 export const Part = z.discriminatedUnion("type", [
   TextPart,
   ReasoningPart,

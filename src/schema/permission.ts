@@ -1,14 +1,14 @@
 import * as z from "zod"
 
-/** What becomes of what is asked for. `ask`: a person decides. */
+/** The decision for a request. `ask`: the user decides. */
 export const Action = z.enum(["allow", "ask", "deny"])
 export type Action = z.infer<typeof Action>
 
-/** Where a rule was written: a file with its line (from 1), or words such as `defaults` or `--allow`. */
+/** The origin of a rule: a file and line (from 1), or a name such as `defaults` or `--allow`. */
 export const RuleSource = z.lazy(() => z.object({ file: z.string(), line: z.number().optional() }))
 export type RuleSource = z.infer<typeof RuleSource>
 
-/** "For requests of this permission whose pattern matches: this action." Both fields may hold `*` and `?`. */
+/** Applies an action to requests whose permission and pattern match. Both may contain `*` and `?`. */
 export const Rule = z.lazy(() =>
   z.object({
     permission: z.string(),
@@ -19,10 +19,10 @@ export const Rule = z.lazy(() =>
 )
 export type Rule = z.infer<typeof Rule>
 
-/** Rules in written order: the last that matches decides. */
+/** Rules in written order. The last matching rule decides. */
 export type Ruleset = readonly Rule[]
 
-/** The call that a request comes from. `parent`: the `task` call that a subagent works for, and the subagent's name. */
+/** The call that makes a request. `parent`: the `task` call of a subagent, and the name of the subagent. */
 export const CallReference = z.lazy(() =>
   z.object({
     messageID: z.string(),
@@ -34,23 +34,23 @@ export const CallReference = z.lazy(() =>
 )
 export type CallReference = z.infer<typeof CallReference>
 
-/** A question to a person: may this call do these things? Allowed only as a whole. */
+/** A request for the user's permission. It is allowed or rejected as a whole. */
 export const PermissionRequest = z.lazy(() =>
   z.object({
     id: z.string(),
     sessionID: z.string(),
     permission: z.string(),
     patterns: z.array(z.string()),
-    /** The patterns that "always" would allow from then on. Empty: "always" is not on offer. */
+    /** The patterns that "always" allows. Empty: "always" is not offered. */
     always: z.array(z.string()),
-    /** What the person has to see to decide: a diff, the command, the resolved path. */
+    /** What the user needs for the decision: a diff, the command, the resolved path. */
     metadata: z.record(z.string(), z.unknown()),
     tool: CallReference.optional(),
   }),
 )
 export type PermissionRequest = z.infer<typeof PermissionRequest>
 
-/** `always` may narrow the patterns on offer and say how far the grant reaches. */
+/** A reply to a request. `always` may narrow the offered patterns and set the scope of the grant. */
 export const PermissionReply = z.lazy(() =>
   z.discriminatedUnion("reply", [
     z.object({ reply: z.literal("once") }),
@@ -64,10 +64,10 @@ export const PermissionReply = z.lazy(() =>
 )
 export type PermissionReply = z.infer<typeof PermissionReply>
 
-/** Who answered a request. */
-export type ReplySource = "person" | "auto" | "no-terminal" | "grant" | "abort"
+/** The source of a reply. */
+export type ReplySource = "user" | "auto" | "no-terminal" | "grant" | "abort"
 
-/** A rule that a person granted. Bound to a session or, for a project, to its worktree. */
+/** A rule that the user granted. Applies to a session or to a worktree. */
 export const Grant = z.lazy(() =>
   z.object({
     id: z.string(),

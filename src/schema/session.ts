@@ -1,28 +1,28 @@
 import * as z from "zod"
 import { ModelRef } from "./message.ts"
 
-/** A conversation with its place on disk. Times are milliseconds since the epoch. */
+/** A conversation and its directory. Times are milliseconds since the epoch. */
 export const Session = z.object({
   id: z.string(),
   title: z.string(),
-  /** Where relative paths of the tools start. Absolute. */
+  /** Base of relative paths in tool calls. Absolute. */
   directory: z.string(),
-  /** The project's root: the top of the git work tree, else the directory itself. Absolute. */
+  /** The root of the git worktree, or the directory itself without git. Absolute. */
   worktree: z.string(),
   agent: z.string(),
   model: ModelRef.optional(),
   /** The session whose `task` call started this one. */
   parentID: z.string().optional(),
-  /** It is a recorded run that was run again: nobody talks there, and it is not what the person did last. */
+  /** True for the replay of a recorded run. `--continue` ignores it. */
   replayed: z.literal(true).optional(),
-  /** Messages whose turns were undone since the last prompt, the last one undone at the end. */
+  /** Messages whose turns were undone since the last prompt, in the order of undoing. */
   undone: z.array(z.string()).optional(),
-  /** Set while the prompt of a command is under way that has an agent or model of its own: what is again after it. */
+  /** Set while a command with its own agent or model runs: the values to restore afterwards. */
   lent: z
     .object({
-      /** The command's agent, and the one before. */
+      /** The agent of the command, and the previous agent. */
       agent: z.object({ to: z.string(), from: z.string() }).optional(),
-      /** The model before; null: there was none. Absent: the prompt's stays. */
+      /** The previous model; null: none. Absent: the model does not change. */
       model: ModelRef.nullable().optional(),
     })
     .optional(),

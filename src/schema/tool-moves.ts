@@ -8,10 +8,10 @@ import type {
   ToolStateRunning,
 } from "./tool-state.ts"
 
-/** A move that the life of a call does not have, such as completed → running. A defect of the caller. */
+/** An impossible transition, such as completed → running. Indicates a bug in the caller. */
 export class IllegalMoveError extends TackleError {
   constructor(from: ToolState["status"], to: ToolState["status"]) {
-    super(`A tool call cannot go from ${from} to ${to}.`, {
+    super(`A tool call cannot change from ${from} to ${to}.`, {
       code: "tool-state.illegal-move",
       recoverable: false,
     })
@@ -25,17 +25,17 @@ const moves: Record<ToolState["status"], readonly ToolState["status"][]> = {
   error: [],
 }
 
-/** Throws {@link IllegalMoveError} unless a call in state `from` may go to state `to`. */
+/** Throws {@link IllegalMoveError} unless the transition is possible. */
 export function assertMove(from: ToolState, to: ToolState): void {
   if (!moves[from.status].includes(to.status)) throw new IllegalMoveError(from.status, to.status)
 }
 
-/** The first state of every call, whether its arguments stream in or arrive whole. */
+/** Returns the first state of every call. */
 export function pending(raw = "", input: Record<string, unknown> = {}): ToolStatePending {
   return { status: "pending", input, raw }
 }
 
-/** pending → running. `harmless`: the tool will not act before {@link act}. */
+/** pending → running. `harmless`: the tool has no effect before {@link act}. */
 export function start(
   from: ToolStatePending,
   input: Record<string, unknown>,
@@ -48,29 +48,26 @@ export function start(
   return to
 }
 
-/** running → running: from now on it may take effect. To be stored before it does. */
+/** running → running: the call may take effect. Store this state before it does. */
 export function act(from: ToolStateRunning): ToolStateRunning {
   const { harmless: _, ...to } = from
   assertMove(from, to)
   return to
 }
 
-/**
- * False where it is proved that a call which ended in this state, or was cut off in it, had no effect: it was stored as
- * `act` has it before it began.
- */
+/** Returns false if a call that was interrupted in this state certainly had no effect. */
 export function mayHaveActed(state: ToolStatePending | ToolStateRunning): boolean {
   return state.status === "running" && state.harmless !== true
 }
 
-/** What the model is told of an unfinished call beside how it ended. */
+/** Describes the effect of an unfinished call for the model. */
 export function describeEffect(state: ToolStatePending | ToolStateRunning): string {
   return mayHaveActed(state)
-    ? "It may have taken effect, whole or in part: look before you repeat it."
+    ? "It may have taken effect, fully or partly. Check before you repeat it."
     : "It had no effect."
 }
 
-/** running → running: a new title, and metadata merged over what was there. */
+/** running → running: sets the title and merges the metadata. */
 export function progress(
   from: ToolStateRunning,
   update: { title?: string; metadata?: Record<string, unknown> },
@@ -81,7 +78,7 @@ export function progress(
   return to
 }
 
-/** When a call ended, and how long it had waited for people, in milliseconds. */
+/** When a call ended, and how long it waited for the user, in milliseconds. */
 interface Ended {
   at: number
   waited: number

@@ -1,6 +1,6 @@
 import * as z from "zod"
 
-/** A file that a tool hands back beside its text. `url` is a data URL or an absolute path. */
+/** A file in the result of a tool. `url` is a data URL or an absolute path. */
 export const Attachment = z.lazy(() =>
   z.object({
     type: z.literal("file"),
@@ -14,15 +14,15 @@ export type Attachment = z.infer<typeof Attachment>
 const Input = z.lazy(() => z.record(z.string(), z.unknown()))
 const Metadata = z.lazy(() => z.record(z.string(), z.unknown()))
 
-/** The call is arriving: `raw` is the JSON text so far, `input` its value once it is whole. */
+/** The call is arriving. `raw` is the JSON text so far, `input` its value when complete. */
 export const ToolStatePending = z.lazy(() =>
   z.object({ status: z.literal("pending"), input: Input, raw: z.string() }),
 )
 export type ToolStatePending = z.infer<typeof ToolStatePending>
 
 /**
- * The tool works; title and metadata are what it last reported. `harmless`: so far it has changed nothing outside of the
- * engine, since it only reads or waits for leave. Times are milliseconds since the epoch.
+ * The tool runs. It reported `title` and `metadata`. `harmless`: it has changed nothing outside the engine so far, because
+ * it only reads or waits for permission. Times are milliseconds since the epoch.
  */
 export const ToolStateRunning = z.lazy(() =>
   z.object({
@@ -36,15 +36,15 @@ export const ToolStateRunning = z.lazy(() =>
 )
 export type ToolStateRunning = z.infer<typeof ToolStateRunning>
 
-/** When it ran. `waited`: so many milliseconds of that for people's answers. Absent: nobody was asked. */
+/** Start and end of the call. `waited`: milliseconds of it spent waiting for the user. */
 const Time = z.lazy(() => z.object({ start: z.number(), end: z.number(), waited: z.number().optional() }))
 
-/** How long the tool of a call that ended was at work, in milliseconds. What a person took to answer is not its time. */
+/** Returns how long the tool of a finished call worked, in milliseconds, without the time spent waiting for the user. */
 export function workMs({ start, end, waited = 0 }: z.infer<typeof Time>): number {
   return Math.max(0, end - start - waited)
 }
 
-/** `output` is what the model reads, `title` and `metadata` what people and programs read. */
+/** The model reads `output`. Users and programs read `title` and `metadata`. */
 export const ToolStateCompleted = z.lazy(() =>
   z.object({
     status: z.literal("completed"),
@@ -54,13 +54,13 @@ export const ToolStateCompleted = z.lazy(() =>
     metadata: Metadata,
     time: Time,
     attachments: z.array(Attachment).optional(),
-    /** The file that holds the output. The model is no longer given that itself, but told where it is. */
+    /** The file with the output. The model reads only its path. */
     pruned: z.string().optional(),
   }),
 )
 export type ToolStateCompleted = z.infer<typeof ToolStateCompleted>
 
-/** `error` is the text the model reads. `metadata.kind` says why: see `call/settle.ts`. */
+/** The model reads `error`. `metadata.kind` is the reason: see `call/settle.ts`. */
 export const ToolStateError = z.lazy(() =>
   z.object({
     status: z.literal("error"),
@@ -72,7 +72,7 @@ export const ToolStateError = z.lazy(() =>
 )
 export type ToolStateError = z.infer<typeof ToolStateError>
 
-/** Where a call stands. The legal moves are the functions of `tool-moves.ts` and no others. */
+/** The state of a call. The functions in `tool-moves.ts` are the only transitions. */
 export const ToolState = z.lazy(() =>
   z.discriminatedUnion("status", [ToolStatePending, ToolStateRunning, ToolStateCompleted, ToolStateError]),
 )

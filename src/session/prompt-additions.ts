@@ -59,7 +59,7 @@ function isSynced({ state }: ToolPart): boolean {
 async function addMentions(active: SessionAgent, text: string, user: UserMessage): Promise<Refusal[]> {
   const { engine, history, conversation, caller } = active.run
   if (caller) return []
-  const canSpawn = active.toolScope.lacking?.task === undefined
+  const canSpawn = active.toolScope.unavailable?.task === undefined
   const agents = canSpawn ? engine.subagents.startable(active.agent.name) : []
   const find = () => attachMentions(text, stepFor(active, user), agents)
   const { files, notes, refused } = await (engine.attach?.(find) ?? find())

@@ -1,34 +1,34 @@
 import type { Grant, Ruleset } from "../schema/permission.ts"
 import type { Store } from "./store.ts"
 
-/** Where a grant may hold: a session, and the work tree it belongs to. */
-export interface GrantPlace {
+/** The scope of a grant: a session and its worktree. */
+export interface GrantScope {
   id: string
   worktree: string
 }
 
-/** The grants that policies read, kept beside the store so that a verdict needs no query. */
+/** Caches the grants of the store, so that a permission decision needs no query. */
 export interface Grants {
-  /** Brings what holds in the place up to date with the store, where other processes add and take back too. */
-  load(place: GrantPlace): Promise<void>
-  /** Keeps grants. Those for a session that is not stored, that of a call by hand, are kept here alone. */
+  /** Reloads the grants of the scope from the store: other processes add and remove grants too. */
+  load(where: GrantScope): Promise<void>
+  /** Adds and stores grants. Grants of a session that is not stored, as for a standalone call, stay in memory. */
   add(grants: readonly Grant[]): Promise<void>
-  /** Takes grants back. Unknown ids are passed over. */
+  /** Removes grants. Ignores unknown ids. */
   remove(ids: readonly string[]): Promise<void>
-  /** What was granted in the place, as rules. */
-  rules(place: GrantPlace): Ruleset
-  /** Keeps nothing in memory of a session that is over. What is stored stays. */
+  /** Returns the grants of the scope as rules. */
+  rules(where: GrantScope): Ruleset
+  /** Drops the grants of a closed session from memory. Stored grants stay. */
   forget(sessionID: string): void
-  /** Every stored grant of a work tree, of the project and of its sessions, oldest first. */
+  /** Returns all stored grants of a worktree and its sessions, oldest first. */
   list(worktree: string): Promise<Grant[]>
 }
 
-/** Knows nothing before the first `load`. */
+/** Creates an empty cache. Call `load` first. */
 export function createGrants(store: Store): Grants {
   const known = new Map<string, Grant>()
-  /** Ids of those that nobody but this process has: their sessions are not stored. */
+  /** Grants that exist only in this process. */
   const unstored = new Set<string>()
-  /** An answer of the store may be older than their removal. */
+  /** A query that started before a removal may still return the grant. */
   const removed = new Set<string>()
 
   async function canBeStored({ scope, sessionID }: Grant): Promise<boolean> {
@@ -36,10 +36,10 @@ export function createGrants(store: Store): Grants {
   }
 
   return {
-    async load(place) {
-      // What another process took back has to go; what is granted while the store is asked has to stay.
-      const before = [...known.values()].filter((grant) => holdsIn(grant, place))
-      const stored = await store.grants({ worktree: place.worktree, sessionID: place.id })
+    async load(where) {
+      // Drop grants that another process removed, but keep those that are added during the query.
+      const before = [...known.values()].filter((grant) => appliesTo(grant, where))
+      const stored = await store.grants({ worktree: where.worktree, sessionID: where.id })
       for (const { id } of before) if (!unstored.has(id)) known.delete(id)
       for (const grant of stored) if (!removed.has(grant.id)) known.set(grant.id, grant)
     },
@@ -53,7 +53,7 @@ export function createGrants(store: Store): Grants {
       for (const grant of grants) known.set(grant.id, grant)
     },
     async remove(ids) {
-      // Out of use first: a store that fails must not leave them in force here.
+      // Memory first: the removal takes effect here even if the store fails.
       for (const id of ids) {
         known.delete(id)
         unstored.delete(id)
@@ -68,9 +68,9 @@ export function createGrants(store: Store): Grants {
         unstored.delete(grant.id)
       }
     },
-    rules: (place) =>
+    rules: (where) =>
       [...known.values()]
-        .filter((grant) => holdsIn(grant, place))
+        .filter((grant) => appliesTo(grant, where))
         .map(({ permission, pattern, action, id }) => ({
           permission,
           pattern,
@@ -87,8 +87,8 @@ export function createGrants(store: Store): Grants {
   }
 }
 
-/** A grant holds in its work tree alone; one for a session in that session alone. */
-function holdsIn(grant: Grant, place: GrantPlace): boolean {
-  if (grant.worktree !== place.worktree) return false
-  return grant.scope === "project" || grant.sessionID === place.id
+/** Project grants apply to their worktree, session grants to their session. */
+function appliesTo(grant: Grant, where: GrantScope): boolean {
+  if (grant.worktree !== where.worktree) return false
+  return grant.scope === "project" || grant.sessionID === where.id
 }

@@ -4,13 +4,9 @@ import type { Grant } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import { errorMessage } from "../util/errors.ts"
-import { StoreError } from "./errors.ts"
-import type { Change, LeaseHolder, Store } from "./store.ts"
+import { type Change, type LeaseHolder, type Store, StoreError } from "./store.ts"
 
-/**
- * A {@link Store} that lives and dies with the process: for tests and embedding. Everything goes through JSON, as in a
- * database, so that what is read back is the same with every implementation.
- */
+/** Creates a {@link Store} in memory, for tests and embedding. Values pass through JSON, as in a database. */
 export function createMemoryStore(): Store {
   const sessions = new Map<string, Session>()
   const messages = new Map<string, Message>()
@@ -20,17 +16,17 @@ export function createMemoryStore(): Store {
   const leases = new Map<string, LeaseHolder>()
   let closed = false
 
-  /** Makes the change and returns what takes it back. */
+  /** Applies the change and returns a function that reverts it. */
   function apply(change: Change): () => void {
     switch (change.kind) {
       case "session":
         return set(sessions, change.session.id, change.session)
       case "message":
-        demand(sessions.has(change.message.sessionID), `session ${change.message.sessionID}`)
+        requireKnown(sessions.has(change.message.sessionID), `session ${change.message.sessionID}`)
         return set(messages, change.message.id, change.message)
       case "part": {
         const { id, messageID, sessionID } = change.part
-        demand(messages.get(messageID)?.sessionID === sessionID, `message ${messageID} in ${sessionID}`)
+        requireKnown(messages.get(messageID)?.sessionID === sessionID, `message ${messageID} in ${sessionID}`)
         return set(parts, id, change.part)
       }
       case "part.remove": {
@@ -39,12 +35,12 @@ export function createMemoryStore(): Store {
         return owned ? unset(parts, change.partID) : () => {}
       }
       case "todos":
-        demand(sessions.has(change.sessionID), `session ${change.sessionID}`)
+        requireKnown(sessions.has(change.sessionID), `session ${change.sessionID}`)
         return set(todos, change.sessionID, [...change.todos])
       case "grant": {
         const { id, scope, sessionID } = change.grant
         if (scope === "session" && sessionID !== undefined) {
-          demand(sessions.has(sessionID), `session ${sessionID}`)
+          requireKnown(sessions.has(sessionID), `session ${sessionID}`)
         }
         return set(grants, id, change.grant)
       }
@@ -76,7 +72,7 @@ export function createMemoryStore(): Store {
       try {
         for (const change of changes) undo.push(apply(change))
       } catch (error) {
-        for (const takeBack of undo.reverse()) takeBack()
+        for (const revert of undo.reverse()) revert()
         throw error instanceof StoreError ? error : new StoreError(errorMessage(error), error)
       }
     },
@@ -133,7 +129,7 @@ export function createMemoryStore(): Store {
     },
     async lease(sessionID, holder, lives) {
       assertOpen()
-      demand(sessions.has(sessionID), `session ${sessionID}`)
+      requireKnown(sessions.has(sessionID), `session ${sessionID}`)
       const present = leases.get(sessionID)
       if (present && present.id !== holder.id && lives(copy(present))) return copy(present)
       leases.set(sessionID, copy(holder))
@@ -181,15 +177,15 @@ function unset<T>(table: Map<string, T>, id: string): () => void {
   }
 }
 
-function demand(known: boolean, what: string): void {
-  if (!known) throw new StoreError(`The store refused a change: there is no ${what}.`)
+function requireKnown(isKnown: boolean, what: string): void {
+  if (!isKnown) throw new StoreError(`The store refused a change: ${what} does not exist.`)
 }
 
 function copy<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T
 }
 
-/** As SQLite compares text: by code units, not by a language's rules. */
+/** Compares by code units, like SQLite. */
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }

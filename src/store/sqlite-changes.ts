@@ -1,14 +1,14 @@
 import type { DatabaseSync } from "node:sqlite"
 import type { Change } from "./store.ts"
 
-/** Writes into the tables what a store is given, by statements that are prepared once. */
+/** Applies changes to the tables, with prepared statements. */
 export interface ChangeWriter {
   apply(change: Change): void
-  /** With the sessions below it and all that belongs to them. False where there was none. */
+  /** Also deletes child sessions and everything that belongs to them. False if the session does not exist. */
   deleteSession(id: string): boolean
 }
 
-/** Throws where the tables are not those of the newest version. */
+/** Throws if the tables are not of the newest version. */
 export function createChangeWriter(database: DatabaseSync): ChangeWriter {
   const put = {
     session: database.prepare(

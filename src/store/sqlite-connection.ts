@@ -1,30 +1,29 @@
 import { closeSync, mkdirSync, openSync } from "node:fs"
 import { dirname } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { systemCode } from "../util/errors.ts"
-import { StoreError } from "./errors.ts"
+import { errorMessage, systemCode } from "../util/errors.ts"
 import { migrate, migrations, readVersion } from "./migrations.ts"
-import { sqliteError, waitWhileBusy } from "./sqlite-errors.ts"
+import { StoreError } from "./store.ts"
 
-/** An open database of the newest version. All of it is synchronous; what it throws is a {@link StoreError}. */
+/** An open database of the newest version. Every method is synchronous and throws {@link StoreError}. */
 export interface SqliteConnection {
-  /** Statements are made of it, and run in {@link run}. */
+  /** Prepares statements. Run them in {@link run}. */
   readonly database: DatabaseSync
-  /** Runs statements, again for as long as another process keeps the database from them. */
+  /** Runs statements, and retries while another process locks the database. */
   run<T>(work: () => T): T
-  /** Makes one transaction of the statements, within {@link run}. */
+  /** Runs the statements in one transaction. Call it within {@link run}. */
   transact<T>(work: () => T): T
-  /** What is committed within {@link run} is on the disk when this returns. */
+  /** Syncs the commits of `work` to the disk before it returns. Call it within {@link run}. */
   durably(work: () => void): void
-  /** Gives room that nothing takes any more back to the disk. */
+  /** Returns unused space to the file system. */
   reclaim(): void
-  /** Once more does nothing; {@link run} then throws. */
+  /** Idempotent. {@link run} throws afterwards. */
   close(): void
 }
 
 /**
- * Opens the file, or makes it, and brings its tables up to date. `busyMs`: how long to wait for other processes. Throws
- * {@link StoreError}, and leaves the file as it is, where it is none of ours.
+ * Opens or creates the file and migrates its tables. `busyMs`: how long to wait for other processes. Throws
+ * {@link StoreError} and leaves the file unchanged if it is not a Tackle database.
  */
 export function openConnection(path: string, busyMs: number): SqliteConnection {
   createFile(path)
@@ -50,13 +49,13 @@ function createFile(path: string): void {
   } catch (error) {
     throw new StoreError(
       `The database ${path} cannot be written (${systemCode(error) ?? "unknown reason"}). ` +
-        "Check the rights of its directory, or set TACKLE_DATA_DIR to one that you can write.",
+        "Check the permissions of its directory, or set TACKLE_DATA_DIR to a writable directory.",
       error,
     )
   }
 }
 
-/** Nothing is written before the version was understood. */
+/** Writes nothing until the version is known. */
 function prepareDatabase(path: string, database: DatabaseSync, busyMs: number): void {
   const { version, kind } = waitWhileBusy(busyMs, () => readVersion(database))
   if (kind === "foreign") {
@@ -64,12 +63,12 @@ function prepareDatabase(path: string, database: DatabaseSync, busyMs: number): 
   }
   if (version > migrations.length) {
     throw new StoreError(
-      `The database ${path} has version ${version}; this Tackle knows up to version ${migrations.length}. ` +
+      `The database ${path} has version ${version}; this version of Tackle supports up to version ${migrations.length}. ` +
         "Update Tackle, or set TACKLE_DATA_DIR to another directory. Nothing was changed.",
     )
   }
   database.exec(synchronous.normal)
-  // Only before the first table. Others get it when room is first given back.
+  // Works only before the first table. Older databases get it at the first reclaim.
   if (kind === "empty") database.exec("PRAGMA auto_vacuum = INCREMENTAL")
   waitWhileBusy(busyMs, () => database.exec("PRAGMA journal_mode = WAL"))
   if (version < migrations.length) waitWhileBusy(busyMs, () => migrate(database))
@@ -114,7 +113,7 @@ function connect(path: string, database: DatabaseSync, busyMs: number): SqliteCo
       run(() => {
         const incremental = database.prepare("PRAGMA auto_vacuum").get()?.auto_vacuum === 2
         database.exec(incremental ? "PRAGMA incremental_vacuum" : "PRAGMA auto_vacuum = INCREMENTAL; VACUUM")
-        // What was only written to the log does not make the file shorter.
+        // The file shrinks only at a checkpoint.
         database.exec("PRAGMA wal_checkpoint(TRUNCATE)")
       })
     },
@@ -130,4 +129,53 @@ function guarded<T>(path: string, work: () => T): T {
   } catch (error) {
     throw sqliteError(path, error)
   }
+}
+
+/** SQLite's primary result codes with their meaning for a user and the next step. */
+const meanings: Record<number, string> = {
+  1: "has missing or wrong tables. Move it away (keep it: parts may be recoverable) and start again.",
+  3: "cannot be accessed. Check the permissions of the file and its directory.",
+  5: "is locked by another process. Wait for it or end it, then try again.",
+  6: "is locked by another process. Wait for it or end it, then try again.",
+  8: "cannot be written. Check the permissions of the file and its directory, or set TACKLE_DATA_DIR to another one.",
+  10: "could not be read or written: the disk reports an error, or is full. Check the disk, then try again.",
+  11: "is damaged. Move it away (keep it: parts may be recoverable) and start again; a new database is created.",
+  13: "could not be written: the disk is full. Free some space, then try again.",
+  14: "cannot be opened. Check the permissions of its directory, or set TACKLE_DATA_DIR to another one.",
+  19: "refused a change: it belongs to a session or message that is not stored.",
+  26: "is not a database. Move it away and start again; a new database is created.",
+}
+
+const busy = 5
+
+/** Converts an error of an operation on the database `path` to a {@link StoreError}. */
+function sqliteError(path: string, error: unknown): StoreError {
+  if (error instanceof StoreError) return error
+  const code = primaryCode(error)
+  if (code === undefined) return new StoreError(`The store refused a change: ${errorMessage(error)}`, error)
+  const meaning = meanings[code] ?? "could not be used. If this happens again, move the file away."
+  return new StoreError(`The database ${path} ${meaning} (${errorMessage(error)})`, error)
+}
+
+/**
+ * Retries `work` for up to `ms` milliseconds while it fails with SQLITE_BUSY. SQLite waits for ordinary locks itself, but
+ * reports busy at once while another process recovers the log or changes the journal mode. The wait is synchronous, so
+ * that a later commit cannot overtake this one.
+ */
+function waitWhileBusy<T>(ms: number, work: () => T): T {
+  const deadline = Date.now() + ms
+  for (;;) {
+    try {
+      return work()
+    } catch (error) {
+      if (primaryCode(error) !== busy || Date.now() >= deadline) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
+    }
+  }
+}
+
+function primaryCode(error: unknown): number | undefined {
+  if (typeof error !== "object" || error === null || !("errcode" in error)) return undefined
+  // The lower byte: the rest is the extended code.
+  return typeof error.errcode === "number" ? error.errcode & 0xff : undefined
 }

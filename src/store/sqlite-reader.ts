@@ -6,7 +6,7 @@ import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
 import type { MessagePage, SessionFilter } from "./store.ts"
 
-/** Reads from the tables what a store is asked for, by statements that are prepared once. */
+/** Reads from the tables, with prepared statements. */
 export interface SqliteReader {
   session(id: string): Session | undefined
   sessions(filter: SessionFilter): Session[]
@@ -15,7 +15,7 @@ export interface SqliteReader {
   grants(scope: { sessionID?: string; worktree?: string }): Grant[]
 }
 
-/** Throws where the tables are not those of the newest version. */
+/** Throws if the tables are not of the newest version. */
 export function createReader(database: DatabaseSync): SqliteReader {
   const select = {
     session: database.prepare("SELECT data FROM sessions WHERE id = ?"),
@@ -84,10 +84,10 @@ export function createReader(database: DatabaseSync): SqliteReader {
   }
 }
 
-/** The greatest character there is: all ids come before it. */
+/** The greatest code point. Every id sorts before it. */
 const afterAllText = "\u{10ffff}"
 
-/** Our own JSON, written from a value of this type: it is not validated again. */
+/** The JSON was written from a value of this type, so it is not validated. */
 function parse<T>(data: unknown): T {
   return JSON.parse(String(data)) as T
 }

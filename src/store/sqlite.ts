@@ -1,22 +1,22 @@
+import type { DatabaseSync } from "node:sqlite"
 import { createChangeWriter } from "./sqlite-changes.ts"
 import { openConnection, type SqliteConnection } from "./sqlite-connection.ts"
-import { createLeaseTable } from "./sqlite-leases.ts"
 import { createReader } from "./sqlite-reader.ts"
-import type { Store } from "./store.ts"
+import type { LeaseHolder, Store } from "./store.ts"
 
-/** How the file is opened. */
+/** Options of {@link openSqliteStore}. */
 export interface SqliteStoreOptions {
-  /** How long a write waits for another process to let go of the database, in milliseconds. Default 5000. */
+  /** How long a write waits for a lock of another process, in milliseconds. Default 5000. */
   busyTimeoutMs?: number
 }
 
 /**
- * The default {@link Store}: one SQLite file in WAL mode, shared by any number of processes. A missing file, also its
- * directory, is made, readable by its owner alone. Throws {@link StoreError}, and leaves the file as it is, when it is
- * no database, damaged, another program's, or written by a newer Tackle.
+ * Opens the default {@link Store}: one SQLite file in WAL mode, shared by any number of processes. Creates a missing file
+ * and its directory, readable by the owner only. Throws `StoreError` and leaves the file unchanged if it is not a
+ * database, is damaged, belongs to another program, or was written by a newer version of Tackle.
  *
- * What was committed survives the death of the process at any instant. A loss of power may take the commits after the
- * last durable one with it, the newest first, never the file.
+ * Commits survive the end of the process at any moment. A power loss may undo the commits after the last durable one,
+ * newest first, but does not damage the file.
  */
 export async function openSqliteStore(path: string, options: SqliteStoreOptions = {}): Promise<Store> {
   const connection = openConnection(path, options.busyTimeoutMs ?? 5000)
@@ -35,9 +35,9 @@ function createStore({ database, run, transact, durably, reclaim, close }: Sqlit
   return {
     async commit(changes, { durable = false } = {}) {
       const [first, ...more] = changes
-      // A closed store refuses even that.
+      // Throws if the store is closed.
       if (first === undefined) return run(() => {})
-      // One statement is a transaction by itself.
+      // A single statement is a transaction.
       const write = () =>
         more.length === 0 ? writer.apply(first) : transact(() => changes.forEach(writer.apply))
       run(() => (durable ? durably(write) : write()))
@@ -78,7 +78,7 @@ function createStore({ database, run, transact, durably, reclaim, close }: Sqlit
         if (lives(holder)) continue
         run(() =>
           transact(() => {
-            // Another process may have been here first, or work on the session by now.
+            // Another process may have recovered the session already, or be working on it.
             if (leases.holder(sessionID)?.id !== holder.id) return
             settle(reader.messages(sessionID)).forEach(writer.apply)
             leases.remove(sessionID, holder)
@@ -96,4 +96,44 @@ function createStore({ database, run, transact, durably, reclaim, close }: Sqlit
       close()
     },
   }
+}
+
+/** The lease table, with prepared statements. */
+interface LeaseTable {
+  holder(sessionID: string): LeaseHolder | undefined
+  all(): { sessionID: string; holder: LeaseHolder }[]
+  put(sessionID: string, holder: LeaseHolder): void
+  /** Does nothing if another holder has the lease. */
+  remove(sessionID: string, holder: LeaseHolder): void
+}
+
+function createLeaseTable(database: DatabaseSync): LeaseTable {
+  const statements = {
+    select: database.prepare("SELECT data FROM leases WHERE session_id = ?"),
+    put: database.prepare(
+      "INSERT INTO leases (session_id, data) VALUES (?, ?) ON CONFLICT (session_id) DO UPDATE SET data = excluded.data",
+    ),
+    all: database.prepare("SELECT session_id, data FROM leases"),
+    remove: database.prepare("DELETE FROM leases WHERE session_id = ? AND data ->> 'id' = ?"),
+  }
+  return {
+    holder(sessionID) {
+      const row = statements.select.get(sessionID)
+      return row && parseHolder(row.data)
+    },
+    all: () =>
+      statements.all
+        .all()
+        .map((row) => ({ sessionID: String(row.session_id), holder: parseHolder(row.data) })),
+    put(sessionID, holder) {
+      statements.put.run(sessionID, JSON.stringify(holder))
+    },
+    remove(sessionID, { id }) {
+      statements.remove.run(sessionID, id)
+    },
+  }
+}
+
+function parseHolder(data: unknown): LeaseHolder {
+  return JSON.parse(String(data)) as LeaseHolder
 }

@@ -3,9 +3,10 @@ import type { Part } from "../schema/part.ts"
 import type { Grant } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { Todo } from "../schema/todo.ts"
+import { TackleError } from "../util/errors.ts"
 import type { ProcessIdentity } from "../util/process-table.ts"
 
-/** One thing to write. Sessions, messages, parts and grants are put whole, by id: written anew or over the old. */
+/** One thing to write. Sessions, messages, parts and grants are written whole, by id, and replace the old value. */
 export type Change =
   | { kind: "session"; session: Session }
   | { kind: "message"; message: Message }
@@ -15,7 +16,7 @@ export type Change =
   | { kind: "grant"; grant: Grant }
   | { kind: "grant.remove"; grantID: string }
 
-/** Which sessions. Without more: all. */
+/** Selects sessions. Default: all. */
 export interface SessionFilter {
   /** Only sessions of this worktree. */
   worktree?: string
@@ -25,19 +26,19 @@ export interface SessionFilter {
   limit?: number
 }
 
-/** How much a commit has to survive. */
+/** What a commit survives. */
 export interface CommitOptions {
-  /** On the disk when it resolves, which costs what the disk takes: 0.1 to 10 ms. Default: false. */
+  /** True: the commit is on the disk when it resolves. Takes 0.1 to 10 ms, depending on the disk. Default: false. */
   durable?: boolean
 }
 
-/** Which messages of a session. Without more: all. They come in the order of ids, whichever are chosen. */
+/** Selects messages of a session. Default: all. They are always returned in the order of ids. */
 export interface MessagePage {
   /** Only messages with a greater id. */
   after?: string
   /** Only messages with a smaller id. */
   before?: string
-  /** At most so many of those, from the end that `from` names. */
+  /** The maximum number, counted from the end that `from` names. */
   limit?: number
   /** Default: `newest`. */
   from?: "newest" | "oldest"
@@ -48,42 +49,46 @@ export interface LeaseHolder extends ProcessIdentity {
   id: string
 }
 
+/** The database could not be opened, read or written. The message names the file and the next step. */
+export class StoreError extends TackleError {
+  constructor(message: string, cause?: unknown) {
+    super(message, { code: "store", recoverable: false, cause })
+  }
+}
+
 /**
- * Where everything is kept. The contract that every implementation passes (`test/suites/store.ts`):
- * a resolved `commit` survives the death of the process, a durable one also that of the machine, with all before it; a
- * rejected one has changed nothing; reads see every commit before them; what is returned is the caller's own copy.
+ * Stores sessions and grants. Every implementation passes `test/suites/store.ts`: a resolved `commit` survives the end of
+ * the process; a durable one, and all before it, survives a power loss; a rejected one changes nothing; reads see every
+ * earlier commit; returned values are copies.
  */
 export interface Store {
-  /** All changes or none, in order. Throws `StoreError`. */
+  /** Applies all changes in order, or none. Throws {@link StoreError}. */
   commit(changes: readonly Change[], options?: CommitOptions): Promise<void>
   session(id: string): Promise<Session | undefined>
   sessions(filter?: SessionFilter): Promise<Session[]>
-  /** Removes a session with its messages, parts, todos, grants and child sessions. False: there was none. */
+  /** Removes a session with its messages, parts, todos, grants and child sessions. False if it does not exist. */
   deleteSession(id: string): Promise<boolean>
-  /** In the order of ids, each with its parts in the order of theirs. Costs no more than the page is long. */
+  /** Returns messages and their parts, both in the order of ids. The cost depends only on the page. */
   messages(sessionID: string, page?: MessagePage): Promise<MessageWithParts[]>
   todos(sessionID: string): Promise<Todo[]>
-  /** Grants of the worktree with scope `project`, and those of the session, oldest first. */
+  /** Returns the project grants of the worktree and the grants of the session, oldest first. */
   grants(scope: { worktree?: string; sessionID?: string }): Promise<Grant[]>
   /**
-   * Gives the session to `holder`, unless it is somebody else's who `lives`; returns whose it is then. Of two who ask at
-   * once one gets it. Throws `StoreError` where there is no such session.
+   * Leases the session to `holder`, unless another holder has it for which `lives` is true. Returns the holder after the
+   * call. Atomic across processes. Throws {@link StoreError} if the session does not exist.
    */
   lease(sessionID: string, holder: LeaseHolder, lives: (holder: LeaseHolder) => boolean): Promise<LeaseHolder>
-  /** Takes back what `lease` gave to this holder. */
+  /** Ends the lease if this holder has it. */
   release(sessionID: string, holder: LeaseHolder): Promise<void>
-  /**
-   * Settles every session whose holder does not live any more and lets go of it: what `settle` makes of its messages is
-   * written and the lease taken back in one step, so that nobody sees the one without the other.
-   */
+  /** For each session whose holder no longer lives: writes the changes from `settle` and ends the lease, in one transaction. */
   recover(
     lives: (holder: LeaseHolder) => boolean,
     settle: (history: MessageWithParts[]) => readonly Change[],
   ): Promise<void>
-  /** Whose the session is, dead or alive. */
+  /** Returns the holder of the session, alive or not. */
   holder(sessionID: string): Promise<LeaseHolder | undefined>
-  /** Gives the room of what was removed back to the file system. Takes as long as that is large. */
+  /** Returns the space of removed data to the file system. Takes time with the amount. */
   reclaim(): Promise<void>
-  /** Ends everything; a later call throws. */
+  /** Closes the store. Later calls throw. */
   close(): Promise<void>
 }

@@ -1,13 +1,13 @@
 import { TackleError } from "./errors.ts"
 
-/** The work was stopped from outside: by the person, the caller or the end of the process. */
+/** The work was stopped by the user, the caller or the end of the process. */
 export class AbortedError extends TackleError {
   constructor(message = "The call was aborted before it finished.", cause?: unknown) {
     super(message, { code: "aborted", recoverable: false, cause })
   }
 }
 
-/** A limit of time ran out. */
+/** A time limit was exceeded. */
 export class TimeoutError extends TackleError {
   readonly ms: number
   constructor(message: string, ms: number) {
@@ -21,12 +21,12 @@ export function throwIfAborted(signal: AbortSignal): void {
   if (signal.aborted) throw abortedError(signal)
 }
 
-/** The reason of an aborted signal as an error of ours; a {@link TimeoutError} given as reason stays one. */
+/** Returns the reason of an aborted signal as a Tackle error. A `TackleError` stays as it is. */
 export function abortedError(signal: AbortSignal): TackleError {
   return TackleError.isInstance(signal.reason) ? signal.reason : new AbortedError(undefined, signal.reason)
 }
 
-/** Settles as `promise` does, or rejects as soon as the signal fires. The promise itself is not stopped by this. */
+/** Settles like `promise`, or rejects when the signal fires. Does not stop the promise. */
 export async function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   throwIfAborted(signal)
   const { promise: aborted, reject } = Promise.withResolvers<never>()
@@ -39,7 +39,7 @@ export async function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Prom
   }
 }
 
-/** Waits; rejects with the signal's reason when it fires first. */
+/** Waits. Rejects with the signal's reason if it fires first. */
 export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, ms)
@@ -50,7 +50,7 @@ export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Settles as `promise` does, or resolves to undefined when it takes longer. The promise itself is not stopped by this. */
+/** Settles like `promise`, or resolves to undefined after `ms`. Does not stop the promise. */
 export async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
   const { promise: late, resolve } = Promise.withResolvers<undefined>()
   const timer = setTimeout(resolve, ms, undefined)

@@ -1,8 +1,8 @@
-/** What every error of ours carries, so that callers sort by code and not by prose. */
+/** Properties of every Tackle error. Callers check the code, not the message. */
 export interface TackleErrorOptions {
-  /** Stable, lower-case, dotted: `permission.denied`. Part of the public contract. */
+  /** Stable, lower-case, dotted: `permission.denied`. Part of the public API. */
   code: string
-  /** True where the model can go on after reading the message; false where the run has to end. */
+  /** True if the model can continue after reading the message. False if the run must end. */
   recoverable: boolean
   cause?: unknown
 }
@@ -10,8 +10,8 @@ export interface TackleErrorOptions {
 const marker = Symbol.for("tackle.error")
 
 /**
- * Base of all errors that Tackle throws on purpose. The message says what was wrong, where, and the next move;
- * it is read by the model or the person as it stands.
+ * Base class of all errors that Tackle throws on purpose. The model or the user reads the message: it says what is wrong,
+ * where, and what to do next.
  */
 export class TackleError extends Error {
   readonly code: string
@@ -25,43 +25,43 @@ export class TackleError extends Error {
     this.recoverable = options.recoverable
   }
 
-  /** Works across bundles and realms, where `instanceof` does not. */
+  /** Works across bundles and realms, unlike `instanceof`. */
   static isInstance(value: unknown): value is TackleError {
     return typeof value === "object" && value !== null && marker in value
   }
 }
 
-/** A mistake of the person at the command line or in a config file: exit code 2. */
+/** An error in the command line or a config file. Exit code 2. */
 export class UsageError extends TackleError {
   constructor(message: string, cause?: unknown, code = "usage") {
     super(message, { code, recoverable: false, cause })
   }
 }
 
-/** The text of anything thrown, never empty. */
+/** Returns the message of a thrown value. Never empty. */
 export function errorMessage(error: unknown): string {
   if (error instanceof Error) return error.message || error.name
   const text = String(error)
   return text === "" || text === "[object Object]" ? safeJson(error) : text
 }
 
-/** The `code` of a system error (`ENOENT`), if it has one. */
+/** Returns the `code` of a system error, such as `ENOENT`. */
 export function systemCode(error: unknown): string | undefined {
   if (typeof error !== "object" || error === null || !("code" in error)) return undefined
   return typeof error.code === "string" ? error.code : undefined
 }
 
-/** Why a file cannot be read or written, for a person: the usual reasons in words, any other as the system says it. */
+/** Describes for users why a file cannot be read or written. */
 export function fileReason(error: unknown): string {
   return reasons[systemCode(error) ?? ""] ?? errorMessage(error)
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  ENOENT: "there is no such file or directory",
+  ENOENT: "no such file or directory",
   EISDIR: "it is a directory",
-  ENOTDIR: "a part of its path is no directory",
-  EACCES: "you have no right to",
-  EROFS: "the file system there is read-only",
+  ENOTDIR: "part of its path is not a directory",
+  EACCES: "permission denied",
+  EROFS: "the file system is read-only",
   ENOSPC: "the disk is full",
 }
 

@@ -2,30 +2,32 @@ import { accessSync, constants, statSync } from "node:fs"
 import { delimiter, isAbsolute, join, resolve } from "node:path"
 import { isInside, realPath } from "./paths.ts"
 
-/** Where programs may come from. */
+/** Where programs are searched. */
 export interface ProgramLocations {
   /** `PATH`. */
   searchPath: string
-  /** Absolute, links followed. */
+  /** Absolute, with links followed. */
   worktree: string
-  /** False: nothing that lies in the worktree is run. True: its `node_modules` is looked into first. */
+  /** False: programs in the worktree are ignored. True: its `node_modules/.bin` is searched first. */
   trusted: boolean
 }
 
 /**
- * The program's absolute path, or undefined where there is none that may be run. A name is looked for in the
- * directories; what has a slash in it is a path, relative to the worktree.
+ * Returns the absolute path of a program, or undefined if none may be run. A name is searched in the directories. A name
+ * with a slash is a path relative to the worktree.
  */
-export function findProgram(name: string, places: ProgramLocations): string | undefined {
+export function findProgram(name: string, locations: ProgramLocations): string | undefined {
   const candidates = name.includes("/")
-    ? [resolve(places.worktree, name)]
-    : programDirectories(places).map((directory) => join(directory, name))
-  return candidates.find((path) => isProgram(path) && (places.trusted || !leadsInto(path, places.worktree)))
+    ? [resolve(locations.worktree, name)]
+    : programDirectories(locations).map((directory) => join(directory, name))
+  return candidates.find(
+    (path) => isProgram(path) && (locations.trusted || !leadsInto(path, locations.worktree)),
+  )
 }
 
 /**
- * `PATH` for what is started: without relative directories, and without those of a worktree that is not trusted. A
- * script's own interpreter is looked for there too.
+ * Returns the `PATH` for started programs: without relative directories, and without those in an untrusted worktree. The
+ * interpreter of a script is searched there too.
  */
 export function programDirectories({ searchPath, worktree, trusted }: ProgramLocations): string[] {
   const listed = searchPath.split(delimiter).filter(isAbsolute)
@@ -33,7 +35,7 @@ export function programDirectories({ searchPath, worktree, trusted }: ProgramLoc
   return [join(worktree, "node_modules/.bin"), ...listed]
 }
 
-/** As written or behind its links. What cannot be resolved counts as inside. */
+/** Checks the path as written and with links followed. A path that cannot be resolved counts as inside. */
 function leadsInto(path: string, directory: string): boolean {
   try {
     return isInside(path, directory) || isInside(realPath(path), directory)

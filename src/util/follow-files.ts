@@ -1,90 +1,90 @@
 import { changedSince, type FileStamps, isCurrent, stampFiles } from "./file-stamp.ts"
 
-/** Something that was read from files, and is read again when one of them has changed. */
+/** A value that is read from files, and read again when one of them changes. */
 export interface FollowedFiles<T> {
-  /** True where something is not what it was when the files were read. A `stat` for each file and folder, nothing else. */
+  /** Returns true if a file changed since it was read. Costs one `stat` per file and directory. */
   changed(): boolean
-  /** The same between the steps of a run, where it is not to cost: looks again only 200 ms after it was looked at last. */
+  /** Like `changed`, but checks at most every 200 ms. For use between the steps of a run. */
   changedLately(): boolean
-  /** What the files hold now. Readers at the same time share one reading; where nothing changed nothing is read. */
+  /** Returns the current value. Reads only if a file changed. Concurrent reads share one. */
   read(): Promise<T>
-  /** What was read last. */
+  /** Returns the last value without checking. */
   last(): T
 }
 
-/** Which files, and how they are read. */
+/** The files, and how to read them. */
 export interface FollowOptions<T> {
-  /** Absolute paths of files and directories, there or not, whose change makes it worth reading again. */
+  /** Returns absolute paths of files and directories, which may be missing. A change of one triggers a read. */
   watched(): readonly string[]
-  /** Files beside these, as they were when they were read. */
+  /** Returns stamps of further files as of the last read. */
   besides?(): Iterable<FileStamps>
   read(): Promise<T>
-  /** What stands where reading failed, or throws. Until something changes it is not tried again. */
+  /** Returns the value to use after a failed read, or throws. The read is not retried until a file changes. */
   onFailure(error: unknown): T
-  /** What `last` gives before anything was read. */
+  /** The value of `last` before the first read. */
   initial: T
-  /** From what `initial` was read. Without it the files are read when they are first asked for. */
+  /** Set if `initial` was read from the files. Otherwise the first `read` reads them. */
   begun?: Beginning
 }
 
 /**
- * What was read before anybody looked after it. To look costs nothing at the start: it is done 400 ms later at
- * the earliest, and then by the times of the files.
+ * Describes an initial read that recorded no stamps. The first check happens 400 ms later at the earliest and uses the
+ * times of the files, so it costs nothing at startup.
  */
 export interface Beginning {
-  /** When reading began, in milliseconds since the epoch. */
+  /** Start of the read, in milliseconds since the epoch. */
   since: number
-  /** The files that it was read from, as absolute paths: one that is gone is a change. */
+  /** The absolute paths of the files that were read. A missing file counts as a change. */
   files: readonly string[]
 }
 
-/** How long what was seen of the files stands between steps. A model takes longer to answer. */
-const restMs = 200
+/** Minimum time between two checks in a run. A model takes longer to answer. */
+const checkIntervalMs = 200
 
-/** How long what was read at the start stands: a slow machine takes half of it to its first request. */
-const firstRestMs = 400
+/** Time before the first check after `begun`. A slow machine needs half of it until its first request. */
+const firstCheckMs = 400
 
-/** See {@link FollowedFiles}. Nothing is read yet. */
+/** Creates {@link FollowedFiles}. Reads nothing yet. */
 export function followFiles<T>(options: FollowOptions<T>): FollowedFiles<T> {
   let last = options.initial
-  let places: FileStamps | undefined
+  let stamps: FileStamps | undefined
   let reading: Promise<T> | undefined
   let { begun } = options
-  let lookedAt = begun ? performance.now() : Number.NEGATIVE_INFINITY
-  const rests = (ms = restMs) => performance.now() - lookedAt < ms
+  let checkedAt = begun ? performance.now() : Number.NEGATIVE_INFINITY
+  const checkedWithin = (ms: number) => performance.now() - checkedAt < ms
 
   function changed(): boolean {
-    if (begun && rests(firstRestMs)) return false
-    lookedAt = performance.now()
-    if (begun) places = unchangedSince(begun)
+    if (begun && checkedWithin(firstCheckMs)) return false
+    checkedAt = performance.now()
+    if (begun) stamps = unchangedSince(begun)
     begun = undefined
-    if (!places || !isCurrent(places)) return true
-    for (const stamps of options.besides?.() ?? []) if (!isCurrent(stamps, places)) return true
+    if (!stamps || !isCurrent(stamps)) return true
+    for (const other of options.besides?.() ?? []) if (!isCurrent(other, stamps)) return true
     return false
   }
 
-  /** The first look. Undefined where something changed. */
+  /** The first check. Returns the stamps, or undefined if a file changed. */
   function unchangedSince({ since, files }: Beginning): FileStamps | undefined {
-    // Before the times are asked for: what changes from here on differs from it.
-    const stamps = stampFiles([...options.watched(), ...files])
-    const gone = files.some((path) => stamps.get(path) === "")
-    return gone || [...stamps.keys()].some((path) => changedSince(path, since)) ? undefined : stamps
+    // Before the times are checked, so that later changes differ from the stamps.
+    const now = stampFiles([...options.watched(), ...files])
+    const gone = files.some((path) => now.get(path) === "")
+    return gone || [...now.keys()].some((path) => changedSince(path, since)) ? undefined : now
   }
 
   async function readAgain(): Promise<T> {
-    // Before all else: what changes from here on is a change.
+    // First, so that changes during the read are noticed.
     const before = stampFiles(options.watched())
     try {
       return await options.read()
     } finally {
-      // Also where it failed: until something changes, another look would find the same.
-      places = before
+      // After a failure too: until a file changes, another read would fail the same way.
+      stamps = before
     }
   }
 
   return {
     changed,
-    changedLately: () => !rests() && changed(),
+    changedLately: () => !checkedWithin(checkIntervalMs) && changed(),
     last: () => last,
     async read() {
       if (reading) return reading

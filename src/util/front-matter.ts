@@ -1,27 +1,27 @@
 import { parse, stringify } from "yaml"
 import { isRecord } from "./json.ts"
 
-/** A Markdown text with its front matter read. */
+/** A Markdown text with parsed front matter. */
 export interface FrontMatter {
-  /** The values between the lines of `---`. */
+  /** The values between the `---` lines. */
   fields: Record<string, unknown>
-  /** What follows, trimmed. */
+  /** The text that follows, trimmed. */
   body: string
 }
 
 /**
- * Takes apart a text that begins with YAML between two lines of `---`. Undefined where it does not. Throws for YAML
- * that is bad, or that is no list of fields.
+ * Parses a text that starts with YAML between two `---` lines. Returns undefined for other texts. Throws for invalid YAML
+ * and for YAML that is not a mapping.
  */
 export function readFrontMatter(text: string): FrontMatter | undefined {
   const split = splitFrontMatter(text)
   if (!split) return undefined
   const fields: unknown = parse(split.yaml) ?? {}
-  if (!isRecord(fields)) throw new TypeError("what stands between the lines of --- is no list of fields")
+  if (!isRecord(fields)) throw new TypeError("the front matter between the --- lines is not a mapping")
   return { fields, body: split.body }
 }
 
-/** The same before the YAML is read: its text, the offset in the given text where that begins, and what follows, trimmed. */
+/** Splits without parsing. Returns the YAML, its offset in the text, and the body, trimmed. */
 export function splitFrontMatter(text: string): { yaml: string; start: number; body: string } | undefined {
   const [head] = /^\uFEFF?---[ \t]*\r?\n/.exec(text) ?? []
   if (head === undefined) return undefined
@@ -35,7 +35,7 @@ export function splitFrontMatter(text: string): { yaml: string; start: number; b
   return { yaml: rest.slice(0, end.index), start: head.length, body }
 }
 
-/** A Markdown text with the fields as front matter; those without a value are left out. */
+/** Returns Markdown with the fields as front matter. Omits undefined fields. */
 export function writeFrontMatter(fields: Readonly<Record<string, unknown>>, body: string): string {
   const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
   const text = body.trim()

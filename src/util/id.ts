@@ -1,17 +1,17 @@
-/** One prefix per noun that is stored or announced. */
+/** One prefix per kind of object. */
 export type IdPrefix = "ses" | "msg" | "prt" | "per" | "que" | "gra" | "job" | "call" | "eng" | "prc" | "plc"
 
-const timeLength = 9 // 36^9 ms reaches past the year 5000
-const countLength = 3 // 46,656 ids in one millisecond before the clock is pushed on
-const randomLength = 10 // 36^10 is below 2^53, so one draw fills it
+const timeLength = 9 // 36^9 ms reach past the year 5000
+const countLength = 3 // 46,656 ids per millisecond before the clock is advanced
+const randomLength = 10 // 36^10 is below 2^53, so one random number is enough
 
 let lastTime = 0
 let count = 0
 
 /**
- * A new id, such as `prt_0mk3v1f2a00b…`. Ids of one process ascend strictly in the order of the calls, also within
- * one millisecond and when the clock steps back; ids of several processes sort by time and never collide in practice
- * (ten random digits of base 36). They can be guessed: knowing one gives no right.
+ * Returns a new id, such as `prt_0mk3v1f2a00b…`. The ids of one process ascend strictly, even within a millisecond and when
+ * the clock steps back. The ids of several processes sort by time and do not collide in practice (ten random base-36
+ * digits). Ids are guessable and grant no access.
  */
 export function newId(prefix: IdPrefix): string {
   const now = Date.now()
@@ -29,7 +29,7 @@ function pad(value: number, length: number): string {
   return value.toString(36).padStart(length, "0")
 }
 
-/** Ids have to differ and need not be secrets, and what makes secrets takes longer to load than a whole command runs. */
+/** Ids need not be secret, and loading the crypto module takes longer than a whole command. */
 function random(): string {
   return pad(Math.floor(Math.random() * 36 ** randomLength), randomLength)
 }

@@ -1,13 +1,13 @@
-/** Width and height of a picture in pixels. */
+/** Width and height of an image in pixels. */
 export interface ImageSize {
   width: number
   height: number
 }
 
-/** As many bytes of a picture's beginning as {@link imageSize} wants: cameras put previews before a JPEG's size. */
+/** Number of leading bytes that {@link imageSize} needs: cameras put previews before the size of a JPEG. */
 export const imageHeadBytes = 256 * 1024
 
-/** The size that the beginning of a PNG, JPEG, GIF or WebP names. Undefined for others, and where it is not in there. */
+/** Reads the size from the start of a PNG, JPEG, GIF or WebP. Undefined for other formats and if the size is not included. */
 export function imageSize(head: Buffer): ImageSize | undefined {
   const starts = (text: string, at = 0) => head.toString("latin1", at, at + text.length) === text
   try {
@@ -16,13 +16,13 @@ export function imageSize(head: Buffer): ImageSize | undefined {
     if (starts("\xff\xd8")) return jpegSize(head)
     if (starts("RIFF") && starts("WEBP", 8)) return webpSize(head)
   } catch (error) {
-    // It ends before its size comes.
+    // The data ends before the size.
     if (!(error instanceof RangeError)) throw error
   }
   return undefined
 }
 
-/** Goes from segment to segment to the one that begins a frame. */
+/** Skips segments until the start of a frame. */
 function jpegSize(head: Buffer): ImageSize | undefined {
   for (let at = 2; ; ) {
     const marker = head.readUInt16BE(at)
@@ -32,7 +32,7 @@ function jpegSize(head: Buffer): ImageSize | undefined {
   }
 }
 
-/** SOF0 to SOF15, but for the three of these numbers that mean something else. */
+/** SOF0 to SOF15, except the three numbers with another meaning. */
 function isFrame(marker: number): boolean {
   return marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)
 }

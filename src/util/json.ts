@@ -1,9 +1,9 @@
-/** JSON with object keys sorted at every depth: two equal values give one text. Values JSON has no form for vanish. */
+/** Returns JSON with sorted keys at every depth, so that equal values give equal texts. Omits values without a JSON form. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(sorted(value)) ?? "null"
 }
 
-/** `JSON.parse` as a value: a bad text is an outcome, not an exception. */
+/** Parses JSON without throwing. */
 export function parseJson(text: string): { ok: true; value: unknown } | { ok: false; error: string } {
   try {
     return { ok: true, value: JSON.parse(text) }
@@ -12,14 +12,14 @@ export function parseJson(text: string): { ok: true; value: unknown } | { ok: fa
   }
 }
 
-/** True for what JSON calls an object: neither null nor an array. */
+/** Returns true for a JSON object: not null and not an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value)
 }
 
 /**
- * A record as it comes back from JSON, key by key. A value that JSON refuses, such as a circle or a BigInt, becomes a
- * note of the reason; one that it has no form for is left out.
+ * Converts a record to plain JSON values. A value that JSON rejects, such as a cycle or a BigInt, becomes a text with the
+ * reason. Omits values without a JSON form.
  */
 export function plainRecord(record: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const plain: Record<string, unknown> = {}
@@ -37,7 +37,7 @@ export function plainRecord(record: Readonly<Record<string, unknown>>): Record<s
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (!isRecord(value)) return value
-  // A null prototype, so that a key named `__proto__` stays a key.
+  // A null prototype keeps a key named `__proto__`.
   const copy: Record<string, unknown> = Object.create(null)
   for (const key of Object.keys(value).sort()) copy[key] = sorted(value[key])
   return copy

@@ -8,32 +8,31 @@ import { type FileStamps, fileStamp, isCurrent, stampFiles } from "./file-stamp.
 import { forgetCommonJs, type ModuleGraph, openModuleGraph } from "./module-graph.ts"
 import { realPath } from "./paths.ts"
 
-/** What a user's module may import without having it installed: the name it writes → the URL of our own copy. */
+/** Modules that a user's module can import without installing them: name → URL of Tackle's copy. */
 export type ModuleAliases = Readonly<Record<string, string>>
 
 /**
- * Imports a JavaScript or TypeScript file of the user as it is now on the disk: what was loaded of it before is given
- * again only where neither it nor what it imports by path has changed. TypeScript runs as it is: by Node's own type
- * stripping, and where that refuses it (enums, parameter properties, packages in TypeScript) as jiti writes it. A name in
- * `aliases` resolves to ours, from that file and from what it imports beside it. With `pinned`, nothing runs but the very
- * bytes that were hashed: see {@link ModuleGraph}. Throws what the module throws.
+ * Imports the current version of a user's JavaScript or TypeScript file. Returns the loaded module if neither the file
+ * nor what it imports by path has changed. Node strips types; jiti transforms what Node refuses (enums, parameter
+ * properties, packages in TypeScript). `aliases` apply to the file and to what it imports by path. With `pinned`, only
+ * bytes with a matching hash run: see {@link ModuleGraph}. Throws what the module throws.
  *
- * Each change is a graph of its own: what ran before goes on as it was, and stays in memory. Packages are loaded once.
+ * Each changed version is a new graph. Earlier versions keep running and stay in memory. Packages are loaded once.
  */
 export async function loadModule(path: string, source: ModuleSource): Promise<Record<string, unknown>> {
   const loading = currentLoading(path, source)
   try {
     return await importGraph(path, loading, source)
   } catch (error) {
-    // Node keeps a module that failed: it is tried again under another name.
+    // Node caches a failed module, so the next attempt needs another URL.
     loading.failed = true
     throw error
   }
 }
 
 /**
- * The files that a module consists of, by their stamps when they were first asked for; also those that were missing. For
- * the last time that it was loaded, whether that went well or not. Grows with what it imports later.
+ * Returns the files of the last load of a module, successful or not, with their stamps at the first access. Includes
+ * missing files. Grows when the module imports more later.
  */
 export function moduleFiles(path: string): FileStamps {
   return loadings.get(path)?.files ?? new Map()
@@ -42,15 +41,15 @@ export function moduleFiles(path: string): FileStamps {
 type ModuleSource = Pick<ModuleGraph, "aliases" | "pinned">
 
 interface Loading {
-  /** What its URLs are marked with. */
+  /** Query parameter of its URLs. */
   mark: string
-  /** Of all that it was loaded with but its files. */
+  /** Hash of the load options. */
   digest: string
   files: Map<string, string>
   failed: boolean
 }
 
-/** The last of each path. */
+/** The last load of each path. */
 const loadings = new Map<string, Loading>()
 let marks = 0
 
@@ -91,7 +90,7 @@ async function importGraph(
   return loaded["module.exports"] ?? loaded
 }
 
-/** The file behind a package's or our own entry, or undefined where there is none. */
+/** Resolves a package entry to a file URL. Undefined if the file does not exist. */
 export function resolveFrom(base: string, specifier: string): string | undefined {
   try {
     const path = createRequire(base).resolve(specifier)
@@ -101,7 +100,7 @@ export function resolveFrom(base: string, specifier: string): string | undefined
   }
 }
 
-/** Node strips no types of what lies in `node_modules`. */
+/** Node does not strip types in `node_modules`. */
 const refusals: ReadonlySet<string | undefined> = new Set([
   "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX",
   "ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING",
@@ -121,10 +120,10 @@ function digestOf(text: string): string {
   return createHash("sha256").update(text).digest("hex")
 }
 
-/** Extensions of files that hold a module. */
+/** Extensions of module files. */
 export const moduleExtensions: readonly string[] = [".js", ".mjs", ".ts", ".mts"]
 
-/** True for a file that {@link loadModule} takes. Declarations are not modules. */
+/** Returns true for a file that {@link loadModule} can import. Declaration files are not modules. */
 export function isModuleFile(name: string): boolean {
   return moduleExtensions.includes(extname(name)) && !/\.d\.m?ts$/.test(name)
 }

@@ -1,28 +1,28 @@
 import { mkdirSync, openSync, readdirSync, rmSync, writeSync } from "node:fs"
 import { join } from "node:path"
 
-/** In rising weight. */
+/** From least to most severe. */
 export type LogLevel = "debug" | "info" | "warn" | "error"
 
-/** Structured notes for whoever looks into a fault. Never on stdout, never with secrets. */
+/** A structured log for troubleshooting. Never writes to stdout, and never contains secrets. */
 export interface Log {
   write(level: LogLevel, message: string, fields?: Record<string, unknown>): void
-  /** The file of today, or undefined where the directory cannot be written. */
+  /** Today's file. Undefined if the directory is not writable. */
   readonly path: string | undefined
 }
 
-/** Days that log files are kept. */
+/** How many days log files are kept. */
 const keptDays = 7
 
 /**
- * JSON lines in `<directory>/tackle-<day>.log`, made at the first note; files older than a week are removed then.
- * `echo` also gets each line as text. A disk that refuses silences the file, never the program. Lines are written at the
- * end of a turn of the event loop, those of errors at once.
+ * Writes JSON lines to `<directory>/tackle-<day>.log`. The first entry creates the file and removes files older than a week.
+ * `echo` receives each entry as text. A write error disables the file and nothing else. Entries are written at the end of
+ * the current event loop turn, errors immediately.
  */
 export function createLog(options: {
   directory: string
   echo?: (line: string) => void
-  /** Takes out of what is noted what nobody is to see. */
+  /** Removes secrets. */
   hide?: <T>(value: T) => T
 }): Log {
   const path = join(options.directory, `tackle-${new Date().toISOString().slice(0, 10)}.log`)
@@ -34,14 +34,14 @@ export function createLog(options: {
   let timer: NodeJS.Immediate | undefined
 
   function append(line: Line): void {
-    // Whoever leaves the process at once still has what was noted.
+    // For a process that exits before the next turn.
     if (state === "new" && waiting.length === 0) process.once("exit", flush)
     waiting.push(line)
     if (line.level === "error") flush()
     else timer ??= setImmediate(flush)
   }
 
-  /** Writes what waits. A line costs more than the step of a run that it tells of, so it is written after that. */
+  /** Writes the waiting lines. Deferred, because a write takes longer than the step of a run that it describes. */
   function flush(): void {
     clearImmediate(timer)
     timer = undefined
@@ -52,7 +52,7 @@ export function createLog(options: {
       if (state === "new") {
         mkdirSync(options.directory, { recursive: true })
         removeOld(options.directory)
-        // Kept open until the process ends: opening it for each line would cost ten times the line.
+        // Stays open: opening the file for each line would cost ten times as much.
         descriptor = openSync(path, "a", 0o600)
         state = "open"
       }
@@ -86,11 +86,11 @@ interface Line {
 }
 
 function asJson({ time, level, message, fields }: Line): string {
-  // What every line has comes over a field of the same name.
+  // The standard fields override fields with the same name.
   return JSON.stringify({ ...fields, time: new Date(time).toISOString(), level, message, pid: process.pid })
 }
 
-/** Whoever notes what is no JSON must not silence the others. */
+/** One entry that is not JSON must not disable the log. */
 function writable(fields: Record<string, unknown>): Record<string, unknown> {
   try {
     JSON.stringify(fields)

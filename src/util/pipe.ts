@@ -5,25 +5,25 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { errorMessage, TackleError } from "./errors.ts"
 
-/** The two ends of a pipe, as descriptors that children do not inherit by themselves. Whoever takes it closes both. */
+/** The descriptors of a pipe. Children do not inherit them by default. The caller closes both. */
 export interface Pipe {
-  /** Of {@link openPipe}: does not block, reading an empty pipe answers EAGAIN. */
+  /** From {@link openPipe}: non-blocking; reading an empty pipe fails with EAGAIN. */
   readonly read: number
   readonly write: number
 }
 
-/** The system would not make a pipe: no `mkfifo`, or a temporary directory that cannot be written. */
+/** A pipe could not be created: `mkfifo` is missing, or the temporary directory is not writable. */
 export class PipeError extends TackleError {
   constructor(cause: unknown) {
     super(
-      `No pipe could be made in ${tmpdir()} (${errorMessage(cause)}). ` +
-        "Commands need `mkfifo` and a temporary directory that can be written; TMPDIR names another one.",
+      `Could not create a pipe in ${tmpdir()} (${errorMessage(cause)}). ` +
+        "Commands need `mkfifo` and a writable temporary directory. Set TMPDIR to use another directory.",
       { code: "pipe.unavailable", recoverable: false, cause },
     )
   }
 }
 
-/** One `mkfifo` takes about 4 ms, whether it makes one or eight. What is over waits, open, for the next calls. */
+/** One `mkfifo` takes about 4 ms for one pipe or eight. The others stay open for the next calls. */
 const batchSize = 8
 
 const makeFifos = promisify(execFile)
@@ -31,9 +31,9 @@ const ready: Pipe[] = []
 let making: Promise<void> | undefined
 
 /**
- * A real pipe. What Node itself gives a child is a socket: `> /dev/stderr` fails on it, both outputs cannot share one,
- * and reading it costs half as much time again. Node has no call for pipe(2), but a named pipe that was opened at both
- * ends and unlinked is the same thing. Throws {@link PipeError}.
+ * Opens a real pipe. Node gives children sockets: `> /dev/stderr` fails on a socket, both outputs cannot share one, and
+ * reading it takes 50 % longer. Node has no pipe(2), but a named pipe that is opened at both ends and unlinked is the same.
+ * Throws {@link PipeError}.
  */
 export async function openPipe(): Promise<Pipe> {
   for (;;) {
@@ -43,15 +43,12 @@ export async function openPipe(): Promise<Pipe> {
   }
 }
 
-/** Says that a program will be started soon, so that it need not wait for its pipe. Why none can be made is told by then. */
+/** Creates pipes in advance for a program that starts soon. Errors are reported when the pipe is opened. */
 export function preparePipes(): void {
   if (ready.length === 0) makePipesOnce().catch(() => {})
 }
 
-/**
- * A pipe for what a child is to read. Its end waits for more, as programs expect; ours never blocks. Made for itself:
- * it is seldom wanted. Throws {@link PipeError}.
- */
+/** Opens a pipe for the input of a child. The child's end blocks; this end does not. Throws {@link PipeError}. */
 export async function openInputPipe(): Promise<Pipe> {
   return await inOwnDirectory(async (directory) => {
     const path = join(directory, "in")
@@ -60,7 +57,7 @@ export async function openInputPipe(): Promise<Pipe> {
   })
 }
 
-/** An end can be opened without waiting only while the other one is there, so a third holds the place. */
+/** One end opens without blocking only while the other is open, so a third descriptor holds it. */
 function openForChild(path: string): Pipe {
   const holder = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
   try {
@@ -91,7 +88,7 @@ async function makePipes(): Promise<void> {
   })
 }
 
-/** Named pipes stand for a moment, in a directory where nobody else can put anything. */
+/** The named pipes exist for a moment, in a directory that only this user can write. */
 async function inOwnDirectory<T>(make: (directory: string) => Promise<T>): Promise<T> {
   let directory: string | undefined
   try {
@@ -104,7 +101,7 @@ async function inOwnDirectory<T>(make: (directory: string) => Promise<T>): Promi
   }
 }
 
-/** The reading end first: without a reader the writing end would wait for one. */
+/** Opens the reading end first: opening the writing end blocks until there is a reader. */
 function openBothEnds(path: string): Pipe {
   const read = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
   try {

@@ -11,43 +11,43 @@ import {
 /** Time between SIGTERM and SIGKILL, in milliseconds. */
 export const killGraceMs = 3_000
 
-/** How long after SIGKILL it is waited for: what sleeps in the kernel for good cannot be ended by anyone. */
+/** How long to wait after SIGKILL, in milliseconds: a process stuck in the kernel cannot be ended. */
 const afterKillMs = 1_000
 const pollMs = 10
 
-/** Every process that we start has it in its environment with a value of its own; its descendants inherit it. */
+/** Environment variable with a unique value for each started program. Its descendants inherit it. */
 export const markName = "TACKLE_PROCESS"
 
-/** What belongs together: a process group, and what left it but carries the mark or descends from it. */
+/** A process group, and the processes that left it but carry the mark or descend from it. */
 export interface ProcessTree {
-  /** Number of the group and of its first process. Undefined: only what carries the mark, and its descendants. */
+  /** Number of the group and its first process. Undefined: only processes with the mark, and their descendants. */
   group: number | undefined
-  /** A line of the environment that only these processes were given. Finds those that became daemons. */
+  /** A line of the environment that only these processes have. Finds daemons. */
   mark: string
 }
 
-/** Enough to find a tree again after a crash, and never to take a stranger's for it. Linux only. */
+/** Identifies a tree after a crash, without mistaking another tree for it. Linux only. */
 export interface TreeIdentity extends ProcessTree {
   group: number
-  /** When the first process started, in clock ticks after boot. */
+  /** Start of the first process, in clock ticks after boot. */
   startTime: number
   bootID: string
 }
 
-/** A tree that is about to start: its mark is all that is known of it. Linux only. */
+/** A tree that is about to start. Only its mark is known. Linux only. */
 export interface TreeIntent {
   group?: undefined
   mark: string
   bootID: string
 }
 
-/** The intent to start a tree with this mark; undefined without `/proc`. */
+/** Returns the intent to start a tree with this mark. Undefined without `/proc`. */
 export function intendTree(mark: string): TreeIntent | undefined {
   const bootID = readBootID()
   return bootID === undefined ? undefined : { mark, bootID }
 }
 
-/** The identity of a running tree; undefined without `/proc`, or when its first process is gone. */
+/** Returns the identity of a running tree. Undefined without `/proc`, or if its first process is gone. */
 export function identifyTree(tree: { group: number; mark: string }): TreeIdentity | undefined {
   const startTime = readProcess(tree.group)?.startTime
   const bootID = readBootID()
@@ -56,9 +56,9 @@ export function identifyTree(tree: { group: number; mark: string }): TreeIdentit
 }
 
 /**
- * Ends what an earlier process of ours left running, or may have started just before it ended. Does nothing after a
- * reboot, nor where the group's number went to a stranger: one that neither started when ours did nor carries the mark.
- * True if there was something to end.
+ * Ends a tree that an earlier Tackle process left running, or may have started just before it ended. Does nothing after a
+ * reboot, or if the group number now belongs to an unrelated process: one with another start time and without the mark.
+ * Returns true if there was something to end.
  */
 export async function killOrphans(tree: TreeIdentity | TreeIntent, graceMs = killGraceMs): Promise<boolean> {
   const { mark, group, bootID } = tree
@@ -72,7 +72,7 @@ export async function killOrphans(tree: TreeIdentity | TreeIntent, graceMs = kil
   return true
 }
 
-/** True while the group has a process that runs. One that ended and was not yet collected does not count. */
+/** Returns true while a process of the group runs. Zombies do not count. */
 export function isGroupAlive(group: number): boolean {
   if (!canSignal(-group)) return false
   const table = readProcessTable()
@@ -80,26 +80,26 @@ export function isGroupAlive(group: number): boolean {
 }
 
 /**
- * SIGTERM to the group and to what escaped from it, SIGKILL after `graceMs` to what is left. Resolves when nothing is
- * left, at the latest a second after SIGKILL. Where there is no `/proc`, only the group is found.
+ * Sends SIGTERM to the group and to processes that left it, and SIGKILL to the rest after `graceMs`. Resolves when all have
+ * ended, at the latest a second after SIGKILL. Without `/proc`, it finds only the group.
  */
 export async function killTree(tree: ProcessTree, graceMs = killGraceMs): Promise<void> {
   const known = new Map<number, ProcessEntry>()
   if (!find(tree, known)) return
   send(tree, known, "SIGTERM")
-  // A stopped process takes the SIGTERM only when it goes on.
+  // A stopped process handles SIGTERM only after SIGCONT.
   send(tree, known, "SIGCONT")
   await untilGone(tree, known, graceMs)
 
   const deadline = Date.now() + afterKillMs
-  // What is killed may have forked since it was looked at: again until a look finds nothing.
+  // A process may have forked since the last scan: repeat until a scan finds nothing.
   while (find(tree, known) && Date.now() < deadline) {
     send(tree, known, "SIGKILL")
     await untilGone(tree, known, pollMs * 5)
   }
 }
 
-/** Adds what now belongs to the tree to what was known of it. True if anything of it runs. */
+/** Adds the current processes of the tree to `known`. Returns true if any runs. */
 function find(tree: ProcessTree, known: Map<number, ProcessEntry>): boolean {
   const table = readProcessTable()
   if (table.length === 0) return tree.group !== undefined && canSignal(-tree.group)
@@ -119,7 +119,7 @@ function addDescendants(table: readonly ProcessEntry[], known: Map<number, Proce
   }
 }
 
-/** To the group in one go, so that no fork slips through, and to each that is not in it. */
+/** Signals the group at once, so that no fork escapes, and each process outside it. */
 function send(tree: ProcessTree, known: ReadonlyMap<number, ProcessEntry>, signal: NodeJS.Signals): void {
   if (tree.group !== undefined) signalIfThere(-tree.group, signal)
   for (const entry of known.values()) {
@@ -138,7 +138,7 @@ async function untilGone(
   while (runs() && Date.now() < deadline) await delay(pollMs)
 }
 
-/** True if this very process runs, and not a later one with its number. */
+/** Compares start times, so that a later process with the same number does not count. */
 function isRunning(entry: ProcessEntry): boolean {
   const now = readProcess(entry.pid)
   return now?.alive === true && now.startTime === entry.startTime
@@ -148,7 +148,7 @@ function canSignal(target: number): boolean {
   return signalIfThere(target, 0)
 }
 
-/** False if there is no such process or group. One of another user is there, though the signal does not reach it. */
+/** Returns false if the process or group does not exist. A process of another user exists, but gets no signal. */
 function signalIfThere(target: number, signal: NodeJS.Signals | 0): boolean {
   try {
     process.kill(target, signal)

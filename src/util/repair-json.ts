@@ -2,9 +2,9 @@ import { isRecord, parseJson } from "./json.ts"
 import { nearNames } from "./similarity.ts"
 
 /**
- * The offered name that a model must have meant: the same but for case, `-`, `_`, spaces or a prefix such as
- * `functions.`; else the only one within a slip of the finger (one letter from four letters on, two from six).
- * Undefined where none or several fit.
+ * Returns the offered name that the model must have meant: equal except for case, `-`, `_`, spaces or a prefix such as
+ * `functions.`; otherwise the only one within one letter (names of four letters or more) or two (six or more). Undefined
+ * if none or several match.
  */
 export function repairName(name: string, offered: readonly string[]): string | undefined {
   if (offered.includes(name)) return name
@@ -21,15 +21,15 @@ function plain(name: string): string {
   return name.toLowerCase().replaceAll(/[-_\s]/g, "")
 }
 
-/** `repaired` is the JSON that was read instead of the text, where the text itself was none. */
+/** `repaired` is the JSON that was used instead of the text, if the text was invalid. */
 export type RepairedArguments =
   | { ok: true; value: Record<string, unknown>; repaired?: string }
   | { ok: false; error: string }
 
 /**
- * The arguments of a call. Mends what has one meaning only: nothing at all (`{}`), JSON within a JSON string, a code
- * fence, text after the object, commas before a closing bracket, raw line breaks within strings. Content is never
- * guessed: what was cut off stays an error, and so does a second object after the first.
+ * Parses the arguments of a call. Repairs only unambiguous defects: empty text (`{}`), JSON in a JSON string, a code fence,
+ * text after the object, trailing commas, raw line breaks in strings. Never guesses content: truncated text and a second
+ * object stay errors.
  */
 export function repairArguments(raw: string): RepairedArguments {
   const direct = parseJson(raw)
@@ -42,10 +42,10 @@ export function repairArguments(raw: string): RepairedArguments {
   if (whole.ok && !isRecord(whole.value)) {
     return { ok: false, error: `The arguments must be a JSON object, not ${kindOf(whole.value)}.` }
   }
-  const mended = firstObject(text)
-  const parsed = mended === undefined ? undefined : parseJson(mended)
-  if (mended !== undefined && parsed?.ok && isRecord(parsed.value)) {
-    return { ok: true, value: parsed.value, repaired: mended }
+  const repaired = firstObject(text)
+  const parsed = repaired === undefined ? undefined : parseJson(repaired)
+  if (repaired !== undefined && parsed?.ok && isRecord(parsed.value)) {
+    return { ok: true, value: parsed.value, repaired }
   }
   const reason = direct.ok ? "" : ` (${direct.error})`
   return { ok: false, error: `The arguments are not valid JSON${reason}.` }
@@ -66,28 +66,28 @@ function kindOf(value: unknown): string {
 
 const controls: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }
 
-/** The object at the start of the text, mended; undefined if it never closes or another value follows it. */
+/** Returns the repaired object at the start of the text. Undefined if it is not closed or another value follows. */
 function firstObject(text: string): string | undefined {
   if (!text.startsWith("{")) return undefined
-  let mended = ""
+  let repaired = ""
   let depth = 0
   let inString = false
   for (let index = 0; index < text.length; index++) {
     const character = text.charAt(index)
     if (inString) {
-      mended += controls[character] ?? character
-      if (character === "\\") mended += text.charAt(++index)
+      repaired += controls[character] ?? character
+      if (character === "\\") repaired += text.charAt(++index)
       else if (character === '"') inString = false
       continue
     }
     if (character === '"') inString = true
     else if (character === "{" || character === "[") depth++
     else if (character === "}" || character === "]") {
-      mended = mended.replace(/,\s*$/, "")
+      repaired = repaired.replace(/,\s*$/, "")
       depth--
     }
-    mended += character
-    if (depth === 0) return /^\s*[{[]/.test(text.slice(index + 1)) ? undefined : mended
+    repaired += character
+    if (depth === 0) return /^\s*[{[]/.test(text.slice(index + 1)) ? undefined : repaired
   }
   return undefined
 }

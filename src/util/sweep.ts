@@ -2,18 +2,17 @@ import { lstat, readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { unlessMissing } from "./file-system.ts"
 
-/** What a directory may hold. */
+/** Limits for the content of a directory. */
 export interface SweepLimits {
-  /** Since something of an entry was last written, in days. */
+  /** Maximum age of an entry since its last write, in days. */
   days: number
-  /** Of all entries together. What was written last stays, even where it alone is more. */
+  /** Maximum size of all entries. The newest entry stays even if it exceeds the limit. */
   bytes?: number
 }
 
 /**
- * Removes entries of a directory, files and directories with all that is in them, that are too old, then those that are
- * too much, the oldest first. What `spare` is true for stays, whatever its age. A directory that is missing has
- * nothing to remove, and what another process removes meanwhile is no fault.
+ * Removes the entries of a directory that are too old, and the oldest ones beyond the size limit, with their contents. Keeps
+ * entries for which `spare` returns true. Ignores a missing directory and entries that another process removes.
  */
 export async function sweepDirectory(
   root: string,
@@ -41,11 +40,11 @@ export const dayMs = 24 * 60 * 60 * 1000
 interface Extent {
   /** In bytes. */
   size: number
-  /** In milliseconds since 1970. */
+  /** In milliseconds since the epoch. */
   writtenAt: number
 }
 
-/** Links are not followed. */
+/** Does not follow links. */
 async function extentOf(path: string): Promise<Extent> {
   const found = await unlessMissing(lstat(path))
   if (!found) return { size: 0, writtenAt: 0 }

@@ -1,22 +1,22 @@
 /**
- * True if the pattern matches the whole text. `*` stands for any run of characters (also `/` and line ends), `?` for
- * one, everything else for itself, case included; a trailing ` *` also stands for nothing, so that `ls *` matches `ls`.
- * No regular expression and no backtracking over earlier stars: hostile texts and patterns cost no more than long ones.
+ * Returns true if the pattern matches the whole text. `*` matches any characters (including `/` and line breaks), `?` matches
+ * one, all others match themselves, case-sensitively. A trailing ` *` also matches nothing, so `ls *` matches `ls`. Does not
+ * backtrack over earlier stars, so hostile texts and patterns cost no more than long ones.
  */
 export function wildcardMatch(text: string, pattern: string): boolean {
   return matchPieces(text, pattern) || (pattern.endsWith(" *") && matchPieces(text, pattern.slice(0, -2)))
 }
 
-/** True if `wide` matches every text that `narrow` matches. May say false where that is hard to see. */
+/** Returns true if `wide` matches every text that `narrow` matches. May return false in complicated cases. */
 export function wildcardCovers(wide: string, narrow: string): boolean {
   if (!narrow.includes("*")) return wildcardMatch(narrow, wide)
-  // A star of `narrow` is met only by stars of `wide` if both nothing and a run of foreign characters may stand there.
+  // Stars of `wide` cover a star of `narrow` if both an empty and an unusual text match in its place.
   const samples = standIns.map((run) => narrow.replaceAll("*", run))
   if (narrow.endsWith(" *")) samples.push(...standIns.map((run) => narrow.slice(0, -2).replaceAll("*", run)))
   return samples.every((sample) => wildcardMatch(sample, wide))
 }
 
-/** True if some text is matched by both patterns. Says true where the work would be too much to find out. */
+/** Returns true if both patterns match some text. Also returns true if the check would take too long. */
 export function wildcardOverlap(a: string, b: string): boolean {
   const forms = [a, b].map((pattern) =>
     pattern.endsWith(" *") ? [pattern, pattern.slice(0, -2)] : [pattern],
@@ -26,12 +26,12 @@ export function wildcardOverlap(a: string, b: string): boolean {
 
 const standIns = ["", "\u0000".repeat(7)]
 
-/** Above this many steps {@link wildcardOverlap} says true: about a tenth of a second. */
+/** Above this number of steps, about 0.1 s, {@link wildcardOverlap} returns true. */
 const maxOverlapSteps = 20_000_000
 
 /**
- * Each piece between stars is found as far left as possible; the first and the last are held to the ends. Most patterns
- * fail at their first letters, so nothing is cut out of one before that is known.
+ * Finds each piece between stars as far left as possible; the first and last pieces are anchored. Most patterns fail at
+ * their first characters, so no substring is created before.
  */
 function matchPieces(text: string, pattern: string): boolean {
   const firstStar = pattern.indexOf("*")
@@ -61,7 +61,7 @@ function findPiece(text: string, piece: string, from: number): number {
   return -1
 }
 
-/** True if the part of the pattern, which has no stars, matches what stands in the text from `at` on. */
+/** Returns true if the part of the pattern, which has no stars, matches the text at `at`. */
 function matchesAt(text: string, at: number, pattern: string, start: number, end: number): boolean {
   for (let index = start; index < end; index++) {
     const expected = pattern.charCodeAt(index)
@@ -72,7 +72,7 @@ function matchesAt(text: string, at: number, pattern: string, start: number, end
 
 const questionMark = "?".charCodeAt(0)
 
-/** Walks both patterns from their ends; `row[j]` tells whether the rests from here and from `b[j]` meet. */
+/** Walks both patterns from their ends. `row[j]` is true if the rest of `a` and the rest of `b` from `j` overlap. */
 function overlapPieces(a: string, b: string): boolean {
   if (a.length * b.length > maxOverlapSteps) return true
   let below: boolean[] = []

@@ -108,7 +108,7 @@ test("a person's refusal with a reason reaches the model, and the run goes on", 
   const { session, end } = await run(engine)
   expect(runs).toBe(0)
   expect((await resultsOf(session))[0]).toMatch(/said: use the other one/)
-  expect(end).toMatchObject({ exitCode: 3, text: "As you wish.", refused: [{ tool: "mine", by: "person" }] })
+  expect(end).toMatchObject({ exitCode: 3, text: "As you wish.", refused: [{ tool: "mine", by: "user" }] })
 })
 
 test.each(["todo", "external_directory", "doom_loop", "network", "private_network", "sandbox_escape"])(

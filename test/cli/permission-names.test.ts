@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import { knownPermissions } from "../../src/cli/workspace/rules.ts"
-import { permissionOf } from "../../src/registry/tool-permission.ts"
+import { permissionOf } from "../../src/registry/registered-tool.ts"
 import { createMachine } from "./run-tackle.ts"
 
 test("a name in the rules that is nearly a permission is told with its place and the near one", async () => {

@@ -90,7 +90,7 @@ test("a session is forked, taken elsewhere and brought in again", async () => {
   })
   expect(await machine.run(["session", "import", "nowhere.json"])).toMatchObject({
     code: 2,
-    stderr: "tackle: Cannot read nowhere.json: there is no such file or directory.\n",
+    stderr: "tackle: Cannot read nowhere.json: no such file or directory.\n",
   })
   expect((await machine.run(["session", "import", "--copy", "session.json"])).stdout).toMatch(
     /^Imported as ses_\w+\./,

@@ -29,7 +29,7 @@ test("a database that cannot be used is named with the next move, and left as it
   await writeFile(path, "this is no database at all, but long enough to look into ".repeat(40))
   const corrupt = await machine.run(["run", "hi"])
   expect(corrupt).toMatchObject({ code: 1, stdout: "" })
-  expect(corrupt.stderr).toMatch(/tackle\.db is no database\. Move it away and start again/)
+  expect(corrupt.stderr).toMatch(/tackle\.db is not a database\. Move it away and start again/)
   expect(machine.server.requests).toEqual([])
 })
 

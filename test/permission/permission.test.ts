@@ -20,7 +20,7 @@ function bash(text: string, sessionID = "ses_1"): SessionAsk {
 /** An engine whose grants count in the policy, and that answers each request by the function. */
 function answering(
   answer: (request: PermissionRequest) => PermissionReply | undefined,
-  source: ReplySource = "person",
+  source: ReplySource = "user",
 ) {
   const grants: Grant[] = []
   const asked: PermissionRequest[] = []
@@ -144,7 +144,7 @@ test("always lets go on what else it allows, and nothing of a session that it do
   const ids = (session: string, pattern: string) =>
     requests.find((request) => request.sessionID === session && request.patterns.includes(pattern))?.id ?? ""
 
-  await permission.reply(ids("ses_1", "npm test"), { reply: "always", scope: "session" }, "person")
+  await permission.reply(ids("ses_1", "npm test"), { reply: "always", scope: "session" }, "user")
   await Promise.all([first, second])
   expect(permission.pending().map((request) => request.patterns[0])).toEqual(["npm test", "make"])
   expect(events).toContainEqual({
@@ -154,7 +154,7 @@ test("always lets go on what else it allows, and nothing of a session that it do
     reply: "once",
     source: "grant",
   })
-  for (const request of permission.pending()) await permission.reply(request.id, { reply: "once" }, "person")
+  for (const request of permission.pending()) await permission.reply(request.id, { reply: "once" }, "user")
   await Promise.all([other, different])
 })
 
@@ -165,10 +165,10 @@ test("always may be narrowed and never widened", async () => {
   const id = request?.id ?? ""
   for (const pattern of ["*", "git *", "rm *"]) {
     const reply: PermissionReply = { reply: "always", scope: "session", patterns: [pattern] }
-    await expect(permission.reply(id, reply, "person")).rejects.toThrow(UsageError)
+    await expect(permission.reply(id, reply, "user")).rejects.toThrow(UsageError)
   }
   expect(grants).toEqual([])
-  await permission.reply(id, { reply: "always", scope: "session", patterns: ["git push origin *"] }, "person")
+  await permission.reply(id, { reply: "always", scope: "session", patterns: ["git push origin *"] }, "user")
   await asking
   expect(grants).toMatchObject([{ scope: "session", sessionID: "ses_1", pattern: "git push origin *" }])
 })
@@ -194,9 +194,9 @@ test("always where it is not on offer is an error, and the request goes on waiti
   const asking = permission.ask(bash("eval x"), scope, never)
   const [request] = await untilAsked(permission)
   await expect(
-    permission.reply(request?.id ?? "", { reply: "always", scope: "session" }, "person"),
+    permission.reply(request?.id ?? "", { reply: "always", scope: "session" }, "user"),
   ).rejects.toThrow(UsageError)
-  expect(await permission.reply(request?.id ?? "", { reply: "once" }, "person")).toBe("applied")
+  expect(await permission.reply(request?.id ?? "", { reply: "once" }, "user")).toBe("applied")
   await asking
 })
 
@@ -210,11 +210,11 @@ test("grants that cannot be kept leave the request waiting", async () => {
   const asking = permission.ask(bash("npm test"), scopeOf(policyOf({})), never)
   const [request] = await untilAsked(permission)
   const id = request?.id ?? ""
-  await expect(permission.reply(id, { reply: "always", scope: "session" }, "person")).rejects.toThrow(
+  await expect(permission.reply(id, { reply: "always", scope: "session" }, "user")).rejects.toThrow(
     "disk full",
   )
   expect(permission.pending()).toHaveLength(1)
-  expect(await permission.reply(id, { reply: "once" }, "person")).toBe("applied")
+  expect(await permission.reply(id, { reply: "once" }, "user")).toBe("applied")
   await asking
 })
 
@@ -224,11 +224,11 @@ test("a reject fails that request alone and hands on what the person said", asyn
   await untilAsked(permission)
   const second = permission.ask(bash("make"), scope, never)
   const [one, two] = await untilAsked(permission, 2)
-  await permission.reply(one?.id ?? "", { reply: "reject", message: "use make instead" }, "person")
-  await expect(first).rejects.toMatchObject({ kind: "rejected", by: "person", feedback: "use make instead" })
+  await permission.reply(one?.id ?? "", { reply: "reject", message: "use make instead" }, "user")
+  await expect(first).rejects.toMatchObject({ kind: "rejected", by: "user", feedback: "use make instead" })
   await expect(first).rejects.toThrow(/use make instead/)
   expect(permission.pending().map((request) => request.id)).toEqual([two?.id])
-  await permission.reply(two?.id ?? "", { reply: "once" }, "person")
+  await permission.reply(two?.id ?? "", { reply: "once" }, "user")
   await second
 })
 
@@ -247,9 +247,9 @@ test("only the first answer counts", async () => {
   const asking = permission.ask(bash("npm test"), scope, never)
   const [request] = await untilAsked(permission)
   const id = request?.id ?? ""
-  expect(await permission.reply(id, { reply: "once" }, "person")).toBe("applied")
-  expect(await permission.reply(id, { reply: "reject" }, "person")).toBe("already")
-  expect(await permission.reply("per_foreign", { reply: "once" }, "person")).toBe("unknown")
+  expect(await permission.reply(id, { reply: "once" }, "user")).toBe("applied")
+  expect(await permission.reply(id, { reply: "reject" }, "user")).toBe("already")
+  expect(await permission.reply("per_foreign", { reply: "once" }, "user")).toBe("unknown")
   await asking
   expect(events.filter((event) => event.type === "permission.replied")).toHaveLength(1)
 })
@@ -260,9 +260,9 @@ test("two answers at once: one is applied", async () => {
   const [request] = await untilAsked(permission)
   const id = request?.id ?? ""
   const outcomes = await Promise.all([
-    permission.reply(id, { reply: "always", scope: "session" }, "person"),
-    permission.reply(id, { reply: "reject" }, "person"),
-    permission.reply(id, { reply: "always", scope: "session" }, "person"),
+    permission.reply(id, { reply: "always", scope: "session" }, "user"),
+    permission.reply(id, { reply: "reject" }, "user"),
+    permission.reply(id, { reply: "always", scope: "session" }, "user"),
   ])
   expect(outcomes).toEqual(["applied", "already", "already"])
   expect(grants).toHaveLength(1)
@@ -283,7 +283,7 @@ test("an abort withdraws the request", async () => {
     reply: "reject",
     source: "abort",
   })
-  expect(await permission.reply(request?.id ?? "", { reply: "once" }, "person")).toBe("already")
+  expect(await permission.reply(request?.id ?? "", { reply: "once" }, "user")).toBe("already")
 })
 
 test("an aborted signal asks nobody", async () => {
@@ -349,10 +349,10 @@ test("what is no reply is no yes", async () => {
   const [request] = await untilAsked(permission)
   for (const reply of [{ reply: "yes" }, { reply: "always", scope: "world" }, {}, "once"]) {
     const given = reply as unknown as PermissionReply
-    await expect(permission.reply(request?.id ?? "", given, "person")).rejects.toThrow(UsageError)
+    await expect(permission.reply(request?.id ?? "", given, "user")).rejects.toThrow(UsageError)
   }
   expect(permission.pending()).toHaveLength(1)
-  await permission.reply(request?.id ?? "", { reply: "reject" }, "person")
+  await permission.reply(request?.id ?? "", { reply: "reject" }, "user")
   await expect(asking).rejects.toThrow(PermissionError)
   expect(grants).toEqual([])
 })
@@ -374,7 +374,7 @@ test("a call that ends while its grant is being kept leaves no grant behind", as
   })
   const asking = permission.ask(bash("npm test"), scopeOf(policyOf({})), controller.signal)
   const [request] = await untilAsked(permission)
-  const answered = permission.reply(request?.id ?? "", { reply: "always", scope: "project" }, "person")
+  const answered = permission.reply(request?.id ?? "", { reply: "always", scope: "project" }, "user")
   await expect(asking).rejects.toThrow(AbortedError)
   expect(await answered).toBe("already")
   expect(kept).toEqual([])

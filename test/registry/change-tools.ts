@@ -5,7 +5,7 @@
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { createTackle } from "../../src/engine/create-tackle.ts"
-import { findToolFiles, toolPlaces } from "../../src/registry/files.ts"
+import { findToolFiles, watchedToolPaths } from "../../src/registry/files.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 
 /** Paths below the directory. */
@@ -24,7 +24,7 @@ const tackle = await createTackle({
   dataDirectory: join(directory, ".data"),
   store: createMemoryStore(),
   toolFiles: {
-    watched: () => toolPlaces(folders),
+    watched: () => watchedToolPaths(folders),
     find: async () => ({ files: findToolFiles(folders).map((path) => ({ path })), problems: [] }),
   },
   permission: { "*": "allow" },

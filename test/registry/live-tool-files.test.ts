@@ -160,8 +160,8 @@ test("an import that leads nowhere is named in the person's file; the tool comes
   ).toEqual([
     [],
     [
-      '/.tackle/tool/a.ts: it imports "./lib/text.ts" (line 2), but there is no such file.',
-      '/.tackle/tool/b.ts: it imports "not-installed-anywhere" (line 2), but that is not installed there: `npm install` it beside the file.',
+      '/.tackle/tool/a.ts: it imports "./lib/text.ts" (line 2), but that file does not exist.',
+      '/.tackle/tool/b.ts: it imports "not-installed-anywhere" (line 2), but that package is not installed: run `npm install` beside the file.',
     ],
     "there",
   ])

@@ -3,9 +3,8 @@ import { expect, test } from "vitest"
 import { createBus } from "../../src/event/bus.ts"
 import type { TextPart } from "../../src/schema/part.ts"
 import { createRecorder } from "../../src/session/recorder.ts"
-import { StoreError } from "../../src/store/errors.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
-import type { Change, CommitOptions } from "../../src/store/store.ts"
+import { type Change, type CommitOptions, StoreError } from "../../src/store/store.ts"
 
 const sessionID = "ses_1"
 const part = (id: string, text = ""): TextPart => ({ id, sessionID, messageID: "msg_1", type: "text", text })

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest"
-import { StoreError } from "../../src/store/errors.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
-import type { Change, Store } from "../../src/store/store.ts"
+import { type Change, type Store, StoreError } from "../../src/store/store.ts"
 import { startEngine } from "./engine.ts"
 import { run, tool, toolParts } from "./run.ts"
 

@@ -191,7 +191,7 @@ test("an always answers what other subagents wait for too", async () => {
   engine.tackle.on("permission.replied", ({ source }) => sources.push(source))
   const { end } = await run(engine)
   expect(end).toMatchObject({ status: "completed", refused: [] })
-  expect(sources.sort()).toEqual(["grant", "grant", "person"])
+  expect(sources.sort()).toEqual(["grant", "grant", "user"])
 })
 
 test("what subagents use counts as the run's", async () => {

@@ -56,7 +56,7 @@ test.each([
   ["a name that is no text", "---\nname: [x]\ndescription: d\n---\n", /name/],
   ["a name with a wildcard", '---\nname: "*"\ndescription: d\n---\n', /name must be 1 to 64/],
   ["a name with a path", "---\nname: ../x\ndescription: d\n---\n", /name must be 1 to 64/],
-  ["a list", "---\n- x\n---\n", /no list of fields/],
+  ["a list", "---\n- x\n---\n", /not a mapping/],
   ["what is no YAML", "---\nname: {x\n---\n", /line 1|flow/i],
   ["aliases without end", `---\na: &a [x, x]\n${bomb(12)}description: *l12\n---\n`, /alias/i],
   ["half a gigabyte in little", `---\n${"x".repeat(600_000)}\n---\n`, /600\d+ bytes/],

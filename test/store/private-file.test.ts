@@ -3,8 +3,7 @@ import { once } from "node:events"
 import { readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
-import { withFileLock } from "../../src/store/file-lock.ts"
-import { updatePrivateFile } from "../../src/store/private-file.ts"
+import { updatePrivateFile, withFileLock } from "../../src/store/private-file.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 
 async function directory(): Promise<string> {
@@ -40,7 +39,7 @@ test("the lock of a process that was killed is free", async () => {
     [
       "--input-type=module",
       "-e",
-      `import { withFileLock } from ${JSON.stringify(script("../../src/store/file-lock.ts"))}
+      `import { withFileLock } from ${JSON.stringify(script("../../src/store/private-file.ts"))}
        withFileLock(${JSON.stringify(path)}, "test", () => {
          process.stdout.write("held")
          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)

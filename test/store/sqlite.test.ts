@@ -14,9 +14,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
-import { StoreError } from "../../src/store/errors.ts"
 import { applicationID, migrations } from "../../src/store/migrations.ts"
 import { openSqliteStore } from "../../src/store/sqlite.ts"
+import { StoreError } from "../../src/store/store.ts"
 import { aMessage, aPart, aSession } from "../suites/records.ts"
 import { testStore } from "../suites/store.ts"
 
@@ -147,7 +147,7 @@ describe("a file that cannot be used is left as it is", () => {
     const before = readFileSync(path)
     const message = await failure(openSqliteStore(path))
     expect(message).toContain(path)
-    expect(message).toMatch(/is no database.*Move it away/)
+    expect(message).toMatch(/is not a database.*Move it away/)
     expect(readFileSync(path)).toEqual(before)
   })
 

@@ -3,8 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import type { Grant } from "../../src/schema/permission.ts"
 import type { Session } from "../../src/schema/session.ts"
 import type { Todo } from "../../src/schema/todo.ts"
-import { StoreError } from "../../src/store/errors.ts"
-import type { Change, MessagePage, Store } from "../../src/store/store.ts"
+import { type Change, type MessagePage, type Store, StoreError } from "../../src/store/store.ts"
 import { aMessage, aPart, aSession } from "./records.ts"
 
 function aGrant(id: string, more: Partial<Grant>): Grant {

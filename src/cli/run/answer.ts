@@ -35,7 +35,7 @@ export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
       // Withdrawn while another question was on the screen.
       if (!tackle.pendingRequests(request.sessionID).some(({ id }) => id === request.id)) return
       const { worktree } = tackle
-      await give(request, await askAtTerminal(request, { worktree, signal: options.signal }), "person")
+      await give(request, await askAtTerminal(request, { worktree, signal: options.signal }), "user")
     })
   }
 

@@ -1,14 +1,13 @@
 import { configDirectories, possibleConfigDirectories } from "../../config/config-directories.ts"
 import { dataPaths } from "../../engine/data-directory.ts"
 import type { FoundItem } from "../../permission/trust-items.ts"
-import { findToolFiles, isToolFile, scriptsWithoutRight, toolPlaces } from "../../registry/files.ts"
+import { findToolFiles, isToolFile, nonExecutableScripts, watchedToolPaths } from "../../registry/files.ts"
 import type { ToolFileSource } from "../../registry/live-tool-files.ts"
 import type { ToolFile } from "../../registry/load-tool-file.ts"
-import type { RegistryProblem } from "../../registry/problems.ts"
+import type { RegistryProblem } from "../../registry/registered-tool.ts"
 import { quoted } from "../view/allow-hint.ts"
 import { askTrustAgain, describeNews, trustHint, type UntrustedNews } from "./recheck-trust.ts"
-import type { Place } from "./workspace.ts"
-import { trustedItems } from "./workspace.ts"
+import { type Place, trustedItems } from "./workspace.ts"
 
 /**
  * Custom tools of the person, and those of the project, which holds what lies in its work tree, that are trusted: of these
@@ -18,7 +17,7 @@ export function toolFilesOf(place: Place): ToolFileSource {
   const directories = possibleConfigDirectories(place).map(({ path }) => path)
   let begun = false
   return {
-    watched: () => [...toolPlaces(directories), dataPaths(place.dataDirectory).trust],
+    watched: () => [...watchedToolPaths(directories), dataPaths(place.dataDirectory).trust],
     async find() {
       // What the start has found, it has also told of.
       if (begun) return findAgain(place)
@@ -39,7 +38,7 @@ async function findAgain(place: Place): ReturnType<ToolFileSource["find"]> {
 /** What a person wrote as a tool and forgot to let run. */
 function withoutRight(place: Place): RegistryProblem[] {
   const directories = configDirectories(place).map(({ path }) => path)
-  return scriptsWithoutRight(directories).map((file) => ({
+  return nonExecutableScripts(directories).map((file) => ({
     file,
     message: `it is a script that may not be run, so it is no tool. To make it one: chmod +x ${/^[\w./-]+$/.test(file) ? file : quoted(file)}`,
   }))

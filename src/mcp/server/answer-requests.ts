@@ -23,7 +23,7 @@ export async function answerPermission(
   const result = await unlessSettled(show(permissionForm(request, describe(request))), () =>
     tackle.pendingRequests(request.sessionID).some(({ id }) => id === request.id),
   )
-  if (result) await tackle.reply(request.id, replyOf(request, result), "person")
+  if (result) await tackle.reply(request.id, replyOf(request, result), "user")
 }
 
 /** Returns undefined for a withdrawn form: it fails at the client, which is expected. */

@@ -88,7 +88,10 @@ export const MentionsLine = z.strictObject({
       callID: z.string(),
       permission: z.string(),
       patterns: z.array(z.string()),
-      by: z.enum(["person", "rule", "plugin", "no-terminal", "auto"]),
+      // Recordings made before the value was renamed contain "person".
+      by: z
+        .enum(["user", "person", "rule", "plugin", "no-terminal", "auto"])
+        .transform((by) => (by === "person" ? "user" : by)),
       reason: z.string(),
     }),
   ),
