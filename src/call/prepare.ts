@@ -53,7 +53,9 @@ export async function prepareCall(call: Call, step: Step): Promise<PreparedCall 
   })
 
   if (closed !== undefined) return invalid("closed", invalidCallMessage({ tool: call.tool, error: closed }))
-  const why = offered.has(call.tool) ? undefined : engine.registry.unavailableReason(call.tool, active.toolScope)
+  const why = offered.has(call.tool)
+    ? undefined
+    : engine.registry.unavailableReason(call.tool, active.toolScope)
   if (why !== undefined)
     return invalid("refused", `The ${call.tool} tool is unavailable: ${why}. Continue without it.`)
   const found = findTool(call.tool, step)
