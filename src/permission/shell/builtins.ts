@@ -1,3 +1,4 @@
+import { findProgram } from "./program-table.ts"
 import type { Word } from "./words.ts"
 
 /**
@@ -5,11 +6,11 @@ import type { Word } from "./words.ts"
  * expanded, or evaluates its arguments. Undefined for all others.
  */
 export function builtinReason(name: string, words: readonly Word[]): string | undefined {
-  if (evaluating.has(name)) return `${name} runs text that is made when it runs`
-  if (changing.has(name)) return `${name} changes what later commands mean`
   if (reserved.has(name)) return `${name} is a word of the shell's grammar`
-  const rule = conditional.get(name)
-  return rule && !words.every((word) => !word.dynamic && !word.glob && rule(word.text))
+  const builtin = findProgram(name)?.builtin
+  if (builtin === "evaluates") return `${name} runs text that is made when it runs`
+  if (builtin === "changes") return `${name} changes what later commands mean`
+  return builtin && !words.every((word) => !word.dynamic && !word.glob && builtin(word.text))
     ? `${name} can change or run more than its name says`
     : undefined
 }
@@ -29,7 +30,7 @@ export function isReservedWord(name: string): boolean {
 
 /** True for builtins after which the shell may stand anywhere. */
 export function mayMove(name: string): boolean {
-  return evaluating.has(name) || name === "pushd" || name === "popd"
+  return findProgram(name)?.builtin === "evaluates" || name === "pushd" || name === "popd"
 }
 
 /** True for a variable that no program or shell is known to obey in a way that runs, loads or redirects anything. */
@@ -41,44 +42,6 @@ export function isHarmlessVariable(name: string): boolean {
 export function isHarmlessLoopVariable(name: string): boolean {
   return /^[a-z][a-z0-9_]*$/.test(name) && !name.endsWith("_proxy") && !specialLowerCase.has(name)
 }
-
-const evaluating = new Set(["eval", ".", "source", "trap", "fc", "mapfile", "readarray", "compgen"])
-
-const changing = new Set([
-  "alias",
-  "unalias",
-  "enable",
-  "disable",
-  "hash",
-  "bind",
-  "complete",
-  "compdef",
-  "compopt",
-  "shopt",
-  "setopt",
-  "unsetopt",
-  "emulate",
-  "autoload",
-  "functions",
-  "zmodload",
-  "let",
-  "read",
-  "getopts",
-  "declare",
-  "typeset",
-  "export",
-  "local",
-  "readonly",
-  "unset",
-  "setenv",
-  "unsetenv",
-  "integer",
-  "float",
-  "vared",
-  "pushd",
-  "popd",
-  "rehash",
-])
 
 const reserved = new Set([
   "if",
@@ -106,20 +69,6 @@ const reserved = new Set([
   "end",
   "always",
 ])
-
-/** Each word has to pass: `set -e` is common and harmless, `printf -v`, `wait -p` and `test -v` evaluate a name. */
-const conditional: ReadonlyMap<string, (text: string) => boolean> = new Map([
-  ["set", (text) => /^(?:[-+][euxfo]+|pipefail|errexit|nounset)$/.test(text)],
-  ["wait", (text) => !/^-[a-z]*p/.test(text)],
-  ["printf", (text) => !text.startsWith("-v") && !/%[^%\sa-z]*n/.test(text) && !evaluatesSubscript(text)],
-  ["test", (text) => text !== "-v" && text !== "-R" && !evaluatesSubscript(text)],
-  ["[", (text) => text !== "-v" && text !== "-R" && !evaluatesSubscript(text)],
-])
-
-/** A number may be an element of an array for a shell, and the subscript of that is expanded. */
-function evaluatesSubscript(text: string): boolean {
-  return /\[.*[$`]/s.test(text)
-}
 
 const harmlessVariables = new Set([
   "LANG",

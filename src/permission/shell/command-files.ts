@@ -4,19 +4,17 @@ import { namesProtected, protectionOf } from "../protected-files.ts"
 import type { Check } from "../request.ts"
 import { type CommandPlace, coversAll, expandWord, tableName } from "./command-forms.ts"
 import { globFiles } from "./glob-files.ts"
+import { innerCommands } from "./inner-commands.ts"
 import { candidates, globDirectory, isPossibleName, looksLikePath, placesOf } from "./named-paths.ts"
 import type { PlannedCommand, PlannedFile } from "./plan.ts"
-import { risksOf } from "./programs.ts"
+import { findProgram } from "./program-table.ts"
 import { fileOperands, isReader, takesText } from "./read-only.ts"
+import { risksOf } from "./risks.ts"
 import { withoutTextWords } from "./text-words.ts"
 import { literalWord, type Word } from "./words.ts"
-import { innerCommands } from "./wrappers.ts"
 
 /** Devices that hold nothing and lead nowhere. */
 const harmlessDevice = /^\/dev\/(?:null|zero|stdin|stdout|stderr|fd\/\d+)$/
-
-/** Programs whose operands are files that they write. */
-const writers = new Set(["tee", "truncate", "touch"])
 
 /**
  * What the words of a command ask for as files: `read` for each that names a file, `edit` for protected ones and for
@@ -123,20 +121,25 @@ async function textChecks(text: string, word: Word, context: WordContext): Promi
   return checks
 }
 
+/** True for programs whose operands are files that they write. */
+function isWriter(name: string): boolean {
+  return findProgram(name)?.operands === "edits"
+}
+
 function pathChecks(path: string, text: string, name: string, place: CommandPlace): Check[] {
   const relative = relativeToWorktree(path, place)
   const mentioned =
     looksLikePath(text) ||
     isReader(name) ||
-    writers.has(name) ||
+    isWriter(name) ||
     protectionOf(relative, "edit") !== undefined ||
     pathExists(path, place)
   if (!mentioned && isWithinScope(path, place)) return []
   const checks = fileChecks("read", path, place)
-  const changes = writers.has(name) || (!isReader(name) && name !== "" && name !== "git")
+  const changes = isWriter(name) || (!isReader(name) && name !== "" && name !== "git")
   if (!changes) return checks
   const edits = fileChecks("edit", path, place).filter((check) => check.permission === "edit")
-  return [...checks, ...edits.filter((check) => writers.has(name) || check.protection !== undefined)]
+  return [...checks, ...edits.filter((check) => isWriter(name) || check.protection !== undefined)]
 }
 
 /** A deny that may hold for one of the files that a pattern stands for makes it ask, whether the file is there or not. */

@@ -1,3 +1,4 @@
+import { findProgram, findSubcommand } from "./program-table.ts"
 import type { Word } from "./words.ts"
 
 /**
@@ -5,29 +6,36 @@ import type { Word } from "./words.ts"
  * `git`; options that the command does not have may count as some that it has.
  */
 export function showsContents(words: readonly Word[]): boolean {
-  const [name = "", ...rest] = subcommand(words.map(({ text }) => text))
-  const nested = `${name} ${rest[0]}`
-  const options = rest.filter((text) => text.startsWith("-"))
-  if (always.has(name)) return true
-  if (name === "status" || name === "commit") return options.some((text) => /^-(?:[a-z]*v|-v)/.test(text))
-  if (shows.has(name) || shows.has(nested))
-    return options.some(asksForPatch) || !options.some((text) => summaries.has(text.replace(/=.*/, "")))
-  if (lists.has(name) || lists.has(nested)) return options.some(asksForPatch)
-  return picks.has(name) && options.some((text) => /^-(?:[a-z]*[pi]|-p|-i)/.test(text))
+  const rest = subcommand(words.map(({ text }) => text))
+  const found =
+    git &&
+    findSubcommand(
+      git,
+      rest.map((text) => ({ text })),
+    )
+  const options = rest.slice(found?.words).filter((text) => text.startsWith("-"))
+  switch (found?.program.shows) {
+    case "always":
+      return true
+    case "unless summed up":
+      return options.some(asksForPatch) || !options.some((text) => summaries.has(text.replace(/=.*/, "")))
+    case "with a patch option":
+      return options.some(asksForPatch)
+    case "when verbose":
+      return options.some((text) => /^-(?:[a-z]*v|-v)/.test(text))
+    case "when interactive":
+      return options.some((text) => /^-(?:[a-z]*[pi]|-p|-i)/.test(text))
+    default:
+      return false
+  }
 }
 
-const set = (names: string): ReadonlySet<string> => new Set(names.split(" "))
+const git = findProgram("git")
 
-const always = set("blame annotate cat-file fast-export merge-tree format-patch range-diff")
-/** Show contents unless they are told to only sum up. */
-const shows = new Set(["diff", "show", "stash show"])
-/** Show contents where they are told to. */
-const lists = new Set([..."log whatchanged reflog diff-tree diff-index diff-files".split(" "), "stash list"])
-/** Show each part of a change and ask what to do with it. */
-const picks = set("add checkout restore reset stash commit")
-
-const summaries = set(
-  "-s -q --no-patch --quiet --stat --numstat --shortstat --dirstat --summary --compact-summary --name-only --name-status --raw",
+const summaries: ReadonlySet<string> = new Set(
+  "-s -q --no-patch --quiet --stat --numstat --shortstat --dirstat --summary --compact-summary --name-only --name-status --raw".split(
+    " ",
+  ),
 )
 
 const patches =

@@ -1,4 +1,5 @@
 import { type PlannedCommand, planCommand } from "./plan.ts"
+import { findProgram } from "./program-table.ts"
 import { proveReadOnly } from "./read-only.ts"
 
 /** What is known of all programs of a text. */
@@ -24,35 +25,15 @@ export async function knownPrograms(text: string): Promise<KnownPrograms> {
   return { known, git: known && plan.commands.some(isPlainGit) }
 }
 
+const git = findProgram("git")
+
 function isPlainGit({ argv, opaque, assigns, wrapped }: PlannedCommand): boolean {
   const [program, subcommand, ...words] = argv
   if (program?.text !== "git" || !subcommand || subcommand.dynamic) return false
-  if (opaque !== undefined || assigns || wrapped || !subcommands.has(subcommand.text)) return false
+  if (opaque !== undefined || assigns || wrapped || !git?.subcommands?.[subcommand.text]?.repository)
+    return false
   return !words.some(({ text }) => runsProgram.test(text))
 }
-
-const subcommands: ReadonlySet<string> = new Set([
-  "add",
-  "am",
-  "apply",
-  "branch",
-  "checkout",
-  "cherry-pick",
-  "commit",
-  "fetch",
-  "gc",
-  "merge",
-  "mv",
-  "pull",
-  "rebase",
-  "reset",
-  "restore",
-  "revert",
-  "rm",
-  "stash",
-  "switch",
-  "tag",
-])
 
 /** Options that name a program, abbreviated or not. */
 const runsProgram = /^(?:-x|--e(?:x|xe|xec)?(?:=|$)|--upl|--rec|--ext)/

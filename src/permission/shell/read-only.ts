@@ -1,10 +1,8 @@
+import { type Arguments, type GivenOption, readArguments } from "./arguments.ts"
 import { showsContents } from "./git-contents.ts"
-import { type ScannedArguments, scanArguments } from "./options.ts"
 import type { PlannedCommand, ShellPlan } from "./plan.ts"
-import { readOnlyBasics } from "./read-only-basics.ts"
-import { readOnlyGit } from "./read-only-git.ts"
-import type { ReadOnlyProgram } from "./read-only-program.ts"
-import { readOnlyTools } from "./read-only-tools.ts"
+import type { OperandRole, Program } from "./program.ts"
+import { findProgram, findSubcommand, gnuName } from "./program-table.ts"
 import { unhiddenByOptions } from "./unhidden.ts"
 import type { Word } from "./words.ts"
 
@@ -15,29 +13,33 @@ export interface WholeReading {
   followsLinks?: boolean
 }
 
-/** What a command that is proved to only read gives to read. */
+/** What a command reads that is proved to only read. */
 export interface Proof {
   /** Operands that may name files. */
   files: Word[]
-  /** It reads what lies in the directories among them, or in its own where none is named. */
+  /** It reads what is in the directories among them, or in its working directory where none is named. */
   recursive?: WholeReading
   /** It is git: it has to run with the hardened environment. */
   git: boolean
-  /** It is git and shows what stands in files, any that it tracks. */
+  /** It is git and prints the contents of any tracked file. */
   showsTracked?: boolean
 }
 
 /**
- * The proof that a command writes nothing, starts nothing and asks no network, or nothing where the table cannot give
- * one: every option has to be known, every word but `$HOME` and `$PWD` at a word's start literal, and the program named
- * by a plain name. What it reads is judged as `read`.
+ * The proof that a command writes nothing, starts nothing and uses no network. Undefined where the table cannot give one:
+ * every option has to be known, every word but `$HOME` and `$PWD` at a word's start literal, and the program called by a
+ * plain name. What the command reads is judged as `read`.
  */
 export function proveReadOnly(command: PlannedCommand): Proof | undefined {
   const [program, ...words] = command.argv
   if (!program || command.opaque !== undefined || command.assigns || command.wrapped) return undefined
   if (command.argv.some((word) => word.dynamic || word.glob)) return undefined
-  if (program.text === "git") return proveGit(words)
-  return prove(programs.get(program.text), words)
+  const name = program.text
+  const entry = gnuName(name) === name ? findProgram(name) : undefined
+  const proof = entry && (entry.subcommands ? proveSubcommand(entry, words) : prove(entry, words))
+  // `echo` prints the options that it does not know.
+  if (!proof && name === "echo") return { files: [], git: false }
+  return proof && name === "git" ? { ...proof, git: true, showsTracked: showsContents(words) } : proof
 }
 
 /** True for a text of nothing but proved commands, with git among them: only such a text has git allowed by proof. */
@@ -48,77 +50,98 @@ export function needsHardenedGit(plan: ShellPlan): boolean {
   )
 }
 
-/** True for programs whose file operands are only ever read, whatever their options: {@link risksOf} knows those that write. */
+/** True for programs whose operands are only ever read, whatever their options: {@link risksOf} knows those that write. */
 export function isReader(name: string): boolean {
-  const program = programs.get(name)
-  return program !== undefined && !program.mayWrite
+  const role = findProgram(name)?.operands
+  return role !== undefined && onlyRead.has(role)
 }
 
-/** True for programs whose operands are no files. */
+/** True for programs whose operands are not files. */
 export function takesText(name: string): boolean {
-  return isReader(name) && programs.get(name)?.operands === "text"
+  return findProgram(name)?.operands === "text"
 }
 
 /**
  * The words that may name files: the operands where all options of the program are known, without the pattern of
- * `grep`; else every word.
+ * `grep`. Otherwise every word.
  */
 export function fileOperands(name: string, words: readonly Word[]): readonly Word[] {
-  const program = programs.get(name)
-  const scan = program && scanArguments(words, program)
-  if (!scan || scan.unknown || program.mayWrite) return words
-  return program.operands === "pattern, then files" && !givesPattern(scan)
-    ? scan.operands.slice(1)
-    : scan.operands
+  const program = findProgram(name)
+  if (program?.operands === undefined || !onlyRead.has(program.operands)) return words
+  const given = readArguments(words, program)
+  if (!isKnown(given)) return words
+  return program.operands === "pattern" && !givesPattern(given) ? given.operands.slice(1) : given.operands
 }
 
-const programs: ReadonlyMap<string, ReadOnlyProgram> = new Map([...readOnlyTools, ...readOnlyBasics])
-
-const gitSubcommands: ReadonlyMap<string, ReadOnlyProgram> = new Map(readOnlyGit)
-
-function prove(program: ReadOnlyProgram | undefined, words: readonly Word[]): Proof | undefined {
-  if (!program) return undefined
-  const scan = scanArguments(words, program)
-  // `echo` prints what it does not know as an option.
-  if (scan.unknown)
-    return program.operands === "text" && program === programs.get("echo")
-      ? { files: [], git: false }
-      : undefined
-  const { maxOperands = Number.POSITIVE_INFINITY, operand, first, requires, neutral = [] } = program
-  if (scan.operands.length > maxOperands) return undefined
-  if (first && !(scan.operands[0] && first.test(scan.operands[0].text))) return undefined
-  if (requires && !scan.options.some(({ name }) => requires.includes(name))) return undefined
-  if (operand && !scan.operands.every((word) => operand.test(word.text))) return undefined
-  if (program.operands === "text") return { files: [], git: false }
-
-  const skipped = program.operands === "pattern, then files" && !givesPattern(scan) ? 1 : 0
-  const files = scan.operands.slice(skipped).filter((word) => !neutral.includes(word.text))
-  const uses = (names: readonly string[]) => scan.options.some((option) => names.includes(option.name))
-  const { recursive, hidden, unhides, followsLinks } = program
-  if (recursive === undefined || (recursive !== "always" && !uses(recursive))) return { files, git: false }
-  const whole: WholeReading = { hidden: hidden === undefined || uses(hidden) }
-  if (unhides) whole.unhidden = unhiddenByOptions(scan.options)
-  if (followsLinks) whole.followsLinks = true
-  return { files, recursive: whole, git: false }
+/** True where a program reads what is in the directories that it is given, or in its own. */
+export function readsDirectories({ directories }: Program, words: readonly Word[]): boolean {
+  if (!directories) return false
+  const { when } = directories
+  return !when || words.some((word) => when.test(word.text))
 }
 
-function givesPattern(scan: ScannedArguments): boolean {
-  return scan.options.some(({ name }) => ["-e", "--regexp", "--files", "--type-list"].includes(name))
+/** True where a program reads what the links in a directory lead to. */
+export function followsLinks({ directories }: Program, words: readonly Word[]): boolean {
+  if (!directories) return false
+  const has = (option: RegExp) => words.some((word) => option.test(word.text))
+  const { followsUnless, follows = usualFollows } = directories
+  return followsUnless ? !has(followsUnless) : has(follows)
 }
 
-function proveGit(words: readonly Word[]): Proof | undefined {
-  const global = scanArguments(words, {
-    options: "-P --no-pager --no-optional-locks",
-    stopsAtOperand: true,
-  })
-  const [subcommand, ...rest] = global.operands
-  if (global.unknown || !subcommand) return undefined
-  // Some have subcommands of their own, which are words and nothing behind a `--`.
-  const inner = gitSubcommands.get(`${subcommand.text} ${rest[0]?.text}`)
-  const proof = prove(inner ?? gitSubcommands.get(subcommand.text), inner ? rest.slice(1) : rest)
+const usualFollows = /^-(?:[A-Za-z]*L|-(?:copy-links|deref|follow))/
+
+const onlyRead: ReadonlySet<OperandRole> = new Set<OperandRole>(["reads", "text", "pattern"])
+
+function prove(program: Program, words: readonly Word[]): Proof | undefined {
+  if (program.readOnly === undefined) return undefined
+  const readOnly = typeof program.readOnly === "string" ? { options: program.readOnly } : program.readOnly
+  const given = readArguments(words, program)
+  if (!isKnown(given)) return undefined
+  const { options, operands } = given
+  const { maxOperands = Number.POSITIVE_INFINITY, operand, first, requires, neutral = [] } = readOnly
+  if (operands.length > maxOperands) return undefined
+  if (first && !(operands[0] && first.test(operands[0].text))) return undefined
+  if (requires && !options.some(({ name }) => requires.includes(name))) return undefined
+  if (operand && !operands.every((word) => operand.test(word.text))) return undefined
+  const role = readOnly.operands ?? program.operands
+  if (role === "text") return { files: [], git: false }
+
+  const skipped = role === "pattern" && !givesPattern(given) ? 1 : 0
+  const files = operands.slice(skipped).filter((word) => !neutral.includes(word.text))
+  return readsDirectories(program, words)
+    ? { files, recursive: wholeReading(program, words, options), git: false }
+    : { files, git: false }
+}
+
+function wholeReading(
+  program: Program,
+  words: readonly Word[],
+  options: readonly GivenOption[],
+): WholeReading {
+  const { hidden, unhides } = program.directories ?? {}
+  return {
+    hidden: hidden === undefined || options.some(({ name }) => hidden.includes(name)),
+    unhidden: unhides ? unhiddenByOptions(options) : undefined,
+    followsLinks: followsLinks(program, words),
+  }
+}
+
+function isKnown({ options, unknown }: Arguments): boolean {
+  return unknown === undefined && options.every(({ role }) => role === "harmless")
+}
+
+function givesPattern({ options }: Arguments): boolean {
+  return options.some(({ name }) => ["-e", "--regexp", "--files", "--type-list"].includes(name))
+}
+
+function proveSubcommand(program: Program, words: readonly Word[]): Proof | undefined {
+  const given = readArguments(words, program)
+  if (program.readOnly === undefined || !isKnown(given)) return undefined
+  const found = findSubcommand(program, given.operands)
+  const proof = found && prove(found.program, given.operands.slice(found.words))
   if (!proof) return undefined
   // `HEAD:name` and `:name` are files of a commit or the index.
   const named = proof.files.filter((word) => word.text.includes(":"))
   const inside = named.map((word) => ({ ...word, text: word.text.slice(word.text.indexOf(":") + 1) }))
-  return { ...proof, files: [...proof.files, ...inside], git: true, showsTracked: showsContents(words) }
+  return { ...proof, files: [...proof.files, ...inside] }
 }

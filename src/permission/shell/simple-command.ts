@@ -2,12 +2,12 @@ import { basename } from "node:path"
 import { builtinReason, evaluatedText, isHarmlessVariable, isReservedWord, mayMove } from "./builtins.ts"
 import { crudeForms } from "./crude-forms.ts"
 import { type Directories, enter } from "./directories.ts"
+import { type Inner, innerCommands } from "./inner-commands.ts"
 import type { ShellNode } from "./parse.ts"
 import type { PlannedCommand } from "./plan.ts"
 import { readRedirection } from "./redirections.ts"
 import { type Exit, exitAt, redirectTypes, type Walk, wordTypes } from "./walk-context.ts"
 import { type Word, wordOf } from "./words.ts"
-import { type Inner, innerCommands } from "./wrappers.ts"
 
 /** A command with its words, wherever in the tree they hang. `extra` are words that the grammar put elsewhere. */
 export function readSimpleCommand(

@@ -9,19 +9,10 @@ import { concerns } from "../rules.ts"
 import { type CommandPlace, tableName } from "./command-forms.ts"
 import { candidates, placesOf } from "./named-paths.ts"
 import type { PlannedCommand } from "./plan.ts"
-import { fileOperands, isReader, takesText } from "./read-only.ts"
+import { findProgram } from "./program-table.ts"
+import { fileOperands, followsLinks, isReader, readsDirectories, takesText } from "./read-only.ts"
 import { filesNeedingLeave, followingLinks } from "./recursive-read.ts"
 import { literalWord, type Word } from "./words.ts"
-
-/** Programs that read, copy or move whatever lies in the directories they are given. */
-const sweeping: ReadonlySet<string> = new Set(
-  "tar gtar bsdtar zip 7z 7za 7zz cp mv rsync scp grep egrep fgrep rg ag ack ugrep diff".split(" "),
-)
-
-/** Those of them that take their own directory where none is given. */
-const startsHere: ReadonlySet<string> = new Set("rg ag ack ugrep git".split(" "))
-
-const recursiveGrep = /^-(?:[A-Za-z]*[rR]|-recursive|-dereference-recursive|d)/
 
 /**
  * The reads of a command that was allowed by a rule, not proved, in the directories that it names: of those that it
@@ -36,16 +27,17 @@ export async function sweepChecks(
 ): Promise<Check[]> {
   const [program, ...words] = command.argv
   const name = program ? tableName(program, place) : ""
-  const sweeps = isSweeping(basename(name), words)
+  const entry = findProgram(basename(name)) ?? {}
+  const sweeps = readsDirectories(entry, words)
   if (!directories || takesText(name) || (isReader(name) && !sweeps)) return []
   if (!sweeps && readDenies(policy).length === 0) return []
 
   const operands = fileOperands(name, words).filter((word) => !word.dynamic && !word.glob)
   const named = operands.flatMap((word) => pathsOf(word, directories, place))
-  const here = sweeps && startsHere.has(basename(name)) && named.every((path) => kindOf(path) === undefined)
+  const here = sweeps && entry.directories?.own && named.every((path) => kindOf(path) === undefined)
   const roots = here ? [...named, ...directories] : named
   const needsLeave = (path: string) => needsSome(path, place, policy, sweeps)
-  const follows = sweeps && followsLinks(basename(name), words)
+  const follows = sweeps && followsLinks(entry, words)
   const reading = { hidden: true, needsLeave, ...(follows ? followingLinks(needsLeave, place) : {}) }
   const checks: Check[] = []
   for (const root of new Set(roots)) {
@@ -69,32 +61,6 @@ function readDenies({ layers, ceiling = [], bound }: Policy): Rule[] {
   const own = all.filter((rule) => rule.action === "deny" && concerns(rule, "read"))
   return bound ? [...own, ...readDenies(bound)] : own
 }
-
-function isSweeping(name: string, words: readonly Word[]): boolean {
-  const has = (option: RegExp) => words.some((word) => option.test(word.text))
-  if (name === "find") return has(/^-(?:exec|ok)/)
-  if (name === "fd" || name === "fdfind") return has(/^-(?:[A-Za-z]*[xX]|-exec)/)
-  if (name === "git") return has(/^(?:grep|archive|diff)$/)
-  if (name === "docker" || name === "podman") return has(/^(?:build|run|cp|create)$/)
-  if (name.endsWith("grep") && !startsHere.has(name)) return has(recursiveGrep)
-  return sweeping.has(name)
-}
-
-/** True where a program reads what the links in a directory lead to. */
-function followsLinks(name: string, words: readonly Word[]): boolean {
-  const has = (option: RegExp) => words.some((word) => option.test(word.text))
-  if (name === "diff") return !has(/^--no-d/)
-  if (name === "zip") return !has(/^-(?:[A-Za-z]*y|-sy)/)
-  if (name === "scp") return true
-  return has(follow.get(name) ?? /^-(?:[A-Za-z]*L|-(?:copy-links|deref|follow))/)
-}
-
-/** The option by which a program follows links, where it is another than the usual one. */
-const follow: ReadonlyMap<string, RegExp> = new Map([
-  ...["grep", "egrep", "fgrep"].map((name) => [name, /^-(?:[A-Za-z]*R|-deref|d)/] as const),
-  ...["tar", "gtar", "bsdtar"].map((name) => [name, /^(?:-?[A-Za-z]*[hL]|--deref)/] as const),
-  ...["ag", "ack"].map((name) => [name, /^-(?:[A-Za-z]*f|-follow)/] as const),
-])
 
 function pathsOf(word: Word, directories: readonly string[], place: CommandPlace): string[] {
   return candidates(word, place.home).flatMap((text) => placesOf(text, literalWord(text), directories) ?? [])

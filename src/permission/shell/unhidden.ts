@@ -3,13 +3,13 @@ import { dirname, join } from "node:path"
 import { systemCode } from "../../util/errors.ts"
 import { isInside } from "../../util/paths.ts"
 import { wildcardMatch } from "../../util/wildcard.ts"
-import type { ScannedArguments } from "./options.ts"
+import type { GivenOption } from "./arguments.ts"
 
 /**
  * Patterns over the files that ripgrep is told to search by name: those it takes although they are hidden. As
  * {@link isUnhidden} takes them.
  */
-export function unhiddenByOptions(options: ScannedArguments["options"]): string[] {
+export function unhiddenByOptions(options: readonly GivenOption[]): string[] {
   return options.flatMap(({ name, value }) => {
     const text = value?.text ?? ""
     if (globOptions.has(name)) return text.startsWith("!") ? [] : [overPaths(text)]

@@ -1,6 +1,6 @@
-import { gnuName } from "./gnu-names.ts"
-import { type OptionSpec, scanArguments } from "./options.ts"
-import { ranWords, uncertainWrappers } from "./runners.ts"
+import { readArguments } from "./arguments.ts"
+import type { Program, Wrapping } from "./program.ts"
+import { findProgram, gnuName } from "./program-table.ts"
 import { literalWord, unknownWord, type Word } from "./words.ts"
 
 /**
@@ -16,92 +16,44 @@ export type Inner =
 /** The commands that a command runs, by its words alone. None for ordinary programs. */
 export function innerCommands(called: string, words: readonly Word[]): Inner[] {
   const name = gnuName(called)
-  if (uncertainWrappers.has(name)) return [uncertainty(`what ${name} runs cannot be told from its words`)]
-  if (shells.has(name)) return fromShell(name, words)
-  if (name === "find") return fromFind(words)
-  if (name === "fd" || name === "fdfind") return fromFd(words)
-  const split = name === "env" ? splitString(words) : undefined
-  if (split !== undefined) {
-    return [uncertainty("env takes its words from a text"), { kind: "shell", text: split }]
-  }
-  const wrapper = wrappers.get(name.startsWith("ld-") || name === "ld.so" ? "ld.so" : name)
-  if (!wrapper) {
-    const among = ranWords(name, words)
-    return among ? [{ kind: "among", words: among }] : []
-  }
-  return fromWrapper(name, words, wrapper)
+  const { wraps, runsAfter } = findProgram(name.startsWith("ld-") ? "ld.so" : name) ?? {}
+  if (wraps === "unknown") return [uncertainty(`what ${name} runs cannot be told from its words`)]
+  if (wraps === "shell") return fromShell(name, words)
+  if (wraps === "find") return fromFind(words)
+  if (wraps === "fd") return fromFd(words)
+  if (wraps) return fromWrapper(name, words, wraps)
+  return runsAfter === undefined ? [] : fromRunner(runsAfter, words)
 }
 
-interface Wrapper extends OptionSpec {
-  /** Operands before the inner command, such as the duration of `timeout`. */
-  operands?: number
-  /** `NAME=value` words may stand before the inner command. */
-  assigns?: boolean
-  /** The inner command gets further words that are not known. */
-  appends?: boolean
-  /** Options with a placeholder for what is not known: wherever it stands in the inner command. */
-  replaces?: readonly string[]
-  /** With one of these it only looks something up. */
-  looksUp?: readonly string[]
-  /** Options after which the inner command starts elsewhere. */
-  moves?: readonly string[]
+/** The words that the command is among, which a program runs that it is given after one of the marks. */
+function fromRunner(runsAfter: string, words: readonly Word[]): Inner[] {
+  if (runsAfter === "") return [{ kind: "among", words }]
+  const marks = runsAfter.split("|")
+  const operandAfter = (index: number) =>
+    words.slice(index + 1).find(({ text }) => !text.startsWith("-"))?.text
+  const at = words.findIndex(({ text }, index) =>
+    marks.some((mark) => mark === text || mark === `${text} ${operandAfter(index)}`),
+  )
+  return at === -1 ? [] : [{ kind: "among", words: words.slice(at + 1) }]
 }
 
-/** Programs whose words are options of their own and then another command. */
-const wrappers: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
-  [
-    "sudo",
-    {
-      options: "-n -E -H -S -b -k -u: -g: -p: --user= --group= --non-interactive --preserve-env --set-home",
-      assigns: true,
-    },
-  ],
-  ["doas", { options: "-n -u:" }],
-  [
-    "env",
-    {
-      options: "-i -0 -u: -C: --ignore-environment --null --unset= --chdir=",
-      assigns: true,
-      moves: ["-C", "--chdir"],
-    },
-  ],
-  ["nohup", { options: "" }],
-  ["setsid", { options: "-c -f -w --ctty --fork --wait" }],
-  ["nice", { options: "-n: --adjustment=", numbers: true }],
-  ["ionice", { options: "-c: -n: -t --class= --classdata= --ignore" }],
-  ["taskset", { options: "-a -c", operands: 1 }],
-  [
-    "timeout",
-    { options: "-k: -s: -v --kill-after= --signal= --verbose --foreground --preserve-status", operands: 1 },
-  ],
-  ["stdbuf", { options: "-i: -o: -e: --input= --output= --error=" }],
-  ["time", { options: "-p -v", assigns: true }],
-  ["command", { options: "-p -v -V", looksUp: ["-v", "-V"] }],
-  ["builtin", { options: "" }],
-  ["exec", { options: "-c -l -a:" }],
-  ["coproc", { options: "", assigns: true }],
-  ["noglob", { options: "" }],
-  ["nocorrect", { options: "" }],
-  ["-", { options: "" }],
-  ["busybox", { options: "" }],
-  ["toybox", { options: "" }],
-  ["ld.so", { options: "" }],
-  ["caffeinate", { options: "-d -i -m -s -u -t:" }],
-  [
-    "xargs",
-    {
-      options:
-        "-0 -r -t -p -x -n: -L: -P: -d: -I: -s: -E: -i? -e? -l? --null --no-run-if-empty --verbose --max-args= --max-procs= --max-lines? --delimiter= --replace?",
-      appends: true,
-      replaces: ["-I", "-i", "--replace"],
-    },
-  ],
-])
+const asPrograms = new WeakMap<Wrapping, Program>()
 
-const shells = new Set(["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish"])
+/** The words before the inner command, as a program of their own. */
+function asProgram(wrapping: Wrapping): Program {
+  const known = asPrograms.get(wrapping)
+  if (known) return known
+  const { options, numbers } = wrapping
+  const program: Program = { readOnly: options, numbers, stopsAtOperand: true }
+  asPrograms.set(wrapping, program)
+  return program
+}
 
-function fromWrapper(name: string, words: readonly Word[], wrapper: Wrapper): Inner[] {
-  const { options, operands, unknown } = scanArguments(words, { ...wrapper, stopsAtOperand: true })
+function fromWrapper(name: string, words: readonly Word[], wrapper: Wrapping): Inner[] {
+  const split = wrapper.splits ? splitString(words) : undefined
+  if (split !== undefined)
+    return [uncertainty(`${name} takes its words from a text`), { kind: "shell", text: split }]
+  const { options, operands, unknown } = readArguments(words, asProgram(wrapper))
   if (unknown) return [uncertainty(`the option ${unknown.text} of ${name} is not known`)]
   if (options.some((option) => wrapper.looksUp?.includes(option.name))) return []
   let rest = operands.slice(wrapper.operands ?? 0)

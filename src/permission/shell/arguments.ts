@@ -1,0 +1,245 @@
+import type { Program, WordStyle } from "./program.ts"
+import type { Word } from "./words.ts"
+
+/** What an option does. `uncertain`: the word is known only when the command runs, and may be any option. */
+export type OptionRole =
+  | "harmless"
+  | "writes"
+  | "target"
+  | "inPlace"
+  | "risk"
+  | "script"
+  | "valued"
+  | "uncertain"
+
+/** An option that a command is given. */
+export interface GivenOption {
+  /** The name as written. */
+  name: string
+  /** All names of the option. */
+  names: readonly string[]
+  role: OptionRole
+  /** The word that holds it. */
+  word: Word
+  value?: Word
+}
+
+/** The words after a program's name, told apart. */
+export interface Arguments {
+  options: GivenOption[]
+  operands: Word[]
+  /** The first option that the table does not have. What follows is read all the same. */
+  unknown?: Word
+  /** The rest belongs to another program. */
+  stopped: boolean
+}
+
+/**
+ * Tells options and operands apart by the table. Options that a rule has to name are also recognized abbreviated and
+ * misspelt, and within a bundle of unknown letters; all others only by their exact names.
+ */
+export function readArguments(words: readonly Word[], program: Program): Arguments {
+  const table = tableOf(program)
+  const result: Arguments = { options: [], operands: [], stopped: false }
+  for (let index = 0; index < words.length; index++) {
+    const word = words[index]
+    if (!word) break
+    if (word.text === "--" && !program.singleDash) {
+      result.operands.push(...words.slice(index + 1))
+      break
+    }
+    if (mayBeOption(word) && (word.dynamic || word.glob)) {
+      result.unknown ??= word
+      result.options.push({ name: word.text, names: [], role: "uncertain", word })
+      continue
+    }
+    const bundle = index === 0 && program.leadingBundle === true && !word.text.startsWith("-")
+    if (!bundle && (!word.text.startsWith("-") || word.text === "-")) {
+      if (program.stopsAtOperand || program.subcommands) {
+        result.operands.push(...words.slice(index))
+        break
+      }
+      result.operands.push(word)
+      continue
+    }
+    if (program.stopsAfter !== undefined && word.text.startsWith(program.stopsAfter)) {
+      result.unknown ??= word
+      result.stopped = true
+      break
+    }
+    const given = bundle ? { ...word, text: `-${word.text}` } : word
+    const read = readOption({ word: given, following: words.slice(index + 1), table, style: program, bundle })
+    result.options.push(...read.options)
+    if (read.unknown) result.unknown ??= word
+    index += read.taken ?? 0
+  }
+  return result
+}
+
+/** True if the word may turn out to start with a dash. */
+export function mayBeOption(word: Word): boolean {
+  if (word.base !== undefined) return false
+  return word.text.startsWith("-") || word.splits || /^[*?]/.test(word.span)
+}
+
+/** Whether an option takes a value: never, always, or only an attached one. */
+type ValueKind = "none" | "required" | "attached"
+
+interface KnownOption {
+  names: readonly string[]
+  role: OptionRole
+  value: ValueKind
+}
+
+interface OptionTable {
+  byName: ReadonlyMap<string, KnownOption>
+  /** Those that are recognized in other spellings. */
+  risky: readonly KnownOption[]
+  harmless: ReadonlySet<string>
+}
+
+const tables = new WeakMap<Program, OptionTable>()
+
+function tableOf(program: Program): OptionTable {
+  const known = tables.get(program)
+  if (known) return known
+  const table = makeTable(program)
+  tables.set(program, table)
+  return table
+}
+
+function makeTable(program: Program): OptionTable {
+  const byName = new Map<string, KnownOption>()
+  const risky: KnownOption[] = []
+  const add = (text: string | undefined, role: OptionRole, value: ValueKind) => {
+    for (const token of namesIn(text)) {
+      const option: KnownOption = { names: token.split("|"), role, value }
+      for (const name of option.names) byName.set(name, option)
+      if (isRecognizedAnyhow(role)) risky.push(option)
+    }
+  }
+  const { readOnly } = program
+  for (const token of namesIn(typeof readOnly === "string" ? readOnly : readOnly?.options)) {
+    const value = /[:=]$/.test(token) ? "required" : token.endsWith("?") ? "attached" : "none"
+    const name = value === "none" ? token : token.slice(0, -1)
+    byName.set(name, { names: [name], role: "harmless", value })
+  }
+  add(program.risks, "risk", "none")
+  add(program.inPlace, "inPlace", "attached")
+  add(program.writes, "writes", "required")
+  add(program.script?.options, "script", "required")
+  add(program.targets, "target", "required")
+  for (const name of namesIn(program.valued)) {
+    const option = byName.get(name)
+    if (option && option.value === "none") byName.set(name, { ...option, value: "required" })
+    else if (!option) byName.set(name, { names: [name], role: "valued", value: "required" })
+  }
+  return { byName, risky, harmless: new Set(namesIn(program.harmless)) }
+}
+
+function namesIn(text: string | undefined): string[] {
+  return text?.split(/\s+/).filter(Boolean) ?? []
+}
+
+function isRecognizedAnyhow(role: OptionRole): boolean {
+  return role === "risk" || role === "inPlace" || role === "writes" || role === "script"
+}
+
+interface OptionWords {
+  word: Word
+  following: readonly Word[]
+  table: OptionTable
+  style: WordStyle
+  /** It has no dash of its own: each letter takes its value from the words that follow, in order. */
+  bundle: boolean
+}
+
+interface ReadOption {
+  options: GivenOption[]
+  unknown?: boolean
+  /** How many of the following words are values. */
+  taken?: number
+}
+
+function readOption(given: OptionWords): ReadOption {
+  const { word, table, style } = given
+  if (style.numbers && /^-\d+$/.test(word.text))
+    return { options: [{ name: "-number", names: ["-number"], role: "harmless", word }] }
+  const whole = findWhole(word.text, table, style)
+  if (whole) return readWhole(given, whole)
+  return style.singleDash || word.text.startsWith("--") ? { options: [], unknown: true } : readBundle(given)
+}
+
+/** The option that a whole word names: by its exact name, or a risky one in any spelling. */
+function findWhole(text: string, table: OptionTable, style: WordStyle): KnownOption | undefined {
+  const written = text.split("=", 1)[0] ?? text
+  const name = written.replaceAll("_", "-")
+  if (table.harmless.has(name)) return undefined
+  const long = style.singleDash || text.startsWith("--")
+  const exact = long || text.length === 2 ? table.byName.get(written) : undefined
+  if (exact) return exact
+  const named = (each: string, from: string) =>
+    table.risky.find(({ names }) => names.some((option) => isNamed(from, each, option)))
+  const found = named(name, text)
+  if (found) return found
+  if (style.singleDash) {
+    const single = text.replace(/^--/, "-")
+    return named(single.split(/[=:]/, 1)[0] ?? single, single)
+  }
+  if (!text.startsWith("--") || style.whole) return undefined
+  return table.risky.find(({ names }) =>
+    names.some((option) => option.startsWith("--") && option.startsWith(name)),
+  )
+}
+
+function isNamed(text: string, name: string, option: string): boolean {
+  return option.endsWith("*") ? text.startsWith(option.slice(0, -1)) : name === option
+}
+
+function readWhole({ word, following: [next], style }: OptionWords, option: KnownOption): ReadOption {
+  const { names, role, value } = option
+  const equals = word.text.indexOf("=")
+  const name = equals === -1 ? word.text : word.text.slice(0, equals)
+  const given: GivenOption = { name, names, role, word }
+  const star = names.find((each) => each.endsWith("*") && word.text.startsWith(each.slice(0, -1)))
+  const attached =
+    equals === -1 && star !== undefined ? word.text.slice(star.length - 1) : word.text.slice(equals + 1)
+  if (equals !== -1 || (star !== undefined && attached !== "")) {
+    if (role === "harmless" && value === "none") return { options: [], unknown: true }
+    return { options: [{ ...given, value: { ...word, text: attached } }] }
+  }
+  if (value !== "required") return { options: [given] }
+  if (!next || (next.splits && role === "harmless")) return { options: [given], unknown: role === "harmless" }
+  // A risky option of a program whose options are words may take its value in other ways.
+  const taken = role === "harmless" || !style.singleDash ? 1 : 0
+  return { options: [{ ...given, value: next }], taken }
+}
+
+function readBundle({ word, following, table, bundle }: OptionWords): ReadOption {
+  const options: GivenOption[] = []
+  let unknown = false
+  let taken = 0
+  for (let at = 1; at < word.text.length; at++) {
+    const name = `-${word.text[at]}`
+    const option = table.byName.get(name)
+    if (!option) {
+      unknown = true
+      continue
+    }
+    const { names, role, value } = option
+    const given: GivenOption = { name, names, role, word }
+    options.push(given)
+    const rest = bundle ? "" : word.text.slice(at + 1)
+    if (value === "required" && rest === "") {
+      const next = following[taken]
+      if (next && !(next.splits && role === "harmless")) {
+        given.value = next
+        taken += 1
+      } else unknown = true
+    } else if (rest !== "" && (value !== "none" || role === "risk")) {
+      given.value = { ...word, text: rest }
+      break
+    }
+  }
+  return { options, unknown, taken }
+}

@@ -1,0 +1,62 @@
+import type { Program } from "./program.ts"
+import { buildTools } from "./programs/build-tools.ts"
+import { builtins } from "./programs/builtins.ts"
+import { filePrograms } from "./programs/files.ts"
+import { gitPrograms } from "./programs/git.ts"
+import { interpreters } from "./programs/interpreters.ts"
+import { networkPrograms } from "./programs/network.ts"
+import { systemPrograms } from "./programs/system.ts"
+import { textPrograms } from "./programs/text.ts"
+import { wrappers } from "./programs/wrappers.ts"
+
+/** The entry of a program, by its name or the name of the GNU program that it is. */
+export function findProgram(name: string): Program | undefined {
+  return programs.get(name) ?? programs.get(gnuName(name))
+}
+
+/**
+ * The name of a GNU program that has a `g` in front where the system has another program of its name, as on macOS and
+ * BSD. Any other name is returned as it is.
+ */
+export function gnuName(name: string): string {
+  return gnuNames.has(name) ? name.slice(1) : name
+}
+
+/** The entry of a subcommand, and how many words name it. Undefined where the table does not know it. */
+export function findSubcommand(
+  program: Program,
+  words: readonly { text: string }[],
+): { program: Program; words: number } | undefined {
+  for (const count of [2, 1]) {
+    const name = words
+      .slice(0, count)
+      .map(({ text }) => text)
+      .join(" ")
+    const found =
+      program.subcommands && Object.hasOwn(program.subcommands, name) ? program.subcommands[name] : undefined
+    if (found && words.length >= count) return { program: found, words: count }
+  }
+  return undefined
+}
+
+const programs: ReadonlyMap<string, Program> = new Map(
+  [
+    ...filePrograms,
+    ...textPrograms,
+    ...gitPrograms,
+    ...networkPrograms,
+    ...interpreters,
+    ...buildTools,
+    ...systemPrograms,
+    ...wrappers,
+    ...builtins,
+  ].flatMap(([names, program]) => names.split(" ").map((name) => [name, program] as const)),
+)
+
+const gnuNames: ReadonlySet<string> = new Set(
+  [
+    "env nohup nice stdbuf time timeout xargs find chroot kill install dd ln cp mv rm rmdir unlink shred truncate touch",
+    "mkdir mkfifo mknod chmod chown chgrp tee sort shuf split csplit uniq date base64 base32 basenc cat head tail sed awk",
+    "tar sync tac od nl cut paste",
+  ].flatMap((names) => names.split(" ").map((name) => `g${name}`)),
+)

@@ -1,0 +1,139 @@
+import type { Program, ProgramTable } from "../program.ts"
+import { version } from "./version.ts"
+
+const compiler: Program = {
+  writes: "-o* -MF -dumpbase",
+  risks: "-wrapper -B* -fplugin* -specs -Xclang -load -fuse-ld -fpass-plugin",
+  singleDash: true,
+  // `@file` contains further options.
+  operand: /^(?!@)/,
+}
+
+const make: Program = {
+  risks: "-f|--file|--makefile --eval -E -I|--include-dir",
+  valued: "-C -j -l -o -W",
+  // Values are expanded, and some variables say what runs the recipes.
+  operand: /^(?!(?:\.?SHELL\w*|\w*MAKEFLAGS|MAKEFILES|MAKE)\W)(?!.*(?:\$[({]|!=|`))/s,
+}
+
+/** Programs that build, test and install, and those that run the scripts of a project. */
+export const buildTools: ProgramTable = [
+  ["gcc g++ clang", { ...compiler, readOnly: version("--version") }],
+  ["cc c++ clang++ ld as tcc gfortran", compiler],
+  ["rustc", { writes: "-o --out-dir", risks: "-C|--codegen -Z --emit --sysroot", valued: "-L -l" }],
+  [
+    "cargo",
+    {
+      writes: "--out-dir --artifact-dir",
+      risks: "--config -Z",
+      valued: "-p -j -F",
+      whole: true,
+      remember: 2,
+    },
+  ],
+  [
+    "go",
+    {
+      writes: "-o -coverprofile -cpuprofile -memprofile -blockprofile -mutexprofile -trace -outputdir",
+      risks:
+        "-toolexec -exec -overlay -vettool -fixtool -modfile -pkgdir -ldflags -gcflags -asmflags -gccgoflags -w",
+      singleDash: true,
+      remember: 2,
+      longer: "mod",
+    },
+  ],
+  ["make", { ...make, readOnly: version("--version"), remember: 2 }],
+  ["gmake", { ...make, remember: 2 }],
+  [
+    "cmake",
+    {
+      writes: "--graphviz --trace-redirect --profiling-output",
+      risks: "-P -E -C",
+      valued: "-S -B -G -T -A -D",
+      readOnly: version("--version"),
+    },
+  ],
+  ["ninja", { risks: "-f", valued: "-C -j -k -l -d -t" }],
+  [
+    "mvn mvnw",
+    {
+      writes: "-l|--log-file",
+      risks: "-f|--file -s|--settings -gs|--global-settings -t|--toolchains",
+      valued: "-D -pl -P -T",
+      remember: 2,
+    },
+  ],
+  [
+    "gradle gradlew",
+    {
+      risks: "-I|--init-script -b|--build-file -c|--settings-file --include-build -g|--gradle-user-home",
+      whole: true,
+      remember: 2,
+    },
+  ],
+  [
+    "npm pnpm yarn",
+    {
+      risks:
+        "--script-shell --shell --node-options --userconfig --globalconfig --git --editor --viewer --browser --init-module -c|--call --onload-script --node-gyp --logs-dir --config.*",
+      valued: "-w -F -C",
+      harmless: "--global --config --shell-emulator",
+      runsAfter: "exec|x|dlx",
+      remember: 2,
+      longer: "run exec",
+    },
+  ],
+  [
+    "pip pip3",
+    {
+      writes: "--log --log-file --report",
+      risks: "--python --config-settings",
+      valued: "-r -c -e -i -f -t",
+      remember: 2,
+    },
+  ],
+  [
+    "pytest py.test",
+    {
+      writes: "--basetemp --junitxml|--junit-xml --log-file --html",
+      risks: "-c|--config-file -p -o|--override-ini --pdbcls --confcutdir --debug --cov-config",
+      valued: "-k -m -n -r -W",
+    },
+  ],
+  [
+    "eslint",
+    {
+      writes: "-o|--output-file --cache-location --cache-file",
+      risks: "-c|--config -f|--format --rulesdir --plugin --parser --resolve-plugins-relative-to",
+      whole: true,
+    },
+  ],
+  [
+    "prettier stylelint",
+    {
+      writes: "-o|--output-file --cache-location",
+      risks: "--plugin --config --custom-formatter --custom-syntax",
+      whole: true,
+    },
+  ],
+  [
+    "mocha jest vitest ava nyc c8",
+    {
+      writes: "--outputFile --output-file",
+      risks:
+        "-c|--config -r|--require --import --loader --reporter-options --globalSetup --setupFiles --setupFilesAfterEnv --testRunner --transform --resolver --reporters",
+      valued: "-t -g -f",
+      whole: true,
+    },
+  ],
+  ["tsc", { writes: "--outFile --generateTrace --generateCpuProfile --tsBuildInfoFile", whole: true }],
+  ["uv poetry", { runsAfter: "run", remember: 2, longer: "run" }],
+  ["pipenv conda rustup", { runsAfter: "run", remember: 2 }],
+  ["nix", { runsAfter: "-c|--command|--run|run", remember: 2 }],
+  ["bundle", { runsAfter: "exec|run", remember: 2, longer: "exec" }],
+  [
+    "just dotnet brew apt apt-get dnf systemctl rails mix sbt stack cabal swift flutter dart zig nvm corepack turbo nx",
+    { remember: 2 },
+  ],
+  ["composer", { remember: 2, longer: "run" }],
+]

@@ -1,0 +1,78 @@
+import type { ProgramTable } from "../program.ts"
+
+/** Commands that shells have built in. */
+export const builtins: ProgramTable = [
+  ["true false", { operands: "text", readOnly: "" }],
+  ["echo", { operands: "text", readOnly: "-n -e -E" }],
+  [
+    "printf",
+    {
+      operands: "text",
+      readOnly: {
+        options: "",
+        operand: /^[^`$]*$/,
+        first: /^(?!-)[^%]*(?:%(?:%|[-+ #0]*\d*(?:\.\d+)?[sdiuxXoc])[^%]*)*$/,
+      },
+      builtin: printfWord,
+    },
+  ],
+  ["pwd", { operands: "text", readOnly: "-L -P" }],
+  ["cd", { operands: "reads", readOnly: { options: "", maxOperands: 1 } }],
+  [
+    "test [",
+    {
+      operands: "reads",
+      singleDash: true,
+      readOnly: {
+        options:
+          "-b -c -d -e -f -g -h -k -L -n -O -G -p -r -s -S -u -w -x -z -a -o -nt -ot -ef -eq -ne -lt -le -gt -ge",
+        neutral: ["!", "=", "==", "!=", "(", ")", "]"],
+      },
+      builtin: conditionWord,
+    },
+  ],
+  ["type", { operands: "text", readOnly: "-a -t -p" }],
+  [
+    "command",
+    {
+      readOnly: { options: "-v -V", requires: ["-v", "-V"], operands: "text" },
+      wraps: { options: "-p -v -V", looksUp: ["-v", "-V"] },
+      remember: "exact",
+    },
+  ],
+  ["builtin", { wraps: { options: "" } }],
+  ["exec", { wraps: { options: "-c -l -a:" }, remember: "exact" }],
+  ["eval", { remember: "exact", builtin: "evaluates" }],
+  [". source trap fc mapfile readarray compgen", { builtin: "evaluates" }],
+  ["set", { builtin: setWord }],
+  ["wait", { builtin: waitWord }],
+  [
+    "alias unalias enable disable hash bind complete compdef compopt shopt setopt unsetopt emulate autoload functions zmodload let read getopts declare typeset export local readonly unset setenv unsetenv integer float vared pushd popd rehash",
+    { builtin: "changes" },
+  ],
+]
+
+/** `set -e` is common and harmless. */
+function setWord(text: string): boolean {
+  return /^(?:[-+][euxfo]+|pipefail|errexit|nounset)$/.test(text)
+}
+
+/** `wait -p` evaluates a name. */
+function waitWord(text: string): boolean {
+  return !/^-[a-z]*p/.test(text)
+}
+
+/** `printf -v` and `%n` evaluate a name. */
+function printfWord(text: string): boolean {
+  return !text.startsWith("-v") && !/%[^%\sa-z]*n/.test(text) && !evaluatesSubscript(text)
+}
+
+/** `test -v` evaluates a name. */
+function conditionWord(text: string): boolean {
+  return text !== "-v" && text !== "-R" && !evaluatesSubscript(text)
+}
+
+/** A number may be an element of an array for a shell, which expands the subscript. */
+function evaluatesSubscript(text: string): boolean {
+  return /\[.*[$`]/s.test(text)
+}

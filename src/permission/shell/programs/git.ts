@@ -1,0 +1,223 @@
+import type { ProgramTable } from "../program.ts"
+
+const diffOptions =
+  "-M? -C? -D -R -S: -G: -U: -W -a -b -p -q -s -u -w -z --abbrev? --binary --cached --check --color? --compact-summary --diff-algorithm= --diff-filter= --dirstat? --exit-code --find-copies? --find-renames? --full-index --function-context --histogram --ignore-all-space --ignore-blank-lines --ignore-space-at-eol --ignore-space-change --inter-hunk-context= --merge-base --minimal --name-only --name-status --no-color --no-ext-diff --no-patch --no-prefix --no-renames --no-textconv --numstat --patch --patch-with-stat --patience --pickaxe-all --pickaxe-regex --quiet --raw --relative? --shortstat --staged --stat? --summary --text --unified= --word-diff? --word-diff-regex="
+
+const logOptions = `${diffOptions} -E -F -L: -c -g -i -m -n: -t --abbrev-commit --after= --all --all-match --ancestry-path --author= --author-date-order --before= --boundary --branches? --cc --cherry-mark --cherry-pick --children --committer= --date-order --date= --decorate? --decorate-refs= --extended-regexp --first-parent --fixed-strings --follow --format= --full-history --graph --grep= --invert-grep --left-right --max-count= --merges --min-parents= --max-parents= --no-abbrev-commit --no-decorate --no-expand-tabs --no-merges --no-notes --not --oneline --parents --perl-regexp --pretty? --regexp-ignore-case --relative-date --remotes? --reverse --right-only --left-only --since= --skip= --source --tags? --topo-order --until= --walk-reflogs`
+
+/** Version control. */
+export const gitPrograms: ProgramTable = [
+  [
+    "git",
+    {
+      writes: "--output",
+      risks:
+        "-c --config-env --exec-path --git-dir --work-tree -p|--paginate --ext-diff --textconv --filters --show-signature --open-files-in-pager",
+      valued: "-C -c --git-dir --work-tree --namespace --super-prefix",
+      // `ext::…` and the like name a program that speaks for the remote.
+      operand: /^(?![\w+-]+::)/,
+      riskySubcommands:
+        "config difftool mergetool filter-branch bisect submodule daemon send-email instaweb credential hook maintenance p4 svn cvsserver remote-ext remote-fd fast-import merge-index merge-one-file web--browse shell http-backend upload-pack receive-pack upload-archive for-each-repo bugreport diagnose credential-store credential-cache mailsplit column checkout-index",
+      subcommands: {
+        clone: {
+          writes: "--separate-git-dir",
+          risks:
+            "-c|--config --template --recurse-submodules|--recursive -u|--upload-pack --exec --receive-pack",
+          valued: "-b -o -j",
+        },
+        fetch: { risks: "--upload-pack", repository: true },
+        pull: { risks: "--upload-pack -s|--strategy", harmless: "--strategy-option", repository: true },
+        push: { risks: "--exec --receive-pack", valued: "-o" },
+        "ls-remote": { risks: "--upload-pack --exec" },
+        "fetch-pack": { risks: "--upload-pack --exec" },
+        "send-pack": { risks: "--receive-pack --exec" },
+        apply: { risks: "--unsafe-paths --build-fake-ancestor", repository: true },
+        archive: { writes: "-o|--output", risks: "--exec --remote" },
+        merge: {
+          risks: "-s|--strategy",
+          valued: "-m -F -X",
+          harmless: "--strategy-option",
+          repository: true,
+        },
+        rebase: {
+          risks: "-x|--exec -s|--strategy",
+          valued: "-X -C",
+          harmless: "--strategy-option",
+          repository: true,
+        },
+        "cherry-pick": { risks: "--strategy", harmless: "--strategy-option", repository: true },
+        revert: { risks: "--strategy", harmless: "--strategy-option", repository: true },
+        grep: { risks: "-O|--open-files-in-pager", valued: "-e -f -A -B -C -m" },
+        init: { writes: "--separate-git-dir", risks: "--template" },
+        bundle: { writes: "--output", operand: /^(?!create$)/ },
+        "format-patch": { writes: "-o|--output-directory", shows: "always" },
+        "fast-export": { writes: "--export-marks", shows: "always" },
+        "interpret-trailers": { inPlace: "--in-place" },
+        help: { risks: "-w|--web" },
+        commit: { risks: "", valued: "-m -F -C -c -t", repository: true, shows: "when verbose" },
+        // Without `--list` a name would create a tag.
+        tag: {
+          risks: "",
+          valued: "-m -F -u",
+          operands: "text",
+          readOnly: {
+            options:
+              "-l --list -n? --contains? --merged? --no-contains? --no-merged? --points-at= --sort= --format= --column? --no-column",
+            maxOperands: 0,
+          },
+          repository: true,
+        },
+        status: {
+          operands: "reads",
+          readOnly:
+            "-b -s -u? -v -z --ahead-behind --branch --column? --find-renames? --ignored? --long --no-ahead-behind --no-renames --porcelain? --renames --short --show-stash --untracked-files? --verbose",
+          shows: "when verbose",
+        },
+        log: {
+          operands: "reads",
+          numbers: true,
+          readOnly: logOptions,
+          shows: "with a patch option",
+        },
+        show: {
+          operands: "reads",
+          numbers: true,
+          readOnly: logOptions,
+          shows: "unless summed up",
+        },
+        diff: {
+          operands: "reads",
+          numbers: true,
+          readOnly: diffOptions,
+          shows: "unless summed up",
+        },
+        // Its `-u` means files that git does not track.
+        "stash show": {
+          operands: "text",
+          numbers: true,
+          readOnly: {
+            options: diffOptions.replace(" -u ", " "),
+            maxOperands: 1,
+          },
+          shows: "unless summed up",
+        },
+        "stash list": {
+          operands: "text",
+          numbers: true,
+          readOnly: {
+            options: logOptions,
+            maxOperands: 0,
+          },
+          shows: "with a patch option",
+        },
+        // `branch` names no branch: that would create one.
+        branch: {
+          operands: "text",
+          readOnly: {
+            options:
+              "-a -r -v -vv --abbrev? --all --color? --column? --contains= --format= --ignore-case --merged? --no-color --no-column --no-contains= --no-merged? --points-at= --remotes --show-current --sort= --verbose",
+            maxOperands: 0,
+          },
+          repository: true,
+        },
+        "rev-parse": {
+          operands: "reads",
+          readOnly:
+            "-q --abbrev-ref? --absolute-git-dir --all --branches? --git-common-dir --git-dir --is-bare-repository --is-inside-git-dir --is-inside-work-tree --is-shallow-repository --quiet --remotes? --short? --show-cdup --show-prefix --show-superproject-working-tree --show-toplevel --symbolic --symbolic-full-name --tags? --verify",
+        },
+        "ls-files": {
+          operands: "reads",
+          readOnly:
+            "-c -d -m -o -i -s -u -z -t -v -x: --cached --deleted --modified --others --ignored --stage --unmerged --exclude= --exclude-standard --full-name --error-unmatch --directory --no-empty-directory",
+        },
+        "ls-tree": {
+          operands: "reads",
+          readOnly: "-r -d -t -l -z --name-only --name-status --full-name --full-tree --long",
+        },
+        blame: {
+          operands: "reads",
+          readOnly:
+            "-L: -b -c -e -f -l -n -p -s -t -w -M? -C? --porcelain --line-porcelain --date= --show-email",
+          shows: "always",
+        },
+        "cat-file": { operands: "reads", readOnly: "-t -s -e -p", shows: "always" },
+        "rev-list": {
+          operands: "reads",
+          numbers: true,
+          readOnly:
+            "-n: --all --after= --author= --before= --branches? --count --first-parent --grep= --left-right --max-count= --merges --no-merges --oneline --parents --reverse --since= --skip= --tags? --topo-order --until=",
+        },
+        "merge-base": { operands: "reads", readOnly: "-a --all --is-ancestor --octopus --fork-point" },
+        describe: {
+          operands: "reads",
+          readOnly:
+            "--all --tags --always --long --abbrev= --match= --exclude= --contains --exact-match --first-parent",
+        },
+        "show-ref": {
+          operands: "text",
+          readOnly:
+            "-d -q -s --abbrev? --dereference --head --heads --branches --hash? --quiet --tags --verify",
+        },
+        "for-each-ref": {
+          operands: "text",
+          readOnly: "--count= --sort= --format= --contains= --merged= --no-merged= --points-at=",
+        },
+        shortlog: {
+          operands: "reads",
+          readOnly: "-c -e -n -s --all --committer --email --numbered --since= --summary --until=",
+        },
+        "check-ignore": {
+          operands: "reads",
+          readOnly: "-q -v -n --no-index --non-matching --quiet --verbose",
+        },
+        "count-objects": {
+          operands: "text",
+          readOnly: { options: "-v -H --human-readable --verbose", maxOperands: 0 },
+        },
+        remote: { operands: "text", readOnly: { options: "-v --verbose", maxOperands: 0 } },
+        "worktree list": {
+          operands: "text",
+          readOnly: { options: "-v -z --porcelain --verbose", maxOperands: 0 },
+        },
+        add: { repository: true, shows: "when interactive" },
+        am: { repository: true },
+        checkout: { repository: true, shows: "when interactive", operands: "changes" },
+        gc: { repository: true },
+        mv: { repository: true, operands: "changes" },
+        reset: { repository: true, shows: "when interactive" },
+        restore: { repository: true, shows: "when interactive", operands: "changes" },
+        rm: { repository: true, operands: "changes" },
+        stash: { repository: true, shows: "when interactive" },
+        switch: { repository: true },
+        annotate: { shows: "always" },
+        "merge-tree": { shows: "always" },
+        "range-diff": { shows: "always" },
+        whatchanged: { shows: "with a patch option" },
+        reflog: { shows: "with a patch option" },
+        "diff-tree": { shows: "with a patch option" },
+        "diff-index": { shows: "with a patch option" },
+        "diff-files": { shows: "with a patch option" },
+      },
+      readOnly: "-P --no-pager --no-optional-locks",
+      runsAfter: "bisect run|submodule foreach",
+      remember: 2,
+      longer: "remote stash worktree",
+      texts: "-m --message",
+      directories: { when: /^(?:grep|archive|diff)$/, own: true },
+    },
+  ],
+  [
+    "gh",
+    {
+      risks: "",
+      subcommands: {},
+      riskySubcommands: "alias extension extensions ext",
+      remember: 2,
+      longer: "pr issue run repo",
+      texts: "-b -t --body --title",
+    },
+  ],
+  ["hg", { risks: "--config --debugger --config-file", valued: "-R" }],
+  ["jj", { risks: "--config --config-toml --config-file", valued: "-R" }],
+  ["svn", { risks: "--diff-cmd --diff3-cmd --editor-cmd --config-option --config-dir", whole: true }],
+]

@@ -1,0 +1,198 @@
+import type { Program, ProgramTable } from "../program.ts"
+
+const addresses = String.raw`(?:(?:\d+|\$|/[^/\\\n]*/)(?:,(?:\+?\d+|\$|/[^/\\\n]*/))?)?`
+
+/** One `s` command without the flags `e` and `w`, or `p`, `d`, `q`, `=`: with addresses in front. */
+const plainSed = new RegExp(
+  String.raw`^${addresses}(?:[pdq=]|s([/|#,:!@%])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpiI\d]*)$`,
+)
+
+/** A script that only prints parts of its input: no function calls, pipes, redirections or strings made of commands. */
+const plainAwk = /^(?!.*(?:system|getline|close|@|\\\n))[^|>`]*$/s
+
+/** The same without the environment and without files that the script names itself. */
+const plainAwkPrint = new RegExp(
+  `${/^(?!.*(?:ENVIRON|ARGV|ARGC|PROCINFO|SYMTAB|FUNCTAB))/s.source}${plainAwk.source}`,
+  "s",
+)
+
+/** A filter that takes its input from the files given and from nowhere else. */
+const plainJq = /^(?!.*(?:env|import|include|modulemeta|input_filename|search_list|\\\n))/is
+
+const awk: Program = {
+  risks:
+    "-f|--file -i|--include -l|--load -E|--exec -o|--pretty-print -p|--profile -d|--dump-variables -D|--debug -W",
+  valued: "-F -v",
+  script: { plain: plainAwk, options: "-e|--source" },
+  remember: "exact",
+}
+
+/** Programs that search, compare and change text. */
+export const textPrograms: ProgramTable = [
+  [
+    "rg",
+    {
+      risks: "--pre --hostname-bin -z|--search-zip",
+      valued: "-f -E -j",
+      operands: "pattern",
+      readOnly: {
+        options:
+          "-A: -B: -C: -F -H -I -M: -N -P -S -T: -U -c -d: -e: -g: -i -l -m: -n -o -p -q -r: -s -t: -v -w -x -. --after-context= --before-context= --case-sensitive --color= --column --context= --count --count-matches --files --files-with-matches --files-without-match --fixed-strings --glob= --heading --hidden --ignore-case --iglob= --invert-match --json --line-number --line-regexp --max-columns= --max-count= --max-depth= --multiline --multiline-dotall --no-filename --no-heading --no-line-number --no-messages --only-matching --pcre2 --pretty --quiet --regexp= --replace= --smart-case --sort= --sortr= --stats --trim --type= --type-list --type-not= --vimgrep --with-filename --word-regexp",
+      },
+      directories: { own: true, hidden: ["-.", "--hidden"], unhides: true },
+    },
+  ],
+  [
+    "grep",
+    {
+      operands: "pattern",
+      numbers: true,
+      readOnly:
+        "-A: -B: -C: -E -F -G -H -I -L -P -T -Z -a -b -c -e: -h -i -l -m: -n -o -q -r -s -v -w -x -z --after-context= --basic-regexp --before-context= --binary-files= --color? --colour? --context= --count --exclude-dir= --exclude= --extended-regexp --files-with-matches --files-without-match --fixed-strings --ignore-case --include= --invert-match --line-number --line-regexp --max-count= --no-filename --no-messages --null --only-matching --perl-regexp --quiet --recursive --regexp= --silent --text --with-filename --word-regexp",
+      directories: {
+        when: /^-(?:[A-Za-z]*[rR]|-recursive|-dereference-recursive|d)/,
+        follows: /^-(?:[A-Za-z]*R|-deref|d)/,
+      },
+    },
+  ],
+  [
+    "egrep fgrep zgrep bzgrep xzgrep",
+    {
+      directories: {
+        when: /^-(?:[A-Za-z]*[rR]|-recursive|-dereference-recursive|d)/,
+        follows: /^-(?:[A-Za-z]*R|-deref|d)/,
+      },
+    },
+  ],
+  ["ugrep", { risks: "--pager --filter --view --save-config --config", directories: { own: true } }],
+  ["ug", { risks: "--pager --filter --view --save-config --config" }],
+  [
+    "ag ack",
+    {
+      risks: "--pager --output --config-file",
+      directories: { own: true, follows: /^-(?:[A-Za-z]*f|-follow)/ },
+    },
+  ],
+  [
+    "sed",
+    {
+      inPlace: "-i|--in-place -I",
+      risks: "-f|--file",
+      valued: "-e -l",
+      script: { plain: plainSed, options: "-e|--expression" },
+      readOnly: {
+        options: "-n -E -r -s -u -z --quiet --silent --regexp-extended",
+        first: plainSed,
+        operands: "pattern",
+      },
+      remember: "exact",
+    },
+  ],
+  ["awk", { ...awk, readOnly: { options: "-F: -v:", first: plainAwkPrint, operands: "pattern" } }],
+  ["gawk mawk nawk original-awk goawk", awk],
+  [
+    "jq",
+    {
+      operands: "pattern",
+      readOnly: {
+        options:
+          "-r -c -n -s -S -e -M -C -j -a -R --raw-output --compact-output --null-input --slurp --sort-keys --exit-status --monochrome-output --color-output --join-output --ascii-output --raw-input --tab --indent:",
+        first: plainJq,
+      },
+    },
+  ],
+  [
+    "yq",
+    { inPlace: "-i|--inplace|--in-place", risks: "-s|--split-exp --split-exp-file", valued: "-o -p -I" },
+  ],
+  [
+    "sort",
+    {
+      writes: "-o|--output",
+      risks: "--compress-program",
+      valued: "-S -T",
+      operands: "reads",
+      readOnly:
+        "-C -M -R -V -b -c -d -f -g -h -i -k: -n -r -s -t: -u -z --check? --dictionary-order --field-separator= --general-numeric-sort --human-numeric-sort --ignore-case --ignore-leading-blanks --key= --month-sort --numeric-sort --reverse --stable --unique --version-sort --zero-terminated",
+    },
+  ],
+  [
+    "uniq",
+    {
+      risks: "",
+      maxOperands: 1,
+      operands: "reads",
+      stopsAtOperand: true,
+      readOnly: {
+        options:
+          "-D -c -d -f: -i -s: -u -w: -z --check-chars= --count --ignore-case --repeated --skip-chars= --skip-fields= --unique --zero-terminated",
+        maxOperands: 1,
+      },
+    },
+  ],
+  ["shuf iconv sdiff", { writes: "-o|--output", risks: "--diff-program", valued: "-n -i -f -t -w -s" }],
+  [
+    "diff",
+    {
+      risks: "-l|--paginate",
+      valued: "-x -X -I -F -L -S",
+      operands: "reads",
+      readOnly:
+        "-B -C: -E -N -U: -W: -Z -a -b -c -d -e -i -n -p -q -s -t -u -w -y --brief --color? --context? --ignore-all-space --ignore-blank-lines --ignore-case --ignore-space-change --minimal --new-file --report-identical-files --side-by-side --strip-trailing-cr --suppress-common-lines --text --unified? --width=",
+      directories: { followsUnless: /^--no-d/ },
+    },
+  ],
+  ["diff3", { risks: "--diff-program" }],
+  [
+    "comm",
+    { operands: "reads", readOnly: "-1 -2 -3 -z --check-order --nocheck-order --total --output-delimiter=" },
+  ],
+  ["join", { operands: "reads", readOnly: "-1: -2: -a: -e: -i -j: -o: -t: -v: -z --header" }],
+  ["paste", { operands: "reads", readOnly: "-d: -s -z --delimiters= --serial" }],
+  [
+    "cut",
+    {
+      operands: "reads",
+      readOnly:
+        "-b: -c: -d: -f: -n -s -z --bytes= --characters= --delimiter= --fields= --only-delimited --complement --output-delimiter=",
+    },
+  ],
+  [
+    "tr",
+    { operands: "text", readOnly: "-c -C -d -s -t --complement --delete --squeeze-repeats --truncate-set1" },
+  ],
+  [
+    "nl",
+    {
+      operands: "reads",
+      readOnly: "-b: -h: -f: -i: -l: -n: -p -s: -v: -w: --body-numbering= --number-width= --number-format=",
+    },
+  ],
+  ["tac", { operands: "reads", readOnly: "-b -r -s: --before --regex --separator=" }],
+  ["rev", { operands: "reads", readOnly: "" }],
+  ["fold", { operands: "reads", readOnly: "-b -s -w: --bytes --spaces --width=" }],
+  ["seq", { operands: "text", readOnly: "-w -s: -f: --equal-width --separator= --format=" }],
+  ["bat batcat delta", { risks: "--pager --output --config-file" }],
+  [
+    "less",
+    {
+      writes: "-o|-O|--log-file|--LOG-FILE",
+      risks: "-k|--lesskey-file|--lesskey-src|--lesskey-content -T|--tag-file",
+      valued: "-b -h -j -p -P -t -x -y -z",
+      // `+` begins a command of its own, which may be one for a shell.
+      operand: /^(?!\+)/,
+    },
+  ],
+  ["man", { risks: "-P|--pager -H|--html -C|--config-file", valued: "-M -s -S -e -L -m -p -r -R" }],
+  ["info", { writes: "-o|--output --dribble", risks: "--restore --init-file", valued: "-f -n -d -k" }],
+  ["fzf sk", { writes: "--history", risks: "--preview --bind", whole: true }],
+  [
+    "pandoc",
+    {
+      writes: "-o|--output --extract-media --log",
+      risks: "-F|--filter -L|--lua-filter --pdf-engine --pdf-engine-opt --template -d|--defaults --data-dir",
+      valued: "-f -r -t -w -V -M",
+    },
+  ],
+  ["xmllint xsltproc", { writes: "-o -output", risks: "-shell -load-trace", singleDash: true }],
+]

@@ -1,0 +1,107 @@
+import { type Arguments, readArguments } from "./arguments.ts"
+import type { Program } from "./program.ts"
+import { findProgram, findSubcommand } from "./program-table.ts"
+import type { Word } from "./words.ts"
+
+/**
+ * The groups of names of which a rule has to contain one each before it allows the command: one group for every option
+ * that runs a program or writes a named file, in whatever spelling. A group without names can only be allowed by `*`.
+ */
+export function risksOf(name: string, words: readonly Word[]): string[][] {
+  const program = findProgram(name)
+  if (program && (program.risks ?? program.writes ?? program.inPlace) !== undefined)
+    return risksIn(program, words)
+  if (program?.operands === "text") return []
+  const known = words.filter((word) => !word.dynamic && !word.glob)
+  return [...risksIn(unlisted, known), ...(program ? risksIn(program, known) : [])]
+}
+
+/** True if the rule's pattern names one of the group, as a word of its own. */
+export function namesRisk(pattern: string, group: readonly string[]): boolean {
+  const words = pattern.split(/[\s*?=]+/)
+  return group.some((name) => words.includes(name) || (name.includes(" ") && pattern.includes(name)))
+}
+
+/** By these names many programs take a program to run or a file to write. A program without an entry may be one of them. */
+const unlisted: Program = {
+  risks:
+    "--output --output-file --outfile --out-file --outputFile --outFile --log-file --logfile --exec --exec-batch --execute --eval --pager --editor --rsh --compress-program --use-compress-program --require --import --preload --loader --shell --script-shell --pre --pre-command --post-command",
+  whole: true,
+}
+
+function risksIn(program: Program, words: readonly Word[]): string[][] {
+  const given = readArguments(words, program)
+  const risks = optionRisks(program, given)
+  if (given.stopped) return risks
+  const [first] = given.operands
+  if (program.subcommands && first) {
+    if (program.riskySubcommands?.split(" ").includes(first.text)) risks.push([first.text])
+    const found = findSubcommand(program, given.operands)
+    return [...risks, ...risksIn(insideOf(program, found?.program), given.operands.slice(found?.words ?? 1))]
+  }
+  const { script, operand, maxOperands = Number.POSITIVE_INFINITY } = program
+  if (
+    script &&
+    first &&
+    !given.options.some(({ role }) => role === "script") &&
+    !isPlain(first, script.plain)
+  )
+    risks.push([first.text])
+  for (const [index, word] of given.operands.entries())
+    if ((operand && !operand.test(word.text)) || index >= maxOperands) risks.push([word.text])
+  if (risks.length === 0 && takesInput(program, words, first)) risks.push(["-"])
+  return risks
+}
+
+function optionRisks({ script }: Program, { options }: Arguments): string[][] {
+  return options.flatMap(({ role, names, word, value }) => {
+    if (role === "uncertain") return [[]]
+    if (role === "script") return !value ? [[]] : script && isPlain(value, script.plain) ? [] : [[value.text]]
+    return role === "risk" || role === "writes" || role === "inPlace" ? [[...names, word.text]] : []
+  })
+}
+
+function isPlain(word: Word, plain: RegExp): boolean {
+  return !word.dynamic && plain.test(word.text)
+}
+
+const insides = new WeakMap<Program, Program>()
+const nothing: Program = {}
+
+/**
+ * A subcommand with what holds for all of them. Options before the subcommand have short forms of their own: only the
+ * long ones hold after it as well.
+ */
+function insideOf(program: Program, subcommand: Program = nothing): Program {
+  const known = subcommand === nothing ? undefined : insides.get(subcommand)
+  if (known) return known
+  const longOnes = (options = "") =>
+    options
+      .split(" ")
+      .map((names) =>
+        names
+          .split("|")
+          .filter((name) => name.startsWith("--"))
+          .join("|"),
+      )
+      .filter(Boolean)
+      .join(" ")
+  const joined: Program = {
+    ...subcommand,
+    operand: subcommand.operand ?? program.operand,
+    risks: `${longOnes(program.risks)} ${subcommand.risks ?? ""}`,
+    writes: `${longOnes(program.writes)} ${subcommand.writes ?? ""}`,
+  }
+  insides.set(subcommand === nothing ? program : subcommand, joined)
+  return joined
+}
+
+const inputs: ReadonlySet<string> = new Set("- /dev/stdin /dev/fd/0 /proc/self/fd/0".split(" "))
+
+/** True where the program reads its own program from its input, which is no more known than one after `-c`. */
+function takesInput({ fromInput }: Program, words: readonly Word[], file: Word | undefined): boolean {
+  if (fromInput === undefined) return false
+  if (file) return inputs.has(file.text)
+  const others = fromInput.split(" ")
+  return !words.some(({ text }) => others.includes(text.split("=", 1)[0] ?? text))
+}
