@@ -39,7 +39,7 @@ const fences: Record<string, readonly string[]> = {
   "@modelcontextprotocol/": ["mcp/"],
   jiti: ["util/load-module.ts"],
   sharp: ["files/read-media.ts"],
-  yaml: ["util/front-matter.ts", "config/yaml.ts"],
+  yaml: ["util/front-matter.ts", "config/markdown.ts"],
   commander: ["cli/"],
   "@clack/prompts": ["cli/"],
 }

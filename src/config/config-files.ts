@@ -1,6 +1,7 @@
 import { join, resolve } from "node:path"
-import { type Location, projectLevels, userDirectory } from "./location.ts"
-import { markdownFiles } from "./markdown-place.ts"
+import { type Location, ownConfigDirectories, projectLevels, userDirectory } from "./location.ts"
+import { markdownFiles, markdownPlaces } from "./markdown-files.ts"
+import { skillPlaces } from "./skill-files.ts"
 
 /** A file that may hold config. `required`: it was named by the person, so that it has to exist. */
 export interface ConfigFile {
@@ -87,4 +88,19 @@ function markdownIn(
   scope: ConfigFile["scope"],
 ): ConfigFile[] {
   return markdownFiles(configDirectory).map((path) => ({ path, kind, scope }))
+}
+
+/**
+ * What to look at for an agent, command or skill that came, went or changed. Absolute paths, there or not: some dozens,
+ * and what lies in those folders.
+ */
+export function definitionPlaces(location: Location): string[] {
+  const directories = [
+    join(location.home, ".claude"),
+    ...ownConfigDirectories(location),
+    ...projectLevels(location).flatMap((level) =>
+      [".claude", ".opencode", ".tackle"].map((name) => join(level, name)),
+    ),
+  ]
+  return [...directories.flatMap(markdownPlaces), ...skillPlaces(location)]
 }

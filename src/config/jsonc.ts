@@ -1,7 +1,6 @@
 import type { Node, ParseError, ParseErrorCode } from "jsonc-parser"
-import { ConfigError, type Place } from "./errors.ts"
+import { ConfigError, type Place, placeFinder } from "./errors.ts"
 import type { ConfigEntry, ConfigNode, ObjectNode } from "./node.ts"
-import { placeFinder } from "./place.ts"
 
 /**
  * Reads JSON with comments, trailing commas and a byte order mark. An empty text is an empty object.

@@ -1,9 +1,9 @@
 import { basename } from "node:path"
-import { fromClaudeServers } from "./claude-servers.ts"
+import { fromClaudeServers } from "./claude.ts"
 import { claudeServersName } from "./config-files.ts"
 import { ConfigError, type Problem } from "./errors.ts"
 import { parseJsonc } from "./jsonc.ts"
-import { markdownPlace } from "./markdown-place.ts"
+import { markdownPlace } from "./markdown-files.ts"
 import type { ObjectNode } from "./node.ts"
 import { parseToml } from "./toml.ts"
 

@@ -1,12 +1,22 @@
+import { createHash } from "node:crypto"
 import { join } from "node:path"
 import { collectTrustItems, type FoundItem, type TrustItem, trustKinds } from "../permission/trust-items.ts"
+import { findPackageRoot, isPluginPath, providedPackages } from "../plugin/source.ts"
+import { errorMessage } from "../util/errors.ts"
 import { isFile } from "../util/file-system.ts"
-import { possibleConfigDirectories, projectDirectories } from "./config-directories.ts"
-import { configFiles } from "./config-files.ts"
-import type { Location } from "./location.ts"
-import { markdownPlace } from "./markdown-place.ts"
+import { type ConfigFile, configFiles } from "./config-files.ts"
+import {
+  configDirectories,
+  type Location,
+  possibleConfigDirectories,
+  projectDirectories,
+} from "./location.ts"
+import { markdownPlace } from "./markdown-files.ts"
+import { entryOf, toPlain } from "./node.ts"
+import { treeOf } from "./parse.ts"
 import { readSmallFile, type SmallFile } from "./read.ts"
 import { projectSkillFiles } from "./skill-files.ts"
+import { type FileReader, type Surroundings, substitute } from "./substitute.ts"
 
 /**
  * What a project brings that has to be trusted before it counts: its config, tools, plugins, skills, agents and commands,
@@ -26,7 +36,6 @@ export async function projectTrustItems(
   for (const path of understood ? holding("config") : []) {
     const file = readIfPossible(path)
     config.push({ path, hash: await hashConfig(path, file, location) })
-    const { namedPackages } = await import("./plugin-packages.ts")
     packages.push(...(await namedPackages({ path, scope: "project", text: file?.text ?? "" }, location)))
   }
   const below = (directories: readonly string[], names: readonly string[]) =>
@@ -52,8 +61,6 @@ export function trustKind(path: string): TrustItem["kind"] {
 
 /** Empty for what cannot be read: it is never trusted. */
 async function hashConfig(path: string, file: SmallFile | undefined, location: Location): Promise<string> {
-  // Brings the parsers: only where there is a config.
-  const { readTrustContent } = await import("./trust-content.ts")
   return file === undefined ? "" : (await readTrustContent({ path, ...file }, location)).hash
 }
 
@@ -64,4 +71,107 @@ function readIfPossible(path: string): SmallFile | undefined {
     // Whoever loads it says what is wrong with it.
     return undefined
   }
+}
+
+/** What trust in a config is about: its own bytes, and those of every file that it puts in. */
+export interface TrustContent {
+  /**
+   * sha256 in hex: of the file alone where it puts in none. Empty: it cannot be parsed, or puts in more than is looked at,
+   * so that nobody can trust it.
+   */
+  hash: string
+  /** Gives the files as they were when the hash was made, and no others. */
+  read: FileReader
+}
+
+/** A config that puts in more files than these is not trusted, so that a hostile one cannot hold up the start. */
+const maxFiles = 64
+
+/**
+ * Reads each file that the config puts in, once. One that is missing or cannot be read counts with its reason, so that
+ * trust lapses when it comes. Of a config that cannot be parsed whoever loads it says what is wrong.
+ */
+export async function readTrustContent(
+  { path, text, hash }: SmallFile & { path: string },
+  around: Surroundings,
+): Promise<TrustContent> {
+  const files = new Map<string, PutIn>()
+  const collect: FileReader = (file) => {
+    if (!files.has(file)) files.set(file, files.size < maxFiles ? putIn(file) : tooMany)
+    return { text: "", hash: "" }
+  }
+  const tree = await treeOf(path, text)
+  if (tree) substitute(tree, { ...around, read: collect }, { warn: () => {}, fail: () => {} })
+  return {
+    hash: tree === undefined || [...files.values()].includes(tooMany) ? "" : hashOf(hash, files),
+    read(file) {
+      const found = files.get(file) ?? tooMany
+      if ("reason" in found) throw found.cause
+      return found.file
+    },
+  }
+}
+
+type PutIn = { file: SmallFile | undefined } | { reason: string; cause: unknown }
+
+const tooMany: PutIn = {
+  reason: "too many",
+  cause: new RangeError(`more than ${maxFiles} files are put in by one config`),
+}
+
+function putIn(path: string): PutIn {
+  try {
+    return { file: readSmallFile(path) }
+  } catch (cause) {
+    return { reason: errorMessage(cause), cause }
+  }
+}
+
+function hashOf(own: string, files: ReadonlyMap<string, PutIn>): string {
+  if (files.size === 0) return own
+  const lines = [...files].map(([path, found]) =>
+    JSON.stringify([path, "reason" in found ? found.reason : (found.file?.hash ?? null)]),
+  )
+  return createHash("sha256")
+    .update([own, ...lines].join("\n"))
+    .digest("hex")
+}
+
+/** A place that has the data directory too. */
+type PluginLocation = Location & { dataDirectory: string }
+
+/**
+ * Where a package that a config file names is looked for: what the person installed comes first; only for what a file of
+ * the project names, the project's own.
+ */
+export function packageDirectories(
+  location: PluginLocation,
+  { path, scope }: Pick<ConfigFile, "path" | "scope">,
+): string[] {
+  const directories = configDirectories(location)
+  const of = (wanted: typeof scope) =>
+    directories.filter((each) => each.scope === wanted).map((each) => each.path)
+  const user = [...of("user").reverse(), join(location.dataDirectory, "plugin")]
+  return scope === "project" ? [...user, ...of("project").reverse(), join(path, "..")] : user
+}
+
+/**
+ * The packages that a config file of the project names as plugins, as far as they are installed. A name that is put in
+ * (`{env:…}`) is none: nobody could say yes to it. One that cannot be parsed names none.
+ */
+export async function namedPackages(
+  file: Pick<ConfigFile, "path" | "scope"> & { text: string },
+  location: PluginLocation,
+): Promise<{ name: string; root: string; provided: readonly string[] }[]> {
+  const tree = await treeOf(file.path, file.text)
+  const value = entryOf(tree, "plugin")?.value
+  const named = value === undefined ? [] : toPlain(value)
+  const entries: unknown[] = Array.isArray(named) ? named : []
+  const directories = packageDirectories(location, file)
+  return entries.flatMap((entry) => {
+    const spec: unknown = Array.isArray(entry) ? entry[0] : entry
+    if (typeof spec !== "string" || isPluginPath(spec)) return []
+    const found = findPackageRoot(spec, directories)
+    return found ? { ...found, provided: providedPackages } : []
+  })
 }

@@ -1,8 +1,6 @@
 import { errorMessage } from "../util/errors.ts"
-import { ConfigError, type Place } from "./errors.ts"
+import { ConfigError, type Place, placeFinder } from "./errors.ts"
 import type { ConfigEntry, ConfigNode, ObjectNode, Path } from "./node.ts"
-import { placeFinder } from "./place.ts"
-import { type KeyOffsets, keyOffsets, pathKey } from "./toml-keys.ts"
 
 /**
  * Reads TOML into the tree that JSON gives too. The library knows neither places nor the order of keys such as `"1"`;
@@ -63,3 +61,101 @@ function toEntries(table: object, path: Path, near: number, scan: Scan): ConfigE
       value: toNode(value, [...path, key], offset, scan),
     }))
 }
+
+/** The offset at which each key of a TOML text is first written, by {@link pathKey}. */
+export type KeyOffsets = ReadonlyMap<string, number>
+
+/** One text for one path, whatever characters its keys hold. */
+export function pathKey(path: Path): string {
+  return JSON.stringify(path)
+}
+
+/**
+ * Finds the keys of a text that is known to be valid TOML. `parts` splits a dotted key as written (`a."b.c"`) into its
+ * names. A text that is not valid gives wrong offsets, never an endless loop.
+ */
+export function keyOffsets(text: string, parts: (key: string) => string[]): KeyOffsets {
+  const offsets = new Map<string, number>()
+  /** How many tables each array of tables has so far. */
+  const counts = new Map<string, number>()
+  let position = 0
+
+  function skip(pattern: RegExp): string {
+    pattern.lastIndex = position
+    const [found = ""] = pattern.exec(text) ?? []
+    position += found.length
+    return found
+  }
+
+  function step(base: Path, name: string, offset: number): Path {
+    const path = [...base, name]
+    const id = pathKey(path)
+    if (!offsets.has(id)) offsets.set(id, offset)
+    return path
+  }
+
+  function header(): Path {
+    const isArray = text.startsWith("[[", position)
+    position += isArray ? 2 : 1
+    skip(blank)
+    const start = position
+    const names = parts(skip(keyText))
+    skip(/[\]\s]*/y)
+    let path: Path = []
+    for (const [index, name] of names.entries()) {
+      path = step(path, name, start)
+      const id = pathKey(path)
+      if (isArray && index === names.length - 1) counts.set(id, (counts.get(id) ?? 0) + 1)
+      const count = counts.get(id)
+      if (count !== undefined) path = [...path, count - 1]
+    }
+    return path
+  }
+
+  function pair(base: Path): void {
+    const start = position
+    let path = base
+    for (const name of parts(skip(keyText))) path = step(path, name, start)
+    skip(/[ \t]*=[ \t]*/y)
+    value(path)
+  }
+
+  function value(path: Path): void {
+    const first = text[position]
+    if (first === "{") list("}", () => pair(path))
+    else if (first === "[") list("]", (index) => value([...path, index]))
+    else if (skip(longString) === "" && skip(shortString) === "") skip(bareValue)
+  }
+
+  function list(close: string, item: (index: number) => void): void {
+    position += 1
+    for (let index = 0; position < text.length; index++) {
+      skip(blank)
+      if (text[position] === close) break
+      const before = position
+      item(index)
+      skip(blank)
+      skip(/,/y)
+      if (position === before) position += 1
+    }
+    position += 1
+  }
+
+  let table: Path = []
+  for (skip(blank); position < text.length; skip(blank)) {
+    const before = position
+    if (text[position] === "[") table = header()
+    else pair(table)
+    if (position === before) position += 1
+  }
+  return offsets
+}
+
+/** White space, ends of lines and comments. */
+const blank = /(?:\s|#[^\n]*)*/y
+/** A key up to `=`, `]` or the end of the line; quoted parts may hold anything. */
+const keyText = /(?:"(?:\\.|[^"\\\n])*"|'[^'\n]*'|[^=\]\n"'])+/y
+/** Over several lines; one or two quotes may stand right before the closing three. */
+const longString = /"""(?:\\[\s\S]|[^\\])*?"""(?:"{1,2})?|'''[\s\S]*?'''(?:'{1,2})?/y
+const shortString = /"(?:\\.|[^"\\\n])*"|'[^'\n]*'/y
+const bareValue = /[^,\]}#\n]*/y

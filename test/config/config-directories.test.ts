@@ -1,6 +1,6 @@
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { configDirectories } from "../../src/config/config-directories.ts"
+import { configDirectories } from "../../src/config/location.ts"
 import { createPlace, type TestPlace } from "./place.ts"
 
 let place: TestPlace

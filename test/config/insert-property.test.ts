@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { parse, stripComments } from "jsonc-parser"
 import { expect, test } from "vitest"
-import { insertProperty } from "../../src/config/insert-property.ts"
+import { insertProperty } from "../../src/config/add-server.ts"
 
 const added = { key: "new", value: { command: ["npx", "x"], on: true } }
 

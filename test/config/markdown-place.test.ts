@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { markdownPlace } from "../../src/config/markdown-place.ts"
+import { markdownPlace } from "../../src/config/markdown-files.ts"
 
 test.each([
   ["/p/.tackle/agent/review.md", { holds: "agent", name: "review", dialect: "tackle" }],

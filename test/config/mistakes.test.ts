@@ -83,11 +83,11 @@ describe("a mistake is told with its place and key, what was found, what is expe
     ['{"mcp": {"a": {"command": ["x"]}}}', '1:10: mcp.a.type is missing: expected "local" or "remote".'],
     [
       '{"mcp": {"a": {"type": "remote"}}}',
-      "1:10: mcp.a.url is missing: expected a string. Where the server is asked.",
+      "1:10: mcp.a.url is missing: expected a string. URL of the server.",
     ],
     [
       '{"mcp": {"a": {"type": "remote", "url": "a.b"}}}',
-      "1:34: mcp.a.url: expected an address with http:// or https://, found a string. Where the server is asked.",
+      "1:34: mcp.a.url: expected an address with http:// or https://, found a string. URL of the server.",
     ],
     [
       '{"permission": {"bash": ["npm"]}}',

@@ -1,7 +1,7 @@
 import { symlinkSync } from "node:fs"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { configDirectories } from "../../src/config/config-directories.ts"
+import { configDirectories } from "../../src/config/location.ts"
 import { projectTrustItems } from "../../src/config/project-trust-items.ts"
 import { createPlace, type TestPlace } from "./place.ts"
 

@@ -1,5 +1,7 @@
 import type { Command } from "commander"
-import { instructionFiles } from "../../config/instruction-files.ts"
+
+import { instructionFiles } from "../../config/instructions.ts"
+
 import { configJsonSchema } from "../../config/schema.ts"
 import { wholeName } from "../../config/shown-name.ts"
 import { namesCredential } from "../../engine/written-secrets.ts"

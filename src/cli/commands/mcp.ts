@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process"
 import type { Command } from "commander"
-import { addServer } from "../../config/server-file.ts"
+import { addServer } from "../../config/add-server.ts"
 import { dataPaths } from "../../engine/data-directory.ts"
 import type { TackleOptions } from "../../engine/options.ts"
 import { enabledServers, McpConfig, type RemoteServer } from "../../mcp/client/config.ts"

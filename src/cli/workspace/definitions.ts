@@ -1,4 +1,4 @@
-import { definitionPlaces } from "../../config/definition-places.ts"
+import { definitionPlaces } from "../../config/config-files.ts"
 import type { LoadedConfig } from "../../config/load.ts"
 import { trustKind } from "../../config/project-trust-items.ts"
 import { skillFiles } from "../../config/skill-files.ts"

@@ -1,7 +1,7 @@
 import { globSync } from "node:fs"
 import { open } from "node:fs/promises"
 import { basename } from "node:path"
-import { instructionFinder } from "../../config/instruction-files.ts"
+import { instructionFinder } from "../../config/instructions.ts"
 import type { Location } from "../../config/location.ts"
 import { wholeName } from "../../config/shown-name.ts"
 import type { FoundInstructions } from "../../tool/context.ts"

@@ -1,6 +1,6 @@
 import { dirname, join } from "node:path"
-import { configDirectories, possibleConfigDirectories } from "../../config/config-directories.ts"
-import { packageDirectories } from "../../config/plugin-packages.ts"
+import { configDirectories, possibleConfigDirectories } from "../../config/location.ts"
+import { packageDirectories } from "../../config/project-trust-items.ts"
 import { wholeName } from "../../config/shown-name.ts"
 import type { DefinitionProblem } from "../../engine/definitions.ts"
 import { type FoundItem, packageItem } from "../../permission/trust-items.ts"

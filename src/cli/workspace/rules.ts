@@ -1,5 +1,5 @@
 import { basename, extname } from "node:path"
-import { configDirectories } from "../../config/config-directories.ts"
+import { configDirectories } from "../../config/location.ts"
 import type { Layer } from "../../permission/policy.ts"
 import { parseRuleFlag, permissionType } from "../../permission/rules.ts"
 import { type ShadowedRule, shadowedRules } from "../../permission/shadowed-rules.ts"

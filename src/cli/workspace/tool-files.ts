@@ -1,4 +1,4 @@
-import { configDirectories, possibleConfigDirectories } from "../../config/config-directories.ts"
+import { configDirectories, possibleConfigDirectories } from "../../config/location.ts"
 import { dataPaths } from "../../engine/data-directory.ts"
 import type { FoundItem } from "../../permission/trust-items.ts"
 import { findToolFiles, isToolFile, nonExecutableScripts, watchedToolPaths } from "../../registry/files.ts"

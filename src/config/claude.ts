@@ -1,5 +1,11 @@
+import { join } from "node:path"
+import { errorMessage } from "../util/errors.ts"
+import { isRecord, parseJson } from "../util/json.ts"
+import { displayPath, isInside } from "../util/paths.ts"
 import type { Problem } from "./errors.ts"
-import type { ConfigEntry, ConfigNode, ObjectNode } from "./node.ts"
+import type { Location } from "./location.ts"
+import { type ConfigEntry, type ConfigNode, entryOf, type ObjectNode } from "./node.ts"
+import { readSmallFile } from "./read.ts"
 
 /** Fields of another program as ours, and what of them has no meaning here. */
 interface Translated {
@@ -117,4 +123,105 @@ function isModel({ value, place }: ConfigEntry, notes: Problem[]): boolean {
     notes.push({ place, text: `model: "${value.value}" is no provider/model: the run's model is used.` })
   }
   return false
+}
+
+/**
+ * `.mcp.json` in the shape of Claude Code, `{"mcpServers": {…}}`, as a config with `mcp` and nothing else. `${NAME}`
+ * becomes `{env:NAME}`. What has another shape is left for the check to refuse.
+ */
+export function fromClaudeServers(tree: ObjectNode): ObjectNode {
+  const servers = entryOf(tree, "mcpServers")
+  if (!servers) return { ...tree, entries: [] }
+  const value =
+    servers.value.kind === "object"
+      ? {
+          ...servers.value,
+          entries: servers.value.entries.map((entry) => ({ ...entry, value: serverOf(entry.value) })),
+        }
+      : servers.value
+  return { ...tree, entries: [{ ...servers, key: "mcp", value }] }
+}
+
+function serverOf(given: ConfigNode): ConfigNode {
+  const server = withVariables(given)
+  if (server.kind !== "object") return server
+  const { entries, place } = server
+  const named = (key: string) => entries.filter((entry) => entry.key === key)
+  const text = (key: string, value: string): ConfigEntry => ({
+    key,
+    place,
+    value: { kind: "scalar", place, value },
+  })
+  const [url] = named("url")
+  if (url) return { ...server, entries: [text("type", "remote"), url, ...named("headers")] }
+  const environment = named("env").map((entry) => ({ ...entry, key: "environment" }))
+  return { ...server, entries: [text("type", "local"), ...commandOf(server), ...environment] }
+}
+
+/** Program and arguments in one list. */
+function commandOf(server: ObjectNode): ConfigEntry[] {
+  const [command, args] = [entryOf(server, "command"), entryOf(server, "args")]
+  if (!command) return []
+  const rest = args?.value.kind === "array" ? args.value.items : []
+  const value = { kind: "array", place: command.value.place, items: [command.value, ...rest] } as const
+  return [{ ...command, value }]
+}
+
+function withVariables(node: ConfigNode): ConfigNode {
+  switch (node.kind) {
+    case "array":
+      return { ...node, items: node.items.map(withVariables) }
+    case "object":
+      return {
+        ...node,
+        entries: node.entries.map((entry) => ({ ...entry, value: withVariables(entry.value) })),
+      }
+    default:
+      return typeof node.value === "string"
+        ? { ...node, value: node.value.replaceAll(/\$\{(\w+)\}/g, "{env:$1}") }
+        : node
+  }
+}
+
+const names = ["settings.json", "settings.local.json"]
+
+/**
+ * Of each file of Claude Code's settings that is there, the person's first, what it says; none of it counts. Its rules
+ * are not translated: its patterns match otherwise than ours, and a deny that covers less than it says is none.
+ */
+export function unusedClaudeSettings({ home, worktree }: Location): string[] {
+  const paths = [home, worktree].flatMap((root) => names.map((name) => join(root, ".claude", name)))
+  return [...new Set(paths)].flatMap((path) => {
+    const keys = keysOf(path)
+    if (keys === undefined || keys === "") return []
+    const shown = isInside(path, worktree) ? displayPath(path, worktree) : path.replace(`${home}/`, "~/")
+    return [`${shown}: ${keys}`]
+  })
+}
+
+/** Undefined where there is no file. */
+function keysOf(path: string): string | undefined {
+  try {
+    const file = readSmallFile(path)
+    if (file === undefined) return undefined
+    const parsed = parseJson(file.text)
+    if (!parsed.ok) return `no JSON (${parsed.error})`
+    const entries = isRecord(parsed.value) ? Object.entries(parsed.value) : []
+    return entries
+      .filter(([key]) => key !== "$schema")
+      .map(([key, value]) => describe(key, value))
+      .join(", ")
+  } catch (error) {
+    // It is no part of our config: nobody is stopped by it.
+    return `it cannot be read (${errorMessage(error)})`
+  }
+}
+
+function describe(key: string, value: unknown): string {
+  if (!isRecord(value)) return key
+  const inner = Object.entries(value).map(([name, each]) =>
+    key === "permissions" && Array.isArray(each) ? `${each.length} ${name}` : name,
+  )
+  const advice = key === "permissions" ? "; write them as rules in `permission`" : ""
+  return `${key} (${inner.join(", ")}${advice})`
 }
