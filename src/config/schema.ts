@@ -4,7 +4,7 @@ import { LspConfig } from "../lsp/config.ts"
 import { McpConfig } from "../mcp/client/config.ts"
 import { ProviderConfig } from "../model/model.ts"
 import { PermissionConfig } from "../permission/rules.ts"
-import { SearchConfig } from "../tools/web/search-backend.ts"
+import { SearchConfig } from "../tools/web/choose-search.ts"
 
 const count = z.number().int().positive()
 

@@ -21,7 +21,7 @@ import type { Store } from "../store/store.ts"
 import type { FoundInstructions } from "../tool/context.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 import type { Info, OutputLimits } from "../tool/tool.ts"
-import type { SearchConfig } from "../tools/web/search-backend.ts"
+import type { SearchConfig } from "../tools/web/choose-search.ts"
 import type { AgentOptions, DefinitionSource } from "./definitions.ts"
 import type { RetentionLimits } from "./retention.ts"
 

@@ -2,7 +2,7 @@ import type { Credentials } from "../model/credentials.ts"
 import type { ProviderConfig } from "../model/model.ts"
 import { providerTable } from "../model/provider-table.ts"
 import type { Secret } from "../tool/secrets.ts"
-import { searchKeyVariables } from "../tools/web/search-backend.ts"
+import { searchKeyVariables } from "../tools/web/choose-search.ts"
 import type { TackleOptions } from "./options.ts"
 import { writtenSecrets } from "./written-secrets.ts"
 

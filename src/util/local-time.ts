@@ -10,3 +10,8 @@ export function localMinute(time: number): string {
 export function localDay(time: number): string {
   return localMinute(time).slice(0, 10)
 }
+
+/** Formats a duration: `0.4 s`. */
+export function formatSeconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`
+}

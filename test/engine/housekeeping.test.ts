@@ -8,7 +8,7 @@ import { createContentStore, defaultContentLimits, hashOf } from "../../src/file
 import { createTemporaryFileJournal } from "../../src/files/temporary-files.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
-import { createJobTable } from "../../src/tools/command/job-table.ts"
+import { createJobTable } from "../../src/tools/bash/background-jobs.ts"
 import { createProcessJournal } from "../../src/util/process-journal.ts"
 
 const old = new TextEncoder().encode("what it was before\n")

@@ -6,9 +6,9 @@ import { afterEach, beforeEach, expect, test } from "vitest"
 import { fakeContext } from "../../src/testing/context.ts"
 import type { Job } from "../../src/tool/context.ts"
 import { runTool } from "../../src/tool/run.ts"
-import { createBashTool } from "../../src/tools/bash.ts"
-import { createJobTable, type JobTable } from "../../src/tools/command/job-table.ts"
-import { JobInputError, jobTool, UnknownJobError } from "../../src/tools/job.ts"
+import { createJobTable, type JobTable } from "../../src/tools/bash/background-jobs.ts"
+import { createBashTool } from "../../src/tools/bash/bash.ts"
+import { JobInputError, jobTool, UnknownJobError } from "../../src/tools/bash/job.ts"
 
 let directory: string
 let jobs: JobTable

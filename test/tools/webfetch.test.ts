@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { type FakeContext, fakeContext } from "../../src/testing/context.ts"
 import type { AskRequest } from "../../src/tool/context.ts"
-import { createWebfetchTool } from "../../src/tools/webfetch.ts"
+import { createWebfetchTool } from "../../src/tools/web/webfetch.ts"
 import { harness, policyOf, scopeOf } from "../permission/support.ts"
 
 let ctx: FakeContext

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os"
 import { text } from "node:stream/consumers"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { type FakeContext, fakeContext } from "../../src/testing/context.ts"
-import { chooseSearch, type SearchConfig } from "../../src/tools/web/search-backend.ts"
-import { createCodesearchTool, createWebsearchTool } from "../../src/tools/websearch.ts"
+import { chooseSearch, type SearchConfig } from "../../src/tools/web/choose-search.ts"
+import { createCodesearchTool, createWebsearchTool } from "../../src/tools/web/websearch.ts"
 
 interface Received {
   method: string

@@ -201,7 +201,7 @@ export async function* askedBy(
 
 async function* askedByWebfetch(patterns: readonly string[], note: (text: string) => void): AskSequence {
   const { parseUrl } = await import("../../tools/web/fetch-page.ts")
-  const { resolveHost } = await import("../../tools/web/resolve-host.ts")
+  const { resolveHost } = await import("../../tools/web/fetch-page.ts")
   const addresses = patterns.map((text) => ({ text, url: plainAddress(text, parseUrl) }))
   yield { permission: "webfetch", patterns: addresses.map(({ text, url }) => url?.href ?? text) }
   const hosts = new Map(addresses.flatMap(({ url }) => (url ? [[url.host, url] as const] : [])))

@@ -1,46 +1,49 @@
-import { TimeoutError } from "../../util/abort.ts"
+import type { LookupAddress } from "node:dns"
+import { lookup } from "node:dns/promises"
+import { isIP } from "node:net"
+import { abortedError, orAbort, TimeoutError } from "../../util/abort.ts"
+import { systemCode } from "../../util/errors.ts"
 import { acceptedEncodings, httpGet } from "./http-get.ts"
-import { resolveHost } from "./resolve-host.ts"
+import { isPrivateAddress } from "./private-address.ts"
 import { WebfetchError } from "./webfetch-error.ts"
 
-/** More is not read of a page, in bytes after decompression. */
+/** Maximum size of a page after decompression, in bytes. */
 const maxBodyBytes = 5 * 1024 * 1024
 
 const maxRedirects = 10
 
-/** The name that servers are told. Not a browser's: nobody is to be misled. */
+/** Identifies the client honestly: it does not imitate a browser. */
 const userAgent = "Mozilla/5.0 (compatible; Tackle)"
 
-/** A page as it came. */
+/** A fetched page. */
 export interface Page {
-  /** Where it was in the end. */
+  /** The final URL. */
   url: URL
-  /** The value of `content-type`, empty without one. */
+  /** Value of `content-type`; may be empty. */
   contentType: string
   body: Buffer
-  /** The addresses that leave was asked for, the first one too. */
+  /** URLs that permission was requested for, starting with the first. */
   asked: URL[]
-  /** Whether it may be shown again without being fetched. */
   cacheable: boolean
 }
 
-/** What to fetch and whom to ask before. */
+/** A page to fetch, and the permissions to request. */
 export interface PageRequest {
   url: URL
   accept: string
-  /** For all that happens on the network; the time in which a person thinks does not count. */
+  /** Limit for all network activity. Time spent waiting for the user does not count. */
   timeoutMs: number
   signal: AbortSignal
-  /** Resolves if the page may be fetched. Called once for each address on the way: rules may name paths of one host. */
+  /** Resolves if the URL may be fetched. Called once per URL, since rules can match paths of one host. */
   askUrl(url: URL): Promise<void>
-  /** Resolves if a host may be reached that has an address which is not public. */
+  /** Resolves if a host with non-public addresses may be contacted. */
   askPrivate(url: URL, host: string, addresses: readonly string[]): Promise<void>
 }
 
 /**
- * Fetches a page over any redirects; each of them is looked at like the first address. Names are resolved once, and
- * what was found is what is connected to. Throws {@link WebfetchError} for everything but success, `TimeoutError`, what
- * the asking throws, and the signal's reason.
+ * Fetches a page and follows redirects; each is checked like the first URL. A name is resolved once, and the connection
+ * uses the checked addresses. Throws {@link WebfetchError} for everything but success, `TimeoutError`, errors of the
+ * permission requests, and the signal's reason.
  */
 export async function fetchPage(request: PageRequest): Promise<Page> {
   const clock = createClock(request.timeoutMs, request.signal)
@@ -60,23 +63,22 @@ export async function fetchPage(request: PageRequest): Promise<Page> {
       isPrivate = true
       await request.askPrivate(url, host, inside)
     }
-    const answer = await clock.run((signal) =>
+    const response = await clock.run((signal) =>
       httpGet({ url: at, addresses, headers, maxBytes: maxBodyBytes, signal }),
     )
-    const { location } = answer.headers
-    if (answer.status >= 300 && answer.status < 400 && location !== undefined) {
-      url = parseUrl(location, url)
+    const { status, headers: received, body } = response
+    if (status >= 300 && status < 400 && received.location !== undefined) {
+      url = parseUrl(received.location, url)
       continue
     }
-    if (answer.status < 200 || answer.status >= 300) throw statusError(url, answer.status)
-    const kept = answer.headers["cache-control"] ?? ""
-    const cacheable = !isPrivate && !/\bno-(?:store|cache)\b/i.test(kept)
-    return { url, contentType: answer.headers["content-type"] ?? "", body: answer.body, asked, cacheable }
+    if (status < 200 || status >= 300) throw statusError(url, status)
+    const cacheable = !isPrivate && !/\bno-(?:store|cache)\b/i.test(received["cache-control"] ?? "")
+    return { url, contentType: received["content-type"] ?? "", body, asked, cacheable }
   }
   throw new WebfetchError("redirect", `${request.url} redirects more than ${maxRedirects} times.`)
 }
 
-/** An address that may be fetched, in its plain form and without its fragment. `base`: of the page that leads to it. */
+/** Parses a URL that may be fetched, in canonical form and without fragment. `base`: the URL that redirected to it. */
 export function parseUrl(text: string, base?: URL): URL {
   const from = base ? ` (redirect from ${base})` : ""
   if (!URL.canParse(text, base?.href)) {
@@ -99,11 +101,11 @@ export function parseUrl(text: string, base?: URL): URL {
     )
   }
   url.hash = ""
-  return plainForm(url)
+  return canonical(url)
 }
 
-/** What has several spellings that mean the same has one here, so that a rule cannot be got round by another. */
-function plainForm(url: URL): URL {
+/** Returns one spelling for equivalent URLs, so that another spelling cannot evade a rule. */
+function canonical(url: URL): URL {
   const plain = new URL(url)
   plain.hostname = plain.hostname.replace(/\.+$/, "")
   plain.pathname = plain.pathname.replaceAll(/%(?:2d|2e|5f|7e|3\d|[46][1-9a-f]|[57][0-9a])/gi, (code) => {
@@ -125,7 +127,36 @@ function statusError(url: URL, status: number): WebfetchError {
   return new WebfetchError("status", `${url} returned HTTP ${status}. ${advice}`)
 }
 
-/** A budget of time that only runs while it is worked. */
+/** A host and its addresses. */
+export interface ResolvedHost {
+  /** Without the brackets of an IPv6 address, as in rules for `private_network`. */
+  host: string
+  addresses: LookupAddress[]
+  /** Addresses outside the public internet. If there is one, permission is requested before the host is contacted. */
+  inside: string[]
+}
+
+/** Resolves the URL's host. Throws {@link WebfetchError} if that fails, and the signal's reason. */
+export async function resolveHost(url: URL, signal: AbortSignal): Promise<ResolvedHost> {
+  const host = url.hostname.replace(/^\[|\]$/g, "")
+  const addresses = await addressesOf(host, signal)
+  const inside = addresses.map(({ address }) => address).filter(isPrivateAddress)
+  return { host, addresses, inside }
+}
+
+async function addressesOf(host: string, signal: AbortSignal): Promise<LookupAddress[]> {
+  const family = isIP(host)
+  if (family !== 0) return [{ address: host, family }]
+  try {
+    return await orAbort(lookup(host, { all: true }), signal)
+  } catch (error) {
+    if (signal.aborted) throw abortedError(signal)
+    const what = systemCode(error) === "ENOTFOUND" ? "the host does not exist" : "its name cannot be resolved"
+    throw new WebfetchError("network", `Cannot reach ${host}: ${what}. Check the URL.`, error)
+  }
+}
+
+/** Creates a time budget that is used up only while work runs. */
 function createClock(budgetMs: number, signal: AbortSignal) {
   let leftMs = budgetMs
   return {

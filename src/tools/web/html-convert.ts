@@ -1,15 +1,15 @@
 import TurndownService from "turndown"
 
-/** How a page is to be given. `text`: without marks for emphasis, headings and links. */
+/** Output format. `text`: without markup for emphasis, headings and links. */
 export type HtmlForm = "markdown" | "text"
 
-/** What a page shows of itself in a browser, or should not: code, styles, embedded documents. */
+/** Elements without text of the page: code, styles, embedded documents. */
 const invisible = ["script", "style", "noscript", "template", "iframe", "object", "embed", "canvas"] as const
 
 /**
- * A page as Markdown or plain text. Addresses of links and images become absolute from `base`; embedded images and
- * whatever a browser does not show as text are left out. Takes seconds for large or badly nested pages, and throws
- * `RangeError` for those nested too deeply: call it through `html-to-text.ts`.
+ * Converts a page to Markdown or plain text. URLs of links and images become absolute; embedded images and elements
+ * without text are left out. Takes seconds for large or badly nested pages and throws `RangeError` for deeply nested
+ * ones: call it through `html-to-text.ts`.
  */
 export function convertHtml(html: string, base: string, form: HtmlForm): string {
   const service = new TurndownService({
@@ -60,7 +60,7 @@ function plainRules(service: TurndownService): void {
   service.addRule("image", { filter: "img", replacement: (_, node) => attribute(node, "alt") })
 }
 
-/** What is read of a node of the page. */
+/** The used members of a DOM node. */
 interface PageNode {
   nodeName: string
   textContent: string | null
@@ -74,7 +74,7 @@ function attribute(node: PageNode, name: string): string {
   return node.getAttribute?.(name) ?? ""
 }
 
-/** Undefined for what leads nowhere outside of the page, and for data that is embedded in it. */
+/** Returns undefined for links within the page and for embedded data. */
 function absolute(url: string, base: string): string | undefined {
   if (url === "" || url.startsWith("#") || !URL.canParse(url, base)) return undefined
   const { protocol, href } = new URL(url, base)
@@ -83,7 +83,7 @@ function absolute(url: string, base: string): string | undefined {
     : undefined
 }
 
-/** Tables that only lay out a page hold other tables or a single column. */
+/** Returns false for layout tables, which contain other tables or a single column. */
 function isDataTable(node: PageNode): boolean {
   if (node.nodeName !== "TABLE") return false
   return !node.querySelector?.("table") && all(node, "tr").some((row) => all(row, "td, th").length > 1)

@@ -5,16 +5,16 @@ import { errorMessage } from "../../util/errors.ts"
 import type { HtmlForm } from "./html-convert.ts"
 import { WebfetchError } from "./webfetch-error.ts"
 
-/** A page of 5 MB takes 5 s; a hostile one would take hours. In milliseconds. */
+/** Milliseconds. A page of 5 MB takes 5 s; a hostile page would take hours. */
 const defaultTimeLimitMs = 20_000
 
-/** In megabytes. A page of 5 MB needs about 200. */
+/** Megabytes. A page of 5 MB needs about 200. */
 const memoryLimitMb = 1024
 
 /**
- * A page as Markdown or text, converted in a thread that is ended when it takes too long or too much: pages are other
- * people's, and the engine goes on meanwhile. Throws {@link WebfetchError} for a page that cannot be converted, and the
- * signal's reason.
+ * Converts a page to Markdown or text in a worker thread, with limits of time and memory, because pages are untrusted
+ * and the engine must not block. Throws {@link WebfetchError} for a page that cannot be converted, and the signal's
+ * reason.
  */
 export async function htmlToText(
   html: string,
@@ -23,7 +23,7 @@ export async function htmlToText(
   const { base, form, signal, timeLimitMs = defaultTimeLimitMs } = options
   const worker = new Worker(new URL(`./html-worker${extname(import.meta.filename)}`, import.meta.url), {
     workerData: { html, base, form },
-    // Not those of the program that we are a part of, some of which no thread takes.
+    // Not the options of this process: threads reject some of them.
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: memoryLimitMb },
   })

@@ -1,4 +1,4 @@
-/** Runs in a thread of its own: see `html-to-text.ts`. */
+/** Worker thread of `html-to-text.ts`. */
 import { parentPort, workerData } from "node:worker_threads"
 import { convertHtml } from "./html-convert.ts"
 

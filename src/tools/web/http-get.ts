@@ -6,18 +6,18 @@ import { abortedError } from "../../util/abort.ts"
 import { errorMessage } from "../../util/errors.ts"
 import { WebfetchError } from "./webfetch-error.ts"
 
-/** One request for a page. */
+/** A request for a page. */
 export interface GetRequest {
   url: URL
-  /** Where to connect, whatever the name of the host resolves to by then. Not empty. */
+  /** Addresses to connect to; the host name is not resolved again. Not empty. */
   addresses: readonly LookupAddress[]
   headers: Record<string, string>
-  /** Of the body, after decompression. */
+  /** Limit of the body after decompression. */
   maxBytes: number
   signal: AbortSignal
 }
 
-/** An answer. The body of a redirect is not read. */
+/** A response. The body of a redirect is not read. */
 export interface GetAnswer {
   status: number
   headers: IncomingHttpHeaders
@@ -25,9 +25,9 @@ export interface GetAnswer {
 }
 
 /**
- * A GET request over a connection of its own, to one of the given addresses and no other; certificates are checked
- * against the name of the host. Redirects are answers. Throws {@link WebfetchError} where nobody answers and for a body
- * above `maxBytes`, and the signal's reason.
+ * Sends a GET request over a new connection to one of the given addresses. Certificates are checked against the host
+ * name. Returns redirects. Throws {@link WebfetchError} if the host is unreachable and for a body above `maxBytes`, and
+ * the signal's reason.
  */
 export async function httpGet(request: GetRequest): Promise<GetAnswer> {
   const { url, signal } = request
@@ -49,7 +49,7 @@ export async function httpGet(request: GetRequest): Promise<GetAnswer> {
 async function send({ url, addresses, headers, signal }: GetRequest): Promise<IncomingMessage> {
   const start = url.protocol === "https:" ? (await import("node:https")).request : plainRequest
   return new Promise((resolve, reject) => {
-    // Without an agent no connection is shared: a kept one may lead to an address that was not checked now.
+    // No agent: a shared connection could lead to an address that was not checked.
     start(url, { agent: false, lookup: lookupIn(addresses), headers, signal })
       .once("response", resolve)
       .on("error", reject)
@@ -57,7 +57,7 @@ async function send({ url, addresses, headers, signal }: GetRequest): Promise<In
   })
 }
 
-/** Answers with what was found before, so that the connection goes where the check looked. */
+/** Returns the checked addresses, so that the connection cannot go elsewhere. */
 function lookupIn(addresses: readonly LookupAddress[]): LookupFunction {
   return (_, { all }, callback) => {
     const [first] = addresses
@@ -88,7 +88,7 @@ async function readBody(
   return Buffer.concat(chunks)
 }
 
-/** What {@link decoded} understands, for the request's header. */
+/** Value of `accept-encoding`: the encodings that {@link decoded} supports. */
 export const acceptedEncodings = "gzip, deflate, br"
 
 async function decoded(response: IncomingMessage, url: URL): Promise<Readable> {
@@ -106,6 +106,6 @@ async function decoded(response: IncomingMessage, url: URL): Promise<Readable> {
     response.destroy()
     throw new WebfetchError("content", `${url} has the unsupported content encoding "${encoding}".`)
   }
-  // The reader of the decoder gets the error of either.
+  // The reader of the decoder gets errors of both streams.
   return pipeline(response, decoder, () => {})
 }

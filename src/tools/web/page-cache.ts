@@ -1,20 +1,20 @@
 import type { Page } from "./fetch-page.ts"
 
-/** How long a page is shown again without being fetched, in milliseconds. */
+/** Milliseconds. */
 const lifetimeMs = 15 * 60 * 1000
 
-/** Bytes of all pages together that are kept. */
+/** Total size of the cached pages. */
 const maxBytes = 50 * 1024 * 1024
 
-/** Pages that were fetched a short time ago. */
+/** Recently fetched pages. */
 export interface PageCache {
   get(key: string): Page | undefined
   set(key: string, page: Page): void
 }
 
-/** Keeps pages for 15 minutes and up to 50 MB; the oldest go first. `now`: milliseconds, of any clock. */
+/** Creates a cache that keeps pages for 15 minutes, up to 50 MB; the oldest are dropped first. `now`: milliseconds. */
 export function createPageCache(now: () => number = Date.now): PageCache {
-  /** In the order in which they came. */
+  /** Oldest first. */
   const pages = new Map<string, { page: Page; until: number }>()
   let bytes = 0
 

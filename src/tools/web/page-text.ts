@@ -1,9 +1,9 @@
-/** How far into a page its own word on its encoding is looked for, in bytes: as far as browsers look. */
+/** Bytes in which a page can declare its encoding; the limit of browsers. */
 const metaBytes = 1024
 
 /**
- * The text of a body. Its encoding is what a byte order mark says, else the server, else the page itself, else UTF-8.
- * Bytes that are not of the encoding become replacement characters.
+ * Decodes a body. The encoding is that of the byte order mark, the server or the page, in this order, otherwise UTF-8.
+ * Invalid bytes become replacement characters.
  */
 export function pageText(body: Buffer, contentType: string): string {
   const label = markOf(body) ?? parameter(contentType) ?? metaOf(body) ?? "utf-8"
@@ -25,7 +25,7 @@ function parameter(contentType: string): string | undefined {
 function metaOf(body: Buffer): string | undefined {
   const start = body.subarray(0, metaBytes).toString("latin1")
   const found = /<meta[^>]*?charset\s*=\s*["']?\s*([\w:.-]+)/i.exec(start)?.[1]
-  // Such a page cannot be in UTF-16: it would not have been read so far.
+  // The declaration was read as ASCII, so the page is not UTF-16.
   if (found !== undefined) return /^utf-16/i.test(found) ? "utf-8" : found
   return /^\s*<\?xml[^>]*?encoding\s*=\s*["']([\w:.-]+)/i.exec(start)?.[1]
 }
@@ -34,7 +34,7 @@ function decode(body: Buffer, label: string): string {
   try {
     return new TextDecoder(label).decode(body)
   } catch {
-    // A label that nobody knows says nothing.
+    // Unknown encoding.
     return new TextDecoder().decode(body)
   }
 }

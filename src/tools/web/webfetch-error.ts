@@ -1,10 +1,10 @@
 import { TackleError } from "../../util/errors.ts"
 
-/** A page that could not be had. The text says why and what to do. Codes: `webfetch.url`, `webfetch.status`… */
+/** A page that could not be fetched. The message says why and what to do. Codes: `webfetch.url`, `webfetch.status`… */
 export class WebfetchError extends TackleError {
   /**
-   * `url`: no address that is fetched. `network`: nobody answered. `redirect`: too many of them. `status`: an answer
-   * that says no. `size`: too large. `content`: nothing that could be shown.
+   * `url`: invalid or unsupported URL. `network`: host unknown or unreachable. `redirect`: too many redirects. `status`:
+   * HTTP error. `size`: too large. `content`: not text, image or PDF, or not convertible.
    */
   constructor(
     why: "url" | "network" | "redirect" | "status" | "size" | "content",

@@ -1,18 +1,18 @@
 import * as z from "zod"
-import type { Job, JobInfo, JobInput, ToolContext } from "../tool/context.ts"
-import { define, type ToolResult } from "../tool/tool.ts"
-import { orAbort, sleep, throwIfAborted, within } from "../util/abort.ts"
-import { errorMessage, TackleError } from "../util/errors.ts"
-import { readText } from "../util/file-system.ts"
-import { describeOutput, formatSeconds } from "./command/command-text.ts"
-import { commandWithInput } from "./command/command-with-input.ts"
+import type { Job, JobInfo, JobInput, ToolContext } from "../../tool/context.ts"
+import { define, type ToolResult } from "../../tool/tool.ts"
+import { orAbort, sleep, throwIfAborted, within } from "../../util/abort.ts"
+import { errorMessage, TackleError } from "../../util/errors.ts"
+import { readText } from "../../util/file-system.ts"
+import { formatSeconds } from "../../util/local-time.ts"
+import { describeOutput } from "./command.ts"
 
-/** So much of a command identifies it in a list. */
+/** Characters of a command in lists. */
 const shownCommand = 120
 
-/** Milliseconds that a job gets to take its input in, and to answer it; silence of so long ends an answer. */
+/** Milliseconds to wait until a job has read its input and has replied; this much silence ends a reply. */
 const takeMs = 2_000
-const answerMs = 2_000
+const replyMs = 2_000
 const silenceMs = 100
 
 const parameters = z.lazy(() =>
@@ -25,35 +25,29 @@ const parameters = z.lazy(() =>
   }),
 )
 
-/** The model named a job that this session does not have. */
+/** The session has no job with this id. */
 export class UnknownJobError extends TackleError {
   constructor(id: string | undefined, known: readonly JobInfo[]) {
-    const there =
-      known.length === 0 ? "This session has no jobs." : `Jobs:\n${known.map(describe).join("\n")}`
-    super(`${id === undefined ? "This action requires a job id." : `Job ${id} does not exist.`} ${there}`, {
-      code: "job.unknown",
-      recoverable: true,
-    })
+    const problem = id === undefined ? "This action requires a job id." : `Job ${id} does not exist.`
+    const jobs = known.length === 0 ? "This session has no jobs." : `Jobs:\n${known.map(describe).join("\n")}`
+    super(`${problem} ${jobs}`, { code: "job.unknown", recoverable: true })
   }
 }
 
-/** The job takes no input: it was started without, or has ended. */
+/** The job does not accept input: it was started without, or has ended. */
 export class JobInputError extends TackleError {
   constructor(id: string, status: JobInfo["status"]) {
     const why = status === "running" ? "its input is closed" : `it has ${status}`
     super(
       `Job ${id} does not accept input: ${why}. To write to a command, start it with bash and stdin: true.`,
-      {
-        code: "job.input",
-        recoverable: true,
-      },
+      { code: "job.input", recoverable: true },
     )
   }
 }
 
 /**
- * Shows, feeds and ends what bash left running. Input asks, for what it makes of the command; the others ask nothing,
- * since the commands were allowed when they were started.
+ * Manages the background jobs of a session. Input asks for permission; the other actions do not, because the commands
+ * were permitted when they started.
  */
 export const jobTool = define("job", {
   description: readText(new URL("./job.md", import.meta.url)),
@@ -62,7 +56,7 @@ export const jobTool = define("job", {
   async execute(args, ctx) {
     if (args.action === "list") return list(jobsOf(ctx))
     const job = jobNamed(args.id, ctx)
-    if (args.action === "input") return feed(job, args, ctx)
+    if (args.action === "input") return writeInput(job, args, ctx)
     if (args.action === "kill") await job.kill()
     return show(job)
   },
@@ -78,7 +72,7 @@ function jobNamed(id: string | undefined, ctx: ToolContext): Job {
   throw new UnknownJobError(id, jobsOf(ctx))
 }
 
-async function feed(
+async function writeInput(
   job: Job,
   { text = "", newline = true, close = false }: { text?: string; newline?: boolean; close?: boolean },
   ctx: ToolContext,
@@ -97,12 +91,23 @@ async function feed(
   const before = job.info().bytes
   const taken = await writeWithin(input, written, ctx.abort)
   if (close) input.end()
-  await answered(job, before, ctx.abort)
+  await replied(job, before, ctx.abort)
   const shown = show(job)
   return taken ? shown : { ...shown, output: `${shown.output}\n[The job has not read all of the input yet.]` }
 }
 
-/** False: the job has not taken it in yet; it gets it as soon as it reads on. */
+/**
+ * Combines a command and its input into one shell text, so that the rules judge the input by what the command does with
+ * it: a shell runs it, `wc` only counts it.
+ */
+export function commandWithInput(command: string, text: string): string {
+  const lines = text.split("\n")
+  let mark = "END_OF_INPUT"
+  while (lines.includes(mark)) mark += "_"
+  return `{ ${command}\n} <<'${mark}'\n${text.endsWith("\n") ? text : `${text}\n`}${mark}`
+}
+
+/** Returns false if the job has not read the text in time. It still gets the text when it reads. */
 async function writeWithin(input: JobInput, text: string, signal: AbortSignal): Promise<boolean> {
   if (text === "") return true
   const done = input.write(text).then(() => true)
@@ -118,10 +123,10 @@ async function writeWithin(input: JobInput, text: string, signal: AbortSignal): 
   }
 }
 
-/** Waits until the job has said something and is silent again, or has nothing to say. */
-async function answered(job: Job, before: number, signal: AbortSignal): Promise<void> {
+/** Waits until the job has written something and is silent again, at most `replyMs`. */
+async function replied(job: Job, before: number, signal: AbortSignal): Promise<void> {
   let last = before
-  const deadline = Date.now() + answerMs
+  const deadline = Date.now() + replyMs
   while (Date.now() < deadline && job.info().status === "running") {
     await sleep(silenceMs, signal)
     const { bytes } = job.info()

@@ -1,11 +1,11 @@
 import * as z from "zod"
-import { fileKind, sampleBytes } from "../files/file-kind.ts"
-import type { ToolContext } from "../tool/context.ts"
-import { define, type Info, type ToolResult } from "../tool/tool.ts"
-import { readText } from "../util/file-system.ts"
-import type { Page } from "./web/fetch-page.ts"
-import { createPageCache, type PageCache } from "./web/page-cache.ts"
-import { WebfetchError } from "./web/webfetch-error.ts"
+import { fileKind, sampleBytes } from "../../files/file-kind.ts"
+import type { ToolContext } from "../../tool/context.ts"
+import { define, type Info, type ToolResult } from "../../tool/tool.ts"
+import { readText } from "../../util/file-system.ts"
+import type { Page } from "./fetch-page.ts"
+import { createPageCache, type PageCache } from "./page-cache.ts"
+import { WebfetchError } from "./webfetch-error.ts"
 
 const parameters = z.lazy(() =>
   z.object({
@@ -20,7 +20,7 @@ const parameters = z.lazy(() =>
 
 type Arguments = z.output<typeof parameters>
 
-/** Fetches one page from the web. Pages are kept for a while, each session's apart from the others'. */
+/** Creates the webfetch tool. Pages are cached per session. */
 export function createWebfetchTool(cache = createPageCache()): Info<typeof parameters> {
   return define("webfetch", {
     description: readText(new URL("./webfetch.md", import.meta.url)),
@@ -37,13 +37,13 @@ export function createWebfetchTool(cache = createPageCache()): Info<typeof param
         title: `${url} (${mimeOf(contentType) || "unknown type"})`,
         output: moved + content.output,
         metadata: { url: url.href, contentType, bytes: body.length, format: args.format, cached },
-        ...(content.attachments ? { attachments: content.attachments } : {}),
+        attachments: content.attachments,
       }
     },
   })
 }
 
-/** What is asked for first; a page that is given in its own form is asked for in the form that is wanted. */
+/** Preferred content types by format. */
 const accepts: Record<Arguments["format"], string> = {
   markdown: "text/markdown, text/html;q=0.9, text/plain;q=0.8, */*;q=0.5",
   text: "text/plain, text/markdown;q=0.9, text/html;q=0.8, */*;q=0.5",
@@ -55,7 +55,7 @@ async function openPage(
   ctx: ToolContext,
   cache: PageCache,
 ): Promise<{ page: Page; cached: boolean }> {
-  const { fetchPage, parseUrl } = await import("./web/fetch-page.ts")
+  const { fetchPage, parseUrl } = await import("./fetch-page.ts")
   const url = parseUrl(text)
   const askUrl = (wanted: URL) =>
     ctx.ask({
@@ -94,7 +94,7 @@ async function contentOf(
   signal: AbortSignal,
 ): Promise<Pick<ToolResult, "output" | "attachments">> {
   const { url, body, contentType } = page
-  // By the bytes alone: pages about a file often have its name.
+  // Ignores the name: pages about a file often have its name.
   const kind = fileKind("", body.subarray(0, sampleBytes))
   if (kind.kind === "media") {
     const data = `data:${kind.mime};base64,${body.toString("base64")}`
@@ -110,10 +110,10 @@ async function contentOf(
       `${url} is not text (${mimeOf(contentType) || "unknown type"}, ${body.length} bytes). If you need it, download it with bash.`,
     )
   }
-  const { pageText } = await import("./web/page-text.ts")
+  const { pageText } = await import("./page-text.ts")
   const text = pageText(body, contentType)
   if (format === "html" || !isHtml(contentType, text)) return { output: text }
-  const { htmlToText } = await import("./web/html-to-text.ts")
+  const { htmlToText } = await import("./html-to-text.ts")
   return { output: await htmlToText(text, { base: url.href, form: format, signal }) }
 }
 

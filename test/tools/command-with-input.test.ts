@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process"
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { commandWithInput } from "../../../src/tools/command/command-with-input.ts"
-import { allow, verdictOf } from "../../permission/support.ts"
+import { commandWithInput } from "../../src/tools/bash/job.ts"
+import { allow, verdictOf } from "../permission/support.ts"
 
 const verdict = (command: string, text: string, rules = {}) =>
   verdictOf(rules, "bash", commandWithInput(command, text))

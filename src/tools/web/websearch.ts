@@ -1,10 +1,11 @@
 import * as z from "zod"
-import type { ToolContext } from "../tool/context.ts"
-import { define, type Info, type ToolResult } from "../tool/tool.ts"
-import { readText } from "../util/file-system.ts"
-import type { SearchBackend, SearchRequest, SearchResult } from "./web/search-backend.ts"
+import type { ToolContext } from "../../tool/context.ts"
+import { define, type Info, type ToolResult } from "../../tool/tool.ts"
+import { readText } from "../../util/file-system.ts"
+import type { SearchBackend } from "./choose-search.ts"
+import type { SearchRequest, SearchResult } from "./search-backends.ts"
 
-/** Text of all results together, in characters: with titles and addresses it stays below the limit of an output. */
+/** Characters of all excerpts. With titles and URLs the output stays within the default limits. */
 const maxWebCharacters = 24_000
 
 const tokenCharacters = 4
@@ -16,7 +17,7 @@ const webParameters = z.lazy(() =>
   }),
 )
 
-/** Searches the web. */
+/** Creates the websearch tool. */
 export function createWebsearchTool(backend: SearchBackend): Info<typeof webParameters> {
   return define("websearch", {
     description: readText(new URL("./websearch.md", import.meta.url)),
@@ -41,7 +42,7 @@ const codeParameters = z.lazy(() =>
   }),
 )
 
-/** Searches for examples and documentation of code. */
+/** Creates the codesearch tool. */
 export function createCodesearchTool(backend: SearchBackend): Info<typeof codeParameters> {
   return define("codesearch", {
     description: readText(new URL("./codesearch.md", import.meta.url)),

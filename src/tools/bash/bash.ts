@@ -1,31 +1,34 @@
 import * as z from "zod"
-import { NotDirectoryError } from "../files/file-errors.ts"
-import { statPath } from "../files/open-file.ts"
-import type { Job, ToolContext } from "../tool/context.ts"
-import { createOutputBuffer, type OutputBuffer } from "../tool/output-buffer.ts"
-import { define, type Info, type OutputLimits, type ToolResult } from "../tool/tool.ts"
-import { defaultLimits } from "../tool/truncate.ts"
-import { abortedError, throwIfAborted } from "../util/abort.ts"
-import { readText } from "../util/file-system.ts"
-import { resolvePath } from "../util/paths.ts"
-import { preparePipes } from "../util/pipe.ts"
-import type { RecordTree } from "../util/process.ts"
-import { createJob } from "./command/background-job.ts"
-import { describeOutput, formatSeconds } from "./command/command-text.ts"
-import { createProgress } from "./command/progress.ts"
-import { sandboxNote } from "./command/sandbox-note.ts"
-import { shellCommand } from "./command/shell.ts"
-import { type ShellCommand, startCommand } from "./command/start-command.ts"
-import { type Ending, supervise } from "./command/supervise.ts"
+import { NotDirectoryError } from "../../files/file-errors.ts"
+import { statPath } from "../../files/open-file.ts"
+import type { Job, ToolContext } from "../../tool/context.ts"
+import { createOutputBuffer, type OutputBuffer } from "../../tool/output-buffer.ts"
+import { define, type Info, type OutputLimits, type ToolResult } from "../../tool/tool.ts"
+import { defaultLimits } from "../../tool/truncate.ts"
+import { abortedError, throwIfAborted } from "../../util/abort.ts"
+import { readText } from "../../util/file-system.ts"
+import { formatSeconds } from "../../util/local-time.ts"
+import { resolvePath } from "../../util/paths.ts"
+import { preparePipes } from "../../util/pipe.ts"
+import type { RecordTree } from "../../util/process.ts"
+import { createJob } from "./background-jobs.ts"
+import {
+  describeOutput,
+  type Ending,
+  type ShellCommand,
+  shellCommand,
+  startCommand,
+  supervise,
+} from "./command.ts"
 
 /** Milliseconds. */
 const defaultTimeout = 120_000
 const maxTimeout = 3_600_000
 
-/** The line that says how it ended comes on top of what the buffer gives: its bytes at most. */
+/** Maximum length of the last line, which says how the command ended, in bytes. */
 const lastLineBytes = 700
 
-/** Characters of the output's end that an interface is given: while it runs, and in the end. */
+/** Characters of the output's end in the metadata: while the command runs, and at the end. */
 const liveCharacters = 4_000
 const finalCharacters = 30_000
 
@@ -45,44 +48,40 @@ const parameters = z.lazy(() =>
   }),
 )
 
-/** The parameters where there is a sandbox. */
 const sandboxedParameters = z.lazy(() =>
   parameters.unwrap().extend({
     outside: z.boolean().optional().describe("True: run it outside the sandbox. The user is asked"),
   }),
 )
 
-/**
- * A command with open input is waited for so long, in milliseconds: what asks for something has mostly asked by then,
- * and what has failed has ended.
- */
+/** Milliseconds to wait for a command with open input. By then most have prompted for input or failed. */
 const handOverMs = 1_000
 
-/** Environment variables by name; an undefined one is not set. */
+/** Environment variables by name. Undefined values are not set. */
 export type CommandVariables = Readonly<Record<string, string | undefined>>
 
-/** What the host decides about commands. */
+/** Options of the bash tool. */
 export interface BashOptions {
-  /** The variables a command is given, and no others. */
+  /** Returns the complete environment of a command. */
   environment(
     command: string,
-    place: { cwd: string; sessionID: string; callID: string | undefined },
+    call: { cwd: string; sessionID: string; callID: string | undefined },
   ): CommandVariables | Promise<CommandVariables>
-  /** A program that takes `-c` and a command. Default: `/bin/bash`, else `/bin/sh`. */
+  /** A program that takes `-c` and a command. Default: `/bin/bash`, otherwise `/bin/sh`. */
   shell?: string
-  /** Writes a command of a session down, so that a later start ends what this one could not. */
+  /** Records the processes of a session, so that a later start can end them if this process is killed. */
   record?: (tree: Parameters<RecordTree>[0], sessionID: string) => () => void
-  /** There is a sandbox to run commands in: see `ToolContext.sandbox`. Changes what models are told. */
+  /** True if commands can run in a sandbox (`ToolContext.sandbox`). Changes description and parameters. */
   sandboxed?: boolean
-  /** For calls that name none. Milliseconds. */
+  /** Timeout of calls without one. Milliseconds. */
   defaultTimeout?: number
-  /** Of what the model reads. Default: 2,000 lines or 50 KB, both ends. */
+  /** Limits of the output. Default: 2,000 lines or 50 KB, beginning and end. */
   limits?: Partial<OutputLimits>
 }
 
-/** Runs a command. An exit code other than 0 and a timeout are results; only an abort is thrown. */
+/** Creates the bash tool. Exit codes other than 0 and timeouts are results; only an abort throws. */
 export function createBashTool(options: BashOptions): Info {
-  const limits = roomForLastLine({ ...defaultLimits, keep: "head-tail", ...options.limits })
+  const limits = withoutLastLine({ ...defaultLimits, keep: "head-tail", ...options.limits })
   const texts = options.sandboxed ? ["./bash.md", "./bash-sandbox.md"] : ["./bash.md"]
   return define<typeof sandboxedParameters | typeof parameters>("bash", {
     description: texts.map((name) => readText(new URL(name, import.meta.url))).join("\n"),
@@ -93,7 +92,7 @@ export function createBashTool(options: BashOptions): Info {
     async execute(args, ctx) {
       const { command, description = command } = args
       const workdir = resolvePath(args.workdir ?? ".", ctx.directory)
-      // While leave is asked for.
+      // Runs while permission is requested.
       preparePipes()
       const outside = "outside" in args && args.outside === true && (await ctx.sandbox?.active()) === true
       await ctx.ask({
@@ -107,10 +106,8 @@ export function createBashTool(options: BashOptions): Info {
       if (!found.isDirectory()) throw new NotDirectoryError(workdir)
 
       const { sessionID, callID } = ctx
-      const { argv, env } = shellCommand(command, {
-        shell: options.shell,
-        environment: await options.environment(command, { cwd: workdir, sessionID, callID }),
-      })
+      const environment = await options.environment(command, { cwd: workdir, sessionID, callID })
+      const { argv, env } = shellCommand(command, { shell: options.shell, environment })
       const timeoutMs = args.timeout ?? options.defaultTimeout ?? defaultTimeout
       const stdin = args.stdin === true && ctx.jobs !== undefined
       const shell = { text: command, argv, env, cwd: workdir, outside, stdin }
@@ -120,12 +117,12 @@ export function createBashTool(options: BashOptions): Info {
   })
 }
 
-function roomForLastLine(limits: OutputLimits): OutputLimits {
+function withoutLastLine(limits: OutputLimits): OutputLimits {
   const { maxLines, maxBytes, keep } = limits
   return { maxLines: Math.max(1, maxLines - 1), maxBytes: Math.max(1, maxBytes - lastLineBytes), keep }
 }
 
-/** A call with nothing left to decide. */
+/** A call with all defaults applied. */
 interface Run {
   shell: ShellCommand
   description: string
@@ -155,15 +152,17 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
   const { process, sandboxed, ended } = await startCommand(shell, ctx, { onOutput, record })
   let job: Job | undefined
   try {
-    // Whoever follows the call may want to know what runs.
     await report({ process: process.identity })
-    const patience = { timeoutMs, signal: ctx.abort, ...(shell.stdin ? { handOverMs } : {}) }
-    const ending = await supervise(process, patience)
+    const ending = await supervise(process, {
+      timeoutMs,
+      signal: ctx.abort,
+      handOverMs: shell.stdin ? handOverMs : undefined,
+    })
     const durationMs = Math.round(performance.now() - start)
     await progress.finish()
     if (ending.cause === "abort" || ctx.abort.aborted) throw abortedError(ctx.abort)
-    const goesOn = ending.cause === "handed-over" || (ending.cause === "exit" && ending.goesOn)
-    if (goesOn && ctx.jobs) {
+    const continues = ending.cause === "handed-over" || (ending.cause === "exit" && ending.continues)
+    if (continues && ctx.jobs) {
       job = createJob({
         sessionID: ctx.sessionID,
         command: shell.text,
@@ -174,9 +173,9 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
         onEnd: process.removeRecords,
       })
       ctx.jobs.add(job)
-      // The first process of a sandbox holds the output open until nothing runs in it.
+      // The first process of a sandbox keeps the output open until everything in it has ended.
       void process.closed.then(ended)
-    } else if (goesOn) {
+    } else if (continues) {
       await process.kill()
     }
     return resultOf({ plan, ending, durationMs, buffer, sandboxed, jobID: job?.info().id })
@@ -192,6 +191,38 @@ async function run(plan: Run, ctx: ToolContext): Promise<ToolResult> {
   }
 }
 
+/** Milliseconds between progress reports. */
+const progressMs = 100
+
+/**
+ * Throttles progress reports. Calls of `report` never overlap, and none follows a failed one. `finish` makes the last
+ * report at once and rejects with the first failure of any report.
+ */
+function createProgress(report: () => Promise<void>): { touch(): void; finish(): Promise<void> } {
+  let timer: NodeJS.Timeout | undefined
+  let finished = false
+  let reports = Promise.resolve()
+
+  function fire(): void {
+    timer = undefined
+    reports = reports.then(report)
+    // `finish` handles the failure. This avoids an unhandled rejection until then.
+    reports.catch(() => {})
+  }
+
+  return {
+    touch() {
+      if (!finished) timer ??= setTimeout(fire, progressMs)
+    },
+    async finish() {
+      finished = true
+      clearTimeout(timer)
+      await reports
+      await report()
+    },
+  }
+}
+
 function resultOf(call: {
   plan: Run
   ending: Ending
@@ -204,9 +235,9 @@ function resultOf(call: {
   const { text, ...cut } = buffer.view()
   const notes = [endingNote(ending, plan.timeoutMs), formatSeconds(durationMs)]
   if (jobID !== undefined) notes.push(`continues in the background as ${jobID}: see the job tool`)
-  else if (ending.cause === "exit" && ending.goesOn) notes.push("processes it left running were killed")
+  else if (ending.cause === "exit" && ending.continues) notes.push("processes it left running were killed")
   const failed = ending.cause === "exit" && ending.exit.code !== 0
-  const note = sandboxed && failed ? sandboxNote({ output: buffer.tail(finalCharacters) }) : undefined
+  const note = sandboxed && failed ? sandboxNote(buffer.tail(finalCharacters)) : undefined
   if (note !== undefined) notes.push(note)
 
   const metadata: Record<string, unknown> = {
@@ -234,4 +265,27 @@ function endingNote(ending: Ending, timeoutMs: number): string {
   }
   const { code, signal } = ending.exit
   return signal ? `killed by ${signal}` : `exit code ${code}`
+}
+
+/** Error messages of the system and of common programs that a sandbox can cause. */
+const sandboxSigns: readonly { limit: string; sign: RegExp }[] = [
+  {
+    limit: "no network access",
+    sign: /could not resolve|name resolution|name or service not known|nodename nor servname|unknown host|no such host|EAI_AGAIN|ENOTFOUND|ENETUNREACH|network is (?:unreachable|down)|connection refused|ECONNREFUSED|blocked-by-rule|failed to (?:connect|fetch|download)|(?:temporary|dns) failure/i,
+  },
+  {
+    limit: "only the project and temporary files are writable, except protected files",
+    sign: /read-only file system|EROFS|resource busy|EBUSY/i,
+  },
+  {
+    limit: "no access to secrets, sockets and other processes",
+    sign: /operation not permitted|EPERM|permission denied|EACCES|^bwrap: /im,
+  },
+]
+
+/** Returns which limits of the sandbox may have made a command fail, or undefined if the output suggests none. */
+function sandboxNote(output: string): string | undefined {
+  const met = sandboxSigns.filter(({ sign }) => sign.test(output)).map(({ limit }) => limit)
+  if (met.length === 0) return undefined
+  return `the sandbox may be the cause: ${met.join("; ")}. To run it outside the sandbox, call again with outside: true; the user is asked`
 }

@@ -1,0 +1,125 @@
+import { setTimeout as delay } from "node:timers/promises"
+import type { Job, JobCapability } from "../../tool/context.ts"
+import type { OutputBuffer } from "../../tool/output-buffer.ts"
+import type { OutputLimits } from "../../tool/tool.ts"
+import { newId } from "../../util/id.ts"
+import type { RunningProcess } from "../../util/process.ts"
+
+/** Number of ended jobs to keep; the oldest are dropped first. Each can hold up to 0.8 MB of output. */
+const maxEnded = 32
+
+/** The jobs of one process. Its creator ends them with `killAll` before the process exits. */
+export interface JobTable extends JobCapability {
+  /** Returns true while a job of the session runs. */
+  runsFor(sessionID: string): boolean
+  /** Kills the jobs of these sessions and waits for them. */
+  killOf(sessionIDs: readonly string[]): Promise<void>
+  /** Kills all jobs and waits for them. */
+  killAll(): Promise<void>
+}
+
+/** Creates an empty table. */
+export function createJobTable(): JobTable {
+  const jobs = new Map<string, Job>()
+
+  function dropOldest(): void {
+    const ended = [...jobs].filter(([, job]) => job.info().status !== "running")
+    for (const [id] of ended.slice(0, Math.max(0, ended.length - maxEnded))) jobs.delete(id)
+  }
+
+  return {
+    list: () => [...jobs.values()].map((job) => job.info()),
+    get: (id) => jobs.get(id),
+    add(job) {
+      jobs.set(job.info().id, job)
+      if (jobs.size > maxEnded) dropOldest()
+    },
+    runsFor: (sessionID) =>
+      [...jobs.values()].some((job) => {
+        const info = job.info()
+        return info.sessionID === sessionID && info.status === "running"
+      }),
+    async killOf(sessionIDs) {
+      const own = [...jobs].filter(([, job]) => sessionIDs.includes(job.info().sessionID))
+      await Promise.all(own.map(([, job]) => job.kill()))
+      for (const [id] of own) jobs.delete(id)
+    },
+    async killAll() {
+      await Promise.all([...jobs.values()].map((job) => job.kill()))
+    },
+  }
+}
+
+/** Limits of a job's output. Lower than those of a command, because jobs are polled. */
+const jobLimits: OutputLimits = { maxLines: 400, maxBytes: 16_000, keep: "head-tail" }
+
+/** Milliseconds between checks whether a program that has closed its output has exited. */
+const exitChecksMs = [10, 100, 1_000]
+
+/** Turns the remaining processes of a command into a job. They no longer keep this process from exiting. */
+export function createJob(options: {
+  sessionID: string
+  command: string
+  /** Directory in which the command was started. Absolute. */
+  workdir: string
+  startedAt: number
+  process: RunningProcess
+  /** Receives further output. Closed here. */
+  buffer: OutputBuffer
+  /** Called once, when the job has ended and its output is complete. */
+  onEnd(): void
+}): Job {
+  const { sessionID, command, workdir, startedAt } = options
+  const id = newId("job")
+  // These refer to the call and so to its session. An ended job must not keep a session in memory.
+  let live: { process: RunningProcess; onEnd(): void } | undefined = options
+  let buffer: OutputBuffer | undefined = options.buffer
+  let last: { bytes: number; view: ReturnType<Job["output"]> } | undefined
+  let killed = false
+  let endedAt: number | undefined
+
+  options.process.unref()
+  // Never rejects. Closed output is the end of the job, unless the process keeps running without output.
+  void options.process.closed.then(async () => {
+    if (buffer) last = { bytes: buffer.bytes, view: buffer.view(jobLimits) }
+    buffer?.close()
+    buffer = undefined
+    for (const ms of exitChecksMs) {
+      if (!isRunning()) return
+      await delay(ms, undefined, { ref: false })
+    }
+    isRunning()
+  })
+
+  function isRunning(): boolean {
+    if (live?.process.running()) return true
+    endedAt ??= Date.now()
+    // Output may still arrive until `last` is set.
+    if (live && last) {
+      const { onEnd } = live
+      live = undefined
+      onEnd()
+    }
+    return false
+  }
+
+  return {
+    info() {
+      const status = isRunning() ? "running" : killed ? "killed" : "exited"
+      const bytes = last?.bytes ?? buffer?.bytes ?? 0
+      const info = { id, sessionID, command, status, startedAt, bytes } as const
+      return endedAt === undefined ? info : { ...info, endedAt }
+    },
+    get input() {
+      const input = live?.process.input
+      return input && { workdir, ...input }
+    },
+    output: () => last?.view ?? buffer?.view(jobLimits) ?? { text: "", truncated: false },
+    async kill() {
+      if (!isRunning()) return
+      killed = true
+      await live?.process.kill()
+      endedAt = Date.now()
+    },
+  }
+}

@@ -1,0 +1,123 @@
+import { existsSync } from "node:fs"
+import { setTimeout as delay } from "node:timers/promises"
+import { startConfined } from "../../sandbox/sandbox.ts"
+import type { ToolContext } from "../../tool/context.ts"
+import { within } from "../../util/abort.ts"
+import { type Exit, type RecordTree, type RunningProcess, startProcess } from "../../util/process.ts"
+
+/** A command and how to start it. */
+export interface ShellCommand {
+  text: string
+  argv: readonly [string, ...string[]]
+  env: Readonly<Record<string, string | undefined>>
+  cwd: string
+  /** Runs outside the sandbox. Permission was given. */
+  outside: boolean
+  /** Keeps the input open. The command is a job as soon as it has started. */
+  stdin: boolean
+}
+
+/**
+ * Returns program and environment for a command: bash if installed, otherwise `sh`. With `-c` neither reads a profile;
+ * `BASH_ENV`, which would name one, is removed.
+ */
+export function shellCommand(
+  command: string,
+  options: { shell?: string; environment: Readonly<Record<string, string | undefined>> },
+): Pick<ShellCommand, "argv" | "env"> {
+  const shell = options.shell ?? (existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh")
+  return { argv: [shell, "-c", command], env: { ...options.environment, BASH_ENV: undefined } }
+}
+
+/** A running command. */
+export interface StartedCommand {
+  process: RunningProcess
+  sandboxed: boolean
+  /** Call it when the command has ended. */
+  ended(): void
+}
+
+/** Starts a command, in the sandbox if there is one. Throws `SpawnError`, `PipeError` and `SandboxError`. */
+export async function startCommand(
+  { text, argv, env, cwd, outside, stdin }: ShellCommand,
+  { sandbox }: Pick<ToolContext, "sandbox">,
+  { onOutput, record }: { onOutput: (bytes: Uint8Array) => void; record: RecordTree | undefined },
+): Promise<StartedCommand> {
+  const confined = outside ? undefined : await sandbox?.confine({ text, argv, env, cwd })
+  if (!confined) {
+    const process = await startProcess({ argv, cwd, env, onOutput, input: stdin, record })
+    return { process, sandboxed: false, ended: () => {} }
+  }
+  try {
+    const process = await startConfined(confined, onOutput, { input: stdin, record })
+    return { process, sandboxed: true, ended: confined.ended }
+  } catch (error) {
+    confined.ended()
+    throw error
+  }
+}
+
+/** How waiting for a command ended. */
+export type Ending =
+  /** The shell exited. `continues`: processes it started are still running. */
+  | { cause: "exit"; exit: Exit; continues: boolean }
+  /** The process tree was killed. */
+  | { cause: "timeout" | "abort" }
+  /** The command still runs and becomes a job. */
+  | { cause: "handed-over" }
+
+interface WaitLimits {
+  timeoutMs: number
+  signal: AbortSignal
+  /** Stops waiting after this time and leaves the process running. */
+  handOverMs?: number
+}
+
+/**
+ * Time for remaining processes to end or to write their last output, such as `tee` in `> >(tee log)`. Short, because
+ * every `server &` waits for all of it.
+ */
+const drainMs = 50
+const pollMs = 5
+
+/** Waits until the shell itself exits, whatever keeps its output open. Kills the tree at the timeout or the signal. */
+export async function supervise(process: RunningProcess, limits: WaitLimits): Promise<Ending> {
+  const first = await firstOf(process, limits)
+  if (first === "handed-over") return { cause: first }
+  if (typeof first === "object") return { cause: "exit", exit: first, continues: await stillRunning(process) }
+  await process.kill()
+  return { cause: first }
+}
+
+async function firstOf(
+  process: RunningProcess,
+  { timeoutMs, signal, handOverMs }: WaitLimits,
+): Promise<Exit | "timeout" | "abort" | "handed-over"> {
+  const { promise: cut, resolve } = Promise.withResolvers<"timeout" | "abort" | "handed-over">()
+  const timer = setTimeout(resolve, timeoutMs, "timeout")
+  const handOver = handOverMs === undefined ? undefined : setTimeout(resolve, handOverMs, "handed-over")
+  const onAbort = () => resolve("abort")
+  signal.addEventListener("abort", onAbort, { once: true })
+  if (signal.aborted) onAbort()
+  try {
+    return await Promise.race([process.exited, cut])
+  } finally {
+    clearTimeout(timer)
+    clearTimeout(handOver)
+    signal.removeEventListener("abort", onAbort)
+  }
+}
+
+async function stillRunning(process: RunningProcess): Promise<boolean> {
+  const deadline = Date.now() + drainMs
+  await within(process.closed, drainMs)
+  // A process that has just closed its output may take a moment to exit.
+  while (process.running() && Date.now() < deadline) await delay(pollMs)
+  return process.running()
+}
+
+/** Returns the output for the model. Never empty, so that no output is not mistaken for an error. */
+export function describeOutput(text: string, bytes: number): string {
+  if (text !== "") return text.endsWith("\n") ? text.slice(0, -1) : text
+  return bytes === 0 ? "(no output)" : `(${bytes} bytes, no printable text)`
+}

@@ -1,0 +1,97 @@
+import * as z from "zod"
+import { TackleError } from "../../util/errors.ts"
+import type { SearchAccess, SearchAnswer, SearchRequest } from "./search-backends.ts"
+
+/** A service that searches the web. */
+export interface SearchBackend {
+  name: string
+  /** Throws `SearchError`, `TimeoutError` and the signal's reason. */
+  search(request: SearchRequest, signal: AbortSignal): Promise<SearchAnswer>
+}
+
+const names = ["exa", "brave", "tavily", "searxng"] as const
+
+/** `search` of the config. */
+export const SearchConfig = z.lazy(() =>
+  z.strictObject({
+    backend: z.enum(names).describe("Search service for websearch and codesearch"),
+    key: z.string().optional().describe("API key. Default: EXA_API_KEY, BRAVE_API_KEY or TAVILY_API_KEY"),
+    url: z.string().optional().describe("URL of the service. SearXNG: default SEARXNG_URL"),
+  }),
+)
+export type SearchConfig = z.infer<typeof SearchConfig>
+
+interface BackendEntry {
+  name: (typeof names)[number]
+  keyVariable?: string
+  url?: string
+  urlVariable?: string
+}
+
+/** In order of preference, for services that are configured by environment variables. */
+const backends: readonly BackendEntry[] = [
+  { name: "exa", keyVariable: "EXA_API_KEY", url: "https://api.exa.ai" },
+  { name: "brave", keyVariable: "BRAVE_API_KEY", url: "https://api.search.brave.com/res/v1" },
+  { name: "tavily", keyVariable: "TAVILY_API_KEY", url: "https://api.tavily.com" },
+  { name: "searxng", urlVariable: "SEARXNG_URL" },
+]
+
+/** Exa's MCP server, which needs no key. */
+const keylessUrl = "https://mcp.exa.ai/mcp"
+
+/** Variables that contain keys. Commands do not receive them. */
+export const searchKeyVariables: readonly string[] = backends.flatMap(({ keyVariable }) => keyVariable ?? [])
+
+/**
+ * Returns the search service of the config or the environment (`configured`), otherwise Exa without a key, which is
+ * available only in some cases (`availability.ts`).
+ */
+export function chooseSearch(
+  environment: Readonly<Record<string, string | undefined>>,
+  config?: SearchConfig,
+): { backend: SearchBackend; configured: boolean } {
+  const given = (variable: string | undefined) => (variable && environment[variable]) || undefined
+  const entry = config
+    ? backends.find(({ name }) => name === config.backend)
+    : backends.find(({ keyVariable, urlVariable }) => given(keyVariable ?? urlVariable))
+  const key = config?.key || given(entry?.keyVariable)
+  if (!entry || (entry.name === "exa" && key === undefined)) {
+    const backend = open("exa", "exaKeyless", { url: config?.url ?? keylessUrl })
+    return { backend, configured: config !== undefined }
+  }
+  const url = config?.url ?? given(entry.urlVariable) ?? entry.url
+  const missing =
+    entry.keyVariable && key === undefined ? entry.keyVariable : url ? undefined : entry.urlVariable
+  if (missing !== undefined || url === undefined)
+    return { backend: incomplete(entry.name, missing), configured: true }
+  return { backend: open(entry.name, entry.name, { url, key }), configured: true }
+}
+
+/** Loads the code of the services at the first search. */
+function open(
+  name: string,
+  service: BackendEntry["name"] | "exaKeyless",
+  access: SearchAccess,
+): SearchBackend {
+  const plain = { ...access, url: access.url.replace(/\/+$/, "") }
+  return {
+    name,
+    async search(request, signal) {
+      const { services } = await import("./search-backends.ts")
+      return services[service](request, plain, signal)
+    },
+  }
+}
+
+/** Returns a service that reports the missing setting when it is used. */
+function incomplete(name: string, variable: string | undefined): SearchBackend {
+  return {
+    name,
+    async search() {
+      throw new TackleError(
+        `The ${name} search is configured, but ${variable} is not set. Continue without it, and say so.`,
+        { code: "websearch.failed", recoverable: true },
+      )
+    },
+  }
+}

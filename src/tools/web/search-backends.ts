@@ -1,0 +1,332 @@
+import * as z from "zod"
+import { orAbort, TimeoutError } from "../../util/abort.ts"
+import { errorMessage, TackleError } from "../../util/errors.ts"
+
+/** A search. */
+export interface SearchRequest {
+  /** `code`: examples and documentation of libraries. */
+  kind: "web" | "code"
+  query: string
+  /** Maximum number of results. */
+  results: number
+  /** Maximum length of all texts, in characters. A service may return less. */
+  maxCharacters: number
+}
+
+/** A page with an excerpt. */
+export interface SearchResult {
+  title: string
+  url: string
+  text: string
+  /** In the format of the service. */
+  published?: string
+}
+
+/** Pages, or a text that the service made of them. */
+export type SearchAnswer = { kind: "results"; results: SearchResult[] } | { kind: "text"; text: string }
+
+/** Address of a service. */
+export interface SearchAccess {
+  key?: string
+  /** Without a trailing slash. */
+  url: string
+}
+
+/** A failed search. The message says why and what to do; it never contains the key. */
+export class SearchError extends TackleError {
+  constructor(message: string, cause?: unknown) {
+    super(message, { code: "websearch.failed", recoverable: true, cause })
+  }
+}
+
+type Search = (request: SearchRequest, access: SearchAccess, signal: AbortSignal) => Promise<SearchAnswer>
+
+/** The services by name. */
+export const services = {
+  exa: searchExa,
+  exaKeyless: searchExaKeyless,
+  brave: searchBrave,
+  tavily: searchTavily,
+  searxng: searchSearxng,
+} satisfies Record<string, Search>
+
+/** Approximate characters per token of English or code. */
+const charactersPerToken = 4
+
+const ExaPages = z.object({
+  results: z.array(
+    z.object({
+      url: z.string(),
+      title: z.string().nullish(),
+      text: z.string().nullish(),
+      publishedDate: z.string().nullish(),
+    }),
+  ),
+})
+
+const ExaContext = z.object({ response: z.string() })
+
+/** Exa: pages with their text, and for code a text compiled from many sources. */
+async function searchExa(
+  { kind, query, results, maxCharacters }: SearchRequest,
+  { url, key = "" }: SearchAccess,
+  signal: AbortSignal,
+): Promise<SearchAnswer> {
+  const shared = { name: "exa", headers: { "x-api-key": key }, signal }
+  if (kind === "code") {
+    const body = { query, tokensNum: Math.round(maxCharacters / charactersPerToken) }
+    const { response } = await requestJson({ ...shared, url: `${url}/context`, body }, ExaContext)
+    return { kind: "text", text: response }
+  }
+  const contents = { text: { maxCharacters: Math.ceil(maxCharacters / results) } }
+  const body = { query, type: "auto", numResults: results, contents }
+  const found = await requestJson({ ...shared, url: `${url}/search`, body }, ExaPages)
+  return {
+    kind: "results",
+    results: found.results.map((page) => ({
+      title: page.title ?? "",
+      url: page.url,
+      text: page.text ?? "",
+      published: page.publishedDate || undefined,
+    })),
+  }
+}
+
+const McpReply = z.object({
+  error: z.object({ message: z.string() }).optional(),
+  result: z
+    .object({
+      isError: z.boolean().optional(),
+      content: z.array(z.object({ type: z.string(), text: z.string().optional() })),
+    })
+    .optional(),
+})
+
+/** Exa without a key: one tool call to its public MCP server. */
+async function searchExaKeyless(
+  request: SearchRequest,
+  { url }: SearchAccess,
+  signal: AbortSignal,
+): Promise<SearchAnswer> {
+  const text = await requestText({
+    name: "exa",
+    url,
+    headers: { accept: "application/json, text/event-stream" },
+    body: { jsonrpc: "2.0", id: 1, method: "tools/call", params: mcpToolCall(request) },
+    signal,
+  })
+  const { result, error } = parseAnswer(messageOf(text), McpReply, "exa")
+  const found = result?.content.flatMap((part) => part.text ?? []).join("\n") ?? ""
+  if (error || !result || result.isError) {
+    throw new SearchError(`The exa search failed: ${(error?.message ?? found) || "no result"}`)
+  }
+  return found === "" ? { kind: "results", results: [] } : { kind: "text", text: found }
+}
+
+function mcpToolCall({ kind, query, results, maxCharacters }: SearchRequest) {
+  if (kind === "web") {
+    return {
+      name: "web_search_exa",
+      arguments: { query, numResults: results, type: "auto", contextMaxCharacters: maxCharacters },
+    }
+  }
+  const tokensNum = Math.round(maxCharacters / charactersPerToken)
+  return { name: "get_code_context_exa", arguments: { query, tokensNum } }
+}
+
+/** Returns the JSON of a response, which is plain JSON or an event stream with one message. */
+function messageOf(text: string): string {
+  const data = text.split(/\r?\n/).flatMap((line) => (line.startsWith("data:") ? [line.slice(5).trim()] : []))
+  return data.findLast((message) => message !== "") ?? text
+}
+
+/** Brave's limit of results per request. */
+const maxBraveResults = 20
+
+const BraveAnswer = z.object({
+  web: z
+    .object({
+      results: z.array(
+        z.object({
+          url: z.string(),
+          title: z.string(),
+          description: z.string().nullish(),
+          extra_snippets: z.array(z.string()).nullish(),
+          page_age: z.string().nullish(),
+        }),
+      ),
+    })
+    .nullish(),
+})
+
+/** Brave. Has no separate search for code. */
+async function searchBrave(
+  { query, results }: SearchRequest,
+  { url, key = "" }: SearchAccess,
+  signal: AbortSignal,
+): Promise<SearchAnswer> {
+  const parameters = new URLSearchParams({ q: query, count: String(Math.min(results, maxBraveResults)) })
+  const headers = { "x-subscription-token": key }
+  const request = { name: "brave", url: `${url}/web/search?${parameters}`, headers, signal }
+  const { web } = await requestJson(request, BraveAnswer)
+  // Brave marks the search terms.
+  const plain = (text: string) => text.replace(/<\/?strong>/g, "")
+  return {
+    kind: "results",
+    results: (web?.results ?? []).map((page) => ({
+      title: plain(page.title),
+      url: page.url,
+      text: [page.description ?? "", ...(page.extra_snippets ?? [])].map(plain).join("\n"),
+      published: page.page_age || undefined,
+    })),
+  }
+}
+
+const TavilyAnswer = z.object({
+  results: z.array(
+    z.object({
+      url: z.string(),
+      title: z.string(),
+      content: z.string().nullish(),
+      published_date: z.string().nullish(),
+    }),
+  ),
+})
+
+/** Tavily. Has no separate search for code. */
+async function searchTavily(
+  { query, results }: SearchRequest,
+  { url, key = "" }: SearchAccess,
+  signal: AbortSignal,
+): Promise<SearchAnswer> {
+  const headers = { authorization: `Bearer ${key}` }
+  const body = { query, max_results: results }
+  const answer = await requestJson(
+    { name: "tavily", url: `${url}/search`, headers, body, signal },
+    TavilyAnswer,
+  )
+  return {
+    kind: "results",
+    results: answer.results.map((page) => ({
+      title: page.title,
+      url: page.url,
+      text: page.content ?? "",
+      published: page.published_date || undefined,
+    })),
+  }
+}
+
+const SearxngAnswer = z.object({
+  results: z.array(
+    z.object({
+      url: z.string(),
+      title: z.string(),
+      content: z.string().nullish(),
+      publishedDate: z.string().nullish(),
+    }),
+  ),
+})
+
+/** A SearXNG server. Its settings must allow the format `json`. Code is searched in the category `it`. */
+async function searchSearxng(
+  { kind, query, results }: SearchRequest,
+  { url }: SearchAccess,
+  signal: AbortSignal,
+): Promise<SearchAnswer> {
+  const parameters = new URLSearchParams({ q: query, format: "json" })
+  if (kind === "code") parameters.set("categories", "it")
+  const answer = await requestJson(
+    { name: "searxng", url: `${url}/search?${parameters}`, signal },
+    SearxngAnswer,
+  )
+  return {
+    kind: "results",
+    results: answer.results.slice(0, results).map((page) => ({
+      title: page.title,
+      url: page.url,
+      text: page.content ?? "",
+      published: page.publishedDate || undefined,
+    })),
+  }
+}
+
+/** Milliseconds. */
+const timeoutMs = 25_000
+
+/** Maximum size of a response. */
+const maxBytes = 5 * 1024 * 1024
+
+/** A request to a service: POST with `body`, otherwise GET. */
+interface BackendRequest {
+  /** Name of the service, for messages. */
+  name: string
+  url: string
+  headers?: Record<string, string>
+  body?: unknown
+  signal: AbortSignal
+}
+
+/** Like {@link requestText}; parses the response. */
+async function requestJson<S extends z.ZodType>(request: BackendRequest, shape: S): Promise<z.output<S>> {
+  return parseAnswer(await requestText(request), shape, request.name)
+}
+
+/**
+ * Returns the response text. Does not follow redirects, so that the key goes only to the configured server. Throws
+ * {@link SearchError} for HTTP errors and responses above 5 MB, `TimeoutError` after 25 s, and the signal's reason.
+ */
+async function requestText({ name, url, headers, body, signal }: BackendRequest): Promise<string> {
+  const timeout = new AbortController()
+  const late = new TimeoutError(`The ${name} search did not respond within ${timeoutMs / 1000} s.`, timeoutMs)
+  const timer = setTimeout(() => timeout.abort(late), timeoutMs)
+  const either = AbortSignal.any([signal, timeout.signal])
+  const post = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }
+  const type = body === undefined ? {} : { "content-type": "application/json" }
+  try {
+    const response = await fetch(url, {
+      redirect: "error",
+      signal: either,
+      headers: { accept: "application/json", ...type, ...headers },
+      ...post,
+    })
+    const text = await readBounded(response, name)
+    if (response.ok) return text
+    throw new SearchError(statusText(name, response.status, text))
+  } catch (error) {
+    if (either.aborted) await orAbort(Promise.resolve(), either)
+    if (error instanceof SearchError) throw error
+    const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
+    throw new SearchError(`Cannot reach the ${name} search: ${errorMessage(cause)}.`, error)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function parseAnswer<S extends z.ZodType>(text: string, shape: S, name: string): z.output<S> {
+  try {
+    return shape.parse(JSON.parse(text))
+  } catch (error) {
+    const what = error instanceof z.ZodError ? z.prettifyError(error) : errorMessage(error)
+    throw new SearchError(`The ${name} search returned an unexpected response: ${what}`, error)
+  }
+}
+
+async function readBounded(response: Response, name: string): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  // Leaving the loop early cancels the response.
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length
+    if (bytes > maxBytes) throw new SearchError(`The ${name} search returned more than ${maxBytes} bytes.`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString("utf8")
+}
+
+function statusText(name: string, status: number, text: string): string {
+  const what = `The ${name} search returned HTTP ${status}`
+  if (status === 401 || status === 403)
+    return `${what}: the key is missing or invalid. Continue without it, and say so.`
+  if (status === 402 || status === 429) return `${what}: too many searches. Wait, or continue without it.`
+  return `${what}: ${text.slice(0, 300).trim() || "no response body"}`
+}
