@@ -28,8 +28,8 @@ export async function bundleCommand({ source, directory, version }: CommandBundl
     transform: {
       target: "node24",
       define: { "process.env.TACKLE_VERSION": JSON.stringify(version) },
-      // For the provider packages; model/headers.ts gives the reason.
-      inject: { Headers: [join(source, "model/headers.ts"), "Headers"] },
+      // For the provider packages; model/http-fetch.ts gives the reason.
+      inject: { Headers: [join(source, "model/http-fetch.ts"), "Headers"] },
     },
     plugins: [leaveOutLocales],
     checks: { eval: false, ineffectiveDynamicImport: false },

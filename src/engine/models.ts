@@ -2,7 +2,7 @@ import type { Agent } from "../agent/agent.ts"
 import type { Credentials } from "../model/credentials.ts"
 import { type LanguageModel, type Model, parseModelName } from "../model/model.ts"
 import { createModels, type Models } from "../model/providers.ts"
-import { openToolMemory } from "../model/tool-memory.ts"
+import { openToolSupport } from "../model/tool-support.ts"
 import type { Plugins } from "../plugin/open.ts"
 import type { ModelRef } from "../schema/message.ts"
 import { UsageError } from "../util/errors.ts"
@@ -22,7 +22,7 @@ export function openModels(
     config: providers,
     credentials: isReplay ? replayKeys : credentials,
     environment,
-    toolMemory: openToolMemory(dataDirectory),
+    toolSupport: openToolSupport(dataDirectory),
     fetch,
     aroundFetch,
     signedIn:

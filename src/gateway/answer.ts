@@ -1,4 +1,4 @@
-import type { ModelAnswer, ModelPart, ModelUsage } from "../model/chat-server.ts"
+import type { ModelAnswer, ModelPart, ModelUsage } from "../model/chat-completions.ts"
 import { newId } from "../util/id.ts"
 import { GatewayError } from "./errors.ts"
 
@@ -16,7 +16,7 @@ export interface AnswerOptions {
 type Json = Record<string, unknown>
 
 /** Turns the parts of a model's stream into chunks of `chat.completion.chunk`. */
-export interface ChunkWriter {
+interface ChunkWriter {
   /** Throws what the part reports as an error, and `GatewayError` where an answer cannot be told as chunks. */
   take(part: ModelPart): Json[]
   /** Throws `GatewayError` where the answer ended before its finish reason. */

@@ -1,14 +1,20 @@
-import { type ModelAnswer, openChatModel } from "../model/chat-server.ts"
+import { type ModelAnswer, openChatModel } from "../model/chat-completions.ts"
 import type { LanguageModel, ToolCalling } from "../model/model.ts"
-import type { ToolMemory } from "../model/tool-memory.ts"
-import { refusesTools } from "../model/tool-refusal.ts"
+import { refusesTools } from "../model/provider-error.ts"
+import type { ToolSupport } from "../model/tool-support.ts"
 import type { DialectName } from "../synthetic/dialect.ts"
 import { withSyntheticTools } from "../synthetic/middleware.ts"
 import { type AnswerOptions, createChunkWriter, wholeAnswer } from "./answer.ts"
 import { GatewayError, toGatewayError } from "./errors.ts"
-import { otherSettings, toModelCall } from "./model-call.ts"
 import type { Reply } from "./reply.ts"
-import { type ChatRequest, offersTools, parseChatRequest, parseTextRequest } from "./request.ts"
+import {
+  type ChatRequest,
+  offersTools,
+  otherSettings,
+  parseChatRequest,
+  parseTextRequest,
+  toModelCall,
+} from "./request.ts"
 import type { Upstream } from "./upstream.ts"
 
 /** What all requests of a gateway share. */
@@ -18,11 +24,11 @@ export interface ChatDependencies {
   /** How models are told to write calls. Undefined: by their names. */
   dialect: DialectName | undefined
   /** Which models the upstream refused tools for. */
-  memory: ToolMemory
+  memory: ToolSupport
 }
 
 /** A client's request for an answer. */
-export interface ChatExchange {
+interface ChatExchange {
   /** The body as it came. */
   text: string
   /** For the upstream. */

@@ -3,7 +3,7 @@ import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 
 /** What the client is told of an error beside its text. */
-export interface GatewayFault {
+interface GatewayFault {
   /** HTTP status of the answer. */
   status: number
   /** For programs: OpenAI's own word where it has one. */

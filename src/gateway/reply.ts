@@ -19,7 +19,7 @@ export interface Reply {
  * An answer as a stream of server-sent events. Its head, with status 200, goes out with the first of them: before that
  * the reply can still be another.
  */
-export interface EventReply {
+interface EventReply {
   readonly begun: boolean
   send(event: object): Promise<void>
   /** Ends the stream in order. */

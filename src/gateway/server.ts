@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { ToolCalling } from "../model/model.ts"
-import { createToolMemory } from "../model/tool-memory.ts"
+import { createToolSupport } from "../model/tool-support.ts"
 import type { DialectName } from "../synthetic/dialect.ts"
 import { AbortedError } from "../util/abort.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
@@ -49,7 +49,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const guard: GuardOptions = { key, maxBodyBytes: options.maxBodyBytes ?? 64 * 1024 * 1024 }
   const baseURL = readBaseURL(options.upstream)
   const upstream = createUpstream({ baseURL, key: options.upstreamKey, silenceMs, fetch: options.fetch })
-  const dependencies: ChatDependencies = { upstream, policy, dialect, memory: createToolMemory() }
+  const dependencies: ChatDependencies = { upstream, policy, dialect, memory: createToolSupport() }
   const closing = new AbortController()
 
   async function serve(incoming: IncomingMessage, reply: Reply, signal: AbortSignal): Promise<void> {

@@ -4,7 +4,7 @@ import { watchStream } from "../model/stream-watch.ts"
 import { TimeoutError } from "../util/abort.ts"
 
 /** Whom the gateway asks, and how long it waits. */
-export interface UpstreamOptions {
+interface UpstreamOptions {
   /** With `/v1`, without a slash at the end. */
   baseURL: string
   /** In the place of the client's own. */

@@ -1,5 +1,13 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, SharedV4ProviderOptions } from "@ai-sdk/provider"
-import type { CacheMark } from "./quirks.ts"
+import { isRecord } from "../util/json.ts"
+
+/** Options that mark a message. System prompts and what the model said get both halves, since their parts have none. */
+export interface CacheMark {
+  /** On the last part of what a person or tools said: most packages put a mark on every result that is beside another. */
+  part: SharedV4ProviderOptions
+  /** On the message, for packages that look there. */
+  message?: SharedV4ProviderOptions
+}
 
 /** So many of the first system prompts are marked, and of the last messages. Anthropic takes four marks. */
 const marksAtEachEnd = 2
@@ -43,4 +51,32 @@ function withOptions<T extends WithOptions>(carrier: T, options: SharedV4Provide
   return options === undefined
     ? carrier
     : { ...carrier, providerOptions: { ...carrier.providerOptions, ...options } }
+}
+
+/** A field of a message in a request's body: the mark for the cache that belongs into its text. */
+export const markInText = "tackle_cache_control"
+
+/**
+ * The body of a chat completions request with every such mark on the last text of its message, which becomes a list
+ * for it. A message without a text loses the mark: there is nowhere to put it.
+ */
+export function marksIntoTexts(body: Record<string, unknown>): Record<string, unknown> {
+  const { messages } = body
+  return Array.isArray(messages) ? { ...body, messages: messages.map(intoText) } : body
+}
+
+function intoText(message: unknown): unknown {
+  if (!isRecord(message)) return message
+  const { [markInText]: mark, content, ...rest } = message
+  if (Array.isArray(content)) return { ...message, content: content.map(named) }
+  if (mark === undefined) return message
+  if (typeof content !== "string" || content === "") return { ...rest, content }
+  return { ...rest, content: [{ type: "text", text: content, cache_control: mark }] }
+}
+
+/** The part of a list that has the mark: there it only wants its right name. */
+function named(part: unknown): unknown {
+  if (!isRecord(part) || part[markInText] === undefined) return part
+  const { [markInText]: mark, ...rest } = part
+  return { ...rest, cache_control: mark }
 }

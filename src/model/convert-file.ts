@@ -31,7 +31,7 @@ const limits: Record<ProviderFamily, FileLimits> = {
 }
 
 /** A file as parts and attachments carry it: `url` is a data URL or a path. */
-export interface SourceFile {
+interface SourceFile {
   mime: string
   url: string
   filename?: string | undefined

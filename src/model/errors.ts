@@ -19,7 +19,7 @@ export type ProviderErrorKind =
   | "unknown"
 
 /** What a {@link ProviderError} carries beside its text. */
-export interface ProviderFault {
+export interface ProviderErrorDetails {
   kind: ProviderErrorKind
   /** True: the same request may succeed later. */
   retryable: boolean
@@ -36,7 +36,7 @@ export class ProviderError extends TackleError {
   readonly retryable: boolean
   readonly status: number | undefined
   readonly retryAfterMs: number | undefined
-  constructor(message: string, fault: ProviderFault) {
+  constructor(message: string, fault: ProviderErrorDetails) {
     super(message, { code: `provider.${fault.kind}`, recoverable: false, cause: fault.cause })
     this.kind = fault.kind
     this.retryable = fault.retryable

@@ -1,12 +1,10 @@
 import type { ModelRef } from "../schema/message.ts"
 import { errorMessage, systemCode } from "../util/errors.ts"
-import { isRecord } from "../util/json.ts"
+import { isRecord, parseJson } from "../util/json.ts"
 import { ProviderError, type ProviderErrorKind } from "./errors.ts"
 import { modelName } from "./model.ts"
 import { keyRemedy } from "./provider-table.ts"
 import { readRetryAfter } from "./retry.ts"
-import { serverWords, shorten } from "./server-words.ts"
-import { refusesTools } from "./tool-refusal.ts"
 
 /** What a package of the AI SDK may put on the errors it throws or streams. All of it may be missing. */
 interface Report {
@@ -129,7 +127,7 @@ function isRetryable(report: Report, kind: ProviderErrorKind): boolean {
 function whatHappened(report: Report, kind: ProviderErrorKind): string {
   const host = hostOf(report.url)
   if (report.status !== undefined && report.status >= 400) {
-    return `${host} answered ${report.status}: ${sentence(serverWords(report.body, report.message))}`
+    return `${host} answered ${report.status}: ${sentence(serverMessage(report.body, report.message))}`
   }
   if (isBrokenOff(report, kind)) return `${host} broke off its answer (${report.systemCode}).`
   if (kind === "network" || kind === "timeout") {
@@ -199,4 +197,94 @@ function duration(ms: number): string {
   if (seconds < 120) return `${seconds} s`
   const minutes = Math.ceil(seconds / 60)
   return minutes < 120 ? `${minutes} min` : `${Math.ceil(minutes / 60)} h`
+}
+
+/** How a server says that it takes no tools. */
+interface Refusal {
+  /** Whose words they are. */
+  server: string
+  /** Of the answer. Empty: any error. */
+  status: readonly number[]
+  text: RegExp
+}
+
+/**
+ * The words of known servers, as they stand in their sources and in reports of their users. Narrow on purpose: an error
+ * about one tool's schema is none of these.
+ */
+const refusals: readonly Refusal[] = [
+  { server: "Ollama", status: [400], text: /does not support tools/i },
+  { server: "llama.cpp", status: [400, 500, 501], text: /tools param requires --jinja/i },
+  { server: "llama.cpp, older", status: [400, 500, 501], text: /unsupported param: tools/i },
+  { server: "vLLM, SGLang", status: [400], text: /--enable-auto-tool-choice|--tool-call-parser/i },
+  { server: "OpenRouter", status: [400, 404], text: /no endpoints found that support tool use/i },
+  {
+    server: "OpenAI, Groq, Azure",
+    status: [400],
+    text: /['"`]?(tools|tool calling|function calling|functions)['"`]? (is|are) not (supported|enabled|available) (in|with|for|by) (this|the) model/i,
+  },
+  {
+    server: "DeepInfra, DeepSeek, Mistral, LM Studio",
+    status: [400, 405, 422, 501],
+    text: /(tool calling|tool use|function calling|tools?) (is|are) not (supported|enabled)|(does not|doesn't|do not) support (tool calling|tool use|function calling|tools\b)/i,
+  },
+  {
+    server: "strict servers",
+    status: [400, 422],
+    text: /(unrecognized|unknown|unexpected|unsupported) (request )?(argument|parameter|param|field|key)s?( supplied)?:? ['"`]?tools?(_choice)?\b/i,
+  },
+  {
+    server: "FastAPI",
+    status: [400, 422],
+    text: /"loc":\s*\["body",\s*"tools?(_choice)?"\][^}]*(extra_forbidden|not permitted)|extra_forbidden"[^}]*"loc":\s*\["body",\s*"tools?(_choice)?"\]/i,
+  },
+]
+
+/** True where an answer of this status and text refuses tools as such. */
+export function refusesTools(status: number | undefined, text: string): boolean {
+  if (status === undefined) return false
+  return refusals.some((row) => row.status.includes(status) && row.text.test(text))
+}
+
+/** What the server said, where what a package of the AI SDK threw is a refusal of tools; else undefined. */
+export function toolRefusal(error: unknown): string | undefined {
+  if (!isRecord(error)) return undefined
+  const { statusCode, responseBody, message } = error
+  const status = typeof statusCode === "number" ? statusCode : undefined
+  const said = typeof message === "string" ? message : ""
+  const body = typeof responseBody === "string" ? responseBody.slice(0, longestBody) : ""
+  return refusesTools(status, `${said}\n${body}`) ? serverMessage(body, said) : undefined
+}
+
+const longestBody = 8_192
+
+const maxLength = 300
+
+/**
+ * What a server said of an error, in one line of 300 characters at most: of an error object its text, of an HTML page its
+ * title. `otherwise` where the body is empty.
+ */
+function serverMessage(body: string, otherwise: string): string {
+  const text = body.trim()
+  if (text === "") return otherwise
+  if (text.startsWith("<")) {
+    const title = /<(title|h1)[^>]*>([^<]+)</i.exec(text)?.[2]
+    return shorten(title ?? text.replaceAll(/<[^>]*>/g, " "))
+  }
+  const json = parseJson(text)
+  return shorten((json.ok ? wordsOf(json.value) : undefined) ?? text)
+}
+
+/** The text in the shapes that servers give their error objects. */
+function wordsOf(value: unknown): string | undefined {
+  if (typeof value === "string") return value
+  if (Array.isArray(value)) return wordsOf(value[0])
+  if (!isRecord(value)) return undefined
+  return wordsOf(value.error) ?? wordsOf(value.message) ?? wordsOf(value.detail) ?? wordsOf(value.msg)
+}
+
+/** In one line, of so many characters at most. */
+export function shorten(text: string): string {
+  const line = text.replaceAll(/\s+/g, " ").trim()
+  return line.length > maxLength ? `${line.slice(0, maxLength)}…` : line
 }

@@ -1,13 +1,12 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider"
 import type { ModelRef } from "../schema/message.ts"
-import { describeModel, findConfigured, own, toolPolicyOf } from "./configured-provider.ts"
 import { ModelNotFoundError } from "./errors.ts"
 import { type Model, type ModelInfo, modelName, type ProviderConfig } from "./model.ts"
 import { createOfflineModel, offlineInfo } from "./offline.ts"
 import { type OpeningDependencies, openModel } from "./open-model.ts"
-import { providerTable } from "./provider-table.ts"
-import { createToolMemory, type ToolMemory } from "./tool-memory.ts"
+import { describeModel, findConfigured, own, providerTable, toolPolicyOf } from "./provider-table.ts"
 import { withToolPolicy } from "./tool-policy.ts"
+import { createToolSupport, type ToolSupport } from "./tool-support.ts"
 
 /** Every model that can be named. */
 export interface Models {
@@ -24,14 +23,14 @@ export interface ModelsDependencies extends OpeningDependencies {
   /** `provider` of the config. */
   config: Readonly<Record<string, ProviderConfig>>
   /** Which servers refused tools. Default: one that ends with these models. */
-  toolMemory?: ToolMemory
+  toolSupport?: ToolSupport
   /** Whole providers from elsewhere, by id. They go before the config's. */
   extra?: Readonly<Record<string, (modelID: string) => Model>>
 }
 
 /** The models of the table, the config and `extra`. Nothing is loaded before a model's `language()` is called. */
 export function createModels(dependencies: ModelsDependencies): Models {
-  const { config, extra = {}, toolMemory = createToolMemory() } = dependencies
+  const { config, extra = {}, toolSupport = createToolSupport() } = dependencies
   const made = new Map<string, Model>()
 
   /** `provider/…` stands for those that take any name; an own provider that lists its models takes these alone. */
@@ -68,7 +67,7 @@ export function createModels(dependencies: ModelsDependencies): Models {
         // A failure is not kept: the person may have mended it since.
         language ??= openModel(provider, ref.modelID, dependencies)
           .then((opened) =>
-            withToolPolicy(opened, { ref, memory: toolMemory, ...toolPolicyOf(provider, ref.modelID) }),
+            withToolPolicy(opened, { ref, memory: toolSupport, ...toolPolicyOf(provider, ref.modelID) }),
           )
           .catch((error: unknown) => {
             language = undefined

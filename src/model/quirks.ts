@@ -1,5 +1,5 @@
 import type { SharedV4ProviderOptions } from "@ai-sdk/provider"
-import { markInText } from "./cache-text.ts"
+import { type CacheMark, markInText } from "./cache-marks.ts"
 import type { ModelInfo, ProviderFamily } from "./model.ts"
 import {
   asObject,
@@ -14,19 +14,11 @@ import {
   withoutTopUnion,
 } from "./schema-transforms.ts"
 
-/** Options that mark a message. System prompts and what the model said get both halves, since their parts have none. */
-export interface CacheMark {
-  /** On the last part of what a person or tools said: most packages put a mark on every result that is beside another. */
-  part: SharedV4ProviderOptions
-  /** On the message, for packages that look there. */
-  message?: SharedV4ProviderOptions
-}
-
 /** How a server is told which session a request belongs to. An option is one of the provider's package. */
 export type CacheKey = { option: string } | { header: string }
 
 /** What a model or its server wants otherwise than others. */
-export interface Quirks {
+interface Quirks {
   /** Of a tool's schema, beyond what the provider's package does itself. In order. */
   schema?: readonly SchemaTransform[]
   /** The id of a call as the server takes it. The same for the same id. */

@@ -1,18 +1,19 @@
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
+  LanguageModelV4FinishReason,
   LanguageModelV4StreamPart,
   LanguageModelV4StreamResult,
+  LanguageModelV4Usage,
   SharedV4ProviderMetadata,
 } from "@ai-sdk/provider"
 import type { FinishReason, Tokens } from "../schema/part.ts"
 import { orAbort, throwIfAborted } from "../util/abort.ts"
 import { UsageError } from "../util/errors.ts"
 import { type CallRequest, callOptions } from "./call-options.ts"
+import { ProviderError } from "./errors.ts"
 import { modelName } from "./model.ts"
 import { toProviderError } from "./provider-error.ts"
-import { readReason, readTokens } from "./read-finish.ts"
-import { noEnd, silence, wrongFormat } from "./stream-faults.ts"
 import { type StreamWatch, watchStream } from "./stream-watch.ts"
 
 /** Patience in milliseconds. */
@@ -183,3 +184,47 @@ function remember(
 
 /** What a stream that was given up still reports is of no interest: why it was given up is already known. */
 function ignoreLateFailure(): void {}
+
+/** Why the answer ended, in our words. */
+function readReason({ unified }: LanguageModelV4FinishReason): FinishReason {
+  return unified === "interrupted" ? "error" : unified
+}
+
+/** Tokens without those of the cache in `input`, and without thoughts in `output`. What is not told counts as 0. */
+function readTokens({ inputTokens, outputTokens }: LanguageModelV4Usage): Tokens {
+  const read = inputTokens.cacheRead ?? 0
+  const write = inputTokens.cacheWrite ?? 0
+  const reasoning = outputTokens.reasoning ?? 0
+  return {
+    input: inputTokens.noCache ?? Math.max(0, (inputTokens.total ?? 0) - read - write),
+    output: outputTokens.text ?? Math.max(0, (outputTokens.total ?? 0) - reasoning),
+    reasoning,
+    cache: { read, write },
+  }
+}
+
+/** The server stays silent: asking again may help. */
+export function silence(model: string, ms: number): ProviderError {
+  return new ProviderError(
+    `${model}: the server sent nothing for ${ms / 1000} s. Where it needs longer, raise timeout in the config.`,
+    { kind: "timeout", retryable: true },
+  )
+}
+
+/** The connection ended before the answer did: asking again may help. */
+function noEnd(model: string): ProviderError {
+  return new ProviderError(`${model}: the answer broke off before its end.`, {
+    kind: "bad-response",
+    retryable: true,
+  })
+}
+
+/** A page of some other program at this address: asking again will not help. */
+function wrongFormat(model: string, { response }: LanguageModelV4StreamResult): ProviderError | undefined {
+  const type = response?.headers?.["content-type"]
+  if (type === undefined || !/^text\/html/.test(type)) return undefined
+  return new ProviderError(
+    `${model}: the server answered with a web page (${type}) instead of a model's answer. Check the provider's baseURL in the config (it usually ends in /v1).`,
+    { kind: "bad-response", retryable: false },
+  )
+}

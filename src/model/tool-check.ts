@@ -2,7 +2,7 @@ import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/
 import { errorMessage } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import type { LanguageModel } from "./model.ts"
-import { toolRefusal } from "./tool-refusal.ts"
+import { toolRefusal } from "./provider-error.ts"
 
 /** What a server has to do for tools to work natively. */
 export interface ToolFinding {

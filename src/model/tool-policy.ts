@@ -3,11 +3,11 @@ import type { ModelRef } from "../schema/message.ts"
 import type { DialectName } from "../synthetic/dialect.ts"
 import { UsageError } from "../util/errors.ts"
 import { modelName, type ToolCalling } from "./model.ts"
-import type { ToolMemory } from "./tool-memory.ts"
-import { toolRefusal } from "./tool-refusal.ts"
+import { toolRefusal } from "./provider-error.ts"
+import type { ToolSupport } from "./tool-support.ts"
 
 /** The policy for one model, and where it comes from. */
-export interface ToolPolicyOptions {
+interface ToolPolicyOptions {
   ref: ModelRef
   policy: ToolCalling
   /** The config's key that says so, or where it would be said. */
@@ -15,7 +15,7 @@ export interface ToolPolicyOptions {
   /** How the model is told to write calls; by its name, where this is missing. */
   dialect: DialectName | undefined
   /** What `auto` learned, and where it puts what it learns. */
-  memory: ToolMemory
+  memory: ToolSupport
 }
 
 /**

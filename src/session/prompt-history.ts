@@ -1,4 +1,4 @@
-import { prunedText } from "../model/convert-message.ts"
+import { prunedText } from "../model/convert.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { CompactionPart, Part } from "../schema/part.ts"
 

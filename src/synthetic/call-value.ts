@@ -20,7 +20,7 @@ export const argumentKeys = [
 const otherKeys = new Set(["type", "id", "call_id", "tool_call_id", "index"])
 
 /** A call made of a value, or what is wrong with it, as the end of a sentence after "it ". */
-export type CallValue =
+type CallValue =
   | { ok: true; call: ReadCall }
   | { ok: false; reason: string; tool?: string; unknown?: ReadCall | undefined }
 

@@ -1,7 +1,7 @@
-import { endsString, lookAhead, opensQuotedObject } from "./string-end.ts"
+import { endsString, lookAhead, opensQuotedObject } from "./scan-json.ts"
 
 /** A value read from JSON or from a Python literal. */
-export type LooseValue = { ok: true; value: unknown; exact: boolean } | { ok: false; error: string }
+type LooseValue = { ok: true; value: unknown; exact: boolean } | { ok: false; error: string }
 
 /**
  * Reads JSON, and what models write in its place: Python's quotes and words, bare keys, commas too many, raw line

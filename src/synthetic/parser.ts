@@ -1,7 +1,7 @@
 import type { CallSink, DialectName, MalformedCall, Opening, ReadCall, SyntheticTool } from "./dialect.ts"
 import { openingsFor } from "./dialects.ts"
 import { createSource, findAny, forget, grow, type Reading, type Source, slice } from "./source.ts"
-import { createSurroundings, type Surroundings } from "./surroundings.ts"
+import { createTextContext, type TextContext } from "./text-context.ts"
 
 /** What was found in an answer, in its order. */
 export type ParserEvent =
@@ -66,7 +66,7 @@ interface Scan {
 }
 
 function* scan({ source, tools, openings, output }: Scan): Reading<void> {
-  const surroundings = createSurroundings()
+  const surroundings = createTextContext()
   const byFirst = Map.groupBy(openings, ({ literal }) => literal.charAt(0))
   const candidate = new RegExp(
     `[${[...byFirst.keys()].map((character) => character.replace(/[\\\]^-]/, "\\$&")).join("")}]`,
@@ -146,7 +146,7 @@ function* findOpening(
 }
 
 /** Where the thoughts end that this place is in: a call in them is none. Shows only there, or at the answer's end. */
-function* thoughtsEnd(source: Source, surroundings: Surroundings): Reading<number | undefined> {
+function* thoughtsEnd(source: Source, surroundings: TextContext): Reading<number | undefined> {
   const end = surroundings.thoughtsEnd()
   if (end === undefined) return undefined
   const found = yield* findAny(source, [end], source.position)

@@ -7,12 +7,12 @@ import type {
 import { newId } from "../util/id.ts"
 import type { DialectName, MalformedCall, ReadCall, SyntheticTool } from "./dialect.ts"
 import { type CallParser, createCallParser, type ParserEvent } from "./parser.ts"
-import type { AnswerOutcome } from "./retry.ts"
+import type { AnswerOutcome } from "./prompt.ts"
 
 type Part = LanguageModelV4StreamPart
 
 /** Turns the parts of a model's answer, or of several that stand for one, into parts with calls in them. */
-export interface Translator {
+interface Translator {
   /** The parts that this one becomes. The last of an attempt, `finish`, is kept for {@link Translator.outcome}. */
   take(part: Part): Part[]
   /** Of the attempt that just ended. Undefined where it ended without `finish`. */

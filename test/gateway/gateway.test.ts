@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import type { Reply } from "../../src/testing/reply.ts"
-import { called, collect, failure, lastBody, messages, setUp, tools } from "./set-up.ts"
+import { called, collect, failure, lastBody, messages, setUp, tools } from "./start-gateway.ts"
 
 describe("an answer with calls", () => {
   const usage = { input: 11, output: 7 }

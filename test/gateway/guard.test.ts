@@ -1,7 +1,7 @@
 import { request as httpRequest } from "node:http"
 import OpenAI from "openai"
 import { describe, expect, test } from "vitest"
-import { failure, gatewayFor, messages, setUp } from "./set-up.ts"
+import { failure, gatewayFor, messages, setUp } from "./start-gateway.ts"
 
 describe("who may ask", () => {
   /** A request with these headers, the client's own aside. */

@@ -2,7 +2,7 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Message } from "@ai-sdk/provider"
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { createChatBodyCache } from "../../src/model/chat-body.ts"
+import { createChatBodyCache } from "../../src/model/chat-completions.ts"
 
 const text = fc.oneof(
   fc.string({ unit: "grapheme", maxLength: 200 }),

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { Headers as Lean } from "../../src/model/headers.ts"
+import { Headers as Lean } from "../../src/model/http-fetch.ts"
 
 const name = fc.stringMatching(/^[A-Za-z][A-Za-z0-9-]{0,8}$/)
 const value = fc.stringMatching(/^[ -~]{0,12}$/)

@@ -1,9 +1,9 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { ProviderError, type ProviderFault } from "../../src/model/errors.ts"
+import { ProviderError, type ProviderErrorDetails } from "../../src/model/errors.ts"
 import { readRetryAfter, retryDelay } from "../../src/model/retry.ts"
 
-function fault(more: Partial<ProviderFault> = {}): ProviderError {
+function fault(more: Partial<ProviderErrorDetails> = {}): ProviderError {
   return new ProviderError("failed", { kind: "overloaded", retryable: true, ...more })
 }
 

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest"
-import { openChatModel } from "../../src/model/chat-server.ts"
+import { openChatModel } from "../../src/model/chat-completions.ts"
 import { httpFetch } from "../../src/model/http-fetch.ts"
 import { checkTools } from "../../src/model/tool-check.ts"
 import { type ModelServer, type Script, startModelServer } from "../../src/testing/model-server.ts"

@@ -4,10 +4,10 @@ import { join } from "node:path"
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider"
 import { describe, expect, onTestFinished, test } from "vitest"
 import type { ModelConfig, ProviderConfig } from "../../src/model/model.ts"
+import { refusesTools, toolRefusal } from "../../src/model/provider-error.ts"
 import { createModels } from "../../src/model/providers.ts"
 import { streamStep } from "../../src/model/stream.ts"
-import { openToolMemory, type ToolMemory } from "../../src/model/tool-memory.ts"
-import { refusesTools, toolRefusal } from "../../src/model/tool-refusal.ts"
+import { openToolSupport, type ToolSupport } from "../../src/model/tool-support.ts"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import type { Reply } from "../../src/testing/reply.ts"
 
@@ -29,12 +29,12 @@ async function setup(script: Reply[], options: Partial<ProviderConfig> = {}, mod
   })
   const data = join(directory, "data")
   const file = join(data, "tool-support.json")
-  const ask = async (toolMemory: ToolMemory = openToolMemory(data), tools = [read]) => {
+  const ask = async (toolSupport: ToolSupport = openToolSupport(data), tools = [read]) => {
     const models = createModels({
       config: { s: { ...options, options: { baseURL: server.url, apiKey: "k" }, models: { m: model } } },
       credentials: { key: async () => undefined },
       environment: {},
-      toolMemory,
+      toolSupport,
     })
     const { info, language } = await models.get({ providerID: "s", modelID: "m" })
     const signal = new AbortController().signal
@@ -113,7 +113,7 @@ describe("auto", () => {
       { text: answer },
       { text: answer },
     ])
-    const memory = openToolMemory(data)
+    const memory = openToolSupport(data)
     expect(await ask(memory)).toEqual(found)
     expect(await ask(memory)).toEqual(found)
     // A new process reads what the last one learned.
@@ -125,8 +125,8 @@ describe("auto", () => {
   test("asks natively again after it was told to forget", async () => {
     const { ask, offered, data } = await setup([noTools, { text: answer }, { text: answer }])
     await ask()
-    expect(openToolMemory(data).forget("s/other")).toEqual([])
-    expect(openToolMemory(data).forget("s/m")).toEqual(["s/m"])
+    expect(openToolSupport(data).forget("s/other")).toEqual([])
+    expect(openToolSupport(data).forget("s/m")).toEqual(["s/m"])
     expect(await ask()).toEqual({ calls: [], text: answer })
     expect(offered()).toEqual([true, false, true])
   })
@@ -140,19 +140,19 @@ describe("auto", () => {
 
   test("a memory that cannot be understood is an empty one", async () => {
     const { ask, data, file } = await setup([noTools, { text: answer }])
-    openToolMemory(data).remember("s/x", "no")
+    openToolSupport(data).remember("s/x", "no")
     await writeFile(file, "{")
     expect(await ask()).toEqual(found)
-    expect(openToolMemory(data).refused("s/m")).toBeDefined()
+    expect(openToolSupport(data).refused("s/m")).toBeDefined()
   })
 
   test("keeps what another process wrote meanwhile", async () => {
     const { data } = await setup([])
-    const [one, other] = [openToolMemory(data), openToolMemory(data)]
+    const [one, other] = [openToolSupport(data), openToolSupport(data)]
     expect(one.refused("a/b")).toBeUndefined()
     other.remember("a/b", "no")
     one.remember("c/d", "no")
-    expect(openToolMemory(data).forget().sort()).toEqual(["a/b", "c/d"])
+    expect(openToolSupport(data).forget().sort()).toEqual(["a/b", "c/d"])
   })
 })
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { alwaysStreamed } from "../../src/model/whole-answer.ts"
+import { alwaysStreamed } from "../../src/model/chat-completions.ts"
 
 /** What comes of an answer with this body. */
 async function streamOf(

@@ -1,15 +1,15 @@
 import type { Command } from "commander"
 import { dataPaths } from "../../engine/data-directory.ts"
-import { toolPolicyOf } from "../../model/configured-provider.ts"
 import { createCredentials } from "../../model/credentials.ts"
 import { httpFetch } from "../../model/http-fetch.ts"
 import { findLocalServers } from "../../model/local.ts"
 import { modelName, type ProviderConfig, parseModelName, type ToolCalling } from "../../model/model.ts"
 import { toProviderError } from "../../model/provider-error.ts"
+import { toolPolicyOf } from "../../model/provider-table.ts"
 import { createModels } from "../../model/providers.ts"
 import { useNetworkSettings } from "../../model/proxy.ts"
 import { checkTools, type ToolFinding } from "../../model/tool-check.ts"
-import { openToolMemory } from "../../model/tool-memory.ts"
+import { openToolSupport } from "../../model/tool-support.ts"
 import type { ModelRef } from "../../schema/message.ts"
 import { exitCode } from "../process/exit.ts"
 import { printJson, printLine } from "../process/stdout.ts"
@@ -40,7 +40,7 @@ export interface ModelsFlags extends FormatFlags {
 export async function listModels(flags: ModelsFlags): Promise<void> {
   const place = await openPlace(flags)
   if (flags.forgetTools !== undefined) return forgetTools(place, flags.forgetTools)
-  const toolMemory = openToolMemory(place.dataDirectory)
+  const toolSupport = openToolSupport(place.dataDirectory)
   const tackle = await openTackle(place, {})
   try {
     const models = tackle.models()
@@ -50,7 +50,7 @@ export async function listModels(flags: ModelsFlags): Promise<void> {
     for (const { ref, name, limit } of models) {
       const chosen = modelName(ref) === current ? " (configured)" : ""
       const context = limit.context === undefined ? "" : `, ${limit.context} tokens`
-      const refused = toolMemory.refused(modelName(ref)) === undefined ? "" : ", tools as text"
+      const refused = toolSupport.refused(modelName(ref)) === undefined ? "" : ", tools as text"
       printLine(`${modelName(ref)}  ${name}${context}${refused}${chosen}`)
     }
     for (const { name, baseURL, models: found } of servers) {
@@ -64,7 +64,7 @@ export async function listModels(flags: ModelsFlags): Promise<void> {
 
 /** What a server says of tools may change with its next version or start. */
 function forgetTools(place: Place, name: string): void {
-  const forgotten = openToolMemory(place.dataDirectory).forget(name === "all" ? undefined : name)
+  const forgotten = openToolSupport(place.dataDirectory).forget(name === "all" ? undefined : name)
   if (forgotten.length === 0) printLine(`Nothing is remembered of ${name === "all" ? "any model" : name}.`)
   for (const model of forgotten) printLine(`${model} is offered tools again.`)
 }
@@ -92,7 +92,7 @@ export async function checkModel(name: string, flags: FormatFlags): Promise<void
     const findings = await checkTools(language, AbortSignal.timeout(limitMs)).catch((error: unknown) => {
       throw toProviderError(error, ref)
     })
-    const memory = openToolMemory(dataDirectory)
+    const memory = openToolSupport(dataDirectory)
     const { policy, key } = toolPolicyOf(
       { id: ref.providerID, config: config[ref.providerID] ?? {} },
       ref.modelID,

@@ -13,9 +13,14 @@ import type { TackleOptions } from "../../engine/options.ts"
 import type { TackleEvent } from "../../event/events.ts"
 import { type ProviderConfig, parseModelName } from "../../model/model.ts"
 import { shippedPackages } from "../../model/provider-table.ts"
-import { fromRecorded, toRecorded } from "../../model/recording/files.ts"
-import { parseRecording, type RecordingLine, type RunLine } from "../../model/recording/format.ts"
-import { type Places, withMarks, withPlaces } from "../../model/recording/places.ts"
+import {
+  fromRecorded,
+  parseRecording,
+  type RecordingLine,
+  type RunLine,
+  toRecorded,
+} from "../../model/recording/format.ts"
+import { type Places, withMarks, withPlaces } from "../../model/recording/placeholders.ts"
 import { recordFetch } from "../../model/recording/record-fetch.ts"
 import { startReplay } from "../../model/recording/replay.ts"
 import { describedPool, recordedPool } from "../../registry/recorded-pool.ts"

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises"
 import { text as readAll } from "node:stream/consumers"
-import { fromRecorded } from "../../model/recording/files.ts"
 import type { RunLine } from "../../model/recording/format.ts"
+import { fromRecorded } from "../../model/recording/format.ts"
 import type { PromptFile, PromptOptions } from "../../session/handle.ts"
 import { errorMessage, fileReason, UsageError } from "../../util/errors.ts"
 import { isRecord, parseJson } from "../../util/json.ts"

@@ -1,7 +1,7 @@
 import { isRecord } from "../../util/json.ts"
 
 /** Where two values differ first. `undefined`: there is nothing. */
-export interface Difference {
+interface Difference {
   /** As in `messages[3].content`; empty for the whole. */
   path: string
   expected: unknown

@@ -6,7 +6,7 @@ import type { Exchange, McpLine, Recording, ResponseLine } from "./format.ts"
 import { requestOf } from "./record-fetch.ts"
 
 /** A run against its recording: nothing is asked and no tool works. */
-export interface Replay {
+interface Replay {
   /** Answers with what was recorded. Rejects with a `ProviderError` at the first request that is another. */
   fetch: typeof fetch
   /** How the call ended when it was recorded. */

@@ -1,9 +1,8 @@
 import type { Dialect, Opening, ReadContext } from "../dialect.ts"
-import { readObjectCalls } from "../read-object.ts"
+import { readObjectCalls } from "../read-json.ts"
 import { readPython } from "../read-python.ts"
 import { charAt, type Reading, takeAll, takeWhile } from "../source.ts"
-import { bareObject } from "./bare-object.ts"
-import { enclosed, listTag } from "./enclosed.ts"
+import { bareObject, enclosed, listTag } from "./plain-json.ts"
 
 /** Calls as JSON in a code fence. A fence that is labelled as a call always counts, one of JSON where this was asked for. */
 export const jsonFence: Dialect = {

@@ -1,9 +1,9 @@
 import type { Dialect, Opening } from "../dialect.ts"
-import { readObjectCalls } from "../read-object.ts"
+import { readObjectCalls } from "../read-json.ts"
 import { readPython } from "../read-python.ts"
 import { charAt, skipSpace, takeAll } from "../source.ts"
-import { bareObject } from "./bare-object.ts"
-import { elementOpenings } from "./elements.ts"
+import { bareObject } from "./plain-json.ts"
+import { elementOpenings } from "./xml.ts"
 
 const ends = ["<|eom_id|>", "<|eot_id|>"]
 

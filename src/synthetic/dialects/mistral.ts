@@ -1,8 +1,7 @@
 import type { Dialect, Opening, ReadContext } from "../dialect.ts"
-import { readArguments } from "../read-arguments.ts"
-import { readObjectCalls } from "../read-object.ts"
+import { readArguments, readObjectCalls } from "../read-json.ts"
 import { charAt, type Reading, sees, skipSpace, takes, takeWhile } from "../source.ts"
-import { bareList } from "./bare-object.ts"
+import { bareList } from "./plain-json.ts"
 
 /** Mistral's mark: a list of objects follows, or a name with its arguments. */
 const toolCalls: Opening = {

@@ -1,8 +1,8 @@
 import type { Dialect, Opening } from "../dialect.ts"
 import { readPython } from "../read-python.ts"
 import { skipSpace, takeAll } from "../source.ts"
-import { bareObject } from "./bare-object.ts"
 import { toolCodeFence } from "./json-fence.ts"
+import { bareObject } from "./plain-json.ts"
 
 /** A list of calls without anything around it. */
 const list: Opening = {

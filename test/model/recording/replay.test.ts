@@ -1,6 +1,5 @@
 import { expect, test } from "vitest"
-import { fromRecorded, toRecorded } from "../../../src/model/recording/files.ts"
-import { parseRecording } from "../../../src/model/recording/format.ts"
+import { fromRecorded, parseRecording, toRecorded } from "../../../src/model/recording/format.ts"
 import { startReplay } from "../../../src/model/recording/replay.ts"
 
 const run = {

@@ -5,7 +5,7 @@ import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 
 /** Which models' servers refused tools. Names are `provider/model`. */
-export interface ToolMemory {
+export interface ToolSupport {
   /** What the server said, where it refused. */
   refused(name: string): string | undefined
   /** Throws `TackleError` when it cannot be written. */
@@ -20,7 +20,7 @@ type Refusals = Record<string, { reason: string; time: string }>
  * The memory in `tool-support.json` of the data directory. A missing file is an empty one, and so is one that cannot be
  * understood.
  */
-export function openToolMemory(dataDirectory: string): ToolMemory {
+export function openToolSupport(dataDirectory: string): ToolSupport {
   const path = join(dataDirectory, "tool-support.json")
   let known: Refusals | undefined
   return {
@@ -44,7 +44,7 @@ export function openToolMemory(dataDirectory: string): ToolMemory {
 }
 
 /** A memory that ends with the process. */
-export function createToolMemory(): ToolMemory {
+export function createToolSupport(): ToolSupport {
   const known = new Map<string, string>()
   return {
     refused: (name) => known.get(name),

@@ -1,5 +1,5 @@
 /** What is known of the text around a place of an answer: whether a call that begins there is meant as one. */
-export interface Surroundings {
+export interface TextContext {
   /** Takes note of text that was read as text. */
   pass(text: string): void
   /** Takes note of a call that was read as an example. */
@@ -54,7 +54,7 @@ const announcement =
 const lineLimit = 2_000
 
 /** Follows an answer's Markdown, character by character. */
-export function createSurroundings(): Surroundings {
+export function createTextContext(): TextContext {
   let line = ""
   let lastLine = ""
   let fence: string | undefined

@@ -1,7 +1,7 @@
 import { createServer } from "node:http"
 import { describe, expect, onTestFinished, test } from "vitest"
 import { startModelServer } from "../../src/testing/model-server.ts"
-import { called, collect, failure, gatewayFor, messages, setUp, tools } from "./set-up.ts"
+import { called, collect, failure, gatewayFor, messages, setUp, tools } from "./start-gateway.ts"
 
 describe("an upstream that fails", () => {
   test("with a status: the same, with its words", async () => {

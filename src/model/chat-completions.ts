@@ -1,0 +1,175 @@
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4GenerateResult,
+  LanguageModelV4Message,
+  LanguageModelV4StreamPart,
+  LanguageModelV4Usage,
+} from "@ai-sdk/provider"
+import { newId } from "../util/id.ts"
+import { isRecord, parseJson } from "../util/json.ts"
+import type { LanguageModel } from "./model.ts"
+
+/** A request to a model. It and its answers are named here for those above this folder. */
+export type ModelCall = LanguageModelV4CallOptions
+/** A part of an answer that streams in. */
+export type ModelPart = LanguageModelV4StreamPart
+/** A whole answer. */
+export type ModelAnswer = LanguageModelV4GenerateResult
+/** The tokens that an answer took, as far as the server tells. */
+export type ModelUsage = LanguageModelV4Usage
+
+/** The model, and the server it is asked at. */
+interface ChatServerOptions {
+  /** With `/v1`, or whatever comes before `/chat/completions`. */
+  baseURL: string
+  modelID: string
+  headers: Record<string, string>
+  /** Goes into the body of each request, below what the call itself says. */
+  body: Readonly<Record<string, unknown>>
+  fetch: typeof fetch
+}
+
+/** One model of a chat completions server, without the config's words, retries and policies. Asks for usage in streams. */
+export async function openChatModel(options: ChatServerOptions): Promise<LanguageModel> {
+  const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible")
+  const provider = createOpenAICompatible({
+    name: "upstream",
+    baseURL: options.baseURL,
+    headers: options.headers,
+    fetch: alwaysStreamed(options.fetch),
+    includeUsage: true,
+    transformRequestBody: (body) => ({ ...options.body, ...defined(body) }),
+  })
+  return provider(options.modelID)
+}
+
+/** A setting that the call leaves open is there as undefined, and would hide the one below it. */
+function defined(body: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined))
+}
+
+/**
+ * Caches the JSON of each message of a chat completions request. Every request carries the whole history; with the
+ * cache, the provider package converts a message once and the conversion is kept as long as the message object lives.
+ *
+ * `model` hands the package only the messages that are not cached, `transformRequestBody` caches the result and
+ * `fetch` sends the whole body. Use the three together, with a package that converts each message independently into
+ * one message, and a tool message into one per result.
+ */
+interface ChatBodyCache {
+  model(inner: LanguageModelV4): LanguageModelV4
+  transformRequestBody(body: Body): Body
+  fetch(inner: typeof fetch): typeof fetch
+}
+
+type Body = Record<string, unknown>
+
+interface PendingRequest {
+  prompt: readonly LanguageModelV4Message[]
+  uncached: readonly LanguageModelV4Message[]
+  body?: string
+}
+
+/** Creates a cache for the models of one server. */
+export function createChatBodyCache(): ChatBodyCache {
+  const cached = new WeakMap<LanguageModelV4Message, string>()
+  const pending = new Map<string, PendingRequest>()
+
+  async function send<T>(
+    call: LanguageModelV4CallOptions,
+    inner: (call: LanguageModelV4CallOptions) => PromiseLike<T>,
+  ): Promise<T> {
+    const { prompt } = call
+    const uncached = [...new Set(prompt.filter((message) => !cached.has(message)))]
+    const id = newId("call")
+    pending.set(id, { prompt, uncached })
+    try {
+      // The package passes the id through as the first message.
+      return await inner({ ...call, prompt: [{ role: "system", content: id }, ...uncached] })
+    } finally {
+      pending.delete(id)
+    }
+  }
+
+  return {
+    model: (inner) => ({
+      specificationVersion: "v4",
+      provider: inner.provider,
+      modelId: inner.modelId,
+      get supportedUrls() {
+        return inner.supportedUrls
+      },
+      doStream: (call) => send(call, (given) => inner.doStream(given)),
+      doGenerate: (call) => send(call, (given) => inner.doGenerate(given)),
+    }),
+    transformRequestBody(body) {
+      const [first, ...converted] = body.messages as Body[]
+      const id = String(first?.content)
+      const request = pending.get(id)
+      if (request === undefined) throw new Error("The request was not made by a model of this cache.")
+      for (const message of request.uncached) {
+        const texts = converted.splice(0, convertedCount(message)).map((value) => JSON.stringify(value))
+        cached.set(message, texts.join(","))
+      }
+      const messages = request.prompt.map((message) => cached.get(message)).filter(Boolean)
+      const settings = JSON.stringify({ ...body, messages: undefined })
+      request.body = `${settings.slice(0, -1)},"messages":[${messages.join(",")}]}`
+      return { pendingRequest: id }
+    },
+    fetch: (inner) => (input, init) => {
+      const given = typeof init?.body === "string" ? parseJson(init.body) : undefined
+      const id = given?.ok && isRecord(given.value) ? String(given.value.pendingRequest) : ""
+      return inner(input, { ...init, body: pending.get(id)?.body ?? init?.body })
+    },
+  }
+}
+
+/** The number of messages that the package makes of one. */
+function convertedCount(message: LanguageModelV4Message): number {
+  return message.role === "tool" ? message.content.filter(({ type }) => type === "tool-result").length : 1
+}
+
+/**
+ * A `fetch` that gets a stream where it asks for one: a server of the chat completions format that answers with one JSON
+ * body all the same reads as a stream of one event. Everything else is left as it is.
+ */
+export function alwaysStreamed(ask: typeof fetch): typeof fetch {
+  return async (input, init) => {
+    const response = await ask(input, init)
+    const type = response.headers.get("content-type") ?? ""
+    if (!response.ok || !/^application\/json\b/i.test(type) || !asksForStream(init)) return response
+    const { ok, status, statusText, headers, url } = response
+    const body = new Blob([asEvents(await response.text())]).stream()
+    return { ok, status, statusText, headers, url, body } as Response
+  }
+}
+
+function asksForStream(init: RequestInit | undefined): boolean {
+  if (typeof init?.body !== "string") return false
+  const { value } = { value: undefined, ...parseJson(init.body) }
+  return isRecord(value) && value.stream === true
+}
+
+/** What is no completion stays what it is: the package then says that it cannot read it. */
+function asEvents(text: string): string {
+  const { value } = { value: undefined, ...parseJson(text) }
+  if (!isRecord(value) || !(Array.isArray(value.choices) || "error" in value)) return text
+  const choices = Array.isArray(value.choices) ? { choices: value.choices.map(asDelta) } : {}
+  return `data: ${JSON.stringify({ ...value, ...choices })}\n\ndata: [DONE]\n\n`
+}
+
+function asDelta(choice: unknown): unknown {
+  if (!isRecord(choice) || !isRecord(choice.message)) return choice
+  const { message, ...rest } = choice
+  const calls = Array.isArray(message.tool_calls) ? { tool_calls: message.tool_calls.map(asPiece) } : {}
+  return { ...rest, delta: { ...message, ...calls } }
+}
+
+/** Pieces of a stream are told apart by their place; and some servers give the arguments as an object. */
+function asPiece(call: unknown, index: number): unknown {
+  if (!isRecord(call) || !isRecord(call.function)) return call
+  const { arguments: given } = call.function
+  const text = typeof given === "string" ? given : JSON.stringify(given ?? {})
+  return { ...call, index, function: { ...call.function, arguments: text } }
+}
