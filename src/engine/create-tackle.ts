@@ -8,7 +8,7 @@ import { defaultScanLimits } from "../files/scan.ts"
 import { createTemporaryFileJournal } from "../files/temporary-files.ts"
 import { createTurnChanges } from "../files/turn-changes.ts"
 import { createFormatterService } from "../formatter/service.ts"
-import { createLanguageService } from "../lsp/service.ts"
+import { lazyLanguageService } from "../lsp/lazy-service.ts"
 import { createCredentials } from "../model/credentials.ts"
 import { parseModelName } from "../model/model.ts"
 import { defaultRetryLimits } from "../model/retry.ts"
@@ -120,7 +120,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
     record: processes.add,
   }
   const lsp = features.experimental.has("lsp_tool")
-    ? createLanguageService({ ...project, config: options.lsp })
+    ? lazyLanguageService({ ...project, config: options.lsp })
     : undefined
   opening.defer(() => lsp?.close())
   const formatter = createFormatterService({ ...project, config: options.formatter ?? false })

@@ -12,46 +12,42 @@ import { TimeoutError } from "../util/abort.ts"
 import { isRecord } from "../util/json.ts"
 import type { RecordTree } from "../util/process.ts"
 import { type Connection, openConnection } from "./connection.ts"
-import { createDiagnosticBook } from "./diagnostic-book.ts"
-import { createDocumentBook } from "./document-book.ts"
+import { askTypescript, canAskTypescript, createPublishedDiagnostics } from "./diagnostics.ts"
 import { ServerAnswerError } from "./errors.ts"
+import { createOpenDocuments } from "./open-documents.ts"
 import type { LanguageServer } from "./servers.ts"
-import { askTypescript, canAskTypescript } from "./typescript-diagnostics.ts"
 
-/** One server at work on one root. */
+/** A running server for one root. */
 export interface LanguageClient {
   readonly capabilities: ServerCapabilities
   /**
-   * Asks about files as they are on disk: changed ones are sent before, and `path` is opened. Rejects like
-   * `Connection.request`.
+   * Sends all changed files, opens `path` and sends the request. Rejects like `Connection.request`.
    */
   request<T>(path: string, method: string, params: unknown, limit: Limit): Promise<T>
-  /** What is wrong in the file as it is on disk. Undefined: nothing was heard in time. */
+  /** Returns the diagnostics of the file on disk. Undefined: none arrived in time. */
   diagnostics(path: string, limit: Limit & { quietMs: number }): Promise<Diagnostic[] | undefined>
-  /** Tells of a file that came, changed or went, whether it is open or not. */
+  /** Notifies the server of a created, changed or deleted file, open or not. */
   changed(path: string, kind: FileChange): void
   alive(): boolean
   end(): Promise<void>
 }
 
-/** How long an answer is waited for: `ms` milliseconds, and no longer than until `signal` fires. */
+/** The wait for an answer ends after `ms` milliseconds, or when `signal` fires. */
 export interface Limit {
   ms: number
   signal: AbortSignal
 }
 
-/** What became of a file. One that was moved is two: deleted here, created or changed there. */
+/** A change of a file. A move is two changes: deleted, and created or changed. */
 export type FileChange = "created" | "changed" | "deleted"
 
-/** The protocol's numbers. */
+/** The protocol's values. */
 const changeTypes: Record<FileChange, number> = { created: 1, changed: 2, deleted: 3 }
 
-/** After so many requests in a row that ran out without a single byte from the server it is taken to hang. */
+/** A server hangs if it sends no byte during this many consecutive requests that time out. */
 const silentLimit = 2
 
-/**
- * Starts the server and agrees with it on what both can do. Throws what starting it throws; the process is ended then.
- */
+/** Starts and initializes the server. On failure, ends the process and throws. */
 export async function startClient(options: {
   server: LanguageServer
   argv: readonly [string, ...string[]]
@@ -61,7 +57,7 @@ export async function startClient(options: {
   limit: Limit
 }): Promise<LanguageClient> {
   const { server, root } = options
-  const published = createDiagnosticBook()
+  const published = createPublishedDiagnostics()
   const connection = await openConnection({
     name: server.id,
     argv: options.argv,
@@ -80,9 +76,9 @@ export async function startClient(options: {
     await connection.end()
     throw error
   }
-  /** How often something was published for a file before the server was told what it holds now. */
+  /** The count of reports for a file before its current content was sent. */
   const outdated = new Map<string, number>()
-  const documents = createDocumentBook({
+  const documents = createOpenDocuments({
     notify: connection.notify,
     onShow: (path) => outdated.set(path, published.count(path)),
   })
@@ -103,7 +99,7 @@ export async function startClient(options: {
 
   async function pull(path: string, limit: Limit): Promise<Diagnostic[]> {
     const textDocument = { uri: pathToFileURL(path).href }
-    // A server that is slow with this is busy, and does not hang: after an edit it gets little time.
+    // Does not count as silence: after an edit the limit is short, and a slow server is busy.
     const report = await connection.request<DocumentDiagnosticReport>(
       "textDocument/diagnostic",
       { textDocument },
@@ -157,13 +153,15 @@ async function initialize(
   }
   const result = await connection.request<InitializeResult>("initialize", params, limit)
   if (!isRecord(result?.capabilities))
-    throw new ServerAnswerError(`${server.id} did not say what it can do: it may be no language server.`)
+    throw new ServerAnswerError(
+      `${server.id} did not report its capabilities. It may not be a language server.`,
+    )
   connection.notify("initialized", {})
   connection.notify("workspace/didChangeConfiguration", { settings: server.initialization })
   return result.capabilities
 }
 
-/** All that is offered is answered below. Positions are counted in UTF-16 units, which every server knows. */
+/** Every declared capability is handled below. Every server supports positions in UTF-16 units. */
 const clientCapabilities: ClientCapabilities = {
   general: { positionEncodings: ["utf-16"] },
   workspace: {
@@ -186,7 +184,7 @@ const clientCapabilities: ClientCapabilities = {
   },
 }
 
-/** What a server is told when it asks. It changes no files and shows nothing through us. */
+/** Answers requests of the server. It cannot change files or show anything. */
 function answerServer(
   method: string,
   params: unknown,
@@ -200,7 +198,7 @@ function answerServer(
     case "workspace/workspaceFolders":
       return [folderOf(root)]
     case "workspace/applyEdit":
-      return { applied: false, failureReason: "files are changed by the edit tool only" }
+      return { applied: false, failureReason: "only the edit tool changes files" }
     case "window/showDocument":
       return { success: false }
     case "window/workDoneProgress/create":
@@ -214,7 +212,7 @@ function answerServer(
   }
 }
 
-/** The settings under a dotted name, such as `python.analysis`; all without one; null where there are none. */
+/** Returns the settings under a dotted name, such as `python.analysis`. Without a name, all; null if not set. */
 function settingAt(settings: Readonly<Record<string, unknown>>, section: unknown): unknown {
   if (typeof section !== "string" || section === "") return settings
   let value: unknown = settings

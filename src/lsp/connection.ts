@@ -12,46 +12,46 @@ import { errorMessage } from "../util/errors.ts"
 import { type ProcessInput, type RecordTree, type RunningProcess, startProcess } from "../util/process.ts"
 import { ServerAnswerError, ServerEndedError } from "./errors.ts"
 
-/** A server process, and the messages between it and us. */
+/** A connection to a server process. */
 export interface Connection {
   /**
    * Rejects with `ServerAnswerError`, with `ServerEndedError` when the process ends, with `TimeoutError` after `ms`, and
-   * with the signal's reason. The server is told of both of these.
+   * with the signal's reason. The last two cancel the request at the server.
    */
   request<T>(method: string, params: unknown, limit: { ms: number; signal: AbortSignal }): Promise<T>
-  /** Like writing a letter: it is not known whether anyone reads it. */
+  /** Sends a notification, which has no answer. */
   notify(method: string, params?: unknown): void
-  /** False once the process ended, or was told to. */
+  /** False once the process ended or is being ended. */
   alive(): boolean
-  /** Fires when the process has ended, with a `ServerEndedError` as its reason. */
+  /** Fires when the process ends, with a `ServerEndedError`. */
   readonly gone: AbortSignal
-  /** Bytes that came from it so far, of whatever kind. */
+  /** Number of bytes received so far. */
   received(): number
-  /** Asks it to end, then ends it with all that it started. May be called again. */
+  /** Shuts the server down and ends all processes it started. May be called again. */
   end(): Promise<void>
 }
 
-/** The program to start, and who hears what it says by itself. */
+/** The program to start, and the handlers of its messages. */
 export interface ConnectionOptions {
-  /** How errors name the server. */
+  /** Name of the server in errors. */
   name: string
   argv: readonly [string, ...string[]]
   cwd: string
   env: Readonly<Record<string, string | undefined>>
-  /** Writes it down while it runs, so that it is ended where this process is killed. */
+  /** Records the running process, so that it is ended if this process is killed. */
   record: RecordTree | undefined
   onNotification(method: string, params: unknown): void
-  /** The answer to what the server asks; undefined where it is not known. */
+  /** Answers a request of the server. Undefined: unknown method. */
   onRequest(method: string, params: unknown): unknown
 }
 
-/** A well-behaved server answers `shutdown` at once; one that does not is ended all the same. In milliseconds. */
-const goodbyeMs = 500
+/** Time for a server to answer `shutdown` and to exit, in milliseconds. Then it is killed. */
+const shutdownMs = 500
 
-/** So much of the end of standard error is shown when a server ended, in characters. */
+/** Length of the end of stderr that an error shows, in characters. */
 const shownErrors = 1_000
 
-/** JSON-RPC's number for a request that the server does not have. */
+/** JSON-RPC's code for an unknown method. */
 const methodNotFound = -32_601
 
 /** Starts the program. Throws `SpawnError` or `PipeError`. */
@@ -86,7 +86,7 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
     if (ended) return
     ended = new ServerEndedError(
       name,
-      `${why}${errors.trim() === "" ? "." : `. Its last words:\n${errors.trim()}`}`,
+      `${why}${errors.trim() === "" ? "." : `. The end of its stderr:\n${errors.trim()}`}`,
     )
     gone.abort(ended)
     rpc.dispose()
@@ -94,17 +94,17 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
   }
   // Neither rejects.
   void child.exited.then(async ({ code, signal }) => {
-    await within(child.closed, goodbyeMs)
-    stop(signal ? `it was ended by ${signal}` : `it exited with code ${code}`)
-    if (ending === undefined) await clearAway(child)
+    await within(child.closed, shutdownMs)
+    stop(signal ? `${signal} ended it` : `it exited with code ${code}`)
+    if (ending === undefined) await killTree(child)
   })
-  rpc.onError(([error]) => stop(`what it writes is not understood (${error.message})`))
+  rpc.onError(([error]) => stop(`it sent invalid output (${error.message})`))
   rpc.onNotification((method, params) => {
     if (!ended) options.onNotification(method, params)
   })
   rpc.onRequest((method, params) => {
     const answer = options.onRequest(method, params)
-    return answer === undefined ? new ResponseError(methodNotFound, `${method} is not known here`) : answer
+    return answer === undefined ? new ResponseError(methodNotFound, `unknown method ${method}`) : answer
   })
   rpc.listen()
 
@@ -120,13 +120,13 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
       }
     },
     notify(method, params) {
-      // A process that reads no more is about to end, which requests hear of.
+      // A process that stopped reading is about to end. Requests then reject.
       if (!ended) rpc.sendNotification(method, params).catch(() => {})
     },
     alive: () => ended === undefined && ending === undefined,
     gone: gone.signal,
     received: () => received,
-    end: () => (ending ??= end(connection, child, () => stop("it was told to"))),
+    end: () => (ending ??= end(connection, child, () => stop("Tackle stopped it"))),
   }
   return connection
 }
@@ -158,19 +158,19 @@ async function ask<T>(
 
 async function end(connection: Connection, child: RunningProcess, stop: () => void): Promise<void> {
   try {
-    await connection.request("shutdown", undefined, { ms: goodbyeMs, signal: new AbortController().signal })
+    await connection.request("shutdown", undefined, { ms: shutdownMs, signal: new AbortController().signal })
     connection.notify("exit")
-    await within(child.exited, goodbyeMs)
+    await within(child.exited, shutdownMs)
   } catch {
-    // It is ended whatever it answers.
+    // The process is killed in any case.
   } finally {
-    await clearAway(child)
+    await killTree(child)
     stop()
   }
 }
 
-/** What it started does not outlive it; only then there is nothing left that a later start would have to end. */
-async function clearAway(child: RunningProcess): Promise<void> {
+/** Kills the process with its children, and then removes the record. */
+async function killTree(child: RunningProcess): Promise<void> {
   await child.kill()
   child.removeRecords()
 }

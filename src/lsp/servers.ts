@@ -1,32 +1,34 @@
+import { createRequire } from "node:module"
 import { extname } from "node:path"
 import { UsageError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
+import { realPath } from "../util/paths.ts"
 import type { LspConfig } from "./config.ts"
-import { knownServers } from "./known-servers.ts"
+import { NoServerError } from "./errors.ts"
 
-/** How a language server is started, and what for. */
+/** A language server: how to start it, and for which files. */
 export interface LanguageServer {
   id: string
   /** Program and arguments. */
   command: readonly [string, ...string[]]
-  /** With their dot. */
+  /** With the dot. */
   extensions: readonly string[]
-  /** Names of files whose directory is a root. Without one of them the worktree is. */
+  /** Names of files that mark a root directory. Without one, the worktree is the root. */
   roots: readonly string[]
   env: Readonly<Record<string, string>>
-  /** Its own options, and its settings when it asks for them. */
+  /** Its initialization options, and its settings when it requests them. */
   initialization: Settings
   /**
-   * Options under which the program, given by its path, runs nothing of a project that is not trusted; `initialization`
-   * comes before them. Absent where no such options are known; throws `NoServerError` where they cannot be had.
+   * Returns options that stop the program from running code of an untrusted project. `initialization` takes precedence.
+   * Absent if no such options are known. Throws `NoServerError` if they cannot be determined.
    */
   restrict?(program: string, initialization: Settings): Settings
 }
 
-/** A server's own options, as JSON: what they mean is between it and whoever wrote them. */
+/** A server's own options as JSON. Tackle does not interpret them. */
 export type Settings = Readonly<Record<string, unknown>>
 
-/** The servers there are, in the order in which they are tried: own ones first, then those known here. */
+/** Returns the servers in the order in which they are tried: configured ones first, then the known ones. */
 export function languageServers(config: LspConfig | undefined): LanguageServer[] {
   if (config === false) return []
   const known = new Map(knownServers.map((server) => [server.id, server]))
@@ -41,7 +43,7 @@ export function languageServers(config: LspConfig | undefined): LanguageServer[]
     const [program, ...args] = given.command ?? base?.command ?? []
     const extensions = given.extensions ?? base?.extensions
     if (program === undefined || !extensions) {
-      throw new UsageError(`lsp.${id} is no known server: it needs "command" and "extensions".`)
+      throw new UsageError(`lsp.${id} is not a known server: it needs "command" and "extensions".`)
     }
     const initialization = mergeSettings(base?.initialization ?? {}, given.initialization ?? {})
     return {
@@ -51,14 +53,14 @@ export function languageServers(config: LspConfig | undefined): LanguageServer[]
       roots: given.roots ?? base?.roots ?? [],
       env: given.env ?? {},
       initialization,
-      ...(base?.restrict ? { restrict: base.restrict } : {}),
+      restrict: base?.restrict,
     }
   })
 }
 
 /**
- * What the server is told as it starts. What a configuration says counts before what an untrusted project calls for: it
- * is the person's own. Throws like `restrict`.
+ * Returns the initialization options of a server. The user's configuration takes precedence over the restrictions for
+ * untrusted projects. Throws like `restrict`.
  */
 export function initializationOf(
   server: LanguageServer,
@@ -70,7 +72,7 @@ export function initializationOf(
     : mergeSettings(restrict(program, initialization), initialization)
 }
 
-/** Objects in both become one, the second's values first. */
+/** Merges objects deeply. Values of the second win. */
 function mergeSettings(base: Settings, own: Settings): Settings {
   const merged: Record<string, unknown> = { ...base }
   for (const [key, value] of Object.entries(own)) {
@@ -80,13 +82,13 @@ function mergeSettings(base: Settings, own: Settings): Settings {
   return merged
 }
 
-/** How the protocol names the language of a file. */
+/** Returns the protocol's name for the language of a file. */
 export function languageOf(path: string): string {
   const extension = extname(path)
   return languages.get(extension) ?? extension.slice(1)
 }
 
-/** Those whose languages have a name other than the extension. */
+/** Languages whose name differs from the extension. */
 const languages = new Map(
   Object.entries({
     typescript: ".ts .mts .cts",
@@ -110,3 +112,93 @@ const languages = new Map(
     extensions.split(" ").map((extension) => [extension, language] as const),
   ),
 )
+
+const nodeRoots = "package-lock.json pnpm-lock.yaml yarn.lock bun.lock bun.lockb"
+
+/** Tackle installs none of these. The first installed server for a file is used. */
+const knownServers: readonly LanguageServer[] = [
+  {
+    ...server(
+      "typescript",
+      "typescript-language-server --stdio",
+      ".ts .tsx .mts .cts .js .jsx .mjs .cjs",
+      nodeRoots,
+    ),
+    restrict: withOwnTypescript,
+    // Otherwise a second server, which knows only one file, answers while the project loads.
+    initialization: { tsserver: { useSyntaxServer: "never" } },
+  },
+  server("vtsls", "vtsls --stdio", ".ts .tsx .mts .cts .js .jsx .mjs .cjs", nodeRoots),
+  server("pyright", "pyright-langserver --stdio", ".py .pyi", "pyproject.toml pyrightconfig.json setup.py"),
+  server("basedpyright", "basedpyright-langserver --stdio", ".py .pyi", "pyproject.toml setup.py"),
+  server("gopls", "gopls", ".go", "go.work go.mod"),
+  {
+    ...server("rust", "rust-analyzer", ".rs", "Cargo.lock Cargo.toml"),
+    restrict: () => ({
+      cargo: { buildScripts: { enable: false } },
+      procMacro: { enable: false },
+      checkOnSave: false,
+    }),
+  },
+  server(
+    "clangd",
+    "clangd",
+    ".c .h .cc .cpp .cxx .hpp .hh .hxx",
+    "compile_commands.json compile_flags.txt .clangd",
+  ),
+  server("ruby", "ruby-lsp", ".rb", "Gemfile"),
+  server("php", "intelephense --stdio", ".php", "composer.json"),
+  server(
+    "java",
+    "jdtls",
+    ".java",
+    "settings.gradle settings.gradle.kts pom.xml build.gradle build.gradle.kts",
+  ),
+  server("kotlin", "kotlin-lsp --stdio", ".kt .kts", "settings.gradle settings.gradle.kts pom.xml"),
+  server("csharp", "csharp-ls", ".cs", "global.json"),
+  server("swift", "sourcekit-lsp", ".swift", "Package.swift"),
+  server("zig", "zls", ".zig", "build.zig"),
+  server("elixir", "elixir-ls", ".ex .exs", "mix.exs"),
+  server("haskell", "haskell-language-server-wrapper --lsp", ".hs", "cabal.project stack.yaml"),
+  server("lua", "lua-language-server", ".lua", ".luarc.json .luarc.jsonc"),
+  server("dart", "dart language-server", ".dart", "pubspec.yaml"),
+  server("terraform", "terraform-ls serve", ".tf", ".terraform.lock.hcl"),
+  server("vue", "vue-language-server --stdio", ".vue", nodeRoots),
+  {
+    ...server("svelte", "svelteserver --stdio", ".svelte", nodeRoots),
+    restrict: () => ({ isTrusted: false }),
+  },
+  server("bash", "bash-language-server start", ".sh .bash"),
+  server("yaml", "yaml-language-server --stdio", ".yml .yaml"),
+  server("json", "vscode-json-language-server --stdio", ".json .jsonc"),
+  server("css", "vscode-css-language-server --stdio", ".css .scss .less"),
+  server("html", "vscode-html-language-server --stdio", ".html"),
+  server("latex", "texlab", ".tex .bib"),
+  server("nix", "nixd", ".nix", "flake.nix"),
+]
+
+/** Creates an entry of the table from space-separated words. */
+function server(id: string, command: string, extensions: string, roots = ""): LanguageServer {
+  const words = (text: string) => text.split(" ").filter((word) => word !== "")
+  const [program = id, ...args] = words(command)
+  return {
+    id,
+    command: [program, ...args],
+    extensions: words(extensions),
+    roots: words(roots),
+    env: {},
+    initialization: {},
+  }
+}
+
+/** Makes the server use the TypeScript it was installed with. By default it runs the TypeScript of the project. */
+function withOwnTypescript(program: string, { tsserver }: Settings): Settings {
+  if (isRecord(tsserver) && tsserver.path !== undefined) return {}
+  try {
+    return { tsserver: { path: createRequire(realPath(program)).resolve("typescript/lib/tsserver.js") } }
+  } catch {
+    throw new NoServerError(
+      `${program} was installed without TypeScript, and the TypeScript of this untrusted project does not run. Use grep and read. To fix this, the user can install TypeScript beside the server, set lsp.typescript.initialization.tsserver.path, or trust the project.`,
+    )
+  }
+}

@@ -1,102 +1,284 @@
+import { existsSync } from "node:fs"
+import { delimiter, dirname, join } from "node:path"
 import type { Diagnostic, ServerCapabilities } from "vscode-languageserver-protocol"
+import { orAbort, throwIfAborted } from "../util/abort.ts"
+import { findProgram, type ProgramLocations, programDirectories } from "../util/find-program.ts"
+import { isInside } from "../util/paths.ts"
 import type { RecordTree } from "../util/process.ts"
+import { type FileChange, type LanguageClient, type Limit, startClient } from "./client.ts"
 import type { LspConfig } from "./config.ts"
+import { NoServerError, ServerAnswerError, ServerEndedError } from "./errors.ts"
+import { initializationOf, type LanguageServer, languageServers } from "./servers.ts"
 
-/** Language servers, each started when it is first needed. Paths absolute, links followed. */
+/** Language servers, each started when it is first needed. Paths are absolute with links resolved. */
 export interface LanguageService {
-  /** The server that answers for the file. Throws `NoServerError` where there is none. */
+  /** Finds the server for a file. Throws `NoServerError`. */
   find(path: string): Promise<FoundServer>
   /**
-   * Starts the server where need be, and again where it crashed; then asks it. Throws `NoServerError`, and what
+   * Starts the server if needed, also after a crash, and sends a request. Throws `NoServerError`, and what
    * `Connection.request` throws.
    */
   ask<T>(question: LanguageQuestion): Promise<T>
-  /** What is wrong in the file. Undefined: the server said nothing in time. Throws like `ask`. */
+  /** Returns the diagnostics of a file. Undefined: the server reported none in time. Throws like `ask`. */
   diagnose(path: string, signal: AbortSignal): Promise<Diagnostic[] | undefined>
   /**
-   * Tells the running servers of changed files, and resolves with what they then find wrong, within
-   * `editMs`: files for which nothing came are left out. Starts nothing and never rejects.
+   * Notifies the running servers of changed files and returns the diagnostics that they report within `editMs`. Omits
+   * files without a report. Starts no server and never rejects.
    */
   changed(changes: readonly ChangedPath[], signal: AbortSignal): Promise<FileDiagnostics[]>
-  /** Ends every server. */
+  /** Ends all servers. */
   close(): Promise<void>
 }
 
-/** Which server answers for a file, and whether it runs. */
+/** The server for a file. */
 export interface FoundServer {
   id: string
   /** The program's absolute path. */
   program: string
-  /** The directory that it works on. */
+  /** The server's project directory. */
   root: string
-  /** True: it was started before, by whomever. */
+  /** True if the server was started before. */
   started: boolean
 }
 
-/** A request of the protocol, to the server that answers for `path`. */
+/** A protocol request to the server for `path`. */
 export interface LanguageQuestion {
   path: string
   method: string
   params: unknown
-  /** What the server must be able to do. Undefined: whatever it says. */
+  /** The capability that the server must have. */
   needs: keyof ServerCapabilities
   signal: AbortSignal
 }
 
-/** A file whose change is on disk already. */
+/** A file that was changed on disk. */
 export interface ChangedPath {
   path: string
-  kind: "created" | "changed" | "deleted"
+  kind: FileChange
 }
 
-/** All that a server finds wrong in one file. Empty: it looked, and found nothing. */
+/** The diagnostics of one file. Empty: the server found none. */
 export interface FileDiagnostics {
   path: string
   diagnostics: Diagnostic[]
 }
 
-/** Which servers there are, and what they may run. */
+/** The servers and what they may run. */
 export interface LanguageServiceOptions {
-  /** `lsp` of the config. Default: the known servers, as far as they are installed. */
+  /** `lsp` of the config. Default: the known servers that are installed. */
   config?: LspConfig
-  /** Absolute, links followed. */
+  /** Absolute, links resolved. */
   worktree: string
-  /** True: programs that lie in the worktree may be run. */
+  /** True: programs inside the worktree may run. */
   trusted: boolean
-  /** What servers get, `PATH` among it. */
+  /** Environment of servers, including `PATH`. */
   environment: Readonly<Record<string, string | undefined>>
-  /** Writes each server down while it runs, so that it is ended where this process is killed. */
+  /** Records each running server, so that it is ended if this process is killed. */
   record?: RecordTree
-  /** What is not named is as `pool.ts` has it. */
   limits?: Partial<LanguageLimits>
 }
 
-/** How long is waited, in milliseconds. */
+/** Time limits in milliseconds. */
 export interface LanguageLimits {
-  /** For a server to say its first word. */
+  /** For the start of a server. */
   startMs: number
   /** For an answer. */
   requestMs: number
-  /** For the diagnostics of a file that was asked about. */
+  /** For requested diagnostics. */
   diagnoseMs: number
-  /** For the diagnostics of a file that was changed: the result of the edit waits for them. */
+  /** For diagnostics after an edit: the result of the edit waits for them. */
   editMs: number
 }
 
-/** Language servers of which nothing is loaded before the first question. */
+/**
+ * `startMs` and `requestMs` are enough for the largest projects. `editMs` is three times the measured answers on a small
+ * project: `tsc --lsp` 10 ms, typescript-language-server 40 to 160 ms, pyright 500 ms.
+ */
+const defaultLimits: LanguageLimits = {
+  startMs: 45_000,
+  requestMs: 30_000,
+  diagnoseMs: 15_000,
+  editMs: 1_500,
+}
+
+/**
+ * A server that publishes diagnostics may send quick ones first, such as syntax errors. This much silence ends the wait.
+ * After an edit the server is warm and sends all at once. In milliseconds.
+ */
+const quietMs = { diagnose: 1_000, edit: 150 }
+
+/** Limit for restarts of a server that ends. */
+const restarts = { max: 3, withinMs: 10 * 60_000 }
+
+interface Target {
+  server: LanguageServer
+  root: string
+  program: string
+}
+
+interface Entry {
+  client: Promise<LanguageClient>
+  /** Set once the server is up. */
+  running?: LanguageClient
+}
+
+/** Creates a service with one client for each server and root. */
 export function createLanguageService(options: LanguageServiceOptions): LanguageService {
-  let opened: Promise<LanguageService> | undefined
-  const open = () => {
-    opened ??= import("./pool.ts").then(({ createServerPool }) => createServerPool(options))
-    return opened
+  const { worktree, trusted, environment } = options
+  const limits = { ...defaultLimits, ...options.limits }
+  const servers = languageServers(options.config)
+  const locations: ProgramLocations = { worktree, trusted, searchPath: environment.PATH ?? "" }
+  const entries = new Map<string, Entry>()
+  /** Start times by key, to count restarts. */
+  const starts = new Map<string, number[]>()
+  const closing = new AbortController()
+
+  function targetFor(path: string): Target {
+    const candidates = servers.filter(({ extensions }) => extensions.some((end) => path.endsWith(end)))
+    for (const server of candidates) {
+      const program = findProgram(server.command[0], locations)
+      if (program !== undefined) return { server, program, root: findRoot(path, server.roots, worktree) }
+    }
+    throw noServer(path, candidates)
   }
+
+  /** Returns the running client, or starts one. */
+  function clientFor(target: Target): Promise<LanguageClient> {
+    if (closing.signal.aborted)
+      throw new NoServerError("The language servers have ended: the session is over.")
+    const key = keyOf(target)
+    const entry = entries.get(key)
+    if (entry && (!entry.running || entry.running.alive())) return entry.client
+    const recent = (starts.get(key) ?? []).filter((time) => time > Date.now() - restarts.withinMs)
+    if (recent.length > restarts.max) {
+      throw new NoServerError(
+        `The language server ${target.server.id} was started ${recent.length} times within ten minutes and will not be restarted for now. Use grep and read.`,
+      )
+    }
+    starts.set(key, [...recent, Date.now()])
+    const begun: Entry = { client: start(target, entry?.running) }
+    entries.set(key, begun)
+    begun.client.then(
+      (client) => {
+        begun.running = client
+      },
+      () => {
+        if (entries.get(key) === begun) entries.delete(key)
+      },
+    )
+    return begun.client
+  }
+
+  /** Ends the remains of the previous server first. */
+  async function start(
+    { server, program, root }: Target,
+    previous?: LanguageClient,
+  ): Promise<LanguageClient> {
+    await previous?.end()
+    return startClient({
+      server: { ...server, initialization: initializationOf(server, { program, trusted }) },
+      argv: [program, ...server.command.slice(1)],
+      root,
+      env: { ...environment, ...server.env, PATH: programDirectories(locations).join(delimiter) },
+      record: options.record,
+      limit: { ms: limits.startMs, signal: closing.signal },
+    })
+  }
+
+  /** Runs the work, and once more if the server ended meanwhile. A start continues if its caller is aborted. */
+  async function withClient<T>(
+    path: string,
+    signal: AbortSignal,
+    work: (client: LanguageClient, target: Target) => Promise<T>,
+  ): Promise<T> {
+    const target = targetFor(path)
+    try {
+      return await work(await orAbort(clientFor(target), signal), target)
+    } catch (error) {
+      if (!(error instanceof ServerEndedError) || closing.signal.aborted) throw error
+      throwIfAborted(signal)
+      return work(await orAbort(clientFor(target), signal), target)
+    }
+  }
+
+  async function diagnoseChange({ path, kind }: ChangedPath, limit: Limit): Promise<FileDiagnostics[]> {
+    const running = runningFor(path)
+    for (const client of running) client.changed(path, kind)
+    if (kind === "deleted") return []
+    // A server that fails or is late must not affect the edit.
+    const found = await Promise.allSettled(
+      running.map((client) => client.diagnostics(path, { ...limit, quietMs: quietMs.edit })),
+    )
+    const reported = found.flatMap((result) =>
+      result.status === "fulfilled" && result.value ? [result.value] : [],
+    )
+    return reported.length === 0 ? [] : [{ path, diagnostics: reported.flat() }]
+  }
+
+  function runningFor(path: string): LanguageClient[] {
+    return servers
+      .filter(({ extensions }) => extensions.some((end) => path.endsWith(end)))
+      .flatMap((server) => {
+        const running = entries.get(keyOf({ server, root: findRoot(path, server.roots, worktree) }))?.running
+        return running?.alive() ? [running] : []
+      })
+  }
+
   return {
-    find: async (path) => (await open()).find(path),
-    ask: async (question) => (await open()).ask(question),
-    diagnose: async (path, signal) => (await open()).diagnose(path, signal),
-    changed: async (changes, signal) => (opened ? (await opened).changed(changes, signal) : []),
+    async find(path): Promise<FoundServer> {
+      const target = targetFor(path)
+      const { server, program, root } = target
+      return { id: server.id, program, root, started: starts.has(keyOf(target)) }
+    },
+    ask: ({ path, method, params, needs, signal }) =>
+      withClient(path, signal, (client, { server }) => {
+        if (!client.capabilities[needs])
+          throw new ServerAnswerError(`The language server ${server.id} does not support ${method}.`)
+        return client.request(path, method, params, { ms: limits.requestMs, signal })
+      }),
+    diagnose: (path, signal) =>
+      withClient(path, signal, (client) =>
+        client.diagnostics(path, { ms: limits.diagnoseMs, quietMs: quietMs.diagnose, signal }),
+      ),
+    async changed(changes, signal) {
+      const limit = { ms: limits.editMs, signal }
+      const found = await Promise.all(changes.map((change) => diagnoseChange(change, limit)))
+      return found.flat()
+    },
     async close() {
-      if (opened) await (await opened).close()
+      closing.abort()
+      const clients = await Promise.allSettled([...entries.values()].map(({ client }) => client))
+      await Promise.all(
+        clients.map((result) => (result.status === "fulfilled" ? result.value.end() : undefined)),
+      )
     },
   }
+}
+
+function keyOf({ server, root }: Pick<Target, "server" | "root">): string {
+  return `${server.id} ${root}`
+}
+
+/**
+ * Returns the project directory for a file: the nearest directory above it, inside the worktree, that contains a marker;
+ * else the worktree. For a file outside the worktree, its own directory. Paths are absolute with links resolved.
+ */
+export function findRoot(path: string, markers: readonly string[], worktree: string): string {
+  if (!isInside(path, worktree)) return dirname(path)
+  for (let directory = dirname(path); isInside(directory, worktree); directory = dirname(directory)) {
+    if (markers.some((marker) => existsSync(join(directory, marker)))) return directory
+    if (directory === dirname(directory)) break
+  }
+  return worktree
+}
+
+function noServer(path: string, candidates: readonly LanguageServer[]): NoServerError {
+  if (candidates.length === 0)
+    return new NoServerError(
+      `No language server is configured for ${path}. Use grep and read, or add one under "lsp" in the configuration.`,
+    )
+  const programs = candidates.map(({ command }) => command[0]).join(", ")
+  return new NoServerError(
+    `No language server for ${path} is installed (not on PATH: ${programs}). Use grep and read.`,
+  )
 }

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url"
 
-/** The path of a `file:` address, however the server wrote it; undefined for every other kind. */
+/** Returns the path of a `file:` URI. Undefined for other URIs. */
 export function pathOfUri(uri: string): string | undefined {
   try {
     return fileURLToPath(uri)

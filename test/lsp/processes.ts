@@ -1,8 +1,8 @@
 import { hasEnvironmentLine, readProcessTable } from "../../src/util/process-table.ts"
 
 /**
- * An environment by which all processes that get it are found again, and the numbers of those that run. Servers leave
- * the directory and the group that they were started in, but not this. Linux only.
+ * Returns an environment with a unique mark, and a function that lists the running processes with it. Servers may leave
+ * their directory and process group, but keep the environment. Linux only.
  */
 export function markedEnvironment() {
   const mark = `LANGUAGE_SERVER_TEST=${crypto.randomUUID()}`

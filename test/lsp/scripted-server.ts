@@ -1,9 +1,9 @@
 /**
- * A language server that misbehaves on purpose, which no real one does on demand. The first argument says how:
- * `mute` never answers; `hang` answers nothing after its start; `exit` ends at once, with a word on standard error;
- * `garbage` writes what is no message; `die-once FILE` ends at the first question, unless FILE is there;
- * `stubborn` answers, and ignores every wish that it ends; `tsserver` hands requests on to TypeScript, which knows plain
- * paths alone and finds the first word of every file wrong; `no-tsserver` would, but has none, and publishes that.
+ * A language server that fails on purpose. The first argument says how: `mute` never answers; `hang` answers nothing after
+ * its start; `exit` exits at once with a message on stderr; `garbage` writes invalid messages; `die-once FILE` exits at
+ * the first request unless FILE exists; `stubborn` answers but ignores shutdown; `tsserver` passes requests on to a
+ * TypeScript that accepts only plain paths and reports the first word of every file; `no-tsserver` has no TypeScript and
+ * publishes diagnostics.
  */
 import { existsSync, writeFileSync } from "node:fs"
 import { createMessageConnection, StreamMessageReader, StreamMessageWriter } from "vscode-jsonrpc/node"

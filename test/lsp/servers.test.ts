@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, test } from "vitest"
-import { findRoot } from "../../src/lsp/find-root.ts"
 import { languageOf, languageServers } from "../../src/lsp/servers.ts"
+import { findRoot } from "../../src/lsp/service.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 
-describe("the servers of a configuration", () => {
+describe("languageServers", () => {
   const named = (config: Parameters<typeof languageServers>[0], id: string) =>
     languageServers(config).find((server) => server.id === id)
 
-  test("own ones come before those that are known", () => {
+  test("lists configured servers before known ones", () => {
     const own = { command: ["my-server", "--fast"], extensions: [".ts"] }
     const [first, ...rest] = languageServers({ mine: own })
     expect(first).toMatchObject({
@@ -20,7 +20,7 @@ describe("the servers of a configuration", () => {
     expect(rest.map(({ id }) => id)).toContain("gopls")
   })
 
-  test("a known one changes in what is said, and keeps the rest", () => {
+  test("merges a configuration with a known server", () => {
     const before = named({}, "typescript")
     const given = { initialization: { tsserver: { path: "/ts" } }, env: { A: "1" } }
     expect(named({ typescript: given }, "typescript")).toEqual({
@@ -30,12 +30,12 @@ describe("the servers of a configuration", () => {
     })
   })
 
-  test("one can be switched off, and all of them", () => {
+  test("switches off one or all servers", () => {
     expect(named({ pyright: { disabled: true } }, "pyright")).toBeUndefined()
     expect(languageServers(false)).toEqual([])
   })
 
-  test("an own one that lacks its command or extensions is refused", () => {
+  test("rejects a new server without a command or extensions", () => {
     expect(() => languageServers({ mine: { command: ["a"] } })).toThrow(
       /lsp\.mine .*"command" and "extensions"/,
     )
@@ -43,7 +43,7 @@ describe("the servers of a configuration", () => {
   })
 })
 
-test("a language has the protocol's name, else that of the extension", () => {
+test("languageOf returns the protocol's name, else the extension", () => {
   expect(["a.tsx", "b.mts", "c.py", "d.go", "e"].map(languageOf)).toEqual([
     "typescriptreact",
     "typescript",
@@ -53,11 +53,11 @@ test("a language has the protocol's name, else that of the extension", () => {
   ])
 })
 
-describe("the root", () => {
+describe("findRoot", () => {
   let project: TemporaryProject | undefined
   afterEach(() => project?.remove())
 
-  test("is the nearest directory with a marker, never above the worktree", async () => {
+  test("returns the nearest directory with a marker, never above the worktree", async () => {
     project = await temporaryProject({
       "go.mod": "",
       "repo/a/go.mod": "",

@@ -5,22 +5,22 @@ import type { LspConfig } from "../../src/lsp/config.ts"
 const root = resolve(import.meta.dirname, "../..")
 const programs = join(root, "node_modules/.bin")
 
-/** TypeScript 5, which still has the tsserver that typescript-language-server works with. */
+/** TypeScript 5 still contains the tsserver that typescript-language-server needs. */
 const service = createRequire(import.meta.url).resolve("@vtsls/language-service")
 const tsserver = join(dirname(createRequire(service).resolve("typescript/package.json")), "lib/tsserver.js")
 
 type Servers = Exclude<LspConfig, false>
 
-/** Real servers, by what they are called here: each as the only one there is. */
+/** Configurations with one real server each. */
 export const realServers = {
-  /** Publishes its diagnostics. */
+  /** Publishes diagnostics. */
   typescript: {
     typescript: {
       command: [join(programs, "typescript-language-server"), "--stdio"],
       initialization: { tsserver: { path: tsserver } },
     },
   },
-  /** Gives its diagnostics when asked. */
+  /** Returns diagnostics on request. */
   native: {
     typescript: { disabled: true },
     native: { command: [join(programs, "tsc"), "--lsp", "--stdio"], extensions: [".ts"] },
@@ -28,7 +28,7 @@ export const realServers = {
   python: { pyright: { command: [join(programs, "pyright-langserver"), "--stdio"] } },
 } satisfies Record<string, Servers>
 
-/** A server of our own that misbehaves as told: see `scripted-server.ts`. */
+/** A configuration with `scripted-server.ts`. */
 export function scriptedServer(...args: string[]): Servers {
   const script = join(import.meta.dirname, "scripted-server.ts")
   return { scripted: { command: [process.execPath, script, ...args], extensions: [".txt"] } }

@@ -5,23 +5,23 @@ import { openPinned } from "../util/pinned-path.ts"
 import { ServerAnswerError } from "./errors.ts"
 import { languageOf } from "./servers.ts"
 
-/** The files that a server has open: what it knows of them is what is on disk. */
-export interface DocumentBook {
+/** The files that a server has open. Their content follows the disk. */
+export interface OpenDocuments {
   /**
-   * Opens the file, or tells the server what it holds now. The path is resolved, and a link that was put in its way is
-   * not followed: `MovedPathError`. Throws `ServerAnswerError` for what is no file or too large, and what the system throws.
+   * Opens the file, or sends its current content. The path must be resolved; a link in it is not followed and throws
+   * `MovedPathError`. Throws `ServerAnswerError` for a directory or a file that is too large, and system errors.
    */
   show(path: string): void
-  /** Tells the server of all that changed on disk since, and closes what is gone. */
+  /** Sends the content of all files that changed on disk, and closes deleted ones. */
   refresh(): void
-  /** How often the file was shown; the number of its state. 0: never. */
+  /** The version of the file that the server has. 0: not open. */
   version(path: string): number
 }
 
-/** Files above this are not sent: servers hold several copies in memory and give up on such files anyway. In bytes. */
+/** Larger files are not sent: servers keep several copies and give up on such files. In bytes. */
 const maxBytes = 4 * 1024 * 1024
 
-/** Open files beyond this many are closed, the longest unused first. */
+/** Limit of open files. The least recently used is closed first. */
 const maxOpen = 64
 
 interface OpenDocument {
@@ -31,15 +31,15 @@ interface OpenDocument {
   mtimeMs: number
 }
 
-/** Files are read at once, not in turns: no change can then overtake another. */
-export function createDocumentBook({
+/** Creates an empty set. Reads files synchronously, so that changes cannot be reordered. */
+export function createOpenDocuments({
   notify,
   onShow,
 }: {
   notify(method: string, params: unknown): void
-  /** Called before the server is told what a file holds. */
+  /** Called before the content of a file is sent. */
   onShow(path: string): void
-}): DocumentBook {
+}): OpenDocuments {
   const open = new Map<string, OpenDocument>()
 
   function show(path: string): void {
@@ -94,7 +94,7 @@ function readDocument(path: string): { text: string; stats: Stats } {
   const descriptor = openPinned(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
   try {
     const stats = fstatSync(descriptor)
-    if (!stats.isFile()) throw new ServerAnswerError(`${path} is no file.`)
+    if (!stats.isFile()) throw new ServerAnswerError(`${path} is not a file.`)
     if (stats.size > maxBytes)
       throw new ServerAnswerError(
         `${path} is too large for a language server (${stats.size} bytes). Use grep.`,
