@@ -2,7 +2,7 @@ import * as z from "zod"
 import { changeFile, planWrite } from "../files/change-file.ts"
 import { define } from "../tool/tool.ts"
 import { readText } from "../util/file-system.ts"
-import { errorsAfterEdit } from "./language/edit-errors.ts"
+import { errorsAfterEdit } from "./lsp/findings.ts"
 
 const parameters = z.lazy(() =>
   z.object({

@@ -18,7 +18,7 @@ import { TimeoutError, throwIfAborted } from "../../util/abort.ts"
 import { errorMessage, TackleError } from "../../util/errors.ts"
 import { readText } from "../../util/file-system.ts"
 import { displayPath, resolvePath } from "../../util/paths.ts"
-import { errorsAfterEdit } from "../language/edit-errors.ts"
+import { errorsAfterEdit } from "../lsp/findings.ts"
 import { type PatchSection, parsePatch } from "./patch-parse.ts"
 import { type OpenSection, type PatchFile, type PlannedSection, planSection } from "./plan-patch.ts"
 
