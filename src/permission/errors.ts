@@ -1,7 +1,7 @@
 import type { Rule } from "../schema/permission.ts"
 import { TackleError } from "../util/errors.ts"
 
-/** What was refused, and by whom. */
+/** A refusal: the request, who refused it and why. */
 export interface Denial {
   /** `denied` by a rule, `rejected` by the user or a plugin, `unanswered` if no user could be asked. */
   kind: "denied" | "rejected" | "unanswered"
@@ -9,7 +9,7 @@ export interface Denial {
   patterns: readonly string[]
   by: "rule" | "user" | "plugin" | "no-terminal" | "auto"
   rule?: Rule
-  /** What the user wrote when rejecting. */
+  /** The message of the user. */
   feedback?: string
 }
 

@@ -16,7 +16,7 @@ import type { Check, PermissionAsk, Scope, SessionAsk, Verdict } from "./request
 /** Asks plugins about a request that the rules allow or ask about. Returns their decision. */
 export type Decide = (request: SessionAsk, action: "allow" | "ask", signal: AbortSignal) => Promise<Action>
 
-/** What {@link createPermission} needs. */
+/** Dependencies of {@link createPermission}. */
 export interface PermissionDependencies extends ReplyDependencies {
   /** The home directory, for `~` and `$HOME`. Absolute. */
   home: string
@@ -146,7 +146,7 @@ function throwIfDenied({ details }: DetailedVerdict): void {
   throw new PermissionError({ kind: "denied", permission, patterns, by: "rule", rule: first.judgement.rule })
 }
 
-/** What plugins decided: `allow` answers for the user, `ask` asks even if the rules allow, `none` leaves it to the rules. */
+/** The decision of plugins. `allow` answers for the user, `ask` asks even if the rules allow, `none` leaves it to the rules. */
 type PluginOpinion = "allow" | "ask" | "none"
 
 /** Throws `PermissionError` if a plugin denies the request. */

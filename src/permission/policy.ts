@@ -202,7 +202,7 @@ function possibleRefusal(
   span: string,
   refusals: readonly Action[] = ["deny", "ask"],
 ): Judgement | undefined {
-  // What later allows have cancelled: nothing, earlier asks, or everything but denies of the user layer.
+  // The rules that later allows have cancelled: nothing, earlier asks, or everything but denies of the user layer.
   let cancelled: "nothing" | "asks" | "all" = "nothing"
   let lifted = false
   for (const layer of policy.layers.toReversed()) {

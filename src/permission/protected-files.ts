@@ -11,7 +11,7 @@ export interface Protection {
 /**
  * Returns the protection of a file that holds secrets, or that configures a tool, an agent or a program that starts by
  * itself. For `read` only secrets are protected. The path is relative to the worktree, or absolute outside of it. Case,
- * trailing dots and look-alike characters make no difference.
+ * trailing dots and similar-looking characters make no difference.
  */
 export function protectionOf(path: string, access: "read" | "edit"): Protection | undefined {
   const segments = path

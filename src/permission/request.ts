@@ -1,12 +1,12 @@
 import type { Action, CallReference, Rule } from "../schema/permission.ts"
 import type { JudgeOptions, Layer, Policy } from "./policy.ts"
 
-/** What a call asks for. The same shape as `AskRequest` of the tools. */
+/** The request of a call. The same shape as `AskRequest` of the tools. */
 export interface PermissionAsk {
   permission: string
   patterns: string[]
   always?: string[]
-  /** The files and directories that the call uses. Those outside the worktree ask for `external_directory`. */
+  /** The files and directories that the call uses. A path outside the worktree asks for `external_directory`. */
   paths?: string[]
   metadata?: Record<string, unknown>
 }

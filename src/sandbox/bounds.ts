@@ -1,7 +1,7 @@
 import { dirname } from "node:path"
 
 /**
- * What a command can access: the compiled policy as plain data. Paths are absolute with links followed. For nested paths
+ * The files and hosts that a command can access, as plain data. Paths are absolute with links followed. For nested paths
  * the deeper one applies, for equal paths the stricter one.
  */
 export interface Bounds {

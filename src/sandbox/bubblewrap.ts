@@ -5,7 +5,7 @@ import { type Bounds, type Command, type ConfinedCommand, orderedPaths } from ".
 import type { Relay } from "./host-proxy.ts"
 import type { Placeholders } from "./placeholders.ts"
 
-/** What bubblewrap needs in addition to the command. */
+/** Settings for bubblewrap. */
 export interface Bubblewrap {
   /** The program, absolute. */
   program: string

@@ -5,7 +5,7 @@ import type { PermissionAsk, Scope } from "../../src/permission/request.ts"
 import type { PermissionConfig } from "../../src/permission/rules.ts"
 import { harness, policyOf, scopeOf, temporaryDirectory, verdictOf } from "./support.ts"
 
-/** A worktree with links of every kind, a home and a neighbour. */
+/** Creates a worktree with all kinds of links, a home directory and a directory beside the worktree. */
 function layOut() {
   const root = temporaryDirectory()
   const [worktree, home, neighbour, own] = ["w", "h", "w-evil", "own"].map((name) => join(root, name)) as [
@@ -50,38 +50,43 @@ async function verdict(
 describe("read", () => {
   test.each<[string, PermissionConfig, (layout: Layout) => string, string]>([
     ["a file inside", {}, () => "a", "allow"],
-    ["the same by its absolute path", {}, ({ worktree }) => join(worktree, "a"), "allow"],
-    ["a file that is not there", {}, () => "none/at/all", "allow"],
-    ["a neighbour whose name begins alike", {}, ({ neighbour }) => join(neighbour, "a"), "ask"],
-    ["a path that climbs out", {}, () => "sub/../../w-evil/a", "ask"],
+    ["a file inside by its absolute path", {}, ({ worktree }) => join(worktree, "a"), "allow"],
+    ["a missing file", {}, () => "none/at/all", "allow"],
+    ["a directory whose name has the same prefix", {}, ({ neighbour }) => join(neighbour, "a"), "ask"],
+    ["a path that leaves with ..", {}, () => "sub/../../w-evil/a", "ask"],
     ["secrets", {}, () => ".env", "ask"],
     ["secrets under a general allow", { read: "allow" }, () => ".env", "ask"],
-    ["secrets in other letters", {}, () => ".ENV", "ask"],
+    ["secrets in another case", {}, () => ".ENV", "ask"],
     ["secrets that a rule names", { read: { ".env": "allow" } }, () => ".env", "allow"],
     ["secrets that a pattern names", { read: { "*.env": "allow" } }, () => ".env", "allow"],
     ["a template", {}, () => ".env.example", "allow"],
     ["a link to secrets", {}, () => "to-env", "ask"],
     ["a link to what is denied", { read: { "**/.env": "deny" } }, () => "to-env", "deny"],
     ["a hard link to secrets", {}, () => "hard-env", "ask"],
-    ["a link out", {}, () => "to-bashrc", "ask"],
-    ["a file behind a link out", {}, () => "to-home/.ssh/id", "ask"],
-    ["a denied one behind a link out", { read: { "~/.ssh/**": "deny" } }, () => "to-home/.ssh/id", "deny"],
-    ["another name of the root", {}, ({ home }) => `/proc/self/root${home}/.bashrc`, "ask"],
-    ["links in a circle, whatever is allowed", { "*": "allow" }, () => "loop", "ask"],
+    ["a link to a file outside", {}, () => "to-bashrc", "ask"],
+    ["a file behind a link to a directory outside", {}, () => "to-home/.ssh/id", "ask"],
+    [
+      "a denied file behind a link to a directory outside",
+      { read: { "~/.ssh/**": "deny" } },
+      () => "to-home/.ssh/id",
+      "deny",
+    ],
+    ["a path through /proc/self/root", {}, ({ home }) => `/proc/self/root${home}/.bashrc`, "ask"],
+    ["a link loop with everything allowed", { "*": "allow" }, () => "loop", "ask"],
     ["a file of the session itself", { read: "ask" }, ({ own }) => join(own, "x"), "allow"],
   ])("%s", async (_, rules, path, expected) => {
     const layout = layOut()
     expect(await verdict(layout, rules, { patterns: [path(layout)] })).toBe(expected)
   })
 
-  test("a directory outside that is allowed", async () => {
+  test("allows a directory outside the worktree that a rule names", async () => {
     const layout = layOut()
     const rules: PermissionConfig = { external_directory: { "~/*": "allow" } }
     expect(await verdict(layout, rules, { patterns: ["to-home/.bashrc"] })).toBe("allow")
     expect(await verdict(layout, rules, { patterns: [join(layout.neighbour, "a")] })).toBe("ask")
   })
 
-  test("an allowed directory outside does not cover where a link in it leads", async () => {
+  test("does not extend an allowed outside directory to the targets of its links", async () => {
     const layout = layOut()
     symlinkSync(layout.neighbour, join(layout.home, "link"))
     const rules: PermissionConfig = { external_directory: { "~/*": "allow" } }
@@ -104,24 +109,24 @@ describe("edit", () => {
     [".github/x", "allow"],
     ["AGENTS.md", "ask"],
     ["conftest.py", "ask"],
-  ])("%s where all of the worktree is allowed: %s", async (path, expected) => {
+  ])("%s with the whole worktree allowed: %s", async (path, expected) => {
     const layout = layOut()
     expect(await verdict(layout, all(layout), { permission: "edit", patterns: [path] })).toBe(expected)
   })
 
-  test("a protected file that a rule names", async () => {
+  test("allows a protected file that a rule names", async () => {
     const layout = layOut()
     const rules: PermissionConfig = { edit: { "*": "allow", ".git/**": "allow", ".github/**": "allow" } }
     expect(await verdict(layout, rules, { permission: "edit", patterns: [".git/config"] })).toBe("allow")
     expect(await verdict(layout, rules, { permission: "edit", patterns: [".npmrc"] })).toBe("ask")
   })
 
-  test("the session's own directory is not free to be changed", async () => {
+  test("asks before changing the session's own directory", async () => {
     const layout = layOut()
     expect(await verdict(layout, {}, { permission: "edit", patterns: [join(layout.own, "x")] })).toBe("ask")
   })
 
-  test("a worktree behind a link is one place under two names", async () => {
+  test("treats a linked worktree and its target as one worktree", async () => {
     const layout = layOut()
     const alias = `${layout.worktree}-alias`
     symlinkSync(layout.worktree, alias)
@@ -138,7 +143,7 @@ describe("edit", () => {
 })
 
 describe("other requests", () => {
-  test("places outside are asked for, whatever the permission", async () => {
+  test("asks for paths outside the worktree with every permission", async () => {
     const layout = layOut()
     expect(await verdict(layout, {}, { permission: "glob", patterns: ["*"], paths: [layout.home] })).toBe(
       "ask",
@@ -149,13 +154,13 @@ describe("other requests", () => {
     expect(await verdict(layout, {}, { permission: "glob", patterns: ["*"], paths: ["to-home"] })).toBe("ask")
   })
 
-  test("a search within one file is reading it", async () => {
+  test("judges a search in one file as reading it", async () => {
     const layout = layOut()
     expect(await verdict(layout, {}, { permission: "grep", patterns: ["x"], paths: [".env"] })).toBe("ask")
     expect(await verdict(layout, {}, { permission: "grep", patterns: ["x"], paths: ["."] })).toBe("allow")
   })
 
-  test("any deny denies, else any ask asks", async () => {
+  test("denies if any pattern denies, else asks if any pattern asks", async () => {
     const rules: PermissionConfig = { my_tool: { a: "allow", d: "deny" } }
     const check = (patterns: string[]) => verdict(layOut(), rules, { permission: "my_tool", patterns })
     expect(await check(["a"])).toBe("allow")
@@ -163,13 +168,13 @@ describe("other requests", () => {
     expect(await check(["x", "d", "a"])).toBe("deny")
   })
 
-  test("nothing asked is not everything allowed", async () => {
+  test("asks for a request without patterns", async () => {
     expect(
       await verdict(layOut(), { my_tool: { a: "allow" } }, { permission: "my_tool", patterns: [] }),
     ).toBe("ask")
   })
 
-  test("to-do tools ask as todo", async () => {
+  test("judges to-do tools as todo", async () => {
     expect((await verdictOf({}, "todowrite", "x")).action).toBe("allow")
     expect((await verdictOf({ todo: "deny" }, "todowrite", "x")).action).toBe("deny")
   })
@@ -194,13 +199,13 @@ describe("commands in a real worktree", () => {
     expect(await verdict(layOut(), rules, { permission: "bash", patterns: [command] })).toBe(expected)
   })
 
-  test("a command that starts outside asks for that place, even where all commands are allowed", async () => {
+  test("asks for a working directory outside the worktree even if all commands are allowed", async () => {
     const layout = layOut()
     const request = { permission: "bash", patterns: ["ls"], metadata: { workdir: layout.home } }
     expect(await verdict(layout, { bash: "allow" }, request)).toBe("ask")
   })
 
-  test("a program that the worktree puts before the real one is not the one its name stands for", async () => {
+  test("does not allow a program of the worktree by the name of a system program", async () => {
     const layout = layOut()
     writeFileSync(join(layout.worktree, "ls"), "#!/bin/sh\n", { mode: 0o755 })
     const { permission } = harness({ home: layout.home })
@@ -220,8 +225,8 @@ describe("commands in a real worktree", () => {
   })
 })
 
-describe("what a verdict tells", () => {
-  test("every command with the rule that decided it", async () => {
+describe("verdict", () => {
+  test("lists every command with the rule that decided it", async () => {
     const verdict = await verdictOf(
       { bash: { "*": "ask", "npm *": "allow", "rm *": "deny" } },
       "bash",
@@ -242,7 +247,7 @@ describe("what a verdict tells", () => {
     })
   })
 
-  test("a proof is named as such", async () => {
+  test("names a read-only proof as the source of the rule", async () => {
     const verdict = await verdictOf({}, "bash", "ls -l")
     expect(verdict.commands).toMatchObject([
       { action: "allow", rule: { source: { file: "defaults: proved read-only" } } },
@@ -250,7 +255,7 @@ describe("what a verdict tells", () => {
     expect(verdict.needsHardenedGit).toBe(false)
   })
 
-  test("git by proof alone needs the hardened environment", async () => {
+  test("requires the hardened environment only for git allowed by proof", async () => {
     expect((await verdictOf({}, "bash", "git status | head -3")).needsHardenedGit).toBe(true)
     expect((await verdictOf({ bash: { "git *": "allow" } }, "bash", "git status")).needsHardenedGit).toBe(
       false,

@@ -46,7 +46,7 @@ function bounds(permission: PermissionConfig = {}, more: { layers?: Layer[]; git
   })
 }
 
-test("the person's config directories are not changed, and not made where the worktree holds them", async () => {
+test("makes the user's config directories read-only, and absent ones in the worktree uncreatable", async () => {
   await project.write("cfg/tackle/tool/a.ts", "")
   const { readOnly, absent } = commandBounds({
     policy: {
@@ -68,7 +68,7 @@ test("the person's config directories are not changed, and not made where the wo
 })
 
 describe("without rules", () => {
-  test("the project and temporary files can be written, protected files and the engine's not", () => {
+  test("makes the project and temporary files writable, but not protected and engine files", () => {
     const { writable, readOnly, absent, network } = bounds()
     expect(writable).toEqual([project.directory, "/tmp"])
     expect(readOnly.toSorted()).toEqual(
@@ -83,13 +83,13 @@ describe("without rules", () => {
     expect(network).toBe("closed")
   })
 
-  test("secrets of the project and of the home directory are hidden", () => {
+  test("hides secrets of the project and the home directory", () => {
     expect(bounds().hidden.toSorted()).toEqual(
       [project.path(".env"), project.path("sub/.env.local"), home.path(".ssh"), home.path(".aws")].sort(),
     )
   })
 
-  test("what came into being since the last command is seen, and what went is not", async () => {
+  test("sees files that were created since the last command", async () => {
     bounds()
     await project.write("sub/deep/er/.env", "")
     await project.write("AGENTS.md", "")
@@ -100,13 +100,13 @@ describe("without rules", () => {
     expect(bounds().absent).toEqual([project.path(".tackle")])
   })
 
-  test("the programs of node_modules/.bin cannot be replaced, and what else lies there can", async () => {
+  test("makes the programs of node_modules/.bin read-only", async () => {
     await project.write("node_modules/.bin/x", "")
     await project.write("node_modules/p/.env", "")
     expect(bounds().readOnly).toContain(project.path("node_modules/.bin"))
   })
 
-  test("a worktree behind a link is bound where it really is", async () => {
+  test("uses the real path of a linked worktree", async () => {
     await symlink(project.directory, home.path("link"))
     const { writable } = commandBounds({
       policy: { layers: [{ name: "defaults", rules: defaultRules() }] },
@@ -125,7 +125,7 @@ describe("without rules", () => {
 })
 
 describe("rules", () => {
-  test("a rule opens a protected file or a secret by naming it, not by covering it", () => {
+  test("opens a protected file or a secret only if a rule names it", () => {
     const named = bounds({
       edit: { ".vscode/*": "allow", ".env": "allow" },
       read: { ".env": "allow", "~/.ssh/*": "allow" },
@@ -138,7 +138,7 @@ describe("rules", () => {
     expect(covered.hidden).toEqual(expect.arrayContaining([project.path(".env"), home.path(".ssh")]))
   })
 
-  test("what is denied for edit cannot be written, what is denied for read cannot be read", () => {
+  test("makes paths denied for edit read-only and hides paths denied for read", () => {
     const { readOnly, hidden } = bounds({
       edit: { "src/*": "deny" },
       read: { "sub/**": "deny", "~/notes/**": "deny" },
@@ -147,14 +147,14 @@ describe("rules", () => {
     expect(hidden).toEqual(expect.arrayContaining([project.path("sub/.env.local"), home.path("notes")]))
   })
 
-  test("where edit is denied as a whole nothing of the project can be written", () => {
+  test("makes the whole project read-only if edit is denied", () => {
     const { writable, readOnly, absent } = bounds({ edit: "deny" }, { git: true })
     expect(writable).toEqual(["/tmp"])
     expect(readOnly).toContain(project.directory)
     expect(absent).toEqual([])
   })
 
-  test("a place outside that a rule for edit names by its path can be written", async () => {
+  test("makes an outside directory writable if a rule for edit names its path", async () => {
     await mkdir(home.path("other"))
     expect(bounds({ edit: { "~/other/**": "allow", "/nonexistent/**": "allow" } }).writable).toContain(
       home.path("other"),
@@ -162,7 +162,7 @@ describe("rules", () => {
     expect(bounds({ edit: { "~/other/**": "ask" } }).writable).not.toContain(home.path("other"))
   })
 
-  test("hosts are opened by the name of the permission alone, the last match wins, what asks stays closed", () => {
+  test("opens only hosts that a network rule allows, by the last match", () => {
     const network = (permission: PermissionConfig, layers?: Layer[]) =>
       bounds(permission, layers ? { layers } : {}).network
     expect(network({ "*": "allow" })).toBe("closed")
@@ -183,8 +183,8 @@ describe("rules", () => {
   })
 })
 
-describe("git by itself", () => {
-  test("gets its repository, but for what makes it run something", async () => {
+describe("a command that runs only git", () => {
+  test("can write the repository, except its config and hooks", async () => {
     const repository = await temporaryProject({ ".env": "", a: "" }, { git: true })
     await mkdir(repository.path(".git/hooks"), { recursive: true })
     const { writable, readOnly, hidden } = commandBounds({
@@ -208,7 +208,7 @@ describe("git by itself", () => {
     expect(hidden).not.toContain(repository.path(".env"))
   })
 
-  test("of a linked worktree it is the one that the .git file names", async () => {
+  test("can write the repository that a .git file names", async () => {
     await project.write("main/.git/worktrees/w/commondir", "../..\n")
     await project.write("main/.git/hooks/x", "")
     await writeFile(project.path(".git"), `gitdir: ${project.path("main/.git/worktrees/w")}\n`)

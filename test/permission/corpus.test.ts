@@ -10,16 +10,16 @@ const corpus = resolve(import.meta.dirname, "../corpus/permission")
 const files = globSync("*.jsonl", { cwd: corpus }).sort()
 const read = (file: string) => readPermissionCases(readFileSync(join(corpus, file), "utf8"), file)
 
-/** By name alone: nothing of the corpus exists on the machine. */
+/** Compared by name: the files of the corpus do not exist on this machine. */
 const place = { otherwise: "/w", home: "/h" }
 
 describe("the corpus", () => {
-  test("holds what it should", async () => {
+  test("contains enough cases", async () => {
     const all = await Promise.all(files.map(read))
     expect(all.flat().length).toBeGreaterThan(1_200)
   })
 
-  test.each(files)("%s gets the verdicts it names", async (file) => {
+  test.each(files)("%s has the expected verdicts", async (file) => {
     const wrong: string[] = []
     for (const entry of await read(file)) {
       const result = await runPermissionCase(entry, place)
@@ -32,7 +32,7 @@ describe("the corpus", () => {
     expect(wrong).toEqual([])
   })
 
-  test("what is allowed in it touches no file, in any shell at hand", async () => {
+  test("allows no command that changes a file in an installed shell", async () => {
     const root = temporaryDirectory()
     const [worktree, bin] = [join(root, "w"), join(root, "bin")]
     for (const directory of [worktree, bin]) mkdirSync(directory)

@@ -1,6 +1,6 @@
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { expect, test } from "vitest"
+import { describe, expect, test } from "vitest"
 import type { EventInput } from "../../src/event/events.ts"
 import { PermissionError } from "../../src/permission/errors.ts"
 import { createPermission, type Permission } from "../../src/permission/permission.ts"
@@ -17,7 +17,7 @@ function bash(text: string, sessionID = "ses_1"): SessionAsk {
   return { sessionID, permission: "bash", patterns: [text], tool: { messageID: "msg_1", callID: "call_1" } }
 }
 
-/** An engine whose grants count in the policy, and that answers each request by the function. */
+/** Creates a permission service whose grants apply, and that answers each request with the function. */
 function answering(
   answer: (request: PermissionRequest) => PermissionReply | undefined,
   source: ReplySource = "user",
@@ -54,328 +54,331 @@ async function untilAsked(permission: Permission, count = 1): Promise<Permission
   return permission.pending()
 }
 
-test("what the rules allow is not asked", async () => {
-  const { permission, events } = harness()
-  await permission.ask(bash("ls -la src"), scopeOf(policyOf({})), never)
-  expect(events).toEqual([])
-})
-
-test("a deny refuses before anyone is asked, and its text shows no ruleset", async () => {
-  const { permission, events } = harness()
-  const scope = scopeOf(policyOf({ bash: { "*": "ask", "rm *": "deny", "secret-rule *": "deny" } }))
-  const refused = permission.ask(bash("npm test && rm x"), scope, never)
-  await expect(refused).rejects.toMatchObject({
-    name: "PermissionError",
-    code: "permission.denied",
-    kind: "denied",
-    by: "rule",
-    permission: "bash",
-    patterns: ["rm x"],
-    rule: { pattern: "rm *", source: { file: "tackle.json" } },
+describe("createPermission", () => {
+  test("does not ask for what the rules allow", async () => {
+    const { permission, events } = harness()
+    await permission.ask(bash("ls -la src"), scopeOf(policyOf({})), never)
+    expect(events).toEqual([])
   })
-  await expect(refused).rejects.toThrow(/denied by a rule/)
-  await expect(refused).rejects.not.toThrow(/secret-rule/)
-  expect(events).toEqual([])
-})
 
-test("a question carries patterns, what always would remember, and the call", async () => {
-  const { permission, asked, scope } = answering(() => ({ reply: "once" }))
-  await permission.ask(
-    { ...bash("git push origin main && npm run build"), metadata: { command: "x" } },
-    scope,
-    never,
-  )
-  expect(asked).toHaveLength(1)
-  expect(asked[0]).toMatchObject({
-    sessionID: "ses_1",
-    permission: "bash",
-    patterns: ["git push origin main", "npm run build"],
-    always: ["git push *", "npm run build *"],
-    metadata: { command: "x" },
-    tool: { messageID: "msg_1", callID: "call_1" },
+  test("refuses a denied request without asking, and does not reveal other rules", async () => {
+    const { permission, events } = harness()
+    const scope = scopeOf(policyOf({ bash: { "*": "ask", "rm *": "deny", "secret-rule *": "deny" } }))
+    const refused = permission.ask(bash("npm test && rm x"), scope, never)
+    await expect(refused).rejects.toMatchObject({
+      name: "PermissionError",
+      code: "permission.denied",
+      kind: "denied",
+      by: "rule",
+      permission: "bash",
+      patterns: ["rm x"],
+      rule: { pattern: "rm *", source: { file: "tackle.json" } },
+    })
+    await expect(refused).rejects.toThrow(/denied by a rule/)
+    await expect(refused).rejects.not.toThrow(/secret-rule/)
+    expect(events).toEqual([])
   })
-  expect(asked[0]?.id).toMatch(/^per_/)
-})
 
-test("questions come one after the other, places outside first", async () => {
-  const { permission, events, scope } = answering(() => ({ reply: "once" }))
-  await permission.ask(bash("frobnicate /etc/x > out.txt"), scope, never)
-  const order = events.map((event) =>
-    event.type === "permission.asked" ? event.request.permission : event.type,
-  )
-  expect(order).toEqual([
-    "external_directory",
-    "permission.replied",
-    "bash",
-    "permission.replied",
-    "edit",
-    "permission.replied",
-  ])
-})
-
-test("once holds for this call alone", async () => {
-  const { permission, asked, scope } = answering(() => ({ reply: "once" }))
-  await permission.ask(bash("npm test"), scope, never)
-  await permission.ask(bash("npm test"), scope, never)
-  expect(asked).toHaveLength(2)
-})
-
-test("always is kept as grants before the call goes on, and spares the next question", async () => {
-  const { permission, asked, grants, scope } = answering(() => ({ reply: "always", scope: "project" }))
-  await permission.ask(bash("npm run build"), scope, never)
-  expect(grants).toMatchObject([
-    { scope: "project", worktree: "/w", permission: "bash", pattern: "npm run build *", action: "allow" },
-  ])
-  expect(grants[0]?.sessionID).toBeUndefined()
-  await permission.ask(bash("npm run build --watch"), scope, never)
-  expect(asked).toHaveLength(1)
-})
-
-test("always lets go on what else it allows, and nothing of a session that it does not hold for", async () => {
-  const { permission, events, scope } = answering(() => undefined)
-  const first = permission.ask(bash("npm test"), scope, never)
-  await untilAsked(permission)
-  const second = permission.ask(bash("npm test --watch"), scope, never)
-  await untilAsked(permission, 2)
-  const other = permission.ask(bash("npm test", "ses_2"), scopeOf(policyOf({})), never)
-  await untilAsked(permission, 3)
-  const different = permission.ask(bash("make"), scope, never)
-  const requests = await untilAsked(permission, 4)
-  const ids = (session: string, pattern: string) =>
-    requests.find((request) => request.sessionID === session && request.patterns.includes(pattern))?.id ?? ""
-
-  await permission.reply(ids("ses_1", "npm test"), { reply: "always", scope: "session" }, "user")
-  await Promise.all([first, second])
-  expect(permission.pending().map((request) => request.patterns[0])).toEqual(["npm test", "make"])
-  expect(events).toContainEqual({
-    type: "permission.replied",
-    sessionID: "ses_1",
-    requestID: ids("ses_1", "npm test --watch"),
-    reply: "once",
-    source: "grant",
+  test("asks with the patterns, the patterns for always, and the call", async () => {
+    const { permission, asked, scope } = answering(() => ({ reply: "once" }))
+    await permission.ask(
+      { ...bash("git push origin main && npm run build"), metadata: { command: "x" } },
+      scope,
+      never,
+    )
+    expect(asked).toHaveLength(1)
+    expect(asked[0]).toMatchObject({
+      sessionID: "ses_1",
+      permission: "bash",
+      patterns: ["git push origin main", "npm run build"],
+      always: ["git push *", "npm run build *"],
+      metadata: { command: "x" },
+      tool: { messageID: "msg_1", callID: "call_1" },
+    })
+    expect(asked[0]?.id).toMatch(/^per_/)
   })
-  for (const request of permission.pending()) await permission.reply(request.id, { reply: "once" }, "user")
-  await Promise.all([other, different])
-})
 
-test("always may be narrowed and never widened", async () => {
-  const { permission, grants, scope } = answering(() => undefined)
-  const asking = permission.ask(bash("git push origin main"), scope, never)
-  const [request] = await untilAsked(permission)
-  const id = request?.id ?? ""
-  for (const pattern of ["*", "git *", "rm *"]) {
-    const reply: PermissionReply = { reply: "always", scope: "session", patterns: [pattern] }
-    await expect(permission.reply(id, reply, "user")).rejects.toThrow(UsageError)
-  }
-  expect(grants).toEqual([])
-  await permission.reply(id, { reply: "always", scope: "session", patterns: ["git push origin *"] }, "user")
-  await asking
-  expect(grants).toMatchObject([{ scope: "session", sessionID: "ses_1", pattern: "git push origin *" }])
-})
-
-test.each([
-  ["a literal star", "rm ./*.tmp"],
-  ["a question mark", "curl https://x.test/?a=1"],
-  ["a part known only when it runs", "npm run $SCRIPT"],
-  ["a text that is not understood", "eval x"],
-  ["a character that does not show", "npm run bu\u200bild"],
-  ["a direction mark", "npm test \u202eevil"],
-  ["a tag character", "npm test \u{e0041}"],
-  ["a tab", "npm\ttest"],
-  ["a protected file among others", "npm test > .npmrc"],
-])("always is not on offer for %s", async (_, text) => {
-  const { permission, scope, asked } = answering(() => ({ reply: "once" }))
-  await permission.ask(bash(text), scope, never)
-  expect(asked.at(text.includes(".npmrc") ? -1 : 0)?.always).toEqual([])
-})
-
-test("always where it is not on offer is an error, and the request goes on waiting", async () => {
-  const { permission, scope } = answering(() => undefined)
-  const asking = permission.ask(bash("eval x"), scope, never)
-  const [request] = await untilAsked(permission)
-  await expect(
-    permission.reply(request?.id ?? "", { reply: "always", scope: "session" }, "user"),
-  ).rejects.toThrow(UsageError)
-  expect(await permission.reply(request?.id ?? "", { reply: "once" }, "user")).toBe("applied")
-  await asking
-})
-
-test("grants that cannot be kept leave the request waiting", async () => {
-  const permission = createPermission({
-    home: "/h",
-    publish: () => {},
-    saveGrants: () => Promise.reject(new Error("disk full")),
-    dropGrants: async () => {},
+  test("asks one question per permission, outside paths first", async () => {
+    const { permission, events, scope } = answering(() => ({ reply: "once" }))
+    await permission.ask(bash("frobnicate /etc/x > out.txt"), scope, never)
+    const order = events.map((event) =>
+      event.type === "permission.asked" ? event.request.permission : event.type,
+    )
+    expect(order).toEqual([
+      "external_directory",
+      "permission.replied",
+      "bash",
+      "permission.replied",
+      "edit",
+      "permission.replied",
+    ])
   })
-  const asking = permission.ask(bash("npm test"), scopeOf(policyOf({})), never)
-  const [request] = await untilAsked(permission)
-  const id = request?.id ?? ""
-  await expect(permission.reply(id, { reply: "always", scope: "session" }, "user")).rejects.toThrow(
-    "disk full",
-  )
-  expect(permission.pending()).toHaveLength(1)
-  expect(await permission.reply(id, { reply: "once" }, "user")).toBe("applied")
-  await asking
-})
 
-test("a reject fails that request alone and hands on what the person said", async () => {
-  const { permission, scope } = answering(() => undefined)
-  const first = permission.ask(bash("npm test"), scope, never)
-  await untilAsked(permission)
-  const second = permission.ask(bash("make"), scope, never)
-  const [one, two] = await untilAsked(permission, 2)
-  await permission.reply(one?.id ?? "", { reply: "reject", message: "use make instead" }, "user")
-  await expect(first).rejects.toMatchObject({ kind: "rejected", by: "user", feedback: "use make instead" })
-  await expect(first).rejects.toThrow(/use make instead/)
-  expect(permission.pending().map((request) => request.id)).toEqual([two?.id])
-  await permission.reply(two?.id ?? "", { reply: "once" }, "user")
-  await second
-})
-
-test.each([
-  ["no-terminal", /no user can be asked here/],
-  ["auto", /not given automatically/],
-] as const)("a refusal by %s says so", async (source, text) => {
-  const { permission, scope } = answering(() => ({ reply: "reject" }), source)
-  const refused = permission.ask(bash("npm test"), scope, never)
-  await expect(refused).rejects.toThrow(text)
-  await expect(refused).rejects.toMatchObject({ kind: "unanswered", by: source })
-})
-
-test("only the first answer counts", async () => {
-  const { permission, events, scope } = answering(() => undefined)
-  const asking = permission.ask(bash("npm test"), scope, never)
-  const [request] = await untilAsked(permission)
-  const id = request?.id ?? ""
-  expect(await permission.reply(id, { reply: "once" }, "user")).toBe("applied")
-  expect(await permission.reply(id, { reply: "reject" }, "user")).toBe("already")
-  expect(await permission.reply("per_foreign", { reply: "once" }, "user")).toBe("unknown")
-  await asking
-  expect(events.filter((event) => event.type === "permission.replied")).toHaveLength(1)
-})
-
-test("two answers at once: one is applied", async () => {
-  const { permission, scope, grants } = answering(() => undefined)
-  const asking = permission.ask(bash("npm test"), scope, never)
-  const [request] = await untilAsked(permission)
-  const id = request?.id ?? ""
-  const outcomes = await Promise.all([
-    permission.reply(id, { reply: "always", scope: "session" }, "user"),
-    permission.reply(id, { reply: "reject" }, "user"),
-    permission.reply(id, { reply: "always", scope: "session" }, "user"),
-  ])
-  expect(outcomes).toEqual(["applied", "already", "already"])
-  expect(grants).toHaveLength(1)
-  await asking
-})
-
-test("an abort withdraws the request", async () => {
-  const { permission, events, scope } = answering(() => undefined)
-  const controller = new AbortController()
-  const asking = permission.ask(bash("npm test"), scope, controller.signal)
-  const [request] = await untilAsked(permission)
-  controller.abort()
-  await expect(asking).rejects.toThrow(AbortedError)
-  expect(permission.pending()).toEqual([])
-  expect(events.at(-1)).toMatchObject({
-    type: "permission.replied",
-    requestID: request?.id,
-    reply: "reject",
-    source: "abort",
+  test("applies once to a single call", async () => {
+    const { permission, asked, scope } = answering(() => ({ reply: "once" }))
+    await permission.ask(bash("npm test"), scope, never)
+    await permission.ask(bash("npm test"), scope, never)
+    expect(asked).toHaveLength(2)
   })
-  expect(await permission.reply(request?.id ?? "", { reply: "once" }, "user")).toBe("already")
-})
 
-test("an aborted signal asks nobody", async () => {
-  const { permission, events, scope } = answering(() => undefined)
-  await expect(permission.ask(bash("npm test"), scope, AbortSignal.abort())).rejects.toThrow(AbortedError)
-  expect(events).toEqual([])
-})
-
-test("what the tool offers is what always remembers, for its own permission", async () => {
-  const { permission, asked, grants, scope } = answering(() => ({ reply: "always", scope: "session" }))
-  const request = { sessionID: "ses_1", permission: "my_tool", patterns: ['{"a":1}'], always: ["*"] }
-  await permission.ask(request, scope, never)
-  await permission.ask({ ...request, patterns: ['{"a":2}'] }, scope, never)
-  expect(asked).toHaveLength(1)
-  expect(grants).toMatchObject([{ permission: "my_tool", pattern: "*" }])
-})
-
-test("a person sees where a link leads", async () => {
-  const root = temporaryDirectory()
-  const worktree = join(root, "w")
-  mkdirSync(worktree)
-  writeFileSync(join(root, "outside.txt"), "x")
-  symlinkSync(join(root, "outside.txt"), join(worktree, "link"))
-  const { permission, asked } = answering(() => ({ reply: "once" }))
-  const scope = scopeOf(policyOf({ edit: { [`${worktree}/**`]: "allow" } }), worktree)
-  await permission.ask(
-    { sessionID: "ses_1", permission: "edit", patterns: [join(worktree, "link")] },
-    scope,
-    never,
-  )
-  expect(asked.map((request) => request.permission)).toEqual(["external_directory", "edit"])
-  expect(asked[1]).toMatchObject({
-    patterns: [join(root, "outside.txt")],
-    metadata: { resolved: [join(root, "outside.txt")] },
+  test("stores the grants of always before the call continues, and does not ask again", async () => {
+    const { permission, asked, grants, scope } = answering(() => ({ reply: "always", scope: "project" }))
+    await permission.ask(bash("npm run build"), scope, never)
+    expect(grants).toMatchObject([
+      { scope: "project", worktree: "/w", permission: "bash", pattern: "npm run build *", action: "allow" },
+    ])
+    expect(grants[0]?.sessionID).toBeUndefined()
+    await permission.ask(bash("npm run build --watch"), scope, never)
+    expect(asked).toHaveLength(1)
   })
-})
 
-test("a protected file says why it asks", async () => {
-  const { permission, asked } = answering(() => ({ reply: "once" }))
-  const scope = scopeOf(policyOf({ edit: "allow" }))
-  await permission.ask(
-    { sessionID: "ses_1", permission: "edit", patterns: [".git/config"], always: ["*"] },
-    scope,
-    never,
-  )
-  expect(asked).toMatchObject([{ always: [], metadata: { protected: [expect.stringContaining("git")] } }])
-})
+  test("answers other pending requests of the same session that always allows", async () => {
+    const { permission, events, scope } = answering(() => undefined)
+    const first = permission.ask(bash("npm test"), scope, never)
+    await untilAsked(permission)
+    const second = permission.ask(bash("npm test --watch"), scope, never)
+    await untilAsked(permission, 2)
+    const other = permission.ask(bash("npm test", "ses_2"), scopeOf(policyOf({})), never)
+    await untilAsked(permission, 3)
+    const different = permission.ask(bash("make"), scope, never)
+    const requests = await untilAsked(permission, 4)
+    const ids = (session: string, pattern: string) =>
+      requests.find((request) => request.sessionID === session && request.patterns.includes(pattern))?.id ??
+      ""
 
-test("an error of a refusal is told from others", () => {
-  const error = new PermissionError({
-    kind: "denied",
-    permission: "edit",
-    patterns: ["a", "b", "c", "d", "e"],
-    by: "rule",
+    await permission.reply(ids("ses_1", "npm test"), { reply: "always", scope: "session" }, "user")
+    await Promise.all([first, second])
+    expect(permission.pending().map((request) => request.patterns[0])).toEqual(["npm test", "make"])
+    expect(events).toContainEqual({
+      type: "permission.replied",
+      sessionID: "ses_1",
+      requestID: ids("ses_1", "npm test --watch"),
+      reply: "once",
+      source: "grant",
+    })
+    for (const request of permission.pending()) await permission.reply(request.id, { reply: "once" }, "user")
+    await Promise.all([other, different])
   })
-  expect(error.message).toContain("and 2 more")
-  expect(error.recoverable).toBe(true)
-})
 
-test("what is no reply is no yes", async () => {
-  const { permission, scope, grants } = answering(() => undefined)
-  const asking = permission.ask(bash("npm test"), scope, never)
-  const [request] = await untilAsked(permission)
-  for (const reply of [{ reply: "yes" }, { reply: "always", scope: "world" }, {}, "once"]) {
-    const given = reply as unknown as PermissionReply
-    await expect(permission.reply(request?.id ?? "", given, "user")).rejects.toThrow(UsageError)
-  }
-  expect(permission.pending()).toHaveLength(1)
-  await permission.reply(request?.id ?? "", { reply: "reject" }, "user")
-  await expect(asking).rejects.toThrow(PermissionError)
-  expect(grants).toEqual([])
-})
-
-test("a call that ends while its grant is being kept leaves no grant behind", async () => {
-  const kept: string[] = []
-  const controller = new AbortController()
-  const permission = createPermission({
-    home: "/h",
-    publish: () => {},
-    async saveGrants(added) {
-      controller.abort()
-      await new Promise((resolve) => setImmediate(resolve))
-      kept.push(...added.map(({ id }) => id))
-    },
-    async dropGrants(ids) {
-      for (const id of ids) kept.splice(kept.indexOf(id), 1)
-    },
+  test("accepts narrower patterns for always and rejects wider ones", async () => {
+    const { permission, grants, scope } = answering(() => undefined)
+    const asking = permission.ask(bash("git push origin main"), scope, never)
+    const [request] = await untilAsked(permission)
+    const id = request?.id ?? ""
+    for (const pattern of ["*", "git *", "rm *"]) {
+      const reply: PermissionReply = { reply: "always", scope: "session", patterns: [pattern] }
+      await expect(permission.reply(id, reply, "user")).rejects.toThrow(UsageError)
+    }
+    expect(grants).toEqual([])
+    await permission.reply(id, { reply: "always", scope: "session", patterns: ["git push origin *"] }, "user")
+    await asking
+    expect(grants).toMatchObject([{ scope: "session", sessionID: "ses_1", pattern: "git push origin *" }])
   })
-  const asking = permission.ask(bash("npm test"), scopeOf(policyOf({})), controller.signal)
-  const [request] = await untilAsked(permission)
-  const answered = permission.reply(request?.id ?? "", { reply: "always", scope: "project" }, "user")
-  await expect(asking).rejects.toThrow(AbortedError)
-  expect(await answered).toBe("already")
-  expect(kept).toEqual([])
+
+  test.each([
+    ["a literal star", "rm ./*.tmp"],
+    ["a question mark", "curl https://x.test/?a=1"],
+    ["a part known only at run time", "npm run $SCRIPT"],
+    ["a text that Tackle does not understand", "eval x"],
+    ["an invisible character", "npm run bu\u200bild"],
+    ["a direction mark", "npm test \u202eevil"],
+    ["a tag character", "npm test \u{e0041}"],
+    ["a tab", "npm\ttest"],
+    ["a protected file among others", "npm test > .npmrc"],
+  ])("does not offer always for %s", async (_, text) => {
+    const { permission, scope, asked } = answering(() => ({ reply: "once" }))
+    await permission.ask(bash(text), scope, never)
+    expect(asked.at(text.includes(".npmrc") ? -1 : 0)?.always).toEqual([])
+  })
+
+  test("rejects always if it is not offered, and keeps the request pending", async () => {
+    const { permission, scope } = answering(() => undefined)
+    const asking = permission.ask(bash("eval x"), scope, never)
+    const [request] = await untilAsked(permission)
+    await expect(
+      permission.reply(request?.id ?? "", { reply: "always", scope: "session" }, "user"),
+    ).rejects.toThrow(UsageError)
+    expect(await permission.reply(request?.id ?? "", { reply: "once" }, "user")).toBe("applied")
+    await asking
+  })
+
+  test("keeps the request pending if the grants cannot be stored", async () => {
+    const permission = createPermission({
+      home: "/h",
+      publish: () => {},
+      saveGrants: () => Promise.reject(new Error("disk full")),
+      dropGrants: async () => {},
+    })
+    const asking = permission.ask(bash("npm test"), scopeOf(policyOf({})), never)
+    const [request] = await untilAsked(permission)
+    const id = request?.id ?? ""
+    await expect(permission.reply(id, { reply: "always", scope: "session" }, "user")).rejects.toThrow(
+      "disk full",
+    )
+    expect(permission.pending()).toHaveLength(1)
+    expect(await permission.reply(id, { reply: "once" }, "user")).toBe("applied")
+    await asking
+  })
+
+  test("rejects only that request and passes on the feedback of the user", async () => {
+    const { permission, scope } = answering(() => undefined)
+    const first = permission.ask(bash("npm test"), scope, never)
+    await untilAsked(permission)
+    const second = permission.ask(bash("make"), scope, never)
+    const [one, two] = await untilAsked(permission, 2)
+    await permission.reply(one?.id ?? "", { reply: "reject", message: "use make instead" }, "user")
+    await expect(first).rejects.toMatchObject({ kind: "rejected", by: "user", feedback: "use make instead" })
+    await expect(first).rejects.toThrow(/use make instead/)
+    expect(permission.pending().map((request) => request.id)).toEqual([two?.id])
+    await permission.reply(two?.id ?? "", { reply: "once" }, "user")
+    await second
+  })
+
+  test.each([
+    ["no-terminal", /no user can be asked here/],
+    ["auto", /not given automatically/],
+  ] as const)("names %s as the reason of a refusal", async (source, text) => {
+    const { permission, scope } = answering(() => ({ reply: "reject" }), source)
+    const refused = permission.ask(bash("npm test"), scope, never)
+    await expect(refused).rejects.toThrow(text)
+    await expect(refused).rejects.toMatchObject({ kind: "unanswered", by: source })
+  })
+
+  test("applies only the first reply", async () => {
+    const { permission, events, scope } = answering(() => undefined)
+    const asking = permission.ask(bash("npm test"), scope, never)
+    const [request] = await untilAsked(permission)
+    const id = request?.id ?? ""
+    expect(await permission.reply(id, { reply: "once" }, "user")).toBe("applied")
+    expect(await permission.reply(id, { reply: "reject" }, "user")).toBe("already")
+    expect(await permission.reply("per_foreign", { reply: "once" }, "user")).toBe("unknown")
+    await asking
+    expect(events.filter((event) => event.type === "permission.replied")).toHaveLength(1)
+  })
+
+  test("applies one of two simultaneous replies", async () => {
+    const { permission, scope, grants } = answering(() => undefined)
+    const asking = permission.ask(bash("npm test"), scope, never)
+    const [request] = await untilAsked(permission)
+    const id = request?.id ?? ""
+    const outcomes = await Promise.all([
+      permission.reply(id, { reply: "always", scope: "session" }, "user"),
+      permission.reply(id, { reply: "reject" }, "user"),
+      permission.reply(id, { reply: "always", scope: "session" }, "user"),
+    ])
+    expect(outcomes).toEqual(["applied", "already", "already"])
+    expect(grants).toHaveLength(1)
+    await asking
+  })
+
+  test("removes the request on abort", async () => {
+    const { permission, events, scope } = answering(() => undefined)
+    const controller = new AbortController()
+    const asking = permission.ask(bash("npm test"), scope, controller.signal)
+    const [request] = await untilAsked(permission)
+    controller.abort()
+    await expect(asking).rejects.toThrow(AbortedError)
+    expect(permission.pending()).toEqual([])
+    expect(events.at(-1)).toMatchObject({
+      type: "permission.replied",
+      requestID: request?.id,
+      reply: "reject",
+      source: "abort",
+    })
+    expect(await permission.reply(request?.id ?? "", { reply: "once" }, "user")).toBe("already")
+  })
+
+  test("does not ask if the signal is already aborted", async () => {
+    const { permission, events, scope } = answering(() => undefined)
+    await expect(permission.ask(bash("npm test"), scope, AbortSignal.abort())).rejects.toThrow(AbortedError)
+    expect(events).toEqual([])
+  })
+
+  test("remembers the patterns that the tool offers for its own permission", async () => {
+    const { permission, asked, grants, scope } = answering(() => ({ reply: "always", scope: "session" }))
+    const request = { sessionID: "ses_1", permission: "my_tool", patterns: ['{"a":1}'], always: ["*"] }
+    await permission.ask(request, scope, never)
+    await permission.ask({ ...request, patterns: ['{"a":2}'] }, scope, never)
+    expect(asked).toHaveLength(1)
+    expect(grants).toMatchObject([{ permission: "my_tool", pattern: "*" }])
+  })
+
+  test("shows the target of a link in the question", async () => {
+    const root = temporaryDirectory()
+    const worktree = join(root, "w")
+    mkdirSync(worktree)
+    writeFileSync(join(root, "outside.txt"), "x")
+    symlinkSync(join(root, "outside.txt"), join(worktree, "link"))
+    const { permission, asked } = answering(() => ({ reply: "once" }))
+    const scope = scopeOf(policyOf({ edit: { [`${worktree}/**`]: "allow" } }), worktree)
+    await permission.ask(
+      { sessionID: "ses_1", permission: "edit", patterns: [join(worktree, "link")] },
+      scope,
+      never,
+    )
+    expect(asked.map((request) => request.permission)).toEqual(["external_directory", "edit"])
+    expect(asked[1]).toMatchObject({
+      patterns: [join(root, "outside.txt")],
+      metadata: { resolved: [join(root, "outside.txt")] },
+    })
+  })
+
+  test("gives the reason why a protected file asks", async () => {
+    const { permission, asked } = answering(() => ({ reply: "once" }))
+    const scope = scopeOf(policyOf({ edit: "allow" }))
+    await permission.ask(
+      { sessionID: "ses_1", permission: "edit", patterns: [".git/config"], always: ["*"] },
+      scope,
+      never,
+    )
+    expect(asked).toMatchObject([{ always: [], metadata: { protected: [expect.stringContaining("git")] } }])
+  })
+
+  test("limits the patterns in the error message", () => {
+    const error = new PermissionError({
+      kind: "denied",
+      permission: "edit",
+      patterns: ["a", "b", "c", "d", "e"],
+      by: "rule",
+    })
+    expect(error.message).toContain("and 2 more")
+    expect(error.recoverable).toBe(true)
+  })
+
+  test("rejects an invalid reply", async () => {
+    const { permission, scope, grants } = answering(() => undefined)
+    const asking = permission.ask(bash("npm test"), scope, never)
+    const [request] = await untilAsked(permission)
+    for (const reply of [{ reply: "yes" }, { reply: "always", scope: "world" }, {}, "once"]) {
+      const given = reply as unknown as PermissionReply
+      await expect(permission.reply(request?.id ?? "", given, "user")).rejects.toThrow(UsageError)
+    }
+    expect(permission.pending()).toHaveLength(1)
+    await permission.reply(request?.id ?? "", { reply: "reject" }, "user")
+    await expect(asking).rejects.toThrow(PermissionError)
+    expect(grants).toEqual([])
+  })
+
+  test("removes the grants if the call ends while they are being stored", async () => {
+    const kept: string[] = []
+    const controller = new AbortController()
+    const permission = createPermission({
+      home: "/h",
+      publish: () => {},
+      async saveGrants(added) {
+        controller.abort()
+        await new Promise((resolve) => setImmediate(resolve))
+        kept.push(...added.map(({ id }) => id))
+      },
+      async dropGrants(ids) {
+        for (const id of ids) kept.splice(kept.indexOf(id), 1)
+      },
+    })
+    const asking = permission.ask(bash("npm test"), scopeOf(policyOf({})), controller.signal)
+    const [request] = await untilAsked(permission)
+    const answered = permission.reply(request?.id ?? "", { reply: "always", scope: "project" }, "user")
+    await expect(asking).rejects.toThrow(AbortedError)
+    expect(await answered).toBe("already")
+    expect(kept).toEqual([])
+  })
 })

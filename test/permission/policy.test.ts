@@ -19,11 +19,11 @@ function layered(...layers: Layer[]): Policy {
 }
 
 describe("judge", () => {
-  test("nothing matching asks", () => {
+  test("asks if no rule matches", () => {
     expect(judge(layered(), "bash", ["x"])).toEqual({ action: "ask" })
   })
 
-  test("a later layer wins, and the judgement names it", () => {
+  test("lets a later layer win and names it", () => {
     const policy = policyOf(
       { edit: "allow" },
       { layers: [{ name: "project", rules: rulesFromObject({ edit: "ask" }) }] },
@@ -35,7 +35,7 @@ describe("judge", () => {
     })
   })
 
-  test("a rule matches if it matches one of the spellings", () => {
+  test("matches any of the spellings", () => {
     const policy = policyOf({ edit: { "/w/src/*": "allow" } })
     expect(judge(policy, "edit", ["src/a", "/w/src/a"]).action).toBe("allow")
     expect(judge(policy, "edit", ["src/a"]).action).toBe("ask")
@@ -59,13 +59,13 @@ describe("judge", () => {
     ["deny", "allow", "deny"],
     ["ask", "allow", "ask"],
     ["allow", "allow", "allow"],
-  ])("%s of its own and %s of the session that started it make %s", (own, parent, verdict) => {
+  ])("combines %s with %s of the parent session to %s", (own, parent, verdict) => {
     const policy = { ...policyOf({ bash: own }), bound: policyOf({ bash: parent }) }
     expect(judge(policy, "bash", ["npm test"]).action).toBe(verdict)
     expect(isOffered(policy, "bash")).toBe(verdict !== "deny")
   })
 
-  test("a bound holds through every session above, with its home and with what a command is proved to do", () => {
+  test("applies the policies of all parent sessions, with home and read-only proofs", () => {
     const rule: Rule = { permission: "bash", pattern: "ls", action: "allow" }
     const root = policyOf({ edit: { "~/keep/*": "deny" } })
     const policy = { ...policyOf({ "*": "allow" }), bound: { ...policyOf({ edit: "allow" }), bound: root } }
@@ -75,7 +75,7 @@ describe("judge", () => {
     expect(judge(withDefault(child, rule), "bash", ["ls"]).action).toBe("allow")
   })
 
-  test("a grant loosens an ask and no deny", () => {
+  test("lets a grant lift an ask but not a deny", () => {
     const grants: Layer = { name: "grants", rules: rulesFromObject({ "*": "allow" }) }
     const project: Layer = { name: "project", rules: rulesFromObject({ edit: "deny", bash: "ask" }) }
     const policy = layered(project, grants)
@@ -83,7 +83,7 @@ describe("judge", () => {
     expect(judge(policy, "bash", ["a"])).toMatchObject({ action: "allow", layer: "grants" })
   })
 
-  test("an untrusted project may only tighten", () => {
+  test("lets an untrusted project only make verdicts stricter", () => {
     const project = (action: Action): Layer => ({
       name: "project",
       tightenOnly: true,
@@ -95,7 +95,7 @@ describe("judge", () => {
     expect(judge(policyOf({}, { layers: [project("deny")] }), "read", ["a"]).action).toBe("deny")
   })
 
-  test("a ceiling holds beside the rules, and only the agent's own rules lift it", () => {
+  test("applies the ceiling unless the agent's own rules lift it", () => {
     const ceiling = rulesFromObject({ "*": "deny", read: "allow", bash: "allow" })
     const policy = policyOf({ edit: "allow" }, { ceiling })
     expect(judge(policy, "edit", ["a"])).toMatchObject({ action: "deny", layer: "ceiling" })
@@ -107,7 +107,7 @@ describe("judge", () => {
     expect(judge(policyOf({}, { ceiling, layers: [agent] }), "edit", ["a"]).action).toBe("allow")
   })
 
-  test("rules that keep denies allow what asks, and nothing that is denied below or by a ceiling", () => {
+  test("lets rules that keep denies lift an ask but not a deny of a lower layer or ceiling", () => {
     const ceiling = rulesFromObject({ "*": "allow", edit: "deny" })
     const kept = (rules: PermissionConfig): Layer => ({
       name: "agent",
@@ -119,12 +119,12 @@ describe("judge", () => {
     expect(judge(policy, "bash", ["make"]).action).toBe("allow")
     expect(judge(policy, "bash", ["git push origin"])).toMatchObject({ action: "deny", layer: "project" })
     expect(judge(policy, "edit", ["a"])).toMatchObject({ action: "deny", layer: "ceiling" })
-    // It may be the push that is denied, whatever the later rule covers.
+    // The text could be the denied push, whatever the later rule covers.
     expect(judge(policy, "bash", ["git $x"], { span: "git *" }).action).toBe("ask")
     expect(judge(policyOf({}, { layers: [kept({ read: "deny" })] }), "read", ["a"]).action).toBe("deny")
   })
 
-  test("a fixed ceiling holds whatever the agent's own rules say, and is stricter only", () => {
+  test("applies a fixed ceiling whatever the agent's own rules say", () => {
     const agent: Layer = { name: "agent", rules: rulesFromObject({ "*": "allow" }) }
     const own = policyOf({ webfetch: "deny" }, { layers: [agent] })
     const policy = withFixedCeiling(own, rulesFromObject({ "*": "allow", bash: "deny" }))
@@ -136,7 +136,7 @@ describe("judge", () => {
     expect([judge(twice, "bash", ["x"]).action, judge(twice, "edit", ["x"]).action]).toEqual(["deny", "deny"])
   })
 
-  test("an allow that does not count is passed over", () => {
+  test("ignores an allow that does not count", () => {
     const counts = (rule: Rule) => rule.pattern.includes(".git")
     const policy = policyOf({ edit: { "*": "deny", ".git/*": "allow", "**": "allow" } })
     expect(judge(policy, "edit", [".git/x"], { counts })).toMatchObject({
@@ -146,7 +146,7 @@ describe("judge", () => {
     expect(judge(policy, "edit", ["a"], { counts }).action).toBe("deny")
   })
 
-  test("a spelling for denies only lets nothing be allowed", () => {
+  test("does not allow by a spelling that is only for denies", () => {
     const options = { denyForms: ["rm x"] }
     expect(judge(policyOf({ bash: { "rm *": "allow" } }), "bash", ["./rm x"], options).action).toBe("ask")
     expect(
@@ -154,7 +154,7 @@ describe("judge", () => {
     ).toBe("deny")
   })
 
-  test("a thing that may turn out to be refused asks", () => {
+  test("asks if a rule can refuse a part of the span", () => {
     const policy = policyOf({ bash: { "git *": "allow", "git push *": "deny" } })
     expect(judge(policy, "bash", ["git $x"], { span: "git *" }).action).toBe("ask")
     expect(judge(policy, "bash", ["git log $x"], { span: "git log *" }).action).toBe("allow")
@@ -187,7 +187,7 @@ describe("properties", () => {
     .map(({ layers: list, ceiling }): Policy => (ceiling ? { layers: list, ceiling } : { layers: list }))
   const form = fc.constantFrom("a", "a b", "b", "c")
 
-  test("adding a deny anywhere never loosens a verdict", () => {
+  test("never makes a verdict less strict by adding a deny", () => {
     const added = fc.record({
       permission: fc.constantFrom("*", "bash"),
       pattern,
@@ -215,7 +215,7 @@ describe("properties", () => {
     )
   })
 
-  test("the order of the spellings makes no difference", () => {
+  test("does not depend on the order of the spellings", () => {
     fc.assert(
       fc.property(policy, fc.array(form, { minLength: 1, maxLength: 3 }), (given, forms) => {
         expect(judge(given, "bash", forms.toReversed()).action).toBe(judge(given, "bash", forms).action)
@@ -223,12 +223,12 @@ describe("properties", () => {
     )
   })
 
-  test("an untrusted project never loosens a verdict", () => {
+  test("never makes a verdict less strict by an untrusted project", () => {
     fc.assert(
       fc.property(policy, form, (given, text) => {
         const without = given.layers.filter((layer) => layer.name !== "project" && layer.name !== "grants")
         const project = given.layers.filter((layer) => layer.name === "project")
-        // Placed last, so that nothing but the project itself makes the difference.
+        // Placed last, so that only the project makes a difference.
         const before = judge({ layers: without }, "bash", [text]).action
         expect(isStricter(before, judge({ layers: [...without, ...project] }, "bash", [text]).action)).toBe(
           false,
@@ -251,7 +251,7 @@ describe("isOffered", () => {
     expect(isOffered(policyOf(rules), "edit")).toBe(expected)
   })
 
-  test("a ceiling counts", () => {
+  test("considers the ceiling", () => {
     const ceiling = rulesFromObject({ "*": "deny", read: "allow" })
     expect(isOffered(policyOf("allow", { ceiling }), "edit")).toBe(false)
     expect(isOffered(policyOf("allow", { ceiling }), "read")).toBe(true)

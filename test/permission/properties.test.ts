@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process"
 import fc from "fast-check"
-import { expect, test } from "vitest"
+import { describe, expect, test } from "vitest"
 import { hostileTexts } from "../../bench/hostile-texts.ts"
 import { checkRequest } from "../../src/permission/check.ts"
 import { isStricter, type Policy } from "../../src/permission/policy.ts"
@@ -34,98 +34,100 @@ const verdict = async (policy: Policy, patterns: string[]) =>
 
 const over = (user: Rule[]): Policy => policyOf({}, { layers: [{ name: "user", rules: user }] })
 
-test("adding a deny anywhere never loosens what is said to a command", async () => {
-  const deny = fc.record({
-    permission: fc.constantFrom("*", "bash"),
-    pattern,
-    action: fc.constant<Action>("deny"),
+describe("checkRequest, by generated rules and commands", () => {
+  test("never makes the verdict on a command less strict by adding a deny", async () => {
+    const deny = fc.record({
+      permission: fc.constantFrom("*", "bash"),
+      pattern,
+      action: fc.constant<Action>("deny"),
+    })
+    await fc.assert(
+      fc.asyncProperty(rules, deny, fc.nat(6), command, async (given, added, at, text) => {
+        const before = await verdict(over(given), [text])
+        const after = await verdict(over(given.toSpliced(at, 0, added)), [text])
+        expect(isStricter(before, after)).toBe(false)
+      }),
+      { numRuns: 600 },
+    )
   })
-  await fc.assert(
-    fc.asyncProperty(rules, deny, fc.nat(6), command, async (given, added, at, text) => {
-      const before = await verdict(over(given), [text])
-      const after = await verdict(over(given.toSpliced(at, 0, added)), [text])
-      expect(isStricter(before, after)).toBe(false)
-    }),
-    { numRuns: 600 },
+
+  test("does not depend on the order of patterns, and more patterns are never less strict", async () => {
+    const several = fc.array(command, { minLength: 1, maxLength: 4 })
+    await fc.assert(
+      fc.asyncProperty(rules, several, command, async (given, patterns, more) => {
+        const policy = over(given)
+        const action = await verdict(policy, patterns)
+        expect(await verdict(policy, patterns.toReversed())).toBe(action)
+        expect(await verdict(policy, patterns.toSorted())).toBe(action)
+        expect(isStricter(action, await verdict(policy, [...patterns, more]))).toBe(false)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  // Ten thousand verdicts, and a bash process for each allowed one: slow on a busy machine.
+  const patience = { timeout: 180_000 }
+
+  test(
+    "of 10,000 random and hostile texts none throws, and none is allowed that does not parse",
+    patience,
+    async () => {
+      const generous = policyOf({
+        bash: {
+          "?*": "ask",
+          "ls*": "allow",
+          "cat *": "allow",
+          "echo*": "allow",
+          "git *": "allow",
+          "x*": "allow",
+          "sh *": "allow",
+        },
+        edit: "allow",
+        external_directory: "allow",
+      })
+      const scope = scopeOf(generous)
+      const allowed: string[] = []
+      let count = 0
+      for (const text of hostileTexts(1)) {
+        const { action } = await checkRequest({ permission: "bash", patterns: [text] }, scope, "/h")
+        if (action === "allow") allowed.push(text)
+        count += 1
+        if (count === 10_000) break
+      }
+      expect(allowed.length).toBeGreaterThan(50)
+      for (const text of allowed) {
+        const plan = await planCommand(text)
+        expect({ text, opaque: plan.opaque, garbled: plan.garbled }).toEqual({
+          text,
+          opaque: undefined,
+          garbled: false,
+        })
+        // -n parses the text without running it.
+        expect(spawnSync("bash", ["-n", "-c", text]).status, text).toBe(0)
+      }
+    },
   )
-})
 
-test("the order of the patterns never changes a verdict, and a further one never loosens it", async () => {
-  const several = fc.array(command, { minLength: 1, maxLength: 4 })
-  await fc.assert(
-    fc.asyncProperty(rules, several, command, async (given, patterns, more) => {
-      const policy = over(given)
-      const action = await verdict(policy, patterns)
-      expect(await verdict(policy, patterns.toReversed())).toBe(action)
-      expect(await verdict(policy, patterns.toSorted())).toBe(action)
-      expect(isStricter(action, await verdict(policy, [...patterns, more]))).toBe(false)
-    }),
-    { numRuns: 300 },
-  )
-})
-
-// Ten thousand verdicts, and bash itself for each that is allowed: long on a machine that does other things too.
-const patience = { timeout: 180_000 }
-
-test(
-  "of 10,000 random and hostile texts none throws, and none is allowed that does not parse",
-  patience,
-  async () => {
-    const generous = policyOf({
-      bash: {
-        "?*": "ask",
-        "ls*": "allow",
-        "cat *": "allow",
-        "echo*": "allow",
-        "git *": "allow",
-        "x*": "allow",
-        "sh *": "allow",
-      },
+  test("lets a general allow cover unknown text, but nothing that a deny can match", async () => {
+    const policy = policyOf({
+      bash: { "*": "allow", "curl *": "deny" },
       edit: "allow",
       external_directory: "allow",
     })
-    const scope = scopeOf(generous)
-    const allowed: string[] = []
-    let count = 0
-    for (const text of hostileTexts(1)) {
-      const { action } = await checkRequest({ permission: "bash", patterns: [text] }, scope, "/h")
-      if (action === "allow") allowed.push(text)
-      count += 1
-      if (count === 10_000) break
-    }
-    expect(allowed.length).toBeGreaterThan(50)
-    for (const text of allowed) {
+    let seen = 0
+    for (const text of hostileTexts(2)) {
+      if (!text.includes("curl")) continue
+      const { action, details } = await checkRequest(
+        { permission: "bash", patterns: [text] },
+        scopeOf(policy),
+        "/h",
+      )
       const plan = await planCommand(text)
-      expect({ text, opaque: plan.opaque, garbled: plan.garbled }).toEqual({
-        text,
-        opaque: undefined,
-        garbled: false,
-      })
-      // A shell's own word for it: -n reads and does not run.
-      expect(spawnSync("bash", ["-n", "-c", text]).status, text).toBe(0)
+      const names = plan.commands.some(({ argv }) => argv[0]?.text === "curl")
+      if (names) expect({ text, action }).toEqual({ text, action: "deny" })
+      expect(details.length).toBeGreaterThan(0)
+      seen += 1
+      if (seen === 500) break
     }
-  },
-)
-
-test("a general allow covers what is not understood, and never what a deny may reach", async () => {
-  const policy = policyOf({
-    bash: { "*": "allow", "curl *": "deny" },
-    edit: "allow",
-    external_directory: "allow",
   })
-  let seen = 0
-  for (const text of hostileTexts(2)) {
-    if (!text.includes("curl")) continue
-    const { action, details } = await checkRequest(
-      { permission: "bash", patterns: [text] },
-      scopeOf(policy),
-      "/h",
-    )
-    const plan = await planCommand(text)
-    const names = plan.commands.some(({ argv }) => argv[0]?.text === "curl")
-    if (names) expect({ text, action }).toEqual({ text, action: "deny" })
-    expect(details.length).toBeGreaterThan(0)
-    seen += 1
-    if (seen === 500) break
-  }
 })

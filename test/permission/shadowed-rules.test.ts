@@ -12,7 +12,7 @@ const layer = (name: Layer["name"], config: PermissionConfig, more: Partial<Laye
   ...more,
 })
 
-/** `rule < by`, each as `permission pattern`, with the layer where that is not the user's. */
+/** Formats results as `rule < by`, each as `permission pattern` with its layer, unless that is the user's. */
 function shadows(...layers: Layer[]): string[] {
   const name = ({ permission, pattern, source }: Rule) =>
     `${permission} ${pattern}${source?.file === "user" ? "" : ` of ${source?.file}`}`
@@ -28,9 +28,9 @@ describe("within a file", () => {
     [{ write: "deny", edit: "allow" }, ["write * < edit *"]],
     [{ bash: { "*": "allow", "rm *": "deny" } }, []],
     [{ bash: { "git *": "allow", "npm *": "deny" } }, []],
-    // The narrower allow may name an option that the wider one does not cover.
+    // The narrower allow can name an option that the wider one does not allow.
     [{ bash: { "find * -exec *": "allow", "find *": "allow" } }, []],
-    // What is protected has to be named.
+    // A rule must name a protected file.
     [{ read: { "*.env": "deny", "*": "allow" } }, []],
     [{ edit: { ".git/hooks/*": "deny", "*": "allow" } }, []],
     [{ edit: { ".git/hooks/*": "deny", ".git/*": "allow" } }, ["edit .git/hooks/* < edit .git/*"]],
@@ -39,17 +39,17 @@ describe("within a file", () => {
   })
 })
 
-describe("over layers", () => {
+describe("across layers", () => {
   const userDeny = layer("user", { bash: { "rm *": "deny" } })
   const userAsk = layer("user", { bash: { "rm *": "ask" } })
   const allow = layer("project", { bash: { "rm *": "allow" } })
 
-  test("a later one wins over an ask, a deny of the person's own is final", () => {
+  test("lets a later layer overrule an ask, but not a deny of the user", () => {
     expect(shadows(userAsk, allow)).toEqual(["bash rm * < bash rm * of project"])
     expect(shadows(userDeny, allow)).toEqual(["bash rm * of project < bash rm *"])
   })
 
-  test("a final deny with an exception is none for what the exception is about", () => {
+  test("does not let a final deny shadow rules inside its exception", () => {
     const excepted = layer("user", { bash: { "rm *": "deny", "rm x *": "ask" } })
     expect(shadows(excepted, layer("project", { bash: { "rm x *": "allow" } }))).toEqual([
       "bash rm x * < bash rm x * of project",
@@ -59,19 +59,19 @@ describe("over layers", () => {
     ])
   })
 
-  test("an untrusted project shadows only what it tightens", () => {
+  test("lets an untrusted project shadow only rules that it makes stricter", () => {
     const project = (action: Action) => layer("project", { bash: { "rm *": action } }, { tightenOnly: true })
     expect(shadows(userAsk, project("allow"))).toEqual([])
     expect(shadows(userAsk, project("deny"))).toEqual(["bash rm * < bash rm * of project"])
   })
 
-  test("defaults and grants are no news", () => {
+  test("ignores defaults and grants", () => {
     expect(shadows(layer("defaults", { read: "allow" }), layer("user", { "*": "ask" }))).toEqual([])
     expect(shadows(userAsk, layer("grants", { bash: "allow" }))).toEqual([])
   })
 })
 
-test("a rule that is told never decides anything", () => {
+test("lists only rules that never decide", () => {
   const action = fc.constantFrom<Action>("allow", "ask", "deny")
   const pattern = fc.constantFrom("*", "a", "a *", "a b *", "b", "?", "*b")
   const rule = fc.record({ permission: fc.constantFrom("*", "my_tool", "other"), pattern, action })

@@ -10,14 +10,14 @@ import { defaultRules, type PermissionConfig, rulesFromObject } from "../../src/
 import type { Grant } from "../../src/schema/permission.ts"
 import { realPath } from "../../src/util/paths.ts"
 
-/** A directory of the test's own, links followed. It goes when the test ends. */
+/** Creates a temporary directory, with links followed. Removed when the test ends. */
 export function temporaryDirectory(): string {
   const directory = realPath(mkdtempSync(join(tmpdir(), "tackle-permission-")))
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
   return directory
 }
 
-/** A policy of the defaults and rules in the shape of a user's config. */
+/** Creates a policy from the defaults and a user's config. */
 export function policyOf(user: PermissionConfig, more: Partial<Policy> & { layers?: Layer[] } = {}): Policy {
   const layers: Layer[] = [
     { name: "defaults", rules: defaultRules() },
@@ -27,12 +27,12 @@ export function policyOf(user: PermissionConfig, more: Partial<Policy> & { layer
   return more.ceiling ? { layers, ceiling: more.ceiling } : { layers }
 }
 
-/** Where requests are judged when nothing has to exist. */
+/** Creates a scope in which nothing has to exist. */
 export function scopeOf(policy: Policy, worktree = "/w", own: readonly string[] = []): Scope {
   return { directory: worktree, worktree, policy: () => policy, own }
 }
 
-/** An engine that keeps what it publishes and saves. */
+/** A permission service that records its events and grants. */
 export interface Harness {
   permission: Permission
   events: EventInput[]
@@ -62,7 +62,7 @@ export function harness(options: { home?: string; onEvent?: (event: EventInput) 
   return { permission, events, grants }
 }
 
-/** The verdict of a user's rules over the defaults, in a worktree that need not exist. */
+/** Returns the verdict of a user's rules and the defaults, in a worktree that does not have to exist. */
 export async function verdictOf(
   user: PermissionConfig,
   permission: string,
@@ -73,7 +73,7 @@ export async function verdictOf(
   return engine.check({ permission, patterns: [pattern] }, scopeOf(policyOf(user), options.worktree))
 }
 
-/** Rules for `bash`: patterns that are allowed, or denied. */
+/** Returns rules that allow these `bash` patterns. */
 export function allow(...patterns: string[]): PermissionConfig {
   return { bash: Object.fromEntries(patterns.map((pattern) => [pattern, "allow" as const])) }
 }

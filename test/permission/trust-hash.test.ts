@@ -1,12 +1,12 @@
 import { symlink } from "node:fs/promises"
-import { expect, onTestFinished, test } from "vitest"
+import { describe, expect, onTestFinished, test } from "vitest"
 import { hashDependencies } from "../../src/permission/trust-hash.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 
 const needing = (...names: string[]) =>
   JSON.stringify({ dependencies: Object.fromEntries(names.map((name) => [name, "1"])) })
 
-/** Packages below `node_modules`, by the path of each file there. */
+/** Creates packages in `node_modules` from the paths of their files. */
 async function installed(files: Record<string, string>) {
   const entries = Object.entries(files).map(([path, text]) => [`node_modules/${path}`, text] as const)
   const project = await temporaryProject(Object.fromEntries(entries))
@@ -22,68 +22,70 @@ async function installed(files: Record<string, string>) {
   }
 }
 
-test("all that is needed is covered, from where Node would take it, once", async () => {
-  const { hash } = await installed({
-    "a/package.json": needing("b", "@x/c", "own"),
-    "a/node_modules/b/package.json": needing("@x/c"),
-    "a/node_modules/b/i.mjs": "",
-    "a/node_modules/b/i.d.ts": "",
-    "a/node_modules/b/README.md": "",
-    "b/package.json": needing(),
-    "@x/c/package.json": needing("a", "b"),
-    "@x/c/deep/i.cjs": "",
-    "own/package.json": needing("unseen"),
+describe("hashDependencies", () => {
+  test("hashes all needed packages once, as Node resolves them", async () => {
+    const { hash } = await installed({
+      "a/package.json": needing("b", "@x/c", "own"),
+      "a/node_modules/b/package.json": needing("@x/c"),
+      "a/node_modules/b/i.mjs": "",
+      "a/node_modules/b/i.d.ts": "",
+      "a/node_modules/b/README.md": "",
+      "b/package.json": needing(),
+      "@x/c/package.json": needing("a", "b"),
+      "@x/c/deep/i.cjs": "",
+      "own/package.json": needing("unseen"),
+    })
+    expect(hash(["own"])).toMatchObject({
+      roots: ["@x/c", "a/node_modules/b", "b"],
+      files: [
+        "@x/c/package.json",
+        "@x/c/deep/i.cjs",
+        "a/node_modules/b/i.mjs",
+        "a/node_modules/b/package.json",
+        "b/package.json",
+      ],
+      beyond: [],
+    })
   })
-  expect(hash(["own"])).toMatchObject({
-    roots: ["@x/c", "a/node_modules/b", "b"],
-    files: [
-      "@x/c/package.json",
-      "@x/c/deep/i.cjs",
-      "a/node_modules/b/i.mjs",
-      "a/node_modules/b/package.json",
-      "b/package.json",
-    ],
-    beyond: [],
-  })
-})
 
-test("a package that comes or changes changes the lines, a text of it does not", async () => {
-  const { hash, project } = await installed({
-    "a/package.json": needing("b", "later"),
-    "b/package.json": needing(),
-    "b/i.js": "1",
+  test("changes the lines if code is added or changed, but not for other files", async () => {
+    const { hash, project } = await installed({
+      "a/package.json": needing("b", "later"),
+      "b/package.json": needing(),
+      "b/i.js": "1",
+    })
+    const before = hash().lines
+    await project.write("node_modules/b/README.md", "more")
+    expect(hash().lines).toEqual(before)
+    await project.write("node_modules/b/i.js", "2")
+    expect(hash().lines).not.toEqual(before)
+    await project.write("node_modules/b/i.js", "1")
+    await project.write("node_modules/later/package.json", "{}")
+    expect(hash().lines).not.toEqual(before)
   })
-  const before = hash().lines
-  await project.write("node_modules/b/README.md", "more")
-  expect(hash().lines).toEqual(before)
-  await project.write("node_modules/b/i.js", "2")
-  expect(hash().lines).not.toEqual(before)
-  await project.write("node_modules/b/i.js", "1")
-  await project.write("node_modules/later/package.json", "{}")
-  expect(hash().lines).not.toEqual(before)
-})
 
-test("what is beyond the limits is named and not covered; smaller ones are", async () => {
-  const { hash } = await installed({
-    "a/package.json": needing("large", "many", "small"),
-    "large/package.json": "{}",
-    "large/i.js": "x".repeat(20_000),
-    "many/package.json": "{}",
-    "many/1.js": "",
-    "many/2.js": "",
-    "small/package.json": "{}",
+  test("names packages beyond the limits and hashes smaller ones", async () => {
+    const { hash } = await installed({
+      "a/package.json": needing("large", "many", "small"),
+      "large/package.json": "{}",
+      "large/i.js": "x".repeat(20_000),
+      "many/package.json": "{}",
+      "many/1.js": "",
+      "many/2.js": "",
+      "small/package.json": "{}",
+    })
+    expect(hash([], { files: 2, bytes: 10_000 })).toMatchObject({
+      roots: ["small"],
+      beyond: ["large", "many"],
+    })
   })
-  expect(hash([], { files: 2, bytes: 10_000 })).toMatchObject({
-    roots: ["small"],
-    beyond: ["large", "many"],
-  })
-})
 
-test("a link leads to the package itself", async () => {
-  const { hash, project } = await installed({
-    "a/package.json": needing("b"),
-    ".store/b/package.json": needing(),
+  test("follows a link to the package", async () => {
+    const { hash, project } = await installed({
+      "a/package.json": needing("b"),
+      ".store/b/package.json": needing(),
+    })
+    await symlink(".store/b", project.path("node_modules/b"))
+    expect(hash().roots).toEqual([".store/b"])
   })
-  await symlink(".store/b", project.path("node_modules/b"))
-  expect(hash().roots).toEqual([".store/b"])
 })

@@ -31,32 +31,32 @@ const config: TrustItem = { kind: "config", path: "tackle.json", hash: "a1" }
 const tool: TrustItem = { kind: "tool", path: ".tackle/tool/x.ts", hash: "b2" }
 
 describe("trust", () => {
-  test("nothing is trusted at first, but for nothing", () => {
+  test("trusts nothing at first, except an empty list", () => {
     const trust = openTrust(file)
     expect(trust.problem).toBeUndefined()
     expect(trust.isTrusted("/w", [config, tool])).toEqual({ trusted: false, changed: [config, tool] })
     expect(trust.isTrusted("/w", [])).toEqual({ trusted: true, changed: [] })
   })
 
-  test("what was trusted is, also for the next process", () => {
+  test("keeps trust for the next process", () => {
     openTrust(file).trust("/w", [config, tool])
     expect(openTrust(file).isTrusted("/w", [config, tool])).toEqual({ trusted: true, changed: [] })
   })
 
-  test("a changed item and a new one lapse alone", () => {
+  test("does not trust changed and new items, but keeps the others", () => {
     const trust = openTrust(file)
     trust.trust("/w", [config, tool])
     const changed = { ...tool, hash: "other" }
     expect(trust.isTrusted("/w", [config, changed])).toEqual({ trusted: false, changed: [changed] })
     const added = { ...tool, path: ".tackle/tool/y.ts" }
     expect(trust.isTrusted("/w", [config, tool, added])).toEqual({ trusted: false, changed: [added] })
-    // The same path as another kind is another item.
+    // An item with the same path and another kind.
     const other: TrustItem = { ...config, kind: "tool" }
     expect(trust.isTrusted("/w", [other]).trusted).toBe(false)
   })
 
   test.each(["/w/nested", "/", "/w2", "/w/", "__proto__", "constructor"])(
-    "nothing passes on to %s",
+    "does not apply the trust to %s",
     (directory) => {
       const trust = openTrust(file)
       trust.trust("/w", [config])
@@ -64,7 +64,7 @@ describe("trust", () => {
     },
   )
 
-  test("trust in further items leaves that in others, until it is revoked", () => {
+  test("keeps the trust in other items until it is revoked", () => {
     const trust = openTrust(file)
     trust.trust("/w", [config])
     trust.trust("/other", [config])
@@ -77,7 +77,7 @@ describe("trust", () => {
     expect(openTrust(file).isTrusted("/other", [config]).trusted).toBe(true)
   })
 
-  test("items are revoked one by one, and named as long as they are known", () => {
+  test("revokes single items and lists the remaining ones", () => {
     const trust = openTrust(file)
     trust.trust("/w", [config, tool])
     expect(trust.known("/w")).toEqual([
@@ -91,7 +91,7 @@ describe("trust", () => {
     expect(trust.known("/w")).toEqual([])
   })
 
-  test("a person is told what is new and what is another than they trusted", () => {
+  test("distinguishes new, changed and trusted items", () => {
     const trust = openTrust(file)
     trust.trust("/w", [config])
     expect(trust.state("/w", config)).toBe("trusted")
@@ -100,14 +100,14 @@ describe("trust", () => {
     expect(trust.state("/nested", config)).toBe("new")
   })
 
-  test("an item whose content could not be read is never trusted", () => {
+  test("never trusts an unreadable item", () => {
     const trust = openTrust(file)
     const unread = { ...config, hash: "" }
     trust.trust("/w", [unread])
     expect(trust.isTrusted("/w", [unread]).trusted).toBe(false)
   })
 
-  test("two processes do not undo each other", () => {
+  test("keeps the changes of another process", () => {
     const [one, two] = [openTrust(file), openTrust(file)]
     one.trust("/one", [config])
     two.trust("/two", [tool])
@@ -116,7 +116,7 @@ describe("trust", () => {
     expect(later.isTrusted("/two", [tool]).trusted).toBe(true)
   })
 
-  test("the file is its owner's alone and nothing is left beside it", () => {
+  test("writes a file for the owner only and leaves no temporary file", () => {
     openTrust(file).trust("/w", [config])
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(readdirSync(dirname(file))).toEqual(["trust.json"])
@@ -129,7 +129,7 @@ describe("trust", () => {
     "null",
     '{"version":2,"directories":{}}',
     '{"version":1,"directories":{"/w":7}}',
-  ])("a file that holds %j trusts nothing and says so, until it is written anew", (text) => {
+  ])("trusts nothing with a file that contains %j, until it is written again", (text) => {
     mkdirSync(dirname(file))
     writeFileSync(file, text)
     const trust = openTrust(file)
@@ -141,7 +141,7 @@ describe("trust", () => {
     expect(openTrust(file).isTrusted("/w", [config]).trusted).toBe(true)
   })
 
-  test("a file that cannot be read trusts nothing; one that cannot be written is an error", () => {
+  test("trusts nothing with an unreadable file and throws for an unwritable one", () => {
     mkdirSync(file, { recursive: true })
     const trust = openTrust(file)
     expect(trust.problem).toContain(file)
@@ -165,7 +165,7 @@ describe("trust items", () => {
     existsSync(path) ? [{ path, hash: createHash("sha256").update(readFileSync(path)).digest("hex") }] : []
   const hashOf = (path: string) => collect().find((item) => item.path === path)?.hash
 
-  test("are the files that exist, with a hash of their content", () => {
+  test("lists existing files with the hash of their content", () => {
     write("tackle.json", "{}")
     write(".tackle/tool/a.ts", "a")
     write(".tackle/tools/run.py", "b")
@@ -181,11 +181,11 @@ describe("trust items", () => {
     expect(hashOf(".tackle/tool/a.ts")).toBe(items[0]?.hash)
   })
 
-  test("none where there is nothing", () => {
+  test("is empty for an empty project", () => {
     expect(collect()).toEqual([])
   })
 
-  test("a tool's hash covers what lies in subdirectories of its folder", () => {
+  test("covers the subdirectories of a tool folder in the hash", () => {
     write(".tackle/tool/a.ts", "a")
     const alone = hashOf(".tackle/tool/a.ts")
     write(".tackle/tool/lib/deep/b.ts", "b")
@@ -200,7 +200,7 @@ describe("trust items", () => {
     expect(hashOf(".tackle/tool/a.ts")).toBe(linked)
   })
 
-  test("loops, devices and giants do not stop the start", () => {
+  test("handles link loops, devices and huge files", () => {
     write(".tackle/tool/giant.ts", "")
     truncateSync(join(root, ".tackle/tool/giant.ts"), 100 * 1024 ** 3)
     symlinkSync("loop.ts", join(root, ".tackle/tool/loop.ts"))

@@ -15,9 +15,9 @@ import { readProcessTable } from "../../src/util/process-table.ts"
 import { describeSandboxed } from "./here.ts"
 
 let project: TemporaryProject
-/** Neither in the project nor among temporary files. */
+/** A directory outside the project and the temporary directories. */
 let outside: string
-/** The engine's own. */
+/** The data directory of the engine. */
 let data: string
 let engines: Tackle[]
 beforeEach(async () => {
@@ -33,7 +33,7 @@ afterEach(async () => {
   await rm(data, { recursive: true, force: true })
 })
 
-/** Everything that is not denied runs without a question, so that what keeps a command from something is the sandbox. */
+/** Allows everything that is not denied, so that only the sandbox can stop a command. */
 const everything = { "*": "allow" } as const
 
 async function open(options: Partial<TackleOptions> = {}): Promise<Tackle> {
@@ -78,14 +78,14 @@ function asked(engine: Tackle, reply: "once" | "reject" | "always"): PermissionR
   return requests
 }
 
-await describeSandboxed("a command of the model", () => {
-  test("never sees the keys of the engine, also not those that are renewed or come while it runs", async () => {
+await describeSandboxed("a bash command of the model", () => {
+  test("never sees the keys of the engine, even if they are renewed or added while it runs", async () => {
     const { auth, mcpTokens, outputs } = dataPaths(data)
     updatePrivateFile(auth, "test", () => "first-key")
     await mkdir(outputs)
     await writeFile(join(outputs, "full"), "an output\n")
     const engine = await open()
-    // A change to the data directory is asked about; here it is what holds after a yes.
+    // Changing the data directory asks. This tests the sandbox after a yes.
     asked(engine, "once")
     const look = `cat ${data}/* 2>&1; ls -A ${data}`
     const running = bash(
@@ -103,7 +103,7 @@ await describeSandboxed("a command of the model", () => {
     expect(existsSync(join(outputs, "mine")) || existsSync(join(data, "mine"))).toBe(false)
   })
 
-  test("works in a project that lies in the data directory", async () => {
+  test("works in a project inside the data directory", async () => {
     const directory = join(data, "project")
     await mkdir(directory)
     await writeFile(join(directory, "a"), "kept\n")
@@ -111,7 +111,7 @@ await describeSandboxed("a command of the model", () => {
     expect(text).toContain("kept\nmade\nproject\n")
   })
 
-  test("writes in the project, and not outside, however it gets there", async () => {
+  test("writes inside the project but not outside", async () => {
     const engine = await open()
     const { text, metadata } = await bash(
       engine,
@@ -123,11 +123,11 @@ await describeSandboxed("a command of the model", () => {
     expect(metadata.sandboxed).toBe(true)
   })
 
-  test("changes no protected file, and makes none of git's or Tackle's", async () => {
+  test("cannot change protected files or create .git or .tackle", async () => {
     await rm(project.path(".git/hooks"), { recursive: true, force: true })
     const config = await project.read(".git/config")
     const engine = await open()
-    // Rules ask about protected files; here it is what holds after a yes.
+    // Protected files ask. This tests the sandbox after a yes.
     asked(engine, "once")
     const attempts = [
       "echo x >> AGENTS.md",
@@ -151,7 +151,7 @@ await describeSandboxed("a command of the model", () => {
     expect(existsSync(project.path(".tackle"))).toBe(false)
   })
 
-  test("runs where a protected file or a secret is an absolute link, and does not change what that leads to", async () => {
+  test("runs if a protected file is an absolute link, and cannot change its target", async () => {
     await writeFile(join(outside, "other"), "kept\n")
     await symlink(join(project.directory, "AGENTS.md"), join(project.directory, "CLAUDE.md"))
     await symlink(join(outside, "other"), join(project.directory, ".envrc"))
@@ -163,8 +163,8 @@ await describeSandboxed("a command of the model", () => {
     expect(await readFile(join(project.directory, "AGENTS.md"), "utf8")).toBe("kept\n")
   })
 
-  test("reads no secret that no rule names, whatever program it takes", async () => {
-    // The name is put together, or the rules would ask for it before the sandbox has to hold.
+  test("cannot read a secret that no rule names, with any program", async () => {
+    // The name is assembled at run time, so that the rules do not ask before the sandbox is reached.
     const read = `${process.execPath} -e 'console.log(require("fs").readFileSync(".e" + "nv", "utf8"))'`
     expect((await bash(await open(), read)).text).not.toContain("hidden")
     const named = await open({ permission: { "*": "allow", read: { "*": "allow", ".env": "allow" } } })
@@ -174,7 +174,7 @@ await describeSandboxed("a command of the model", () => {
     expect((await bash(denied, other)).text).toContain("EACCES")
   })
 
-  test("commits: git by itself gets its repository, its hooks do not change", async () => {
+  test("can commit, but cannot change hooks", async () => {
     const engine = await open()
     const { text } = await bash(engine, "git add a && git -c x=y status >/dev/null; echo")
     expect(text).toContain("Read-only file system")
@@ -191,7 +191,7 @@ await describeSandboxed("a command of the model", () => {
     })
   })
 
-  test("that fails at the sandbox says so, and how to ask for more", async () => {
+  test("reports a failure caused by the sandbox and how to continue", async () => {
     const engine = await open()
     const failed = await bash(engine, `touch ${outside}/x`)
     expect(failed.text).toMatch(/sandbox may be the cause.*writable.*outside: true/)
@@ -202,7 +202,7 @@ await describeSandboxed("a command of the model", () => {
     expect((await bash(engine, "echo Read-only file system")).text).not.toContain("the sandbox may be")
   })
 
-  test("leaves a job in its bounds that goes on, and ends with the engine", async () => {
+  test("leaves a job that stays confined and ends with the engine", async () => {
     const engine = await open()
     const { metadata } = await bash(
       engine,
@@ -216,7 +216,7 @@ await describeSandboxed("a command of the model", () => {
     expect(runs("300.7")).toBe(false)
   })
 
-  test("ends with everything in the sandbox when it is aborted, also what made itself independent", async () => {
+  test("ends all its processes when it is aborted, including detached ones", async () => {
     const engine = await open()
     const controller = new AbortController()
     const answer = bash(
@@ -232,7 +232,7 @@ await describeSandboxed("a command of the model", () => {
     await expect.poll(() => runs("300.8") || runs("300.9")).toBe(false)
   })
 
-  test("with a rule for hosts open reaches no others", async () => {
+  test("reaches only the hosts that a rule opens", async () => {
     const engine = await open({ permission: { ...everything, network: "deny" } })
     expect((await bash(engine, "cat /proc/net/dev | wc -l")).text).toMatch(/^3\n/)
     const wide = await open({ permission: { ...everything, network: "allow" } })
@@ -241,10 +241,10 @@ await describeSandboxed("a command of the model", () => {
   })
 })
 
-await describeSandboxed("outside of the sandbox", () => {
+await describeSandboxed("a command outside the sandbox", () => {
   const further = { outside: true }
 
-  test("the person is asked, once, also where a rule allows everything", async () => {
+  test("asks the user once, even if a rule allows everything", async () => {
     const engine = await open()
     const requests = asked(engine, "once")
     const { metadata } = await bash(engine, `touch ${outside}/x`, { input: further })
@@ -255,7 +255,7 @@ await describeSandboxed("outside of the sandbox", () => {
     expect(metadata.sandboxed).toBe(false)
   })
 
-  test("one question stands for both where the command would ask too, and a refusal keeps it from running", async () => {
+  test("asks one question for the command and the escape, and does not run if refused", async () => {
     const engine = await open({ permission: { external_directory: "allow" } })
     const requests = asked(engine, "reject")
     expect(await bash(engine, `touch ${outside}/x`, { input: further })).toMatchObject({ status: "error" })
@@ -263,7 +263,7 @@ await describeSandboxed("outside of the sandbox", () => {
     expect(await readdir(outside)).toEqual([])
   })
 
-  test("a rule that names the permission spares the question, command by command; denies hold", async () => {
+  test("does not ask if a rule names the permission, and still applies denies", async () => {
     const permission = {
       ...everything,
       bash: { "*": "allow", "rm *": "deny" },
@@ -281,7 +281,7 @@ await describeSandboxed("outside of the sandbox", () => {
     expect(await readdir(outside)).toEqual(["x"])
   })
 
-  test("plan cannot get there, and changes nothing of the project", async () => {
+  test("cannot leave the sandbox or change the project as the plan agent", async () => {
     const engine = await open()
     asked(engine, "once")
     const write = (file: string) => `${process.execPath} -e 'require("fs").writeFileSync("${file}", "")'`
@@ -298,13 +298,13 @@ await describeSandboxed("outside of the sandbox", () => {
   })
 })
 
-/** A search path on which there is no bubblewrap. */
+/** A search path without bubblewrap. */
 async function withoutBubblewrap(): Promise<Record<string, string | undefined>> {
   await mkdir(join(outside, "bin"))
   return { ...process.env, PATH: join(outside, "bin") }
 }
 
-test("where none works: auto runs commands as they are, require refuses with the remedy, plan has none", async () => {
+test("without a working sandbox: auto runs commands, require refuses them, plan has none", async () => {
   const environment = await withoutBubblewrap()
   const auto = await open({ environment })
   expect(await bash(auto, `echo x > ${outside}/one`)).toMatchObject({
@@ -327,7 +327,7 @@ test("where none works: auto runs commands as they are, require refuses with the
   expect(await readdir(outside)).not.toContain("two")
 })
 
-test("switched off, commands run as they are and the model is told nothing of a sandbox", async () => {
+test("switched off: commands run and the model sees no mention of a sandbox", async () => {
   const engine = await open({ sandbox: "off" })
   await bash(engine, `echo x > ${outside}/one`)
   expect(await readdir(outside)).toEqual(["one"])

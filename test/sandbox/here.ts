@@ -1,7 +1,7 @@
 import { describe, test } from "vitest"
 import { openSandbox, type Sandbox, type SandboxMode } from "../../src/sandbox/sandbox.ts"
 
-/** A sandbox as this machine has it. The caller closes it. */
+/** Opens the sandbox of this machine. The caller closes it. */
 export function sandboxHere(worktree: string, mode: SandboxMode = "auto"): Sandbox {
   return openSandbox({
     mode,
@@ -13,8 +13,8 @@ export function sandboxHere(worktree: string, mode: SandboxMode = "auto"): Sandb
 }
 
 /**
- * Tests that need a sandbox that works. Without one they are skipped, and the reason is printed; on CI (`CI=true`) they
- * run all the same, and fail.
+ * Defines tests that need a working sandbox. Without one they are skipped with a warning. In CI (`CI=true`) they run and
+ * fail.
  */
 export async function describeSandboxed(name: string, tests: () => void): Promise<void> {
   const state = await sandboxHere("/nonexistent").state()

@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import { createServer as createHttpServer } from "node:http"
 import { type AddressInfo, connect, createServer } from "node:net"
-import { afterEach, beforeEach, expect, test } from "vitest"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { type HostProxy, startHostProxy } from "../../src/sandbox/host-proxy.ts"
 
 let asked: string[]
@@ -18,7 +18,7 @@ beforeEach(async () => {
 })
 afterEach(() => proxy.close())
 
-/** Sends this text to the proxy, and reads its first answer. */
+/** Sends a text to the proxy and returns its first answer. */
 async function say(text: string): Promise<string> {
   const socket = connect(Number(proxy.address), "127.0.0.1")
   socket.write(text)
@@ -27,58 +27,60 @@ async function say(text: string): Promise<string> {
   return String(first)
 }
 
-test.each([
-  ["CONNECT 127.0.0.3:1 HTTP/1.1", "127.0.0.3"],
-  ["CONNECT EXAMPLE.org.:443 HTTP/1.1", "example.org"],
-  ["CONNECT 0x7f000003:1 HTTP/1.1", "127.0.0.3"],
-  ["CONNECT 2130706435:1 HTTP/1.1", "127.0.0.3"],
-  ["CONNECT [::1]:1 HTTP/1.1", "::1"],
-  ["GET http://127.0.0.2@evil.test/ HTTP/1.1", "evil.test"],
-  ["GET http://evil.test/127.0.0.2 HTTP/1.1", "evil.test"],
-])("%s is judged as %s, and refused", async (line, host) => {
-  expect(await say(`${line}\r\nHost: 127.0.0.2\r\n\r\n`)).toMatch(/^HTTP\/1.1 403 /)
-  expect(asked).toEqual([host])
-})
+describe("startHostProxy", () => {
+  test.each([
+    ["CONNECT 127.0.0.3:1 HTTP/1.1", "127.0.0.3"],
+    ["CONNECT EXAMPLE.org.:443 HTTP/1.1", "example.org"],
+    ["CONNECT 0x7f000003:1 HTTP/1.1", "127.0.0.3"],
+    ["CONNECT 2130706435:1 HTTP/1.1", "127.0.0.3"],
+    ["CONNECT [::1]:1 HTTP/1.1", "::1"],
+    ["GET http://127.0.0.2@evil.test/ HTTP/1.1", "evil.test"],
+    ["GET http://evil.test/127.0.0.2 HTTP/1.1", "evil.test"],
+  ])("judges %s as the host %s and refuses it", async (line, host) => {
+    expect(await say(`${line}\r\nHost: 127.0.0.2\r\n\r\n`)).toMatch(/^HTTP\/1.1 403 /)
+    expect(asked).toEqual([host])
+  })
 
-test.each([
-  "CONNECT 127.0.0.2 HTTP/1.1",
-  "CONNECT 127.0.0.2@evil.test:443 HTTP/1.1",
-  "CONNECT 127.0.0.2/x:443 HTTP/1.1",
-  "CONNECT a%00b:443 HTTP/1.1",
-  "CONNECT 127.0.0.2:99999 HTTP/1.1",
-  "GET /local HTTP/1.1",
-  "GET ftp://127.0.0.2/ HTTP/1.1",
-])("%s is no request for a proxy", async (line) => {
-  expect(await say(`${line}\r\nHost: 127.0.0.2\r\n\r\n`)).toMatch(/^HTTP\/1.1 400 /)
-  expect(asked).toEqual([])
-})
+  test.each([
+    "CONNECT 127.0.0.2 HTTP/1.1",
+    "CONNECT 127.0.0.2@evil.test:443 HTTP/1.1",
+    "CONNECT 127.0.0.2/x:443 HTTP/1.1",
+    "CONNECT a%00b:443 HTTP/1.1",
+    "CONNECT 127.0.0.2:99999 HTTP/1.1",
+    "GET /local HTTP/1.1",
+    "GET ftp://127.0.0.2/ HTTP/1.1",
+  ])("rejects %s, which is not a proxy request", async (line) => {
+    expect(await say(`${line}\r\nHost: 127.0.0.2\r\n\r\n`)).toMatch(/^HTTP\/1.1 400 /)
+    expect(asked).toEqual([])
+  })
 
-test("a tunnel carries bytes both ways, and ends at both ends when the proxy closes", async () => {
-  const server = createServer((socket) => socket.pipe(socket)).listen(0, "127.0.0.2")
-  await once(server, "listening")
-  const socket = connect(Number(proxy.address), "127.0.0.1")
-  socket.write(`CONNECT 127.0.0.2:${(server.address() as AddressInfo).port} HTTP/1.1\r\n\r\n`)
-  expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1.1 200 /)
-  socket.write("there and back")
-  expect(String((await once(socket, "data"))[0])).toBe("there and back")
-  const closed = once(socket, "close")
-  await proxy.close()
-  await closed
-  server.close()
-})
+  test("tunnels bytes both ways and closes both ends with the proxy", async () => {
+    const server = createServer((socket) => socket.pipe(socket)).listen(0, "127.0.0.2")
+    await once(server, "listening")
+    const socket = connect(Number(proxy.address), "127.0.0.1")
+    socket.write(`CONNECT 127.0.0.2:${(server.address() as AddressInfo).port} HTTP/1.1\r\n\r\n`)
+    expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1.1 200 /)
+    socket.write("there and back")
+    expect(String((await once(socket, "data"))[0])).toBe("there and back")
+    const closed = once(socket, "close")
+    await proxy.close()
+    await closed
+    server.close()
+  })
 
-test("a plain request is passed on without what is meant for proxies, a server that is gone is a 502", async () => {
-  const server = createHttpServer((request, response) => response.end(JSON.stringify(request.headers)))
-  server.listen(0, "127.0.0.2")
-  await once(server, "listening")
-  const { port } = server.address() as AddressInfo
-  const request = `GET http://127.0.0.2:${port}/ HTTP/1.1\r\nHost: other\r\nProxy-Authorization: secret\r\nX-Own: 1\r\nConnection: close\r\n\r\n`
-  const answer = await say(request)
-  expect(answer).toContain('"x-own":"1"')
-  expect(answer).toContain(`"host":"127.0.0.2:${port}"`)
-  expect(answer).not.toContain("secret")
-  server.closeAllConnections()
-  server.close()
-  await once(server, "close")
-  expect(await say(request)).toMatch(/^HTTP\/1.1 502 /)
+  test("forwards a plain request without proxy headers, and returns 502 for a missing server", async () => {
+    const server = createHttpServer((request, response) => response.end(JSON.stringify(request.headers)))
+    server.listen(0, "127.0.0.2")
+    await once(server, "listening")
+    const { port } = server.address() as AddressInfo
+    const request = `GET http://127.0.0.2:${port}/ HTTP/1.1\r\nHost: other\r\nProxy-Authorization: secret\r\nX-Own: 1\r\nConnection: close\r\n\r\n`
+    const answer = await say(request)
+    expect(answer).toContain('"x-own":"1"')
+    expect(answer).toContain(`"host":"127.0.0.2:${port}"`)
+    expect(answer).not.toContain("secret")
+    server.closeAllConnections()
+    server.close()
+    await once(server, "close")
+    expect(await say(request)).toMatch(/^HTTP\/1.1 502 /)
+  })
 })

@@ -3,11 +3,11 @@ import { probeSandbox } from "../../src/sandbox/probe.ts"
 import type { Sandbox } from "../../src/sandbox/sandbox.ts"
 import { describeSandboxed, sandboxHere } from "./here.ts"
 
-/** What this machine decides: whether dumps go to a program outside, whether there is IPv6, perl, `unshare`. */
+/** Probes that depend on the machine: on where core dumps go, on IPv6, perl and `unshare`. */
 const depends = ["core-dump", "ipv6", "tiocsti", "namespaces"]
 
-await describeSandboxed("the probe list", () => {
-  test("every attempt to get out of the sandbox is kept from it", async () => {
+await describeSandboxed("probeSandbox", () => {
+  test("reports every attempt to leave the sandbox as enforced", async () => {
     const sandbox = sandboxHere("/nonexistent")
     const results = await probeSandbox(sandbox)
     await sandbox.close()
@@ -19,7 +19,7 @@ await describeSandboxed("the probe list", () => {
   })
 })
 
-test("the probes see where nothing holds: without a sandbox each attempt gets through", async () => {
+test("reports every attempt as not enforced without a sandbox", async () => {
   const none: Sandbox = {
     mode: "auto",
     present: true,
@@ -34,7 +34,7 @@ test("the probes see where nothing holds: without a sandbox each attempt gets th
     close: async () => {},
   }
   const results = await probeSandbox(none)
-  // Ending what goes on is not the sandbox's work alone; the others depend on the machine.
+  // Killing a process also ends it without a sandbox; the other excluded probes depend on the machine.
   const open = results.filter(({ id }) => id !== "background" && id !== "setuid" && !depends.includes(id))
   expect(open.filter(({ outcome }) => outcome !== "not enforced")).toEqual([])
 })

@@ -40,8 +40,8 @@ async function run(text: string, more: Partial<Bounds> = {}, env: Record<string,
   return { exit, output: Buffer.concat(pieces).toString() }
 }
 
-await describeSandboxed("a command under the sandbox", () => {
-  test("its exit code and output are its own, and a signal is told as the shell tells it", async () => {
+await describeSandboxed("a command in the sandbox", () => {
+  test("keeps its exit code and output, and reports a signal as a shell does", async () => {
     expect(await run("printf 'a\\0b'; printf c >&2; exit 7")).toEqual({
       exit: { code: 7, signal: null },
       output: "a\0bc",
@@ -49,7 +49,7 @@ await describeSandboxed("a command under the sandbox", () => {
     expect((await run("kill -TERM $$")).exit).toEqual({ code: 143, signal: null })
   })
 
-  test("of two bounds that lie in each other the deeper one holds, of two equal ones the stricter", async () => {
+  test("applies the deeper of nested bounds and the stricter of equal ones", async () => {
     await mkdir(project.path("a/b/c"), { recursive: true })
     await writeFile(project.path("key"), "secret")
     const bounds = {
@@ -67,7 +67,7 @@ await describeSandboxed("a command under the sandbox", () => {
     expect(await readdir(project.path("a/b/c"))).toEqual([])
   })
 
-  test("what stands in for a missing directory is gone afterwards, also when two commands held it", async () => {
+  test("removes placeholder directories afterwards, also if two commands held them", async () => {
     const absent = [project.path(".git"), project.path("no/parent")]
     const results = await Promise.all([
       run("mkdir .git/hooks", { absent }),
@@ -77,7 +77,7 @@ await describeSandboxed("a command under the sandbox", () => {
     expect(await readdir(project.directory)).toEqual([])
   })
 
-  test("credentials and ways to agents are not in its environment", async () => {
+  test("has no credentials or agent sockets in its environment", async () => {
     const env = {
       GITHUB_TOKEN: "1",
       AWS_SECRET_ACCESS_KEY: "2",
@@ -94,7 +94,7 @@ await describeSandboxed("a command under the sandbox", () => {
     ).toEqual(["MONKEY=4", "TOKENS_MAX=5"])
   })
 
-  test("what a process that was killed left in it is found and ended by a later one", async () => {
+  test("is ended by a later process if its own was killed", async () => {
     const confined = await sandbox.wrap(
       {
         argv: ["/bin/bash", "-c", "setsid -f sleep 300.6; exit 0"],
@@ -112,7 +112,7 @@ await describeSandboxed("a command under the sandbox", () => {
     confined.ended()
   })
 
-  test("a command that goes on keeps its bounds, and nothing is left of it once it is killed", async () => {
+  test("keeps its bounds in the background, and ends completely when killed", async () => {
     const confined = await sandbox.wrap(
       {
         argv: [
@@ -150,7 +150,7 @@ await describeSandboxed("the network of a command", () => {
   }
   const get = (url: string) => `curl -sS --max-time 5 ${url}`
 
-  test("closed, a server on this machine is not reached; its own is", async () => {
+  test("reaches only its own server if the network is closed", async () => {
     await withServer(async (port) => {
       expect((await run(get(`http://127.0.0.1:${port}/`))).exit.code).toBe(7)
       const own = `${process.execPath} -e 'const s = require("http").createServer((q, r) => r.end("own")).listen(0, "127.0.0.1", () => fetch("http://127.0.0.1:" + s.address().port).then((r) => r.text()).then((t) => { console.log(t); process.exit() }))'`
@@ -158,7 +158,7 @@ await describeSandboxed("the network of a command", () => {
     })
   })
 
-  test("open, it is", async () => {
+  test("reaches servers of this machine if the network is open", async () => {
     await withServer(async (port) => {
       expect((await run(get(`http://127.0.0.1:${port}/`), { network: "open" })).output).toBe(
         `served 127.0.0.1:${port}\n`,
@@ -166,7 +166,7 @@ await describeSandboxed("the network of a command", () => {
     })
   })
 
-  test("with some hosts open these are reached, in the clear and through a tunnel, and no others", async (context) => {
+  test("reaches only open hosts, by plain request and by tunnel", async (context) => {
     if (process.env.CI !== "true" && !(await has("socat"))) return context.skip("socat is not installed")
     const network: Network = { key: "some", allows: (host) => host === "127.0.0.2" }
     await withServer(async (port) => {
@@ -198,7 +198,7 @@ async function has(program: string): Promise<boolean> {
   return (await run(`command -v ${program}`)).exit.code === 0
 }
 
-test("where bubblewrap is missing, for another system and switched off, it says why and what helps", async () => {
+test("gives the reason and the remedy if no sandbox is available", async () => {
   const common = {
     mode: "auto",
     platform: "linux",
@@ -220,7 +220,7 @@ test("where bubblewrap is missing, for another system and switched off, it says 
   ])
 })
 
-test("one that is there and does not work is none, and says what it said", async () => {
+test("reports the output of a bubblewrap that does not work", async () => {
   await project.write("bin/bwrap", "#!/bin/sh\necho no namespaces here >&2\nexit 1\n")
   await chmod(project.path("bin/bwrap"), 0o755)
   const common = {
@@ -239,6 +239,6 @@ test("one that is there and does not work is none, and says what it said", async
     { writable: [], readOnly: [], hidden: [], absent: [], network: "closed" },
   )
   await expect(wrapped).rejects.toThrow(SandboxError)
-  // A project's own program of that name is not taken.
+  // Ignores a program inside the project.
   expect(openSandbox({ ...common, worktree: project.directory }).present).toBe(false)
 })
