@@ -66,7 +66,9 @@ async function withServer(
   if (entryOf(servers?.value, id))
     throw new UsageError(`${path} has an MCP server "${id}" already. Change it there, or take another name.`)
   if (servers && servers.value.kind !== "object")
-    throw new ConfigError([{ place: servers.place, text: "mcp: expected an object ({…}). Mend it first." }])
+    throw new ConfigError([
+      { position: servers.position, text: "mcp: expected an object ({…}). Mend it first." },
+    ])
   return servers
     ? await insertProperty(text, ["mcp"], { key: id, value: server })
     : await insertProperty(text, [], { key: "mcp", value: { [id]: server } })
@@ -135,7 +137,7 @@ function layoutOf(text: string): Layout {
   return { eol: text.includes("\r\n") ? "\r\n" : "\n", unit }
 }
 
-/** A byte order mark takes the place of a blank. */
+/** A byte order mark takes the position of a blank. */
 function blankMark(text: string): string {
   return text.replace(/^\uFEFF/, " ")
 }

@@ -2,7 +2,7 @@ import type * as z from "zod"
 import { isRecord } from "../util/json.ts"
 import { nearNames } from "../util/similarity.ts"
 import type { Problem } from "./errors.ts"
-import { type ConfigNode, nodeAt, type ObjectNode, type Path, placeOf, toPlain, without } from "./node.ts"
+import { type ConfigNode, nodeAt, type ObjectNode, type Path, positionOf, toPlain, without } from "./node.ts"
 import { configJsonSchema, configSchema } from "./schema.ts"
 
 /** A {@link Problem} with the path of what is wrong. `unknown`: a key that the schema does not have. */
@@ -18,7 +18,7 @@ export function checkTree(tree: ObjectNode): TreeProblem[] {
   const result = schema.safeParse(toPlain(tree), { jitless: true })
   const issues = result.success ? [] : result.error.issues
   return [...reservedKeys(tree, []), ...issues.flatMap((issue) => toProblems(tree, issue))].sort(
-    (a, b) => a.place.line - b.place.line || a.place.column - b.place.column,
+    (a, b) => a.position.line - b.position.line || a.position.column - b.position.column,
   )
 }
 
@@ -47,10 +47,10 @@ function existingPath(tree: ObjectNode, path: Path): Path {
 function reservedKeys(node: ConfigNode, path: Path): TreeProblem[] {
   if (node.kind === "array") return node.items.flatMap((item, index) => reservedKeys(item, [...path, index]))
   if (node.kind === "scalar") return []
-  return node.entries.flatMap(({ key, place, value }) => {
+  return node.entries.flatMap(({ key, position, value }) => {
     const here = [...path, key]
     if (key !== "__proto__" || path.length === 0) return reservedKeys(value, here)
-    return [{ place, path: here, unknown: true, text: `${here.join(".")}: this key is not allowed.` }]
+    return [{ position, path: here, unknown: true, text: `${here.join(".")}: this key is not allowed.` }]
   })
 }
 
@@ -60,7 +60,7 @@ function toProblems(tree: ObjectNode, issue: z.core.$ZodIssue): TreeProblem[] {
     return issue.keys.map((key) => {
       const here = [...path, key]
       const text = `unknown key "${nameOf(here)}".${suggestion(tree, path, key)}`
-      return { place: placeOf(tree, here), path: here, unknown: true, text }
+      return { position: positionOf(tree, here), path: here, unknown: true, text }
     })
   }
   const meant = issue.code === "invalid_union" ? branchMeant(issue.errors) : undefined
@@ -69,8 +69,8 @@ function toProblems(tree: ObjectNode, issue: z.core.$ZodIssue): TreeProblem[] {
   }
   const { description } = schemaAt(tree, path)
   const about = { name: nameOf(path), found: nodeAt(tree, path), ...(description ? { description } : {}) }
-  const text = describeMistake(issue, about)
-  return [{ place: placeOf(tree, path), path, unknown: false, text }]
+  const text = describeIssue(issue, about)
+  return [{ position: positionOf(tree, path), path, unknown: false, text }]
 }
 
 /**
@@ -127,7 +127,7 @@ function suggestion(tree: ObjectNode, path: Path, key: string): string {
  * What is wrong with a value: what is expected, what kind of value was found, and what to write. Strings of the file are
  * never shown: they could be secrets. `description` is what the schema says of the key. Ends with a full stop.
  */
-export function describeMistake(
+export function describeIssue(
   issue: z.core.$ZodIssue,
   { name, found, description }: { name: string; found: ConfigNode | undefined; description?: string },
 ): string {
@@ -222,7 +222,7 @@ function valuesOf(issue: z.core.$ZodIssue): string[] {
   return issue.code === "invalid_union" ? issue.errors.flatMap((errors) => errors.flatMap(valuesOf)) : []
 }
 
-/** What the schema says of one place of a config file. */
+/** What the schema says of one position of a config file. */
 export interface SchemaAt {
   description?: string
   /** The keys of an object there. Of several shapes those of the one that the file has. */

@@ -13,7 +13,7 @@ interface Translated {
   notes: Problem[]
 }
 
-/** Claude Code's tools by their names, and what we ask for in their place. */
+/** Claude Code's tools by their names, and what we ask for in their position. */
 const toolNames: Readonly<Record<string, string>> = {
   Read: "read",
   Write: "edit",
@@ -49,8 +49,8 @@ export function claudeAgent(fields: ObjectNode): Translated {
     else if (entry.key !== "model" || isModel(entry, notes)) return [entry]
     return []
   })
-  const value = { kind: "object" as const, place: fields.place, entries: tools }
-  const all = tools.length > 0 ? [...entries, { key: "tools", place: fields.place, value }] : entries
+  const value = { kind: "object" as const, position: fields.position, entries: tools }
+  const all = tools.length > 0 ? [...entries, { key: "tools", position: fields.position, value }] : entries
   return { tree: { ...fields, entries: all }, notes }
 }
 
@@ -65,7 +65,7 @@ export function commandFields(fields: ObjectNode, { foreign }: { foreign: boolea
     if (entry.key === "argument-hint") return [{ ...entry, key: "argument_hint", value: hintOf(entry.value) }]
     if (entry.key === "allowed-tools") {
       const text = "allowed-tools allows nothing here: rules decide what is asked (docs/permissions.md)."
-      notes.push({ place: entry.place, text })
+      notes.push({ position: entry.position, text })
       return []
     }
     return !foreign || entry.key !== "model" || isModel(entry, notes) ? [entry] : []
@@ -77,7 +77,7 @@ export function commandFields(fields: ObjectNode, { foreign }: { foreign: boolea
 function hintOf(value: ConfigNode): ConfigNode {
   if (value.kind !== "array") return value
   const words = value.items.map((item) => (item.kind === "scalar" ? String(item.value) : "…"))
-  return { kind: "scalar", place: value.place, value: `[${words.join(", ")}]` }
+  return { kind: "scalar", position: value.position, value: `[${words.join(", ")}]` }
 }
 
 /** A list that grants stands over "no others". `*` and an empty list grant all. */
@@ -86,14 +86,14 @@ function listed(entry: ConfigEntry, granted: boolean, notes: Problem[]): ConfigE
   if (granted && (names.length === 0 || names.includes("*"))) return []
   const setting = (key: string, value: boolean): ConfigEntry => ({
     key,
-    place: entry.place,
-    value: { kind: "scalar", place: entry.place, value },
+    position: entry.position,
+    value: { kind: "scalar", position: entry.position, value },
   })
   const known = names.flatMap((name) => {
     const tool = toolOf(name)
     if (tool === undefined) {
       const outcome = granted ? "so it is not given" : "so nothing is taken away for it"
-      notes.push({ place: entry.place, text: `${entry.key}: Tackle has no tool ${name}, ${outcome}.` })
+      notes.push({ position: entry.position, text: `${entry.key}: Tackle has no tool ${name}, ${outcome}.` })
     }
     return tool === undefined ? [] : [tool]
   })
@@ -117,10 +117,10 @@ function wordsOf(value: ConfigNode): string[] {
 }
 
 /** `sonnet`, `inherit` and their like name no model here: the agent takes that of the run. */
-function isModel({ value, place }: ConfigEntry, notes: Problem[]): boolean {
+function isModel({ value, position }: ConfigEntry, notes: Problem[]): boolean {
   if (value.kind !== "scalar" || typeof value.value !== "string" || value.value.includes("/")) return true
   if (value.value !== "inherit") {
-    notes.push({ place, text: `model: "${value.value}" is no provider/model: the run's model is used.` })
+    notes.push({ position, text: `model: "${value.value}" is no provider/model: the run's model is used.` })
   }
   return false
 }
@@ -145,12 +145,12 @@ export function fromClaudeServers(tree: ObjectNode): ObjectNode {
 function serverOf(given: ConfigNode): ConfigNode {
   const server = withVariables(given)
   if (server.kind !== "object") return server
-  const { entries, place } = server
+  const { entries, position } = server
   const named = (key: string) => entries.filter((entry) => entry.key === key)
   const text = (key: string, value: string): ConfigEntry => ({
     key,
-    place,
-    value: { kind: "scalar", place, value },
+    position,
+    value: { kind: "scalar", position, value },
   })
   const [url] = named("url")
   if (url) return { ...server, entries: [text("type", "remote"), url, ...named("headers")] }
@@ -163,7 +163,7 @@ function commandOf(server: ObjectNode): ConfigEntry[] {
   const [command, args] = [entryOf(server, "command"), entryOf(server, "args")]
   if (!command) return []
   const rest = args?.value.kind === "array" ? args.value.items : []
-  const value = { kind: "array", place: command.value.place, items: [command.value, ...rest] } as const
+  const value = { kind: "array", position: command.value.position, items: [command.value, ...rest] } as const
   return [{ ...command, value }]
 }
 

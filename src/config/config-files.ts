@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path"
 import { type Location, ownConfigDirectories, projectLevels, userDirectory } from "./location.ts"
-import { markdownFiles, markdownPlaces } from "./markdown-files.ts"
-import { skillPlaces } from "./skill-files.ts"
+import { markdownFiles, watchedMarkdown } from "./markdown-files.ts"
+import { skillPaths } from "./skill-files.ts"
 
 /** A file that may hold config. `required`: it was named by the person, so that it has to exist. */
 export interface ConfigFile {
@@ -94,7 +94,7 @@ function markdownIn(
  * What to look at for an agent, command or skill that came, went or changed. Absolute paths, there or not: some dozens,
  * and what lies in those folders.
  */
-export function definitionPlaces(location: Location): string[] {
+export function definitionPaths(location: Location): string[] {
   const directories = [
     join(location.home, ".claude"),
     ...ownConfigDirectories(location),
@@ -102,5 +102,5 @@ export function definitionPlaces(location: Location): string[] {
       [".claude", ".opencode", ".tackle"].map((name) => join(level, name)),
     ),
   ]
-  return [...directories.flatMap(markdownPlaces), ...skillPlaces(location)]
+  return [...directories.flatMap(watchedMarkdown), ...skillPaths(location)]
 }

@@ -52,7 +52,7 @@ const notes: readonly (readonly [key: RegExp, note: string])[] = [
   [/^sandbox$/, "whether commands are confined"],
   [/^pass_environment$/, "commands get these variables though they hold keys"],
   [/^secrets$/, "the values of these variables are hidden"],
-  [/^override$/, "tools whose place others may take"],
+  [/^override$/, "tools whose position others may take"],
   [/^plugin/, "code that runs with your rights; a package is trusted by itself (npm:…)"],
   [/^tools\./, "whether this tool is there"],
   [/^instructions$/, "their text is sent to the model"],

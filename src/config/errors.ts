@@ -1,7 +1,7 @@
 import { UsageError } from "../util/errors.ts"
 
 /** Where something was written. `file` is an absolute path, or `TACKLE_CONFIG_CONTENT`; line and column from 1. */
-export interface Place {
+export interface Position {
   file: string
   line: number
   column: number
@@ -9,7 +9,7 @@ export interface Place {
 
 /** One thing that is wrong in a config file. The text never holds a value of the file: it could be a secret. */
 export interface Problem {
-  place: Place
+  position: Position
   text: string
   /** The key at the top of the file that it stands under. Absent: it is about the file as a whole. */
   section?: string
@@ -25,12 +25,12 @@ export class ConfigError extends UsageError {
 }
 
 /** `file:line:column: text`, as editors and terminals link it. */
-export function describeProblem({ place, text }: Problem): string {
-  return `${place.file}:${place.line}:${place.column}: ${text}`
+export function describeProblem({ position, text }: Problem): string {
+  return `${position.file}:${position.line}:${position.column}: ${text}`
 }
 
 /** Turns offsets of a text into places. A byte order mark takes no column. */
-export function placeFinder(text: string, file: string): (offset: number) => Place {
+export function positionFinder(text: string, file: string): (offset: number) => Position {
   const starts = [text.startsWith("\uFEFF") ? 1 : 0]
   for (const match of text.matchAll(/\r\n|\n|\r/g)) starts.push(match.index + match[0].length)
   return (offset) => {

@@ -10,7 +10,7 @@ import { filterEntries, type ObjectNode } from "./node.ts"
  */
 export function instructionFiles(location: Location): string[] {
   const files = [
-    ...ownInstructionPlaces(location).flatMap((place) => firstFile(place, ["AGENTS.md", "CLAUDE.md"])),
+    ...ownInstructionFolders(location).flatMap((position) => firstFile(position, ["AGENTS.md", "CLAUDE.md"])),
     ...projectLevels(location).flatMap((level) => firstFile(level, instructionNames)),
   ]
   return [...new Set(files)]
@@ -22,7 +22,7 @@ export function instructionFiles(location: Location): string[] {
  * each read: the file system is not looked at for a file that lies no deeper than the directory.
  */
 export function instructionFinder(location: Location): (file: string) => string[] {
-  const counted = new Set([...projectLevels(location), ...ownInstructionPlaces(location)])
+  const counted = new Set([...projectLevels(location), ...ownInstructionFolders(location)])
   return (file) => {
     if (!isInside(file, location.worktree)) return []
     return projectLevels({ ...location, directory: dirname(file) })
@@ -33,7 +33,7 @@ export function instructionFinder(location: Location): (file: string) => string[
 }
 
 /** Where a person keeps the texts that hold for all their projects. */
-function ownInstructionPlaces(location: Location): string[] {
+function ownInstructionFolders(location: Location): string[] {
   const user = userDirectory(location)
   return [
     join(location.home, ".claude"),

@@ -1,10 +1,10 @@
 import type { Node, ParseError, ParseErrorCode } from "jsonc-parser"
-import { ConfigError, type Place, placeFinder } from "./errors.ts"
+import { ConfigError, type Position, positionFinder } from "./errors.ts"
 import type { ConfigEntry, ConfigNode, ObjectNode } from "./node.ts"
 
 /**
  * Reads JSON with comments, trailing commas and a byte order mark. An empty text is an empty object.
- * Throws {@link ConfigError} with the place of the first fault and what was expected there.
+ * Throws {@link ConfigError} with the position of the first fault and what was expected there.
  */
 export async function parseJsonc(text: string, file: string): Promise<ObjectNode> {
   const parse = await loadJsonc()
@@ -18,53 +18,53 @@ export async function loadJsonc(): Promise<(text: string, file: string) => Objec
 }
 
 function parseWith({ parseTree, printParseErrorCode }: Parser, text: string, file: string): ObjectNode {
-  const place = placeFinder(text, file)
+  const position = positionFinder(text, file)
   const errors: ParseError[] = []
-  const root = guardDepth(place(0), () =>
+  const root = guardDepth(position(0), () =>
     parseTree(text.replace(/^\uFEFF/, " "), errors, { allowTrailingComma: true, allowEmptyContent: true }),
   )
   const [first] = errors
   if (first) {
     throw new ConfigError([
       {
-        place: place(first.offset),
+        position: position(first.offset),
         text: syntaxText(printParseErrorCode(first.error), text.slice(first.offset)),
       },
     ])
   }
-  if (root === undefined) return { kind: "object", place: place(0), entries: [] }
-  const tree = toNode(root, place)
+  if (root === undefined) return { kind: "object", position: position(0), entries: [] }
+  const tree = toNode(root, position)
   if (tree.kind === "object") return tree
-  throw new ConfigError([{ place: tree.place, text: 'a config file holds an object: expected "{".' }])
+  throw new ConfigError([{ position: tree.position, text: 'a config file holds an object: expected "{".' }])
 }
 
 type Parser = Pick<typeof import("jsonc-parser"), "parseTree" | "printParseErrorCode">
 
-function toNode(node: Node, place: (offset: number) => Place): ConfigNode {
+function toNode(node: Node, position: (offset: number) => Position): ConfigNode {
   const children = node.children ?? []
-  const at = place(node.offset)
+  const at = position(node.offset)
   if (node.type === "object") {
-    return { kind: "object", place: at, entries: children.flatMap((child) => toEntry(child, place)) }
+    return { kind: "object", position: at, entries: children.flatMap((child) => toEntry(child, position)) }
   }
   if (node.type === "array") {
-    return { kind: "array", place: at, items: children.map((child) => toNode(child, place)) }
+    return { kind: "array", position: at, items: children.map((child) => toNode(child, position)) }
   }
-  return { kind: "scalar", place: at, value: node.value }
+  return { kind: "scalar", position: at, value: node.value }
 }
 
-function toEntry(property: Node, place: (offset: number) => Place): ConfigEntry[] {
+function toEntry(property: Node, position: (offset: number) => Position): ConfigEntry[] {
   const [key, value] = property.children ?? []
   if (key === undefined || value === undefined) return []
-  return [{ key: String(key.value), place: place(key.offset), value: toNode(value, place) }]
+  return [{ key: String(key.value), position: position(key.offset), value: toNode(value, position) }]
 }
 
 /** The parser calls itself for each level: a hostile file must not end the process. */
-function guardDepth<T>(place: Place, parse: () => T): T {
+function guardDepth<T>(position: Position, parse: () => T): T {
   try {
     return parse()
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    throw new ConfigError([{ place, text: "the file is nested too deeply." }], error)
+    throw new ConfigError([{ position, text: "the file is nested too deeply." }], error)
   }
 }
 

@@ -5,12 +5,12 @@ import type { ConfigFile } from "./config-files.ts"
 import { describeProblem, type Problem } from "./errors.ts"
 import { instructionsDirectory, keepOwnInstructions, resolveInstructions } from "./instructions.ts"
 import type { Location } from "./location.ts"
-import { markdownPlace } from "./markdown-files.ts"
+import { markdownDefinition } from "./markdown-files.ts"
 import { filterEntries, nodeAt, type ObjectNode, type Path, withoutRepeats } from "./node.ts"
 import { parseConfig } from "./parse.ts"
 import { brokenExamples, type FileRules, takeRules } from "./rules.ts"
 import { sectionNames } from "./schema.ts"
-import { type FileReader, type Surroundings, substitute } from "./substitute.ts"
+import { type FileReader, type SubstitutionContext, substitute } from "./substitute.ts"
 
 /** A config text that was found, before anyone looked into it. */
 export interface ConfigSource extends Pick<ConfigFile, "path" | "kind" | "scope"> {
@@ -50,7 +50,7 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
 
   const counted: Counted = !trusted
     ? restrict(written, { worktree: location.worktree, directory })
-    : markdownPlace(path)
+    : markdownDefinition(path)
       ? { tree: written, ignored: [], problems: [] }
       : substituteSections(written, { ...location, ...(read ? { read } : {}) }, warn)
   const { rest, rules, problems } = takeRules(counted.tree)
@@ -96,7 +96,7 @@ interface Counted {
 /** The whole file, with what it puts in. */
 function substituteSections(
   tree: ObjectNode,
-  around: Surroundings,
+  around: SubstitutionContext,
   warn: (warning: string) => void,
 ): Counted {
   const problems: Problem[] = []
@@ -128,11 +128,11 @@ function typosIn(tree: ObjectNode, ignored: readonly string[]): Problem[] {
     const found = nodeAt(values, path)
     return found?.kind !== "scalar" || !/\{(?:env|file):/.test(String(found.value))
   })
-  return typos.slice(0, maxTypos).map(({ place, path, text }, index) => {
+  return typos.slice(0, maxTypos).map(({ position, path, text }, index) => {
     const short = text.length > maxTypoLength ? `${text.slice(0, maxTypoLength)}…` : text
     const more = index + 1 === maxTypos ? typos.length - maxTypos : 0
     return {
-      place,
+      position,
       section: sectionOf(path),
       text: more > 0 ? `${short} (And ${more} more mistakes.)` : short,
     }
@@ -161,7 +161,11 @@ function strict(
   tree: ObjectNode,
   problems: readonly Problem[],
 ): { tree: ObjectNode; problems: readonly Problem[] } {
-  const wrong = checkTree(tree).map(({ place, path, text }) => ({ place, section: sectionOf(path), text }))
+  const wrong = checkTree(tree).map(({ position, path, text }) => ({
+    position,
+    section: sectionOf(path),
+    text,
+  }))
   const all = inOrder([...problems, ...wrong])
   const sections = new Set(all.map(({ section }) => section))
   return {
@@ -176,7 +180,9 @@ function sectionOf([first]: Path): string {
 
 /** As they stand in the text. */
 function inOrder(problems: readonly Problem[]): Problem[] {
-  return problems.toSorted((a, b) => a.place.line - b.place.line || a.place.column - b.place.column)
+  return problems.toSorted(
+    (a, b) => a.position.line - b.position.line || a.position.column - b.position.column,
+  )
 }
 
 /** Another program's file: what Tackle does not understand goes, with a warning. */

@@ -20,11 +20,11 @@ export interface LoadConfigOptions extends Location {
   /** Whether the project's own files count in full. A check decides for each file by its content. */
   trusted: boolean | TrustCheck
   /**
-   * Is told all that is wrong, in the order of the files, in place of the throw. What stands under the key at the top of a
+   * Is told all that is wrong, in the order of the files, instead of the throw. What stands under the key at the top of a
    * file where something is wrong does not count then, nor does anything of a file that cannot be read. For those who need
    * none of it: a rule that was meant to deny could be lost.
    */
-  onMistakes?: (mistakes: readonly Problem[]) => void
+  onProblems?: (mistakes: readonly Problem[]) => void
 }
 
 /** The config of a run. Nothing in it names a value's origin but `origin`. */
@@ -61,7 +61,7 @@ export interface LoadedConfig {
    * The same with the agents and commands in Markdown as they are now, and all else as it was read. Throws `ConfigError`
    * like {@link loadConfig}.
    */
-  withTexts(trusted: LoadConfigOptions["trusted"]): Promise<LoadedConfig>
+  withMarkdown(trusted: LoadConfigOptions["trusted"]): Promise<LoadedConfig>
   /** What an untrusted project said in vain, one entry a file: `tackle.json: provider, model`. To be shown as one line. */
   ignored: string[]
 }
@@ -97,7 +97,7 @@ async function readLayers(sources: readonly ConfigSource[], options: LoadConfigO
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
       // A file that somebody wrote for another program in its own format stops nothing here.
-      if (isForeignText(source))
+      if (isForeignMarkdown(source))
         read.notes.push({ file: source.path, text: `${error.message} The file is left out.` })
       else read.problems.push(...error.problems)
     }
@@ -113,21 +113,21 @@ function fromLayers({ layers, notes, problems }: ReadLayers, options: LoadConfig
   const unknown = isPart ? [] : formatterProblems(merged)
   const mistakes = [...problems, ...unknown]
   if (mistakes.length > 0) {
-    if (!options.onMistakes) throw new ConfigError(mistakes)
-    options.onMistakes(mistakes)
+    if (!options.onProblems) throw new ConfigError(mistakes)
+    options.onProblems(mistakes)
   }
   const tree = unknown.length === 0 ? merged : without(merged, ["formatter"])
   const loaded = describe(layers, tree, options.worktree)
   return {
     ...loaded,
     notes: [...notes, ...loaded.notes],
-    async withTexts(trusted) {
+    async withMarkdown(trusted) {
       // Whoever was told of mistakes then is not who asks now.
-      const { onMistakes: _, ...now } = { ...options, trusted }
+      const { onProblems: _, ...now } = { ...options, trusted }
       const files = configFiles(options)
-      const texts = readFiles(files.filter(isText))
+      const texts = readFiles(files.filter(isMarkdown))
       const read = await readLayers(await withTrust(texts.sources, now), now)
-      const settings = layers.filter(({ source }) => !isText(source))
+      const settings = layers.filter(({ source }) => !isMarkdown(source))
       const order = new Map(files.map(({ path }, index) => [path, index]))
       // What came in a variable is no file, and stands over all.
       const rank = ({ source }: ConfigLayer) => order.get(source.path) ?? files.length
@@ -141,11 +141,11 @@ function fromLayers({ layers, notes, problems }: ReadLayers, options: LoadConfig
 }
 
 function mergeTrees(layers: readonly ConfigLayer[]): ObjectNode {
-  const nowhere: ObjectNode = { kind: "object", place: { file: "", line: 1, column: 1 }, entries: [] }
+  const nowhere: ObjectNode = { kind: "object", position: { file: "", line: 1, column: 1 }, entries: [] }
   const isOwn = ({ source }: ConfigLayer) => source.scope !== "project"
   const own = layers.filter(isOwn).map((layer) => layer.tree)
   return layers
-    .map((layer) => (isOwn(layer) ? layer.tree : withoutToolsGivenBack(layer.tree, own)))
+    .map((layer) => (isOwn(layer) ? layer.tree : withoutRestoredTools(layer.tree, own)))
     .reduce(mergeNodes, nowhere)
 }
 
@@ -153,7 +153,7 @@ function describe(
   layers: readonly ConfigLayer[],
   tree: ObjectNode,
   worktree: string,
-): Omit<LoadedConfig, "withTexts"> {
+): Omit<LoadedConfig, "withMarkdown"> {
   const rulesOf = (wanted: (source: ConfigSource) => boolean) =>
     layers.filter(({ source }) => wanted(source)).flatMap(({ rules }) => rules.permission)
   const agentRulesOf = (wanted: (source: ConfigSource) => boolean) =>
@@ -174,10 +174,12 @@ function describe(
     projectTrusted: layers.every(({ source }) => source.trusted),
     files: layers.map(({ source: { path, kind, scope } }) => ({ path, kind, scope })),
     origin: (keyPath) => originOf(tree, keyPath),
-    warnings: layers.flatMap((layer) => (isText(layer.source) ? [] : [...layer.warnings, ...typosOf(layer)])),
+    warnings: layers.flatMap((layer) =>
+      isMarkdown(layer.source) ? [] : [...layer.warnings, ...typosOf(layer)],
+    ),
     typos: layers.flatMap(typosOf),
     notes: layers.flatMap(({ source, warnings }) =>
-      isText(source) ? warnings.map((text) => ({ file: source.path, text })) : [],
+      isMarkdown(source) ? warnings.map((text) => ({ file: source.path, text })) : [],
     ),
     ignored: layers
       .filter((layer) => layer.ignored.length > 0)
@@ -223,7 +225,7 @@ function originOf(tree: ObjectNode, keyPath: readonly string[]): { file: string;
   const entry = entryOf(tree, key)
   if (entry === undefined) return undefined
   if (rest.length > 0) return entry.value.kind === "object" ? originOf(entry.value, rest) : undefined
-  return { file: entry.place.file, line: entry.place.line }
+  return { file: entry.position.file, line: entry.position.line }
 }
 
 /** Tells which of a project's items the person has not trusted as they are now: `Trust.isTrusted` for its work tree. */
@@ -263,17 +265,20 @@ export function readFiles(files: readonly ConfigFile[]): Sources {
 
 /** None where there is no such file. */
 function readSource({ path, kind, scope, required }: ConfigFile): ConfigSource[] {
-  const place = { file: path, line: 1, column: 1 }
+  const position = { file: path, line: 1, column: 1 }
   try {
     const file = readSmallFile(path)
     if (file) return [{ path, kind, scope, ...file, trusted: true }]
   } catch (error) {
     // It cannot be pinned either, so that it is told as not trusted.
-    if (isForeignText({ path, kind })) return []
-    throw new ConfigError([{ place, text: `the config file cannot be read: ${errorMessage(error)}.` }], error)
+    if (isForeignMarkdown({ path, kind })) return []
+    throw new ConfigError(
+      [{ position, text: `the config file cannot be read: ${errorMessage(error)}.` }],
+      error,
+    )
   }
   if (!required) return []
-  throw new ConfigError([{ place, text: "TACKLE_CONFIG names this file, and there is none." }])
+  throw new ConfigError([{ position, text: "TACKLE_CONFIG names this file, and there is none." }])
 }
 
 /** The sources with what the person trusts of them. Agents and commands of a project that are not trusted are left out. */
@@ -292,7 +297,7 @@ export async function withTrust(
         ? { ...source, trusted: false }
         : await judge(source, trusted, options)
     // An agent or command has no part that would count before trust.
-    if (looked.trusted || !isText(looked)) judged.push(looked)
+    if (looked.trusted || !isMarkdown(looked)) judged.push(looked)
   }
   return judged
 }
@@ -308,12 +313,12 @@ async function judge(source: ConfigSource, check: TrustCheck, location: Location
 }
 
 /** An agent or command in Markdown that was written for another program. */
-export function isForeignText(source: Pick<ConfigSource, "path" | "kind">): boolean {
-  return source.kind !== "tackle" && isText(source)
+export function isForeignMarkdown(source: Pick<ConfigSource, "path" | "kind">): boolean {
+  return source.kind !== "tackle" && isMarkdown(source)
 }
 
 /** An agent or command in Markdown. */
-export function isText({ path }: Pick<ConfigSource, "path">): boolean {
+export function isMarkdown({ path }: Pick<ConfigSource, "path">): boolean {
   return trustKind(path) !== "config"
 }
 
@@ -321,7 +326,7 @@ export function isText({ path }: Pick<ConfigSource, "path">): boolean {
  * The tree of a project's file, in which no agent gets a tool back that the person's own files may have taken from it:
  * where those list tools of an agent, the project's `true` for one does not count.
  */
-export function withoutToolsGivenBack(project: ObjectNode, own: readonly ObjectNode[]): ObjectNode {
+export function withoutRestoredTools(project: ObjectNode, own: readonly ObjectNode[]): ObjectNode {
   return mapObject(project, "agent", (agents) =>
     filterEntries(agents, (agent) => {
       const isListed = own.some((tree) => toolsOf(tree, agent.key))
@@ -354,8 +359,8 @@ function mapObject(node: ObjectNode, key: string, change: (value: ObjectNode) =>
 export function formatterProblems(tree: ObjectNode): Problem[] {
   const section = entryOf(tree, "formatter")?.value
   if (section?.kind !== "object") return []
-  return section.entries.flatMap(({ key, place, value }) => {
+  return section.entries.flatMap(({ key, position, value }) => {
     const text = formatterProblem(key, toPlain(value) as FormatterEntry)
-    return text === undefined ? [] : [{ place, text }]
+    return text === undefined ? [] : [{ position, text }]
   })
 }

@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs"
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { isInside, realPath } from "../util/paths.ts"
 
-/** Where a run takes place. All paths absolute; `environment` is asked for `XDG_CONFIG_HOME` and `TACKLE_CONFIG`. */
+/** Where a run takes position. All paths absolute; `environment` is asked for `XDG_CONFIG_HOME` and `TACKLE_CONFIG`. */
 export interface Location {
   directory: string
   worktree: string

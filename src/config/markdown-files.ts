@@ -2,7 +2,7 @@ import { join } from "node:path"
 import { directoryEntries, isDirectory, isFile } from "../util/file-system.ts"
 
 /** What a Markdown file of a config directory defines, as its path tells it. */
-export interface MarkdownPlace {
+export interface MarkdownDefinition {
   holds: "agent" | "command"
   /** The name by its path: `review`, and for `team/review.md` `team/review` of an agent, `team:review` of a command. */
   name: string
@@ -22,15 +22,15 @@ export function markdownFiles(configDirectory: string): string[] {
 }
 
 /** What to look at for a file of these that came, went or changed: folders, there or not, and all that is in them. */
-export function markdownPlaces(configDirectory: string): string[] {
-  return folders.flatMap((folder) => placesIn(join(configDirectory, folder), maxDepth))
+export function watchedMarkdown(configDirectory: string): string[] {
+  return folders.flatMap((folder) => watchedIn(join(configDirectory, folder), maxDepth))
 }
 
 /**
  * Undefined for a path that is none of {@link markdownFiles}. Where a path passes through several such folders the
  * outermost counts from which {@link markdownFiles} leads there: it looks into no hidden directory.
  */
-export function markdownPlace(path: string): MarkdownPlace | undefined {
+export function markdownDefinition(path: string): MarkdownDefinition | undefined {
   const [, directory = "", folder = "", inside = ""] = pattern.exec(path) ?? []
   if (inside === "") return undefined
   const holds = folder.startsWith("agent") ? "agent" : "command"
@@ -60,13 +60,13 @@ function filesIn(directory: string, depth: number): string[] {
   })
 }
 
-function placesIn(directory: string, depth: number): string[] {
+function watchedIn(directory: string, depth: number): string[] {
   // To list what is not there takes longer than to ask for it.
   const below = (isDirectory(directory) ? directoryEntries(directory) : []).flatMap((entry) => {
     const path = join(directory, entry.name)
     if (entry.name.startsWith(".")) return []
     if (!entry.isDirectory()) return entry.name.endsWith(".md") ? [path] : []
-    return depth > 1 ? placesIn(path, depth - 1) : []
+    return depth > 1 ? watchedIn(path, depth - 1) : []
   })
   return [directory, ...below]
 }

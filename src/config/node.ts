@@ -1,33 +1,33 @@
-import type { Place } from "./errors.ts"
+import type { Position } from "./errors.ts"
 
-/** A parsed config file: its values in written order, each with its place. Never changed once made. */
+/** A parsed config file: its values in written order, each with its position. Never changed once made. */
 export type ConfigNode = ObjectNode | ArrayNode | ScalarNode
 
 /** `{…}`. Two entries may have one key: see {@link withoutRepeats}. */
 export interface ObjectNode {
   kind: "object"
-  place: Place
+  position: Position
   entries: readonly ConfigEntry[]
 }
 
-/** `place` is that of the key. */
+/** `position` is that of the key. */
 export interface ConfigEntry {
   key: string
-  place: Place
+  position: Position
   value: ConfigNode
 }
 
 /** `[…]`. */
 export interface ArrayNode {
   kind: "array"
-  place: Place
+  position: Position
   items: readonly ConfigNode[]
 }
 
 /** All else. */
 export interface ScalarNode {
   kind: "scalar"
-  place: Place
+  position: Position
   value: string | number | boolean | null
 }
 
@@ -47,18 +47,18 @@ export function nodeAt(tree: ConfigNode | undefined, path: Path): ConfigNode | u
   return node
 }
 
-/** The place of the deepest part of `path` that exists: a key's, or an item's. */
-export function placeOf(tree: ConfigNode, path: Path): Place {
+/** The position of the deepest part of `path` that exists: a key's, or an item's. */
+export function positionOf(tree: ConfigNode, path: Path): Position {
   let node = tree
-  let place = tree.place
+  let position = tree.position
   for (const step of path) {
     const entry = entryOf(node, String(step))
     const next = node.kind === "array" ? node.items[Number(step)] : entry?.value
     if (next === undefined) break
-    place = entry?.place ?? next.place
+    position = entry?.position ?? next.position
     node = next
   }
-  return place
+  return position
 }
 
 /** As plain values. Objects have no prototype, so that a key such as `constructor` is a key and nothing else. */

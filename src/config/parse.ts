@@ -3,7 +3,7 @@ import { fromClaudeServers } from "./claude.ts"
 import { claudeServersName } from "./config-files.ts"
 import { ConfigError, type Problem } from "./errors.ts"
 import { parseJsonc } from "./jsonc.ts"
-import { markdownPlace } from "./markdown-files.ts"
+import { markdownDefinition } from "./markdown-files.ts"
 import type { ObjectNode } from "./node.ts"
 import { parseToml } from "./toml.ts"
 
@@ -16,7 +16,7 @@ export async function parseConfig(
   text: string,
 ): Promise<{ tree: ObjectNode; notes: Problem[] }> {
   if (path.endsWith(".toml")) return { tree: await parseToml(text, path), notes: [] }
-  if (markdownPlace(path)) {
+  if (markdownDefinition(path)) {
     // Brings the YAML parser, which takes longer than all else at a start: only where there is such a file.
     const { parseMarkdown } = await import("./markdown.ts")
     const parsed = parseMarkdown(path, text)

@@ -73,13 +73,13 @@ type ParseLine = (source: string, file: string) => ObjectNode
 
 function readCase(source: string, at: { file: string; line: number }, parse: ParseLine): PermissionCase {
   const problems: Problem[] = []
-  const fail = (text: string, column = 1) => problems.push({ place: { ...at, column }, text })
+  const fail = (text: string, column = 1) => problems.push({ position: { ...at, column }, text })
   const tree = readLine(source, at, parse)
 
   const section = entryOf(tree, "rules")
   const found = section ? readRules(section.value, "rules") : { rules: [], problems: [] }
   if (!section) fail('"rules" is missing: the rules in the shape of `permission` in a config, {} for none.')
-  for (const problem of found.problems) fail(problem.text, problem.place.column)
+  for (const problem of found.problems) fail(problem.text, problem.position.column)
 
   const permission = textAt(tree, "permission")
   if (!permission) fail('"permission" has to be a name such as "bash".')
@@ -115,8 +115,8 @@ function readLine(
     return parse(source, file)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    const problems = error.problems.map(({ place, text }) => ({
-      place: { ...place, line },
+    const problems = error.problems.map(({ position, text }) => ({
+      position: { ...position, line },
       text: text.replace("a config file holds an object", "a case is an object"),
     }))
     throw new ConfigError(problems, error)

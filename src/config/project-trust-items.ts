@@ -11,12 +11,12 @@ import {
   possibleConfigDirectories,
   projectDirectories,
 } from "./location.ts"
-import { markdownPlace } from "./markdown-files.ts"
+import { markdownDefinition } from "./markdown-files.ts"
 import { entryOf, toPlain } from "./node.ts"
 import { treeOf } from "./parse.ts"
 import { readSmallFile, type SmallFile } from "./read.ts"
 import { projectSkillFiles } from "./skill-files.ts"
-import { type FileReader, type Surroundings, substitute } from "./substitute.ts"
+import { type FileReader, type SubstitutionContext, substitute } from "./substitute.ts"
 
 /**
  * What a project brings that has to be trusted before it counts: its config, tools, plugins, skills, agents and commands,
@@ -56,7 +56,7 @@ export async function projectTrustItems(
 
 /** As what a file of {@link configFiles} is trusted. */
 export function trustKind(path: string): TrustItem["kind"] {
-  return markdownPlace(path)?.holds ?? "config"
+  return markdownDefinition(path)?.holds ?? "config"
 }
 
 /** Empty for what cannot be read: it is never trusted. */
@@ -93,11 +93,11 @@ const maxFiles = 64
  */
 export async function readTrustContent(
   { path, text, hash }: SmallFile & { path: string },
-  around: Surroundings,
+  around: SubstitutionContext,
 ): Promise<TrustContent> {
-  const files = new Map<string, PutIn>()
+  const files = new Map<string, IncludedFile>()
   const collect: FileReader = (file) => {
-    if (!files.has(file)) files.set(file, files.size < maxFiles ? putIn(file) : tooMany)
+    if (!files.has(file)) files.set(file, files.size < maxFiles ? includeFile(file) : tooMany)
     return { text: "", hash: "" }
   }
   const tree = await treeOf(path, text)
@@ -112,14 +112,14 @@ export async function readTrustContent(
   }
 }
 
-type PutIn = { file: SmallFile | undefined } | { reason: string; cause: unknown }
+type IncludedFile = { file: SmallFile | undefined } | { reason: string; cause: unknown }
 
-const tooMany: PutIn = {
+const tooMany: IncludedFile = {
   reason: "too many",
   cause: new RangeError(`more than ${maxFiles} files are put in by one config`),
 }
 
-function putIn(path: string): PutIn {
+function includeFile(path: string): IncludedFile {
   try {
     return { file: readSmallFile(path) }
   } catch (cause) {
@@ -127,7 +127,7 @@ function putIn(path: string): PutIn {
   }
 }
 
-function hashOf(own: string, files: ReadonlyMap<string, PutIn>): string {
+function hashOf(own: string, files: ReadonlyMap<string, IncludedFile>): string {
   if (files.size === 0) return own
   const lines = [...files].map(([path, found]) =>
     JSON.stringify([path, "reason" in found ? found.reason : (found.file?.hash ?? null)]),
@@ -137,7 +137,7 @@ function hashOf(own: string, files: ReadonlyMap<string, PutIn>): string {
     .digest("hex")
 }
 
-/** A place that has the data directory too. */
+/** A position that has the data directory too. */
 type PluginLocation = Location & { dataDirectory: string }
 
 /**

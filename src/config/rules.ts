@@ -5,7 +5,7 @@ import { defaultRules } from "../permission/rules.ts"
 import { Action, type Rule } from "../schema/permission.ts"
 import { nearNames } from "../util/similarity.ts"
 import { foundWords } from "./check.ts"
-import type { Place, Problem } from "./errors.ts"
+import type { Position, Problem } from "./errors.ts"
 import { type ConfigNode, filterEntries, type ObjectNode } from "./node.ts"
 
 /** The rules of one config file: its own, and by agent. */
@@ -22,7 +22,7 @@ export interface RuleExample {
   expected: Action
   /** Set where the rule stands in `agent.<name>.permission`. */
   agent?: string
-  place: Place
+  position: Position
   /** Such as `permission.bash.git *.examples.ask[0]`. */
   path: string
 }
@@ -66,7 +66,7 @@ export function readRules(
   node: ConfigNode,
   path: string,
 ): { rules: Rule[]; examples: RuleExample[]; problems: Problem[] } {
-  const rules: (Rule & { place: Place })[] = []
+  const rules: (Rule & { position: Position })[] = []
   const examples: RuleExample[] = []
   const problems: Problem[] = []
 
@@ -74,50 +74,56 @@ export function readRules(
     { permission, pattern, ...written }: { permission: string; pattern: string } & Written,
     orElse = "",
   ): void {
-    const { place } = written
+    const { position } = written
     const action = readAction(written, orElse, problems)
-    rules.push({ permission, pattern, action, source: { file: place.file, line: place.line }, place })
+    rules.push({
+      permission,
+      pattern,
+      action,
+      source: { file: position.file, line: position.line },
+      position,
+    })
   }
 
   if (node.kind !== "object") {
-    const all = { permission: "*", pattern: "*", value: node, place: node.place, path }
+    const all = { permission: "*", pattern: "*", value: node, position: node.position, path }
     add(all, ", or an object with permissions and these")
   } else {
-    for (const { key, place, value } of node.entries) {
+    for (const { key, position, value } of node.entries) {
       const where = `${path}.${key}`
       if (value.kind !== "object") {
-        const all = { permission: key, pattern: "*", value, place, path: where }
+        const all = { permission: key, pattern: "*", value, position, path: where }
         add(all, ", or an object with patterns and these")
       } else
-        for (const { key: pattern, place: at, value: given } of value.entries) {
+        for (const { key: pattern, position: at, value: given } of value.entries) {
           const detailed = readPattern(given, at, `${where}.${pattern}`, problems)
-          add({ permission: key, pattern, value: detailed.action, place: at, path: `${where}.${pattern}` })
+          add({ permission: key, pattern, value: detailed.action, position: at, path: `${where}.${pattern}` })
           examples.push(...detailed.examples.map((example) => ({ ...example, permission: key })))
         }
     }
   }
   // TOML may come back to a table: what counts is the order in the text.
-  rules.sort((a, b) => a.place.line - b.place.line || a.place.column - b.place.column)
-  return { rules: rules.map(({ place: _, ...rule }) => rule), examples, problems }
+  rules.sort((a, b) => a.position.line - b.position.line || a.position.column - b.position.column)
+  return { rules: rules.map(({ position: _, ...rule }) => rule), examples, problems }
 }
 
 /** A pattern's action, which may stand in an object with examples beside it. */
 function readPattern(
   node: ConfigNode,
-  place: Place,
+  position: Position,
   path: string,
   problems: Problem[],
 ): { action: ConfigNode; examples: Omit<RuleExample, "permission">[] } {
   if (node.kind !== "object") return { action: node, examples: [] }
-  let action: ConfigNode = { kind: "scalar", place, value: null }
+  let action: ConfigNode = { kind: "scalar", position, value: null }
   const examples: Omit<RuleExample, "permission">[] = []
-  for (const { key, place: at, value } of node.entries) {
+  for (const { key, position: at, value } of node.entries) {
     if (key === "action") action = value
     else if (key === "examples") examples.push(...readExamples(value, `${path}.examples`, problems))
     else {
       const [near] = nearNames(key, ["action", "examples"], 2)
       const hint = near ? `Did you mean "${near}"?` : "Known here: action, examples."
-      problems.push({ place: at, text: `unknown key "${path}.${key}". ${hint}` })
+      problems.push({ position: at, text: `unknown key "${path}.${key}". ${hint}` })
       if (near === "action") action = value
     }
   }
@@ -130,51 +136,54 @@ function readExamples(
   problems: Problem[],
 ): Omit<RuleExample, "permission">[] {
   if (node.kind !== "object") {
-    problems.push({ place: node.place, text: `${path}: expected "allow", "ask" or "deny" with a list each.` })
+    problems.push({
+      position: node.position,
+      text: `${path}: expected "allow", "ask" or "deny" with a list each.`,
+    })
     return []
   }
-  return node.entries.flatMap(({ key, place, value }) => {
+  return node.entries.flatMap(({ key, position, value }) => {
     const expected = Action.safeParse(key)
     const items = value.kind === "array" ? value.items : []
     const texts = items.flatMap((item) =>
       item.kind === "scalar" && typeof item.value === "string"
-        ? [{ pattern: item.value, at: item.place }]
+        ? [{ pattern: item.value, at: item.position }]
         : [],
     )
     if (!expected.success || value.kind !== "array" || texts.length !== items.length) {
       const text = expected.success
         ? "expected a list of strings"
         : 'expected "allow", "ask" or "deny" as key'
-      problems.push({ place, text: `${path}.${key}: ${text}.` })
+      problems.push({ position, text: `${path}.${key}: ${text}.` })
       return []
     }
     return texts.map(({ pattern, at }, index) => ({
       pattern,
       expected: expected.data,
-      place: at,
+      position: at,
       path: `${path}.${key}[${index}]`,
     }))
   })
 }
 
-/** A value that should be an action. `path` is how errors name it; `place` is that of its key. */
+/** A value that should be an action. `path` is how errors name it; `position` is that of its key. */
 interface Written {
   value: ConfigNode
-  place: Place
+  position: Position
   path: string
 }
 
-function readAction({ value: node, place, path }: Written, orElse: string, problems: Problem[]): Action {
+function readAction({ value: node, position, path }: Written, orElse: string, problems: Problem[]): Action {
   const value = node.kind === "scalar" ? node.value : undefined
   const parsed = Action.safeParse(value)
   if (parsed.success) return parsed.data
   const [near] = typeof value === "string" ? nearNames(value, Action.options, 2) : []
   const found = near ? `. Did you mean "${near}"?` : `${orElse}, found ${foundWords(node, { named: true })}.`
-  problems.push({ place, text: `${path}: expected "allow", "ask" or "deny"${found}` })
+  problems.push({ position, text: `${path}: expected "allow", "ask" or "deny"${found}` })
   return "ask"
 }
 
-/** No such place can exist, so that an example means the same on every machine: files are told by their names alone. */
+/** No such position can exist, so that an example means the same on every machine: files are told by their names alone. */
 const nowhere = "/dev/null/project"
 
 const verdicts = { allow: "is allowed", ask: "asks", deny: "is denied" } as const
@@ -191,16 +200,16 @@ export async function brokenExamples(
 ): Promise<Problem[]> {
   const problems: Problem[] = []
   for (const example of rules.examples) {
-    const { permission, pattern, expected, place, path } = example
+    const { permission, pattern, expected, position, path } = example
     const policy = policyFor(example, rules, ofProject)
     const scope = { directory: nowhere, worktree: nowhere, policy: () => policy, own: [] }
     const { verdict, rule } = await explainRequest({ permission, patterns: [pattern] }, scope, home)
     if (verdict === expected) continue
     const line = rule?.line === undefined ? "" : `:${rule.line}`
     const by = rule ? `, by the rule "${rule.permission}: ${rule.pattern}" (${rule.source}${line})` : ""
-    // The example itself is a value of the file and not shown: its place and path lead to it.
+    // The example itself is a value of the file and not shown: its position and path lead to it.
     problems.push({
-      place,
+      position,
       section: example.agent === undefined ? "permission" : "agent",
       text: `${path}: this ${verdicts[verdict]} where the example says ${expected}${by}. Mend the rule or the example; \`tackle permission check\` explains a verdict.`,
     })

@@ -23,7 +23,7 @@ const AgentSection = z.lazy(() =>
     prompt: z
       .string()
       .optional()
-      .describe("System prompt in place of the built-in one; {file:path} reads a file"),
+      .describe("System prompt instead of the built-in one; {file:path} reads a file"),
     mode: z
       .enum(["primary", "subagent", "all"])
       .optional()

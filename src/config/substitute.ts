@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from "node:path"
 import { errorMessage } from "../util/errors.ts"
-import { describeProblem, type Place, type Problem } from "./errors.ts"
+import { describeProblem, type Position, type Problem } from "./errors.ts"
 import type { ConfigNode } from "./node.ts"
 import { readSmallFile, type SmallFile } from "./read.ts"
 
@@ -8,7 +8,7 @@ import { readSmallFile, type SmallFile } from "./read.ts"
 export type FileReader = (path: string) => SmallFile | undefined
 
 /** Where what is put in comes from. */
-export interface Surroundings {
+export interface SubstitutionContext {
   /** Where relative paths of a config without a file start. Absolute. */
   directory: string
   /** What `~` stands for. Absolute. */
@@ -31,8 +31,8 @@ const pattern = /\{(env|file):([^{}]+)\}/g
  * variable that is not set is empty, with a warning unless it is an `apiKey`; a file that cannot be read is empty too, and
  * a problem. File paths start at the config file; the white space around a file's text is dropped.
  */
-export function substitute<T extends ConfigNode>(node: T, around: Surroundings, listener: Listener): T
-export function substitute(node: ConfigNode, around: Surroundings, listener: Listener): ConfigNode {
+export function substitute<T extends ConfigNode>(node: T, around: SubstitutionContext, listener: Listener): T
+export function substitute(node: ConfigNode, around: SubstitutionContext, listener: Listener): ConfigNode {
   if (node.kind === "array") {
     return { ...node, items: node.items.map((item) => substitute(item, around, listener)) }
   }
@@ -47,35 +47,40 @@ export function substitute(node: ConfigNode, around: Surroundings, listener: Lis
   if (typeof node.value !== "string") return node
   const value = node.value.replace(pattern, (_, kind: string, name: string) =>
     kind === "env"
-      ? variable(name, node.place, around, listener)
-      : fileText(name, node.place, around, listener),
+      ? variable(name, node.position, around, listener)
+      : fileText(name, node.position, around, listener),
   )
   return { ...node, value }
 }
 
-function variable(name: string, place: Place, { environment }: Surroundings, { warn }: Listener): string {
+function variable(
+  name: string,
+  position: Position,
+  { environment }: SubstitutionContext,
+  { warn }: Listener,
+): string {
   const value = environment[name]
   if (value === undefined) {
-    warn(describeProblem({ place, text: `the environment variable ${name} is not set; taken as empty.` }))
+    warn(describeProblem({ position, text: `the environment variable ${name} is not set; taken as empty.` }))
   }
   return value ?? ""
 }
 
 function fileText(
   name: string,
-  place: Place,
-  { directory, home, read = readSmallFile }: Surroundings,
+  position: Position,
+  { directory, home, read = readSmallFile }: SubstitutionContext,
   { fail }: Listener,
 ): string {
   const path = name.startsWith("~/")
     ? join(home, name.slice(2))
-    : resolve(directory, dirname(place.file), name)
+    : resolve(directory, dirname(position.file), name)
   try {
     const file = read(path)
     if (file) return file.text.trim()
-    fail({ place, text: `there is no file ${path}.` })
+    fail({ position, text: `there is no file ${path}.` })
   } catch (error) {
-    fail({ place, text: `${path} cannot be read: ${errorMessage(error)}.` })
+    fail({ position, text: `${path} cannot be read: ${errorMessage(error)}.` })
   }
   return ""
 }

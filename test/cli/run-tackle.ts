@@ -30,7 +30,7 @@ export interface StartOptions {
   env?: Record<string, string | undefined>
   /** A text; or `open`, which never says anything and never ends. Default: closed. */
   stdin?: string | { open: true }
-  /** The program in place of `bin/tackle`, with its first arguments. */
+  /** The program instead of `bin/tackle`, with its first arguments. */
   command?: [string, ...string[]]
   /** When a command that does not end is killed, in milliseconds. Default 25 s. */
   timeoutMs?: number

@@ -15,7 +15,7 @@ test("a session of an earlier process is compacted, and says by how much", async
   await machine.run(["run", "say much"])
   const compacted = await machine.run(["session", "compact"])
   expect(compacted).toMatchObject({ code: 0, stderr: "" })
-  expect(compacted.stdout).toMatch(/^Compacted ses_\w+: the model reads \d+ in place of 4008 characters\.\n$/)
+  expect(compacted.stdout).toMatch(/^Compacted ses_\w+: the model reads \d+ instead of 4008 characters\.\n$/)
   await machine.run(["run", "-c", "and now?"])
   const told = JSON.stringify(machine.server.requests.at(-1)?.body.messages)
   expect([told.includes("SUMMARY"), told.includes("x x x")]).toEqual([true, false])

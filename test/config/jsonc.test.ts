@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
 import { parseJsonc } from "../../src/config/jsonc.ts"
-import { placeOf, toPlain } from "../../src/config/node.ts"
+import { positionOf, toPlain } from "../../src/config/node.ts"
 
 test("comments, trailing commas, a byte order mark and nothing at all are fine", async () => {
   const text = '\uFEFF// first\r\n{ /* second */ "a": [1, 2,], "b": {},\r\n}\r\n'
@@ -43,7 +43,7 @@ test("gives every value that JSON gives, with places", async () => {
       expect(JSON.parse(JSON.stringify(toPlain(tree)))).toEqual(JSON.parse(text))
       const lines = text.split("\n")
       for (const key of Object.keys(value)) {
-        const { line, column } = placeOf(tree, [key])
+        const { line, column } = positionOf(tree, [key])
         expect(lines[line - 1]?.slice(column - 1).startsWith(JSON.stringify(key))).toBe(true)
       }
     }),

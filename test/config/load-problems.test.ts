@@ -3,12 +3,12 @@ import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import type { LoadConfigOptions } from "../../src/config/load.ts"
 import type { Rule } from "../../src/schema/permission.ts"
-import { createPlace, type TestPlace } from "./place.ts"
+import { createTestProject, type TestProject } from "./test-project.ts"
 
-let place: TestPlace
+let place: TestProject
 
 beforeEach(() => {
-  place = createPlace()
+  place = createTestProject()
 })
 afterEach(() => place.remove())
 
@@ -139,9 +139,9 @@ describe("what is wrong in Tackle's own files", () => {
       formatter: { pretier: {} },
     })
     const mistakes: string[] = []
-    const onMistakes: LoadConfigOptions["onMistakes"] = (found) =>
+    const onProblems: LoadConfigOptions["onProblems"] = (found) =>
       mistakes.push(...found.map(({ text }) => text.slice(0, 16)))
-    const { config, permission } = await place.load({ onMistakes })
+    const { config, permission } = await place.load({ onProblems })
     expect(mistakes).toEqual(["expected a key o", "mcp.off.enabled:", "permission.bash:", "there is no file"])
     expect(config).toEqual({ model: "a/b", secrets: ["A_B"], formatter: { pretier: {} } })
     expect(brief(permission.project)).toEqual(["bash * ask", "edit * deny"])

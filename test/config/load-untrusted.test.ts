@@ -4,12 +4,12 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { ConfigError } from "../../src/config/errors.ts"
 import type { TrustItem } from "../../src/permission/trust-items.ts"
 import type { Rule } from "../../src/schema/permission.ts"
-import { createPlace, type TestPlace } from "./place.ts"
+import { createTestProject, type TestProject } from "./test-project.ts"
 
-let place: TestPlace
+let place: TestProject
 
 beforeEach(() => {
-  place = createPlace()
+  place = createTestProject()
 })
 afterEach(() => place.remove())
 
@@ -138,7 +138,7 @@ describe("a project that is not trusted", () => {
     const check = (items: readonly TrustItem[]) => ({ changed: items.filter(({ hash }) => hash === "") })
     expect(await place.failure({ trusted: check })).toMatch(/^[^\n]*tackle\.json:1:3: expected[^\n]*$/)
     let told = 0
-    const loaded = await place.load({ trusted: check, onMistakes: ({ length }) => (told += length) })
+    const loaded = await place.load({ trusted: check, onProblems: ({ length }) => (told += length) })
     expect([loaded.config.model, told]).toEqual(["mine/model", 1])
   })
 
@@ -175,7 +175,7 @@ describe("a project that is not trusted", () => {
 
   test("without files it counts as trusted", async () => {
     place.remove()
-    place = createPlace()
+    place = createTestProject()
     expect((await place.load({ trusted: false })).projectTrusted).toBe(true)
   })
 })

@@ -1,18 +1,18 @@
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
-import { createPlace, type TestPlace } from "./place.ts"
+import { createTestProject, type TestProject } from "./test-project.ts"
 
-let place: TestPlace
+let place: TestProject
 
 beforeEach(() => {
-  place = createPlace()
+  place = createTestProject()
 })
 afterEach(() => place.remove())
 
 describe("precedence", () => {
   test("without any file everything is empty", async () => {
     const loaded = await place.load()
-    expect({ ...loaded, origin: undefined, withTexts: undefined }).toEqual({
+    expect({ ...loaded, origin: undefined, withMarkdown: undefined }).toEqual({
       config: {},
       permission: { user: [], project: [], untrusted: [], environment: [] },
       agentPermission: {},
@@ -22,7 +22,7 @@ describe("precedence", () => {
       projectTrusted: true,
       files: [],
       origin: undefined,
-      withTexts: undefined,
+      withMarkdown: undefined,
       warnings: [],
       typos: [],
       notes: [],

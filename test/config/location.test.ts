@@ -2,12 +2,12 @@ import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
 import { findWorktree } from "../../src/config/location.ts"
-import { createPlace, type TestPlace } from "./place.ts"
+import { createTestProject, type TestProject } from "./test-project.ts"
 
-let place: TestPlace
+let place: TestProject
 
 beforeEach(() => {
-  place = createPlace()
+  place = createTestProject()
 })
 afterEach(() => place.remove())
 

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { ConfigError } from "../../src/config/errors.ts"
-import { createPlace, type TestPlace } from "./place.ts"
+import { createTestProject, type TestProject } from "./test-project.ts"
 
-let place: TestPlace
+let place: TestProject
 
 beforeEach(() => {
-  place = createPlace()
+  place = createTestProject()
 })
 afterEach(() => place.remove())
 

@@ -3,12 +3,12 @@ import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
 import { configDirectories } from "../../src/config/location.ts"
 import { projectTrustItems } from "../../src/config/project-trust-items.ts"
-import { createPlace, type TestPlace } from "./place.ts"
+import { createTestProject, type TestProject } from "./test-project.ts"
 
-let place: TestPlace
+let place: TestProject
 
 beforeEach(() => {
-  place = createPlace()
+  place = createTestProject()
 })
 afterEach(() => place.remove())
 

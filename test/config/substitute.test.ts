@@ -1,11 +1,11 @@
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { createPlace, type TestPlace } from "./place.ts"
+import { createTestProject, type TestProject } from "./test-project.ts"
 
-let place: TestPlace
+let place: TestProject
 
 beforeEach(() => {
-  place = createPlace()
+  place = createTestProject()
 })
 afterEach(() => place.remove())
 

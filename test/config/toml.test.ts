@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { stringify } from "smol-toml"
 import { expect, test } from "vitest"
-import { placeOf, toPlain } from "../../src/config/node.ts"
+import { positionOf, toPlain } from "../../src/config/node.ts"
 import { parseToml } from "../../src/config/toml.ts"
 
 const text = `\uFEFFmodel = "a/b" # first
@@ -43,7 +43,7 @@ test.each([
   [["provider", "list", 1, "first"], 20, 1],
   [["provider", "list", 1, "inner", "deep"], 22, 1],
 ])("%j stands at %i:%i", async (path, line, column) => {
-  expect(placeOf(await parseToml(text, "/f.toml"), path)).toEqual({ file: "/f.toml", line, column })
+  expect(positionOf(await parseToml(text, "/f.toml"), path)).toEqual({ file: "/f.toml", line, column })
 })
 
 test("values are those of the library, keys in written order", async () => {
@@ -65,7 +65,7 @@ test("a syntax error has its place and shows no line of the file", async () => {
 
 test("a long text and deep nesting do no harm", async () => {
   const long = `a = """${"x\\\\".repeat(250_000)}"""\nb = 1`
-  expect(placeOf(await parseToml(long, "f"), ["b"]).line).toBe(2)
+  expect(positionOf(await parseToml(long, "f"), ["b"]).line).toBe(2)
   await expect(parseToml(`a = ${"[".repeat(100_000)}`, "f")).rejects.toThrow(/^f:1:/)
 })
 
@@ -82,11 +82,11 @@ test("every key of every table is found in the text", async () => {
       const tree = await parseToml(written, "f")
       const lines = written.split("\n")
       for (const entry of tree.entries) {
-        const line = lines[entry.place.line - 1]?.slice(entry.place.column - 1) ?? ""
+        const line = lines[entry.position.line - 1]?.slice(entry.position.column - 1) ?? ""
         const quoted = JSON.stringify(entry.key)
         expect([entry.key[0], quoted[0], "'"]).toContain(line[0])
         // Two neighbours never share a place.
-        expect(tree.entries.filter(({ place }) => place.line === entry.place.line)).toHaveLength(1)
+        expect(tree.entries.filter(({ position }) => position.line === entry.position.line)).toHaveLength(1)
       }
     }),
   )

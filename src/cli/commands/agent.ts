@@ -22,8 +22,8 @@ import { atTerminal, question } from "../process/question.ts"
 import { printJson, printLine } from "../process/stdout.ts"
 import { oneLine, visible } from "../view/visible.ts"
 import { openTackle } from "../workspace/engine.ts"
-import { customTools, knownPermissions, placeOfRule } from "../workspace/rules.ts"
-import { type FormatFlags, openPlace, type Place } from "../workspace/workspace.ts"
+import { customTools, knownPermissions, ruleOrigin } from "../workspace/rules.ts"
+import { type FormatFlags, openWorkspace, type Workspace } from "../workspace/workspace.ts"
 import { formatFlag, positive, projectFlags } from "./flags.ts"
 
 /** Defines `tackle agent …`. */
@@ -88,11 +88,11 @@ interface ShownAgent {
 
 /** `tackle agent list`. */
 export async function listAgents(flags: AgentListFlags): Promise<void> {
-  const { place, agents } = await shownAgents(flags)
+  const { workspace, agents } = await shownAgents(flags)
   const listed = agents.filter(({ hidden }) => flags.all || !hidden)
   if (flags.format === "json") return printJson({ agents: listed })
   const room = process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY
-  const origins = listed.map((agent) => wholeName(`${agent.mode}, ${sourceOf(agent, place)}`))
+  const origins = listed.map((agent) => wholeName(`${agent.mode}, ${sourceOf(agent, workspace)}`))
   const nameWidth = widest(listed.map(({ name }) => name))
   const originWidth = widest(origins)
   for (const [index, agent] of listed.entries()) {
@@ -112,7 +112,7 @@ const shortest = 30
 
 /** `tackle agent show <name>`. Throws `UsageError` for a name that no agent has. */
 export async function showAgent(name: string, flags: FormatFlags): Promise<void> {
-  const { place, agents } = await shownAgents(flags)
+  const { workspace, agents } = await shownAgents(flags)
   const agent = agents.find((each) => each.name === name)
   if (!agent) {
     const known = agents.map((each) => each.name).join(", ")
@@ -123,7 +123,7 @@ export async function showAgent(name: string, flags: FormatFlags): Promise<void>
   const listed = Object.entries(tools).map(([id, on]) => `${on ? "" : "not "}${id}`)
   const lines: [string, unknown][] = [
     ["name", agent.name],
-    ["from", sourceOf(agent, place)],
+    ["from", sourceOf(agent, workspace)],
     ["for", agent.description],
     ["mode", agent.mode],
     ["model", model],
@@ -138,12 +138,12 @@ export async function showAgent(name: string, flags: FormatFlags): Promise<void>
   printLine(`\n${visible(agent.prompt)}`)
 }
 
-async function shownAgents(flags: FormatFlags): Promise<{ place: Place; agents: ShownAgent[] }> {
-  const place = await openPlace(flags)
-  const tackle = await openTackle(place, {})
+async function shownAgents(flags: FormatFlags): Promise<{ workspace: Workspace; agents: ShownAgent[] }> {
+  const workspace = await openWorkspace(flags)
+  const tackle = await openTackle(workspace, {})
   try {
-    const agents = [...tackle.agents.values()].map((agent) => shown(agent, place))
-    return { place, agents: place.hide(agents) }
+    const agents = [...tackle.agents.values()].map((agent) => shown(agent, workspace))
+    return { workspace, agents: workspace.hide(agents) }
   } finally {
     await tackle.close()
   }
@@ -151,7 +151,7 @@ async function shownAgents(flags: FormatFlags): Promise<{ place: Place; agents: 
 
 const builtins = new Set(builtinAgents().map(({ name }) => name))
 
-function shown(agent: Agent, { config }: Place): ShownAgent {
+function shown(agent: Agent, { config }: Workspace): ShownAgent {
   const { name, description, mode, model, temperature, steps, permission, prompt } = agent
   const source = config.origin(["agent", name])
   const tools = config.config.agent?.[name]?.tools
@@ -173,16 +173,16 @@ function shown(agent: Agent, { config }: Place): ShownAgent {
   }
 }
 
-function sourceOf({ builtin, source }: ShownAgent, { worktree }: Place): string {
+function sourceOf({ builtin, source }: ShownAgent, { worktree }: Workspace): string {
   const file = source && displayPath(source.file, worktree)
   if (!builtin) return file ?? "the rules of the configuration"
   return file === undefined ? "built in" : `built in, changed by ${file}`
 }
 
 function describeRule(rule: Rule): string {
-  const place = placeOfRule(rule)
+  const origin = ruleOrigin(rule)
   const what = `${wholeName(rule.permission)}: ${wholeName(rule.pattern)}`
-  return `${rule.action.padEnd(11)} ${what}${place === "" ? "" : `   (${wholeName(place)})`}`
+  return `${rule.action.padEnd(11)} ${what}${origin === "" ? "" : `   (${wholeName(origin)})`}`
 }
 
 /** What goes into the file: a field without its flag is left out of it, or asked for. */
@@ -196,7 +196,7 @@ export interface AgentCreateFlags extends FormatFlags {
   steps?: number
   /** Ids with commas between them. Default: all tools. */
   tools?: string
-  /** Into the person's own folder, in place of the project's. */
+  /** Into the person's own folder, instead of the project's. */
   user?: boolean
 }
 
@@ -205,11 +205,11 @@ export interface AgentCreateFlags extends FormatFlags {
  * the name, what it is for and the prompt, where they are not given. Throws `UsageError` for what is missing or wrong.
  */
 export async function createAgent(given: string | undefined, flags: AgentCreateFlags): Promise<void> {
-  const place = await openPlace(flags)
+  const workspace = await openWorkspace(flags)
   const name = (given ?? (await ask("name", "Name of the agent"))).trim()
-  checkName(name, place)
+  checkName(name, workspace)
   const ids = toolIDs(flags.tools)
-  if (ids) await checkTools(ids, place)
+  if (ids) await checkTools(ids, workspace)
   const description = flags.description ?? (await ask("--description", "What is it for?"))
   const prompt = flags.prompt === "-" ? await readAll(process.stdin) : (flags.prompt ?? (await askPrompt()))
   const { mode, model, temperature, steps } = flags
@@ -218,25 +218,25 @@ export async function createAgent(given: string | undefined, flags: AgentCreateF
   const content = writeFrontMatter(fields, prompt)
 
   const directory = join(
-    flags.user ? join(userDirectory(place), "tackle") : join(place.worktree, ".tackle"),
+    flags.user ? join(userDirectory(workspace), "tackle") : join(workspace.worktree, ".tackle"),
     "agent",
   )
   const file = join(directory, `${name}.md`)
   const scope = flags.user ? "user" : "project"
   // What could not be read again is not written.
   const source = { path: file, kind: "tackle", scope, text: content, hash: "", trusted: true } as const
-  const { problems } = await readLayer(source, place)
+  const { problems } = await readLayer(source, workspace)
   if (problems.length > 0) throw new ConfigError(problems)
-  if (!flags.user) checkInside(directory, place.worktree)
+  if (!flags.user) checkInside(directory, workspace.worktree)
   write(file, content)
 
   if (flags.format === "json") return printJson({ name, file, scope })
-  const shown = wholeName(displayPath(file, place.worktree))
+  const shown = wholeName(displayPath(file, workspace.worktree))
   printLine(`Wrote ${shown}.`)
   if (!flags.user) printLine(`It counts once it is trusted: tackle trust ${shown}`)
 }
 
-function checkName(name: string, { config }: Place): void {
+function checkName(name: string, { config }: Workspace): void {
   if (!isMarkdownName(name)) {
     throw new UsageError(
       `"${name}" is no name of an agent: letters, digits, ".", "_" and "-", with "/" between such words.`,
@@ -282,12 +282,12 @@ function toolIDs(list: string | undefined): string[] | undefined {
 }
 
 /** Only where a name is of nothing that is known anyway are the tools of plugins and servers looked at. */
-async function checkTools(ids: readonly string[], place: Place): Promise<void> {
-  const isCustom = customTools(place)
+async function checkTools(ids: readonly string[], workspace: Workspace): Promise<void> {
+  const isCustom = customTools(workspace)
   const isKnown = (id: string) => knownPermissions.includes(permissionType(id)) || isCustom(id)
   const open = ids.filter((id) => id !== "*" && !isKnown(id))
   if (open.length === 0) return
-  const tools = (await offeredTools(place)).filter((id) => id !== "invalid")
+  const tools = (await offeredTools(workspace)).filter((id) => id !== "invalid")
   const wrong = open.find((id) => !tools.some((tool) => wildcardMatch(tool, id)))
   if (wrong === undefined) return
   const near = nearNames(wrong, tools, Math.max(2, Math.floor(wrong.length / 3))).slice(0, 3)
@@ -295,9 +295,9 @@ async function checkTools(ids: readonly string[], place: Place): Promise<void> {
   throw new UsageError(`There is no tool "${wrong}" (--tools). ${hint}`)
 }
 
-function offeredTools(place: Place): Promise<string[]> {
+function offeredTools(workspace: Workspace): Promise<string[]> {
   return interruptible(async (signal) => {
-    const tackle = await openTackle(place, {})
+    const tackle = await openTackle(workspace, {})
     try {
       return (await tackle.tools({ signal })).map(({ id }) => id)
     } finally {

@@ -7,8 +7,13 @@ import { nearNames } from "../../util/similarity.ts"
 import { atTerminal, question } from "../process/question.ts"
 import { printJson, printLine } from "../process/stdout.ts"
 import { visible } from "../view/visible.ts"
-import { openTackle, withRecords } from "../workspace/engine.ts"
-import { type FormatFlags, openPlace, type Place, type PlaceFlags } from "../workspace/workspace.ts"
+import { openTackle, withStore } from "../workspace/engine.ts"
+import {
+  type FormatFlags,
+  openWorkspace,
+  type Workspace,
+  type WorkspaceFlags,
+} from "../workspace/workspace.ts"
 import { formatFlag, locationFlags, projectFlags } from "./flags.ts"
 
 /** Defines `tackle auth …`. */
@@ -29,7 +34,7 @@ export function defineAuth(auth: Command): void {
 }
 
 /** `method`: the label of one of the ways that a plugin offers. Default: asked for, where there are several. */
-export interface LoginFlags extends PlaceFlags {
+export interface LoginFlags extends WorkspaceFlags {
   method?: string
 }
 
@@ -41,8 +46,8 @@ const plainKey: AuthMethod = { type: "api", label: "API key", prompts: [] }
  * terminal a key is read from stdin. Throws `UsageError` for a provider that there is not, and where nothing came of it.
  */
 export async function logIn(provider: string, flags: LoginFlags): Promise<void> {
-  await withTackle(flags, async (tackle, place) => {
-    assertKnown(provider, tackle, place)
+  await withTackle(flags, async (tackle, workspace) => {
+    assertKnown(provider, tackle, workspace)
     const ofPlugins = tackle.signIns().filter((each) => each.provider === provider)
     const methods = ofPlugins.flatMap((each) => each.methods)
     const method = await chosenMethod(methods.length > 0 ? methods : [plainKey], flags.method)
@@ -67,8 +72,8 @@ export async function listLogins(flags: FormatFlags): Promise<void> {
 }
 
 /** `tackle auth logout <provider>`: what `auth login` kept is deleted; the provider is not told. */
-export async function logOut(provider: string, flags: PlaceFlags): Promise<void> {
-  await withRecords(flags, async ({ credentials }) => {
+export async function logOut(provider: string, flags: WorkspaceFlags): Promise<void> {
+  await withStore(flags, async ({ credentials }) => {
     const kept = await credentials.providers()
     if (!kept.includes(provider))
       throw new UsageError(`Nothing is kept for "${provider}". There are: ${kept.join(", ") || "none"}.`)
@@ -78,20 +83,20 @@ export async function logOut(provider: string, flags: PlaceFlags): Promise<void>
 }
 
 async function withTackle<T>(
-  flags: PlaceFlags,
-  work: (tackle: Tackle, place: Place) => Promise<T>,
+  flags: WorkspaceFlags,
+  work: (tackle: Tackle, workspace: Workspace) => Promise<T>,
 ): Promise<T> {
-  const place = await openPlace(flags)
-  const tackle = await openTackle(place, {})
+  const workspace = await openWorkspace(flags)
+  const tackle = await openTackle(workspace, {})
   try {
-    return await work(tackle, place)
+    return await work(tackle, workspace)
   } finally {
     await tackle.close()
   }
 }
 
 /** A key under a name that nothing asks for would never be used. */
-function assertKnown(provider: string, tackle: Tackle, { config }: Place): void {
+function assertKnown(provider: string, tackle: Tackle, { config }: Workspace): void {
   const known = [...new Set([...tackle.providers(), ...tackle.signIns().map((each) => each.provider)])]
   if (known.includes(provider)) return
   const near = nearNames(provider, known, Math.max(2, Math.floor(provider.length / 3))).slice(0, 3)
@@ -135,18 +140,18 @@ async function askForKey(): Promise<string> {
   if (atTerminal())
     return given(
       await question(({ password }, signal) =>
-        password({ message: "API key", validate: keyFault, output: process.stderr, signal }),
+        password({ message: "API key", validate: keyProblem, output: process.stderr, signal }),
       ),
     ).trim()
   const key = (await readAll(process.stdin)).trim()
   if (key === "") throw new UsageError("There is no terminal to ask at, and stdin held no key.")
-  const fault = keyFault(key)
+  const fault = keyProblem(key)
   if (fault !== undefined) throw new UsageError(`stdin held no key. ${fault}`)
   return key
 }
 
 /** What is wrong with a key, if anything: it is sent in a header, so that it is one word. */
-function keyFault(key: string | undefined): string | undefined {
+function keyProblem(key: string | undefined): string | undefined {
   const word = key?.trim() ?? ""
   if (word === "") return "It cannot be empty."
   return /^[\x21-\x7e]+$/.test(word) ? undefined : "A key is one word of letters, digits and signs."

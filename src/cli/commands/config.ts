@@ -11,8 +11,8 @@ import { loadSkills } from "../../skill/load-skills.ts"
 import { isRecord } from "../../util/json.ts"
 import { printJson, printLine } from "../process/stdout.ts"
 import { trustedSkillFiles } from "../workspace/definitions.ts"
-import { agentRulesets, placeOfRule, shadowedConfigRules } from "../workspace/rules.ts"
-import { type FormatFlags, openPlace, type Place } from "../workspace/workspace.ts"
+import { agentRulesets, ruleOrigin, shadowedConfigRules } from "../workspace/rules.ts"
+import { type FormatFlags, openWorkspace, type Workspace } from "../workspace/workspace.ts"
 import { formatFlag, projectFlags } from "./flags.ts"
 
 /** Defines `tackle config …`. */
@@ -29,10 +29,10 @@ export function defineConfig(config: Command): void {
 
 /** `tackle config show`: what counts, and where it stands. Keys and headers of providers are masked. */
 export async function showConfig(flags: FormatFlags): Promise<void> {
-  const place = await openPlace(flags)
-  const { config: loaded } = place
+  const workspace = await openWorkspace(flags)
+  const { config: loaded } = workspace
   const { files, permission, projectTrusted, ignored } = loaded
-  const config = place.hide(masked(loaded.config))
+  const config = workspace.hide(masked(loaded.config))
   const untrusted = permission.untrusted.map((rule) => ({ ...rule, ...standing(rule) }))
   const rules = {
     defaults: defaultRules(),
@@ -42,9 +42,9 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
     projectAgents: loaded.projectAgentPermission,
     environmentAgents: loaded.environmentAgentPermission,
   }
-  const shadowed = shadowedConfigRules(place)
-  const instructions = instructionFiles(place)
-  const skills = await skillsOf(place)
+  const shadowed = shadowedConfigRules(workspace)
+  const instructions = instructionFiles(workspace)
+  const skills = await skillsOf(workspace)
   if (flags.format === "json")
     return printJson({
       files,
@@ -75,19 +75,19 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
     ...permission.project,
     ...permission.untrusted,
     ...permission.environment,
-    ...agentRulesets(place).flat(),
+    ...agentRulesets(workspace).flat(),
   ]) {
     const by = shadowed.find((entry) => entry.rule === rule)?.by
     const { reason } = permission.untrusted.includes(rule) ? standing(rule) : {}
-    const note = reason ?? (by ? `never decides: ${placeOfRule(by)} does` : undefined)
+    const note = reason ?? (by ? `never decides: ${ruleOrigin(by)} does` : undefined)
     printLine(`  ${describeRule(rule)}${note === undefined ? "" : `   ${note}`}`)
   }
 }
 
 /** Those that can be used, in rising precedence. */
-async function skillsOf(place: Place): Promise<{ name: string; path: string; counts: boolean }[]> {
+async function skillsOf(workspace: Workspace): Promise<{ name: string; path: string; counts: boolean }[]> {
   const found: { name: string; path: string }[] = []
-  for (const file of trustedSkillFiles(place)) {
+  for (const file of trustedSkillFiles(workspace)) {
     const [name] = (await loadSkills([file])).skills.keys()
     if (name !== undefined) found.push({ name, path: file.path })
   }
@@ -107,9 +107,9 @@ function standing({ action }: Rule): { counts: boolean; reason?: string } {
 }
 
 function describeRule(rule: Rule): string {
-  const place = placeOfRule(rule)
+  const origin = ruleOrigin(rule)
   const what = `${wholeName(rule.permission)}: ${wholeName(rule.pattern)}`
-  return `${rule.action.padEnd(5)} ${what}${place === "" ? "" : `   (${wholeName(place)})`}`
+  return `${rule.action.padEnd(5)} ${what}${origin === "" ? "" : `   (${wholeName(origin)})`}`
 }
 
 function masked(value: unknown): unknown {

@@ -23,8 +23,8 @@ import { printJson, printLine } from "../process/stdout.ts"
 import { folded } from "../view/visible.ts"
 import { trustedSkillFiles } from "../workspace/definitions.ts"
 import { openTackle } from "../workspace/engine.ts"
-import { agentRulesets, placeOfRule, shadowedConfigRules } from "../workspace/rules.ts"
-import { type FormatFlags, openPlaceAnyhow, type Place } from "../workspace/workspace.ts"
+import { agentRulesets, ruleOrigin, shadowedConfigRules } from "../workspace/rules.ts"
+import { type FormatFlags, openWorkspaceWithProblems, type Workspace } from "../workspace/workspace.ts"
 import { formatFlag, projectFlags } from "./flags.ts"
 
 /** Defines `tackle doctor`. */
@@ -41,29 +41,29 @@ interface Finding {
 
 /** `tackle doctor`: tries what the engine stands on. Exit code 1 where something fails. */
 export async function checkHealth(flags: FormatFlags): Promise<void> {
-  const place = await openPlaceAnyhow(flags)
+  const workspace = await openWorkspaceWithProblems(flags)
   const findings = [
     await check("node", () => ({ detail: `${process.version} (24.15 or newer is needed)` })),
-    await check("data directory", () => checkData(place)),
-    await check("config", () => checkConfig(place)),
-    await check("rules", () => checkRules(place)),
-    await check("trust", () => checkTrust(place)),
-    await check("search", () => checkSearch(place)),
-    await check("shell", () => checkShell(place)),
+    await check("data directory", () => checkData(workspace)),
+    await check("config", () => checkConfig(workspace)),
+    await check("rules", () => checkRules(workspace)),
+    await check("trust", () => checkTrust(workspace)),
+    await check("search", () => checkSearch(workspace)),
+    await check("shell", () => checkShell(workspace)),
     await check("shell parser", checkParser),
-    await check("tools", () => checkTools(place)),
-    await check("skills", () => checkSkills(place)),
-    await check("agents", () => checkTexts(place, "agent")),
-    await check("commands", () => checkTexts(place, "command")),
-    await check("taken over", () => checkTakenOver(place)),
-    await check("model", () => checkModel(place)),
+    await check("tools", () => checkTools(workspace)),
+    await check("skills", () => checkSkills(workspace)),
+    await check("agents", () => checkTexts(workspace, "agent")),
+    await check("commands", () => checkTexts(workspace, "command")),
+    await check("taken over", () => checkForeignConfig(workspace)),
+    await check("model", () => checkModel(workspace)),
   ]
   const sandbox = openSandbox({
-    mode: place.config.config.sandbox ?? "auto",
+    mode: workspace.config.config.sandbox ?? "auto",
     platform: process.platform,
     architecture: process.arch,
-    searchPath: place.environment.PATH ?? "",
-    worktree: place.worktree,
+    searchPath: workspace.environment.PATH ?? "",
+    worktree: workspace.worktree,
   })
   findings.push(await check("sandbox", () => checkSandbox(sandbox)))
   const probes = (await sandbox.state()).works ? await probeSandbox(sandbox) : []
@@ -103,18 +103,18 @@ async function check(name: string, probe: () => Outcome | Promise<Outcome>): Pro
   }
 }
 
-function checkData({ dataDirectory }: Place): Outcome {
+function checkData({ dataDirectory }: Workspace): Outcome {
   mkdirSync(dataDirectory, { recursive: true })
   accessSync(dataDirectory, constants.W_OK)
   return { detail: dataDirectory }
 }
 
-/** Each mistake by itself: they are mended one by one. */
-function checkConfig({ config, mistakes }: Place): Outcome {
-  if (mistakes.length > 0)
+/** Each problem by itself: they are mended one by one. */
+function checkConfig({ config, problems }: Workspace): Outcome {
+  if (problems.length > 0)
     return {
       status: "fail",
-      detail: mistakes.map((mistake) => wholeName(describeProblem(mistake))).join("\n"),
+      detail: problems.map((problem) => wholeName(describeProblem(problem))).join("\n"),
     }
   if (config.typos.length > 0)
     return { status: "warn", detail: [...config.typos, "This does not count before trust."].join("\n") }
@@ -123,17 +123,17 @@ function checkConfig({ config, mistakes }: Place): Outcome {
   return { detail: names.length === 0 ? "no files; defaults hold" : names.join(", ") }
 }
 
-function checkRules(place: Place): Outcome {
-  const count = [...Object.values(place.config.permission), ...agentRulesets(place)].flat().length
-  const told = shadowedConfigRules(place).map(
+function checkRules(workspace: Workspace): Outcome {
+  const count = [...Object.values(workspace.config.permission), ...agentRulesets(workspace)].flat().length
+  const told = shadowedConfigRules(workspace).map(
     ({ rule, by }) =>
-      `${placeOfRule(rule)} (${rule.action} ${rule.permission}: ${rule.pattern}) never decides, ${placeOfRule(by)} does`,
+      `${ruleOrigin(rule)} (${rule.action} ${rule.permission}: ${rule.pattern}) never decides, ${ruleOrigin(by)} does`,
   )
   if (told.length > 0) return { status: "warn", detail: told.join("; ") }
   return { detail: count === 0 ? "the defaults alone" : `${count} of the config, over the defaults` }
 }
 
-function checkTrust({ untrusted, worktree }: Place): Outcome {
+function checkTrust({ untrusted, worktree }: Workspace): Outcome {
   if (untrusted.length === 0) return { detail: `nothing of ${worktree} waits for trust` }
   return {
     status: "warn",
@@ -141,7 +141,7 @@ function checkTrust({ untrusted, worktree }: Place): Outcome {
   }
 }
 
-async function checkSearch({ directory }: Place): Promise<Outcome> {
+async function checkSearch({ directory }: Workspace): Promise<Outcome> {
   const { rgPath } = await import("@vscode/ripgrep")
   const query: FileQuery = {
     root: { path: directory, kind: "directory" },
@@ -156,7 +156,7 @@ async function checkSearch({ directory }: Place): Promise<Outcome> {
     : { status: "warn", detail: "ripgrep is missing; the slower engine is used" }
 }
 
-function checkShell({ config }: Place): Outcome {
+function checkShell({ config }: Workspace): Outcome {
   const configured = config.config.shell
   if (configured !== undefined) {
     accessSync(configured, constants.X_OK)
@@ -173,8 +173,8 @@ async function checkParser(): Promise<Outcome> {
   return { detail: "tree-sitter-bash" }
 }
 
-async function checkTools(place: Place): Promise<Outcome> {
-  return withTackle(place, async (tackle) => {
+async function checkTools(workspace: Workspace): Promise<Outcome> {
+  return withTackle(workspace, async (tackle) => {
     const problems = tackle.problems()
     if (problems.length > 0)
       return { status: "warn", detail: problems.map(({ file, message }) => `${file}: ${message}`).join("; ") }
@@ -183,15 +183,15 @@ async function checkTools(place: Place): Promise<Outcome> {
   })
 }
 
-async function checkSkills(place: Place): Promise<Outcome> {
-  const { skills, problems } = await loadSkills(trustedSkillFiles(place))
+async function checkSkills(workspace: Workspace): Promise<Outcome> {
+  const { skills, problems } = await loadSkills(trustedSkillFiles(workspace))
   if (problems.length > 0)
     return { status: "warn", detail: problems.map(({ file, message }) => `${file}: ${message}`).join("; ") }
   return { detail: skills.size === 0 ? "none" : [...skills.keys()].join(", ") }
 }
 
 /** The agents and commands in Markdown that were taken, and from where; what was not understood of them. */
-function checkTexts({ config, worktree, home }: Place, kind: "agent" | "command"): Outcome {
+function checkTexts({ config, worktree, home }: Workspace, kind: "agent" | "command"): Outcome {
   const shown = (path: string) => displayPath(path, isInside(path, worktree) ? worktree : home)
   const taken = config.files.filter(({ path }) => trustKind(path) === kind).map(({ path }) => shown(path))
   const notes = config.notes.filter(({ file }) => trustKind(file) === kind).map(({ text }) => text)
@@ -200,12 +200,12 @@ function checkTexts({ config, worktree, home }: Place, kind: "agent" | "command"
 }
 
 /** What other programs left that counts; what of their config and texts was not understood. */
-function checkTakenOver(place: Place): Outcome {
-  const { notes, typos } = place.config
-  const warnings = place.config.warnings.filter((warning) => !typos.includes(warning))
-  const detail = describeTakenOver(takenOver(place))
+function checkForeignConfig(workspace: Workspace): Outcome {
+  const { notes, typos } = workspace.config
+  const warnings = workspace.config.warnings.filter((warning) => !typos.includes(warning))
+  const detail = describeForeignConfig(foreignConfig(workspace))
   const told = warnings.length === 0 && notes.length > 0 ? ["see agents and commands"] : warnings
-  const settings = unusedClaudeSettings(place)
+  const settings = unusedClaudeSettings(workspace)
   if (told.length + settings.length === 0) return { detail }
   const sentences = [
     detail,
@@ -228,8 +228,8 @@ async function checkSandbox({ mode, state }: Sandbox): Promise<Outcome> {
 }
 
 /** Whether it could be asked: its name, its server's address and its key. Asks nothing. */
-async function checkModel(place: Place): Promise<Outcome> {
-  const { config, environment, dataDirectory } = place
+async function checkModel(workspace: Workspace): Promise<Outcome> {
+  const { config, environment, dataDirectory } = workspace
   const { model: name, provider = {} } = config.config
   if (name === undefined) return { status: "warn", detail: "none is configured; tackle/offline stands in" }
   const credentials = createCredentials({ environment, authFile: dataPaths(dataDirectory).auth })
@@ -238,7 +238,7 @@ async function checkModel(place: Place): Promise<Outcome> {
   try {
     await model.language()
   } catch (error) {
-    const isSignedIn = await withTackle(place, async (tackle) =>
+    const isSignedIn = await withTackle(workspace, async (tackle) =>
       tackle.signIns().some(({ provider }) => provider === ref.providerID),
     )
     if (!isSignedIn) throw error
@@ -247,8 +247,8 @@ async function checkModel(place: Place): Promise<Outcome> {
   return { detail: name }
 }
 
-async function withTackle<T>(place: Place, work: (tackle: Tackle) => Promise<T>): Promise<T> {
-  const tackle = await openTackle(place, {})
+async function withTackle<T>(workspace: Workspace, work: (tackle: Tackle) => Promise<T>): Promise<T> {
+  const tackle = await openTackle(workspace, {})
   try {
     return await work(tackle)
   } finally {
@@ -257,7 +257,7 @@ async function withTackle<T>(place: Place, work: (tackle: Tackle) => Promise<T>)
 }
 
 /** What counts although it was written for another program, by the program's directory and then by what it is. */
-export type TakenOver = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
+export type ForeignConfig = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
 
 /** Where other programs keep theirs, as it stands in a path. */
 const programs: readonly (readonly [directory: string, pattern: RegExp])[] = [
@@ -267,12 +267,12 @@ const programs: readonly (readonly [directory: string, pattern: RegExp])[] = [
 ]
 
 /** Config files, agents, commands, skills and instructions of other programs that count here. Paths as people write them. */
-export function takenOver(place: Place): TakenOver {
-  const { config, worktree, home } = place
+export function foreignConfig(workspace: Workspace): ForeignConfig {
+  const { config, worktree, home } = workspace
   const found: (readonly [what: string, path: string])[] = [
     ...config.files.map(({ path }) => [`${trustKind(path)}s`, path] as const),
-    ...trustedSkillFiles(place).map(({ path }) => ["skills", path] as const),
-    ...instructionFiles(place).map((path) => ["instructions", path] as const),
+    ...trustedSkillFiles(workspace).map(({ path }) => ["skills", path] as const),
+    ...instructionFiles(workspace).map((path) => ["instructions", path] as const),
   ]
   const taken: Record<string, Record<string, string[]>> = {}
   for (const [what, path] of found) {
@@ -287,7 +287,7 @@ export function takenOver(place: Place): TakenOver {
 }
 
 /** On one line. */
-export function describeTakenOver(taken: TakenOver): string {
+export function describeForeignConfig(taken: ForeignConfig): string {
   const parts = Object.entries(taken).map(
     ([program, kinds]) =>
       `${program}: ${Object.entries(kinds)

@@ -7,12 +7,12 @@ import { interruptible } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
 import { printLine, stdout } from "../process/stdout.ts"
 import { describeRequest } from "../view/request.ts"
-import { openTackle, tellFault } from "../workspace/engine.ts"
+import { openTackle, reportProblem } from "../workspace/engine.ts"
 import type { RuleFlags } from "../workspace/rules.ts"
-import { openPlace, type PlaceFlags } from "../workspace/workspace.ts"
+import { openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
 
 /** Whose tools are served, and to whom. `port`, `host`, `stream` and `key` are refused without `http`. */
-export interface ServeFlags extends PlaceFlags, RuleFlags {
+export interface ServeFlags extends WorkspaceFlags, RuleFlags {
   agent?: string
   tools?: string[]
   http?: boolean
@@ -30,11 +30,11 @@ export async function serveMcp(flags: ServeFlags): Promise<void> {
   await interruptible(async (signal) => {
     const { assertChosenTools } = await import("../../mcp/server/tools.ts")
     const { createWarnings } = await import("../../mcp/server/client-log.ts")
-    const place = await openPlace(flags)
+    const workspace = await openWorkspace(flags)
     const warnings = createWarnings()
-    const tackle = await openTackle(place, flags, {
+    const tackle = await openTackle(workspace, flags, {
       onProblem: (message, error) =>
-        warnings.send({ level: "error", text: tellFault(place, message, error) }),
+        warnings.send({ level: "error", text: reportProblem(workspace, message, error) }),
     })
     const { agent, tools } = flags
     const chosen = { ...(agent === undefined ? {} : { agent }), ...(tools === undefined ? {} : { tools }) }
@@ -45,7 +45,7 @@ export async function serveMcp(flags: ServeFlags): Promise<void> {
       describe: (request) =>
         stripVTControlCharacters(describeRequest(request, { worktree: tackle.worktree, whole: true })),
       warnings,
-      onProblem: (message, error) => place.log.write("warn", message, { error: errorMessage(error) }),
+      onProblem: (message, error) => workspace.log.write("warn", message, { error: errorMessage(error) }),
     }
     try {
       await assertChosenTools(tackle, { ...chosen, signal })

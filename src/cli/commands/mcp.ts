@@ -15,7 +15,12 @@ import { printJson, printLine } from "../process/stdout.ts"
 import { createStatusLine } from "../view/status-line.ts"
 import { oneLine, visible, wrapped } from "../view/visible.ts"
 import { openTackle } from "../workspace/engine.ts"
-import { type FormatFlags, openPlace, type Place, type PlaceFlags } from "../workspace/workspace.ts"
+import {
+  type FormatFlags,
+  openWorkspace,
+  type Workspace,
+  type WorkspaceFlags,
+} from "../workspace/workspace.ts"
 import { collect, formatFlag, locationFlags, names, port, positive, projectFlags } from "./flags.ts"
 import { serveMcp } from "./mcp-serve.ts"
 
@@ -69,9 +74,9 @@ const limitMs = 10_000
 /** `tackle mcp list`: starts every MCP server, and shows what it offers or why it does not, as soon as that is known. */
 export async function listMcpServers(flags: FormatFlags): Promise<void> {
   const servers = await interruptible(async (signal) => {
-    const place = await openPlace(flags)
-    const tackle = await openTackle(place, {}, { onProblem: tellOthers(place) })
-    const waiting = new Set(enabledServers(place.config.config.mcp).map(({ id }) => id))
+    const workspace = await openWorkspace(flags)
+    const tackle = await openTackle(workspace, {}, { onProblem: tellOthers(workspace) })
+    const waiting = new Set(enabledServers(workspace.config.config.mcp).map(({ id }) => id))
     const status = createStatusLine(process.stderr, () => true)
     const tellWaiting = () =>
       status.set(
@@ -113,22 +118,22 @@ function show({ id, status, tools, problem }: McpServerStatus): void {
 const shortest = 20
 
 /** Why a server is not there stands in the list. */
-function tellOthers({ hide }: Place): NonNullable<TackleOptions["onProblem"]> {
+function tellOthers({ hide }: Workspace): NonNullable<TackleOptions["onProblem"]> {
   return (message, error) => {
     if (!(error instanceof McpServerError)) warn(hide(`${message}: ${errorMessage(error)}`))
   }
 }
 
 /** `env` is for a program, `header` for an address; each as `name=value`. */
-export interface AddServerFlags extends PlaceFlags {
-  /** Into the person's own config, in place of the project's. */
+export interface AddServerFlags extends WorkspaceFlags {
+  /** Into the person's own config, instead of the project's. */
   user?: boolean
   env?: string[]
   header?: string[]
 }
 
 /** `browser` is false under `--no-browser`: the address is only printed. */
-export interface AuthFlags extends PlaceFlags {
+export interface AuthFlags extends WorkspaceFlags {
   browser: boolean
 }
 
@@ -137,7 +142,7 @@ const signInMs = 10 * 60_000
 
 /** `tackle mcp add <id> <command…>`: writes a server into a config file, which it creates where there is none. */
 export async function addMcpServer(id: string, command: string[], flags: AddServerFlags): Promise<void> {
-  const place = await openPlace(flags)
+  const workspace = await openWorkspace(flags)
   const [first = ""] = command
   if (command.length === 1 && looksLikeAddress(first)) {
     throw new UsageError(`"${first}" is no address: write https://… or http://…. A program comes behind --.`)
@@ -145,20 +150,20 @@ export async function addMcpServer(id: string, command: string[], flags: AddServ
   const server = /^https?:\/\//.test(first) ? remoteServer(command, flags) : localServer(command, flags)
   const parsed = McpConfig.safeParse({ [id]: server })
   if (!parsed.success) throw new UsageError(`This is no MCP server: ${parsed.error.issues[0]?.message}`)
-  const path = await addServer(place, flags.user ? "user" : "project", [id, server])
+  const path = await addServer(workspace, flags.user ? "user" : "project", [id, server])
   printLine(`Added ${visible(id)} to ${path}.`)
   if (!flags.user) printLine("It counts once the project is trusted: tackle trust")
 }
 
 /** `tackle mcp auth <id>`: the person signs in on the server's page, and what it gives is kept. */
 export async function signInToServer(id: string, flags: AuthFlags): Promise<void> {
-  const place = await openPlace(flags)
-  const server = remoteServerNamed(id, place)
+  const workspace = await openWorkspace(flags)
+  const server = remoteServerNamed(id, workspace)
   const { signIn } = await import("../../mcp/client/oauth/sign-in.ts")
-  const tokens = await tokensOf(place)
+  const tokens = await tokensOf(workspace)
   const open = (url: URL) => {
     printLine(`Sign in to ${visible(id)} here:\n  ${url.href}`)
-    if (flags.browser && atTerminal()) showPage(url, place)
+    if (flags.browser && atTerminal()) showPage(url, workspace)
   }
   await signIn({ server, tokens, open, signal: AbortSignal.timeout(signInMs) }).catch((error: unknown) => {
     throw TackleError.isInstance(error) ? error : signInFailed(id, error)
@@ -176,12 +181,12 @@ function signInFailed(id: string, error: unknown): UsageError {
 }
 
 /** `tackle mcp logout <id>`: what `mcp auth` kept is deleted. */
-export async function signOutOfServer(id: string, flags: PlaceFlags): Promise<void> {
-  const place = await openPlace(flags)
-  const server = remoteServerNamed(id, place)
+export async function signOutOfServer(id: string, flags: WorkspaceFlags): Promise<void> {
+  const workspace = await openWorkspace(flags)
+  const server = remoteServerNamed(id, workspace)
   const { signOut } = await import("../../mcp/client/oauth/sign-in.ts")
   printLine(
-    signOut(server, await tokensOf(place))
+    signOut(server, await tokensOf(workspace))
       ? `Signed out of ${visible(id)}. The server itself was not told.`
       : `You were not signed in to ${visible(id)}.`,
   )
@@ -214,7 +219,7 @@ function pairs(given: readonly string[], flag: string): Record<string, string> {
   )
 }
 
-function remoteServerNamed(id: string, { config }: Place): RemoteServer {
+function remoteServerNamed(id: string, { config }: Workspace): RemoteServer {
   const servers = enabledServers(config.config.mcp)
   const found = servers.find((server) => server.id === id)
   if (found?.settings.type === "remote") return found.settings
@@ -230,13 +235,13 @@ function remoteServerNamed(id: string, { config }: Place): RemoteServer {
   )
 }
 
-async function tokensOf({ dataDirectory }: Place) {
+async function tokensOf({ dataDirectory }: Workspace) {
   const { openTokenStore } = await import("../../mcp/client/oauth/token-store.ts")
   return openTokenStore(dataPaths(dataDirectory).mcpTokens)
 }
 
 /** Where it does not open, the person has the address. */
-function showPage(url: URL, { worktree, environment }: Place): void {
+function showPage(url: URL, { worktree, environment }: Workspace): void {
   const name = process.platform === "darwin" ? "open" : "xdg-open"
   const program = findProgram(name, { worktree, trusted: false, searchPath: environment.PATH ?? "" })
   if (program === undefined) return

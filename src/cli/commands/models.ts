@@ -14,7 +14,7 @@ import type { ModelRef } from "../../schema/message.ts"
 import { exitCode } from "../process/exit.ts"
 import { printJson, printLine } from "../process/stdout.ts"
 import { openTackle } from "../workspace/engine.ts"
-import { type FormatFlags, openPlace, type Place } from "../workspace/workspace.ts"
+import { type FormatFlags, openWorkspace, type Workspace } from "../workspace/workspace.ts"
 import { formatFlag, projectFlags } from "./flags.ts"
 
 /** Defines `tackle models`. */
@@ -38,14 +38,14 @@ export interface ModelsFlags extends FormatFlags {
 
 /** `tackle models`: those that are configured, and servers found on the usual ports of this machine. */
 export async function listModels(flags: ModelsFlags): Promise<void> {
-  const place = await openPlace(flags)
-  if (flags.forgetTools !== undefined) return forgetTools(place, flags.forgetTools)
-  const toolSupport = openToolSupport(place.dataDirectory)
-  const tackle = await openTackle(place, {})
+  const workspace = await openWorkspace(flags)
+  if (flags.forgetTools !== undefined) return forgetTools(workspace, flags.forgetTools)
+  const toolSupport = openToolSupport(workspace.dataDirectory)
+  const tackle = await openTackle(workspace, {})
   try {
     const models = tackle.models()
     const servers = await findLocalServers({ fetch, signal: AbortSignal.timeout(2_000) })
-    const current = place.config.config.model
+    const current = workspace.config.config.model
     if (flags.format === "json") return printJson({ current, models, servers })
     for (const { ref, name, limit } of models) {
       const chosen = modelName(ref) === current ? " (configured)" : ""
@@ -63,8 +63,8 @@ export async function listModels(flags: ModelsFlags): Promise<void> {
 }
 
 /** What a server says of tools may change with its next version or start. */
-function forgetTools(place: Place, name: string): void {
-  const forgotten = openToolSupport(place.dataDirectory).forget(name === "all" ? undefined : name)
+function forgetTools(workspace: Workspace, name: string): void {
+  const forgotten = openToolSupport(workspace.dataDirectory).forget(name === "all" ? undefined : name)
   if (forgotten.length === 0) printLine(`Nothing is remembered of ${name === "all" ? "any model" : name}.`)
   for (const model of forgotten) printLine(`${model} is offered tools again.`)
 }
@@ -78,10 +78,10 @@ const limitMs = 300_000
  */
 export async function checkModel(name: string, flags: FormatFlags): Promise<void> {
   const ref = parseModelName(name)
-  const place = await openPlace(flags)
-  const restoreNetwork = await useNetworkSettings(place.environment)
-  const config = place.config.config.provider ?? {}
-  const { environment, dataDirectory } = place
+  const workspace = await openWorkspace(flags)
+  const restoreNetwork = await useNetworkSettings(workspace.environment)
+  const config = workspace.config.config.provider ?? {}
+  const { environment, dataDirectory } = workspace
   const credentials = createCredentials({ environment, authFile: dataPaths(dataDirectory).auth })
   const shared = { credentials, environment, fetch: httpFetch }
   try {

@@ -13,14 +13,14 @@ import { exitCode, verdictCode } from "../process/exit.ts"
 import { warn } from "../process/notice.ts"
 import { printJson, printLine } from "../process/stdout.ts"
 import { folded, oneLine, visible } from "../view/visible.ts"
-import { openTackle, withRecords } from "../workspace/engine.ts"
+import { openTackle, withStore } from "../workspace/engine.ts"
 import { nearPermission, type RuleFlags } from "../workspace/rules.ts"
 import {
   directoryOf,
   type FormatFlags,
-  openPlace,
-  type Place,
-  type PlaceFlags,
+  openWorkspace,
+  type Workspace,
+  type WorkspaceFlags,
 } from "../workspace/workspace.ts"
 import { collect, directoryFlag, formatFlag, locationFlags, projectFlags } from "./flags.ts"
 
@@ -65,11 +65,11 @@ export async function checkPermission(
   flags: CheckFlags,
 ): Promise<void> {
   const agent = flags.agent === undefined ? {} : { agent: flags.agent }
-  const place = await openPlace(flags)
-  const near = nearPermission(permission, place)
+  const workspace = await openWorkspace(flags)
+  const near = nearPermission(permission, workspace)
   if (near !== undefined)
     warn(`"${permission}" is asked for by no tool of Tackle's own. Did you mean "${near}"?`)
-  const { explanation, worktree } = await withTackle(place, flags, async (tackle) => ({
+  const { explanation, worktree } = await withTackle(workspace, flags, async (tackle) => ({
     explanation: await explainAll(
       askedBy({ permission, patterns }, { directory: tackle.directory, note: warn }),
       (ask) => tackle.explain({ ...ask, ...agent }),
@@ -96,7 +96,7 @@ async function explainAll(
 }
 
 /** `tackle permission test <file…>`: whether rules come to the verdicts that a file expects of them. */
-export async function testPermissions(files: string[], flags: PlaceFlags): Promise<void> {
+export async function testPermissions(files: string[], flags: WorkspaceFlags): Promise<void> {
   const otherwise = directoryOf(flags.dir)
   let [passed, failed] = [0, 0]
   const read: { file: string; cases: PermissionCase[] }[] = []
@@ -117,7 +117,7 @@ export async function testPermissions(files: string[], flags: PlaceFlags): Promi
 
 /** `tackle permission list`: what was granted with "always" in this project. */
 export async function listGrants(flags: FormatFlags): Promise<void> {
-  const grants = await withRecords(flags, (tackle) => tackle.grants())
+  const grants = await withStore(flags, (tackle) => tackle.grants())
   if (flags.format === "json") return printJson({ grants })
   if (grants.length === 0) return printLine("Nothing was granted in this project.")
   const { isTTY, columns } = process.stdout
@@ -125,10 +125,10 @@ export async function listGrants(flags: FormatFlags): Promise<void> {
 }
 
 /** `tackle permission revoke <id…>`, or all with `--all`. */
-export async function revokeGrants(ids: string[], flags: PlaceFlags & { all?: boolean }): Promise<void> {
+export async function revokeGrants(ids: string[], flags: WorkspaceFlags & { all?: boolean }): Promise<void> {
   if ((flags.all === true) === ids.length > 0)
     throw new UsageError("Name the grants to revoke, or --all for every one.")
-  const revoked = await withRecords(flags, async (tackle) => {
+  const revoked = await withStore(flags, async (tackle) => {
     const chosen = flags.all ? (await tackle.grants()).map(({ id }) => id) : ids
     await tackle.revoke(chosen)
     return chosen.length
@@ -137,11 +137,11 @@ export async function revokeGrants(ids: string[], flags: PlaceFlags & { all?: bo
 }
 
 async function withTackle<T>(
-  place: Place,
-  flags: PlaceFlags & RuleFlags,
+  workspace: Workspace,
+  flags: WorkspaceFlags & RuleFlags,
   work: (tackle: Tackle) => Promise<T>,
 ): Promise<T> {
-  const tackle = await openTackle(place, flags)
+  const tackle = await openTackle(workspace, flags)
   try {
     return await work(tackle)
   } finally {
@@ -158,13 +158,13 @@ function readText(file: string): string {
 }
 
 function printFailure(
-  place: string,
+  location: string,
   { permission, patterns, expect, note }: PermissionCase,
   why: Explanation,
 ): void {
   const shown = oneLine(patterns.map((pattern) => JSON.stringify(pattern)).join(", "), 160)
   printLine(
-    `${place}: expected ${expect}, got ${why.verdict}: ${permission} ${shown}${note ? ` (${visible(note)})` : ""}`,
+    `${location}: expected ${expect}, got ${why.verdict}: ${permission} ${shown}${note ? ` (${visible(note)})` : ""}`,
   )
   for (const line of describeExplanation(why, "/")) printLine(`    ${line}`)
 }

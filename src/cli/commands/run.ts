@@ -12,13 +12,13 @@ import { warn } from "../process/notice.ts"
 import { canAskHere } from "../process/question.ts"
 import { printLine, stdout } from "../process/stdout.ts"
 import { answerRequests } from "../run/answer.ts"
-import { attachFiles, tellMissingMentions } from "../run/attach.ts"
+import { attachFiles, reportMissingMentions } from "../run/attach.ts"
 import type { StartedRecording } from "../run/recording.ts"
 import { type RunTask, readTask, recordedTask, type TaskFlags } from "../run/task.ts"
 import { createJsonView } from "../view/json.ts"
 import { createTextView } from "../view/text.ts"
 import { openTackle } from "../workspace/engine.ts"
-import { openPlace, type PlaceFlags } from "../workspace/workspace.ts"
+import { openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
 import { amount, collect, formatFlag, positive, projectFlags } from "./flags.ts"
 
 /** Defines `tackle run`. */
@@ -59,7 +59,7 @@ export function defineRun(run: Command): void {
  * The session that goes on, the answers to questions, and what becomes of the run. Which flags exclude each other is
  * the grammar's.
  */
-export interface RunFlags extends PlaceFlags, TaskFlags {
+export interface RunFlags extends WorkspaceFlags, TaskFlags {
   /** Goes on with the session of this id, `continue` with the last of the project; `fork`: with a copy of either. */
   session?: string
   continue?: boolean
@@ -79,18 +79,18 @@ export interface RunFlags extends PlaceFlags, TaskFlags {
 export async function runPrompt(message: readonly string[], flags: RunFlags): Promise<void> {
   if (flags.replay !== undefined && message.length > 0)
     throw new UsageError("The message is part of the recording: leave it out with --replay.")
-  const place = await openPlace(flags)
+  const workspace = await openWorkspace(flags)
   const replay =
     flags.replay === undefined
       ? undefined
-      : (await import("../run/recording.ts")).openReplay(flags.replay, place)
-  const task = replay ? recordedTask(replay.run) : await readTask(message, flags, place)
+      : (await import("../run/recording.ts")).openReplay(flags.replay, workspace)
+  const task = replay ? recordedTask(replay.run) : await readTask(message, flags, workspace)
   const recording =
     flags.record === undefined
       ? undefined
-      : (await import("../run/recording.ts")).startRecording(flags.record, place)
-  const restoreNetwork = await useNetworkSettings(place.environment)
-  const tackle = await openTackle(place, task, {
+      : (await import("../run/recording.ts")).startRecording(flags.record, workspace)
+  const restoreNetwork = await useNetworkSettings(workspace.environment)
+  const tackle = await openTackle(workspace, task, {
     model: task.model,
     ...recording?.options,
     ...replay?.options,
@@ -129,7 +129,7 @@ async function runTask(
       const { auto = false } = flags
       answerRequests(tackle, { auto, questions, pause: view.pause, signal, interrupt })
       if (recording) tackle.subscribe(recording.take)
-      if (task.files === undefined) await tellMissingMentions(task.prompt, tackle, signal)
+      if (task.files === undefined) await reportMissingMentions(task.prompt, tackle, signal)
       const command = task.command ?? (await commandOf(task, tackle, signal))
       recording?.begin({ ...task, files, questions, ...serverPrompt(command) })
       const session = await openSession(tackle, task, flags)

@@ -17,8 +17,8 @@ import { style } from "../view/style.ts"
 import { usageWords } from "../view/usage.ts"
 import { oneLine, visible } from "../view/visible.ts"
 import { foldWords } from "../view/word-fold.ts"
-import { openTackle, withRecords } from "../workspace/engine.ts"
-import { type FormatFlags, openPlace, type PlaceFlags } from "../workspace/workspace.ts"
+import { openTackle, withStore } from "../workspace/engine.ts"
+import { type FormatFlags, openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
 import { duration, formatFlag, locationFlags, positive, projectFlags } from "./flags.ts"
 
 /** Defines `tackle session …`. */
@@ -85,38 +85,40 @@ export interface SessionListFlags extends FormatFlags {
 }
 
 /** `sanitize`: without what was said, read, written or run, and without paths. */
-export interface SessionExportFlags extends PlaceFlags {
+export interface SessionExportFlags extends WorkspaceFlags {
   sanitize?: boolean
 }
 
 /** `copy`: under new ids, so that one which is there already is no obstacle. */
-export interface SessionImportFlags extends PlaceFlags {
+export interface SessionImportFlags extends WorkspaceFlags {
   copy?: boolean
 }
 
 /** `at`: the id of a message, whose turn is the last one taken over. Default: the whole history. */
-export interface SessionForkFlags extends PlaceFlags {
+export interface SessionForkFlags extends WorkspaceFlags {
   at?: string
 }
 
 /** `tackle session list`. */
 export async function listSessions(flags: SessionListFlags): Promise<void> {
-  await withRecords(flags, async (tackle) => {
+  await withStore(flags, async (tackle) => {
     const sessions = await tackle.sessions.list({ everywhere: flags.all ?? false })
     if (flags.format === "json") return printJson({ sessions })
     if (sessions.length === 0) return printLine("No sessions yet.")
     for (const session of sessions) {
-      const place = flags.all ? ` [${session.directory}]` : ""
+      const directory = flags.all ? ` [${session.directory}]` : ""
       const title = `${session.replayed ? "(replay) " : ""}${session.title || "(no prompt yet)"}`
       const room = process.stdout.isTTY ? process.stdout.columns - 46 : Number.POSITIVE_INFINITY
-      printLine(`${session.id}  ${localMinute(session.time.updated)}  ${oneLine(`${title}${place}`, room)}`)
+      printLine(
+        `${session.id}  ${localMinute(session.time.updated)}  ${oneLine(`${title}${directory}`, room)}`,
+      )
     }
   })
 }
 
 /** `tackle session show [id]`. */
 export async function showSession(id: string | undefined, flags: FormatFlags): Promise<void> {
-  await withRecords(flags, async (tackle) => {
+  await withStore(flags, async (tackle) => {
     const sessionID = await namedOrLast(tackle, id)
     const handle = await tackle.sessions.get(sessionID)
     if (!handle) throw noSession(sessionID)
@@ -139,7 +141,7 @@ export async function exportSession(id: string | undefined, flags: SessionExport
     if (!archive) throw noSession(sessionID)
     await writePieces(archive)
   }
-  await withRecords(flags, write, openPlace)
+  await withStore(flags, write, openWorkspace)
 }
 
 /** `tackle session import <file>`; `-` reads stdin. */
@@ -153,7 +155,7 @@ export async function importSession(file: string, flags: SessionImportFlags): Pr
 
 /** `tackle session fork [id]`. */
 export async function forkSession(id: string | undefined, flags: SessionForkFlags): Promise<void> {
-  await withRecords(flags, async (tackle) => {
+  await withStore(flags, async (tackle) => {
     const from = await namedOrLast(tackle, id)
     const fork = await tackle.sessions.fork(from, flags.at === undefined ? {} : { at: flags.at })
     if (!fork) throw noSession(from)
@@ -162,8 +164,8 @@ export async function forkSession(id: string | undefined, flags: SessionForkFlag
 }
 
 /** `tackle session delete <id...>`. Those that are there are removed even where another is not. */
-export async function deleteSessions(ids: readonly string[], flags: PlaceFlags): Promise<void> {
-  await withRecords(flags, async (tackle) => {
+export async function deleteSessions(ids: readonly string[], flags: WorkspaceFlags): Promise<void> {
+  await withStore(flags, async (tackle) => {
     const missing: string[] = []
     for (const id of ids) {
       if (await tackle.sessions.delete(id)) printLine(`Deleted ${id}.`)
@@ -174,8 +176,11 @@ export async function deleteSessions(ids: readonly string[], flags: PlaceFlags):
 }
 
 /** Opens the engine of a place for a piece of work, and closes it. */
-export async function withTackle(flags: PlaceFlags, work: (tackle: Tackle) => Promise<void>): Promise<void> {
-  const tackle = await openTackle(await openPlace(flags), {})
+export async function withTackle(
+  flags: WorkspaceFlags,
+  work: (tackle: Tackle) => Promise<void>,
+): Promise<void> {
+  const tackle = await openTackle(await openWorkspace(flags), {})
   try {
     await work(tackle)
   } finally {
@@ -267,7 +272,7 @@ export async function compactSession(id: string | undefined, flags: FormatFlags)
         `There is nothing to compact in ${sessionID} yet: a summary would be no shorter than its ${before} characters.`,
       )
     const outputs = pruned === 0 ? "" : `, with ${pruned} old ${pruned === 1 ? "output" : "outputs"} in files`
-    printLine(`Compacted ${sessionID}: the model reads ${after} in place of ${before} characters${outputs}.`)
+    printLine(`Compacted ${sessionID}: the model reads ${after} instead of ${before} characters${outputs}.`)
   })
 }
 
@@ -287,7 +292,7 @@ export async function pruneSessions(flags: SessionPruneFlags): Promise<void> {
     ...(flags.olderThan === undefined ? {} : { olderThanMs: flags.olderThan }),
     ...(flags.keep === undefined ? {} : { keep: flags.keep }),
   }
-  await withRecords(flags, async (tackle) => {
+  await withStore(flags, async (tackle) => {
     const { deleted, held } = await tackle.sessions.prune({ ...choice, everywhere, dryRun })
     if (flags.format === "json") return printJson({ dryRun, deleted, held })
     for (const { id, title, time } of deleted)
@@ -311,7 +316,7 @@ export async function undoSession(
   id: string | undefined,
   flags: SessionUndoFlags,
 ): Promise<void> {
-  await withRecords(flags, async (tackle) => {
+  await withStore(flags, async (tackle) => {
     const sessionID = await namedOrLast(tackle, id)
     const { others = false, skip = false } = flags
     const result = await tackle.sessions[way](sessionID, { others, skip })

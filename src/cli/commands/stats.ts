@@ -3,7 +3,7 @@ import type { Usage } from "../../event/events.ts"
 import { printJson, printLine } from "../process/stdout.ts"
 import { usageWords } from "../view/usage.ts"
 import { visible } from "../view/visible.ts"
-import { withRecords } from "../workspace/engine.ts"
+import { withStore } from "../workspace/engine.ts"
 import type { FormatFlags } from "../workspace/workspace.ts"
 import { formatFlag, locationFlags } from "./flags.ts"
 
@@ -19,7 +19,7 @@ export interface StatsFlags extends FormatFlags {
 
 /** `tackle stats`: what the sessions of this project, or of all, used. */
 export async function showStats(flags: StatsFlags): Promise<void> {
-  await withRecords(flags, async (tackle) => {
+  await withStore(flags, async (tackle) => {
     const stats = await tackle.sessions.stats({ everywhere: flags.all ?? false })
     if (flags.format === "json") return printJson(stats)
     const { sessions, prompts, usage, models, tools } = stats

@@ -16,7 +16,7 @@ import { allowHint } from "../view/allow-hint.ts"
 import { oneLine, wrapped } from "../view/visible.ts"
 import { openTackle } from "../workspace/engine.ts"
 import type { RuleFlags } from "../workspace/rules.ts"
-import { type FormatFlags, openPlace, type PlaceFlags } from "../workspace/workspace.ts"
+import { type FormatFlags, openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
 import { collect, formatFlag, projectFlags } from "./flags.ts"
 
 /** Defines `tackle tool …`. */
@@ -77,7 +77,7 @@ function textOf({ description, offered, reason, source }: ToolListing, room: num
 }
 
 /** `tackle tool schema <id>`. */
-export async function showSchema(id: string, flags: PlaceFlags): Promise<void> {
+export async function showSchema(id: string, flags: WorkspaceFlags): Promise<void> {
   const tools = await readTools(flags)
   const tool = tools.find((entry) => entry.id === id)
   if (!tool) throw noTool(id, tools)
@@ -87,13 +87,13 @@ export async function showSchema(id: string, flags: PlaceFlags): Promise<void> {
 /** `tackle tool call <id> <json>`: the whole pipeline without a model. `-` reads the arguments from stdin. */
 export async function callTool(id: string, input: string, flags: ToolCallFlags): Promise<void> {
   await interruptible(async (stopped, interrupt) => {
-    const place = await openPlace(flags)
-    const tackle = await openTackle(place, flags)
+    const workspace = await openWorkspace(flags)
+    const tackle = await openTackle(workspace, flags)
     const asked: PermissionRequest[] = []
     tackle.on("permission.asked", (request) => asked.push(request))
     answerRequests(tackle, {
       auto: flags.auto ?? false,
-      questions: canAskHere(place.environment) && !flags.auto,
+      questions: canAskHere(workspace.environment) && !flags.auto,
       pause: () => () => {},
       signal: stopped,
       interrupt,
@@ -104,7 +104,7 @@ export async function callTool(id: string, input: string, flags: ToolCallFlags):
       const tool = tools.find((each) => each.id === id)
       if (!tool) throw noTool(id, tools)
       const text = input === "-" ? readFileSync(0, "utf8") : input
-      tellUnknownKeys(tool, text)
+      reportUnknownKeys(tool, text)
       const { state } = await tackle.callTool({ tool: id, input: text, ...scope })
       process.exitCode = stopped.aborted ? exitCode.interrupted : codeOf(state)
       if (flags.format === "json") return printJson({ tool: id, ...state })
@@ -119,7 +119,7 @@ export async function callTool(id: string, input: string, flags: ToolCallFlags):
 }
 
 /** What the text is read as is up to the call, which says so where it is nothing. */
-function tellUnknownKeys({ id, parameters }: ToolListing, text: string): void {
+function reportUnknownKeys({ id, parameters }: ToolListing, text: string): void {
   const read = repairArguments(text)
   if (!read.ok) return
   for (const line of unknownKeys(parameters, read.value)) warn(`${id}: ${line}`)
@@ -151,10 +151,10 @@ function codeOf(state: { status: string; metadata?: Record<string, unknown> }): 
   }
 }
 
-function readTools(flags: PlaceFlags & { model?: string; agent?: string }): Promise<ToolListing[]> {
+function readTools(flags: WorkspaceFlags & { model?: string; agent?: string }): Promise<ToolListing[]> {
   return interruptible(async (signal) => {
-    const place = await openPlace(flags)
-    const tackle = await openTackle(place, {}, { questions: clientCanAsk(place.environment) })
+    const workspace = await openWorkspace(flags)
+    const tackle = await openTackle(workspace, {}, { questions: clientCanAsk(workspace.environment) })
     try {
       const { model, agent } = flags
       return await tackle.tools({

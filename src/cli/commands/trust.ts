@@ -12,8 +12,13 @@ import { atTerminal, type Clack, question } from "../process/question.ts"
 import { printJson, printLine } from "../process/stdout.ts"
 import { describeItem, type ShownItem } from "../view/trust-item.ts"
 import { folded } from "../view/visible.ts"
-import { tellMistakes } from "../workspace/engine.ts"
-import { type FormatFlags, openPlace, openPlaceAnyhow, type Place } from "../workspace/workspace.ts"
+import { reportProblems } from "../workspace/engine.ts"
+import {
+  type FormatFlags,
+  openWorkspace,
+  openWorkspaceWithProblems,
+  type Workspace,
+} from "../workspace/workspace.ts"
 import { formatFlag, locationFlags } from "./flags.ts"
 
 /** Defines `tackle trust`. */
@@ -42,41 +47,41 @@ export interface TrustFlags extends FormatFlags {
  * hash. With names only these; `--list` and JSON without `--yes` change nothing.
  */
 export async function trustProject(names: readonly string[], flags: TrustFlags): Promise<void> {
-  // What is taken back, or only looked at, is not held up by a mistake in what it says.
-  const place = await (flags.revoke || flags.list ? openPlaceAnyhow : openPlace)(flags)
-  tellMistakes(place.mistakes)
+  // What is taken back, or only looked at, is not held up by a problem in what it says.
+  const workspace = await (flags.revoke || flags.list ? openWorkspaceWithProblems : openWorkspace)(flags)
+  reportProblems(workspace.problems)
   const json = flags.json || flags.format === "json"
-  const known = chosen(await shownItems(place), names)
-  if (flags.revoke) return revoke(place, names, { known, json })
+  const known = chosen(await shownItems(workspace), names)
+  if (flags.revoke) return revoke(workspace, names, { known, json })
   const open = known.filter(({ state }) => state === "new" || state === "changed")
-  if (flags.list || (json && !flags.yes)) return list(place, known, json)
+  if (flags.list || (json && !flags.yes)) return list(workspace, known, json)
   if (known.length === 0 || open.length === 0) {
-    if (json) return list(place, known, json)
+    if (json) return list(workspace, known, json)
     return printLine(
       known.length === 0
-        ? `${nothing(place)}: there is nothing to trust.`
-        : `${root(place)} is trusted as it is.`,
+        ? `${nothing(workspace)}: there is nothing to trust.`
+        : `${root(workspace)} is trusted as it is.`,
     )
   }
 
   if (!json) {
-    printLine(`In ${root(place)} this would count from now on, until it changes:`)
+    printLine(`In ${root(workspace)} this would count from now on, until it changes:`)
     for (const item of known) printLine(`\n${shown(item)}`)
     printLine("")
   }
   const wanted = flags.yes ? open : await choose(open)
   if (wanted.length === 0) throw new UsageError("Nothing was changed.")
-  place.trust.trust(place.worktree, wanted)
-  if (json) return list(place, chosen(await shownItems(place), names), json)
+  workspace.trust.trust(workspace.worktree, wanted)
+  if (json) return list(workspace, chosen(await shownItems(workspace), names), json)
   for (const { path, hash } of wanted)
     printLine(hash === "" ? `Not trusted: ${wholeName(path)} cannot be read.` : `Trusted ${wholeName(path)}.`)
 }
 
-function list(place: Place, items: readonly ShownItem[], json: boolean): void {
-  const { worktree } = place
+function list(workspace: Workspace, items: readonly ShownItem[], json: boolean): void {
+  const { worktree } = workspace
   const trusted = items.every(({ state }) => state === "trusted" || state === "gone")
   if (json) printJson({ worktree, trusted, items })
-  else if (items.length === 0) printLine(`${nothing(place)}.`)
+  else if (items.length === 0) printLine(`${nothing(workspace)}.`)
   else printLine(items.map(shown).join("\n\n"))
 }
 
@@ -87,17 +92,17 @@ function shown(item: ShownItem): string {
 }
 
 function revoke(
-  place: Place,
+  workspace: Workspace,
   names: readonly string[],
   { known, json }: { known: readonly ShownItem[]; json: boolean },
 ): void {
-  const { trust, worktree } = place
+  const { trust, worktree } = workspace
   const had = known.filter(({ state }) => state !== "new")
   if (names.length === 0) trust.revoke(worktree)
   else trust.revoke(worktree, had)
   const lines =
     names.length === 0
-      ? [`${root(place)} is not trusted any more.`]
+      ? [`${root(workspace)} is not trusted any more.`]
       : known.map(
           ({ path, state }) =>
             `${wholeName(path)} ${state === "new" ? "was not trusted" : "is not trusted any more"}.`,
@@ -107,11 +112,11 @@ function revoke(
 }
 
 /** What is there, and what was trusted and is gone. */
-async function shownItems(place: Place): Promise<ShownItem[]> {
-  const { trust, worktree, items } = place
+async function shownItems(workspace: Workspace): Promise<ShownItem[]> {
+  const { trust, worktree, items } = workspace
   const found: ShownItem[] = []
   for (const item of items)
-    found.push({ ...(await describe(item, place)), state: trust.state(worktree, item) })
+    found.push({ ...(await describe(item, workspace)), state: trust.state(worktree, item) })
   const there = new Set(items.map(({ kind, path }) => `${kind}:${path}`))
   const gone = trust.known(worktree).filter(({ kind, path }) => !there.has(`${kind}:${path}`))
   return [...found, ...gone.map((item) => ({ ...item, hash: "", state: "gone" as const }))]
@@ -119,18 +124,18 @@ async function shownItems(place: Place): Promise<ShownItem[]> {
 
 async function describe(
   { kind, path, hash, file, contents, dependencies }: FoundItem,
-  place: Place,
+  workspace: Workspace,
 ): Promise<Omit<ShownItem, "state">> {
   if (hash === "") return { kind, path, hash }
   if (kind === "config" || kind === "agent" || kind === "command") {
     const read = readSmallFile(file)
     // What is shown has to be what is pinned.
-    if (read === undefined || (await readTrustContent({ path: file, ...read }, place)).hash !== hash)
+    if (read === undefined || (await readTrustContent({ path: file, ...read }, workspace)).hash !== hash)
       throw new UsageError(`${wholeName(path)} changed just now. Run \`tackle trust\` again.`)
     return { kind, path, hash, settings: await settingsOf(file, read.text, kind) }
   }
   const files = Object.fromEntries(
-    [...contents].map(([real, each]) => [trustPath(place.worktree, real), each]),
+    [...contents].map(([real, each]) => [trustPath(workspace.worktree, real), each]),
   )
   const id = kind === "tool" && isToolFile(file) ? { tool: basename(path, extname(path)) } : {}
   return {
@@ -170,11 +175,11 @@ async function choose(items: readonly ShownItem[]): Promise<readonly ShownItem[]
   return chooseItems(items)
 }
 
-function nothing(place: Place): string {
-  return `${root(place)} has no config, tools, plugins, skills, agents or commands of its own`
+function nothing(workspace: Workspace): string {
+  return `${root(workspace)} has no config, tools, plugins, skills, agents or commands of its own`
 }
 
-function root({ worktree }: Place): string {
+function root({ worktree }: Workspace): string {
   return wholeName(worktree)
 }
 

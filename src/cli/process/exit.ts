@@ -26,7 +26,7 @@ export function reportError(error: unknown, options: { verbose: boolean }): void
 const names = ["SIGINT", "SIGTERM", "SIGHUP"] as const
 
 /**
- * Does work that a person may interrupt: the signal fires in place of the process's death, so that what the work has
+ * Does work that a person may interrupt: the signal fires instead of the process's death, so that what the work has
  * started ends with it; a second one ends the process at once. `interrupt` does the same, and may say why by the signal's
  * reason. Settles as the work does.
  */

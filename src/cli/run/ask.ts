@@ -54,7 +54,7 @@ function choose(
   return question(ask, signal)
 }
 
-/** Lets the person write narrower rules in place of those on offer. Undefined where they left it by Escape. */
+/** Lets the person write narrower rules instead of those on offer. Undefined where they left it by Escape. */
 async function askNarrower(
   { permission, always }: PermissionRequest,
   { worktree, signal }: { worktree: string; signal: AbortSignal },

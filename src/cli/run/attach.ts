@@ -40,18 +40,18 @@ async function attach(tackle: Tackle, given: string, signal: AbortSignal): Promi
 }
 
 /** More are not told of one prompt: a text that was pasted may be full of them. */
-const maxTold = 5
+const maxReported = 5
 
 /** Tells the person which paths with `@` of their prompt are not there, so that nothing was attached for them. */
-export async function tellMissingMentions(
+export async function reportMissingMentions(
   prompt: string,
   { directory, worktree, agents }: Tackle,
   signal: AbortSignal,
 ): Promise<void> {
   if (!prompt.includes("@")) return
-  const place = { directory, worktree, agents: [...agents.keys()], servers: [] }
-  const missing = await missingMentions(prompt, place, signal)
-  for (const mention of missing.slice(0, maxTold)) warn(describe(mention))
+  const workspace = { directory, worktree, agents: [...agents.keys()], servers: [] }
+  const missing = await missingMentions(prompt, workspace, signal)
+  for (const mention of missing.slice(0, maxReported)) warn(describe(mention))
 }
 
 function describe({ name, outside, near }: MissingMention): string {

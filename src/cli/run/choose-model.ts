@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import type { LocalServer } from "../../model/local.ts"
 import { isRecord, parseJson } from "../../util/json.ts"
-import type { Place } from "../workspace/workspace.ts"
+import type { Workspace } from "../workspace/workspace.ts"
 
 /** The stand-in that is always there. */
 const offline = "tackle/offline"
@@ -12,8 +12,8 @@ const offline = "tackle/offline"
  * written into the person's own config, a no is remembered. It is never taken unasked, since any local program could
  * be listening. Everywhere else, and after a no, it is the built-in stand-in.
  */
-export async function chooseModel(place: Place): Promise<string> {
-  const remembered = join(place.dataDirectory, "local-servers.json")
+export async function chooseModel(workspace: Workspace): Promise<string> {
+  const remembered = join(workspace.dataDirectory, "local-servers.json")
   if (process.stdin.isTTY !== true || process.stderr.isTTY !== true) return offline
   const { findLocalServers } = await import("../../model/local.ts")
   const declined = readDeclined(remembered)
@@ -21,7 +21,7 @@ export async function chooseModel(place: Place): Promise<string> {
   for (const server of servers) {
     if (declined.includes(server.baseURL) || server.models.length === 0) continue
     const model = await offer(server)
-    if (model !== undefined) return remember(place, server, model)
+    if (model !== undefined) return remember(workspace, server, model)
     declined.push(server.baseURL)
     write(remembered, { declined })
   }
@@ -45,13 +45,13 @@ async function offer(server: LocalServer): Promise<string | undefined> {
 }
 
 /** A new config file in the person's own directory; an existing one is theirs to edit, and they are told what to add. */
-function remember(place: Place, server: LocalServer, model: string): string {
+function remember(workspace: Workspace, server: LocalServer, model: string): string {
   const id = server.name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")
   const config = {
     model: `${id}/${model}`,
     provider: { [id]: { options: { baseURL: server.baseURL }, models: { [model]: {} } } },
   }
-  const home = place.environment.XDG_CONFIG_HOME || join(place.home, ".config")
+  const home = workspace.environment.XDG_CONFIG_HOME || join(workspace.home, ".config")
   const path = join(home, "tackle", "tackle.json")
   const text = JSON.stringify(config, null, 2)
   if (existsSync(path)) {
@@ -60,7 +60,9 @@ function remember(place: Place, server: LocalServer, model: string): string {
     write(path, config)
     process.stderr.write(`Remembered in ${path}.\n`)
   }
-  Object.assign(place.config.config, { provider: { ...place.config.config.provider, ...config.provider } })
+  Object.assign(workspace.config.config, {
+    provider: { ...workspace.config.config.provider, ...config.provider },
+  })
   return config.model
 }
 

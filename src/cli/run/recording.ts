@@ -28,7 +28,7 @@ import type { PromptFile } from "../../session/handle.ts"
 import { fileReason, UsageError } from "../../util/errors.ts"
 import { localDay } from "../../util/local-time.ts"
 import { warn } from "../process/notice.ts"
-import type { Place } from "../workspace/workspace.ts"
+import type { Workspace } from "../workspace/workspace.ts"
 import type { RunTask } from "./task.ts"
 
 /** A run that is written down, for `--record`. */
@@ -43,9 +43,9 @@ export interface StartedRecording {
 }
 
 /** Writes over a file that is there. It is readable by this person alone. Throws `UsageError` where it cannot be written. */
-export function startRecording(file: string, place: Place): StartedRecording {
-  const { provider: providers = {} } = place.config.config
-  const places = placesOf(place)
+export function startRecording(file: string, workspace: Workspace): StartedRecording {
+  const { provider: providers = {} } = workspace.config.config
+  const places = placesOf(workspace)
   const descriptor = openForWriting(file)
 
   /** What came before the run's own line. */
@@ -53,7 +53,7 @@ export function startRecording(file: string, place: Place): StartedRecording {
 
   function write(line: RecordingLine): void {
     if (early) early.push(line)
-    else writeSync(descriptor, `${withMarks(JSON.stringify(place.mask.value(line)), places)}\n`)
+    else writeSync(descriptor, `${withMarks(JSON.stringify(workspace.mask.value(line)), places)}\n`)
   }
 
   return {
@@ -102,10 +102,10 @@ export interface StartedReplay {
 }
 
 /** Throws `UsageError` for a file that is no recording. */
-export function openReplay(file: string, place: Place): StartedReplay {
-  const recording = parseRecording(withPlaces(readText(file), placesOf(place)), file)
+export function openReplay(file: string, workspace: Workspace): StartedReplay {
+  const recording = parseRecording(withPlaces(readText(file), placesOf(workspace)), file)
   const { run, exchanges, tools, mentions = { files: [], notes: [], refused: [] }, mcp } = recording
-  checkPackages(run.providers, place.config.config.provider ?? {})
+  checkPackages(run.providers, workspace.config.config.provider ?? {})
   const replay = startReplay(recording)
   return {
     run,
@@ -127,7 +127,7 @@ export function openReplay(file: string, place: Place): StartedReplay {
   }
 }
 
-function placesOf({ dataDirectory, directory, worktree, home }: Place): Places {
+function placesOf({ dataDirectory, directory, worktree, home }: Workspace): Places {
   return { data: dataDirectory, directory, worktree, home, today: localDay(Date.now()) }
 }
 

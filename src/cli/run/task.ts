@@ -6,7 +6,7 @@ import type { PromptFile, PromptOptions } from "../../session/handle.ts"
 import { errorMessage, fileReason, UsageError } from "../../util/errors.ts"
 import { isRecord, parseJson } from "../../util/json.ts"
 import type { RuleFlags } from "../workspace/rules.ts"
-import type { Place } from "../workspace/workspace.ts"
+import type { Workspace } from "../workspace/workspace.ts"
 import { chooseModel } from "./choose-model.ts"
 
 /** What the flags of a run say about its work. */
@@ -36,12 +36,16 @@ export interface RunTask extends Required<RuleFlags> {
 }
 
 /** The task of a command line. Throws `UsageError` for what is wrong with it. */
-export async function readTask(message: readonly string[], flags: TaskFlags, place: Place): Promise<RunTask> {
+export async function readTask(
+  message: readonly string[],
+  flags: TaskFlags,
+  workspace: Workspace,
+): Promise<RunTask> {
   const { agent, outputSchema, allow = [], deny = [] } = flags
   return {
     prompt: await readPrompt(message),
     ...(outputSchema === undefined ? {} : { outputSchema: await readSchema(outputSchema) }),
-    model: flags.model ?? place.config.config.model ?? (await chooseModel(place)),
+    model: flags.model ?? workspace.config.config.model ?? (await chooseModel(workspace)),
     named: flags.model !== undefined,
     allow,
     deny,

@@ -1,4 +1,4 @@
-import { definitionPlaces } from "../../config/config-files.ts"
+import { definitionPaths } from "../../config/config-files.ts"
 import type { LoadedConfig } from "../../config/load.ts"
 import { trustKind } from "../../config/project-trust-items.ts"
 import { skillFiles } from "../../config/skill-files.ts"
@@ -10,15 +10,15 @@ import type { PluginSource } from "../../plugin/source.ts"
 import type { SkillFile } from "../../skill/load-skills.ts"
 import { isInside } from "../../util/paths.ts"
 import { watchPlugins } from "./plugins.ts"
-import { askTrustAgain, describeNews, trustHint, type UntrustedNews } from "./recheck-trust.ts"
-import { type Place, trustedItems } from "./workspace.ts"
+import { describeChange, recheckTrust, trustHint, type UntrustedChange } from "./recheck-trust.ts"
+import { trustedItems, type Workspace } from "./workspace.ts"
 
 /** What {@link definitionsOf} found. */
-export type PlaceDefinitions = Omit<DefinitionSet, "skillFiles"> & { skillFiles: readonly SkillFile[] }
+export type WorkspaceDefinitions = Omit<DefinitionSet, "skillFiles"> & { skillFiles: readonly SkillFile[] }
 
 /** Agents, commands and skills of the place as they were found at the start. */
-export function definitionsOf(place: Place): PlaceDefinitions {
-  return { ...configured(place.config), skillFiles: trustedSkillFiles(place) }
+export function definitionsOf(workspace: Workspace): WorkspaceDefinitions {
+  return { ...configured(workspace.config), skillFiles: trustedSkillFiles(workspace) }
 }
 
 /**
@@ -26,34 +26,37 @@ export function definitionsOf(place: Place): PlaceDefinitions {
  * are then. Config files that are no Markdown stay as they were read, and so do plugins: of a change of these it is told.
  */
 export function definitionSource(
-  place: Place,
-  { definitions, plugins }: { definitions: PlaceDefinitions; plugins: readonly PluginSource[] },
+  workspace: Workspace,
+  { definitions, plugins }: { definitions: WorkspaceDefinitions; plugins: readonly PluginSource[] },
 ): DefinitionSource {
-  const pluginChanges = watchPlugins(place, plugins)
-  const { trust: trustFile } = dataPaths(place.dataDirectory)
-  const texts = place.config.files.filter(({ path }) => trustKind(path) !== "config").map(({ path }) => path)
+  const pluginChanges = watchPlugins(workspace, plugins)
+  const { trust: trustFile } = dataPaths(workspace.dataDirectory)
+  const texts = workspace.config.files
+    .filter(({ path }) => trustKind(path) !== "config")
+    .map(({ path }) => path)
   const skills = definitions.skillFiles.map(({ path }) => path)
-  const trusted = !place.trustedForRun && place.untrusted.length < place.items.length ? [trustFile] : []
+  const trusted =
+    !workspace.trustedForRun && workspace.untrusted.length < workspace.items.length ? [trustFile] : []
   return {
-    begun: { since: place.readAt, files: [...texts, ...skills, ...pluginChanges.begun, ...trusted] },
-    watched: () => [...definitionPlaces(place), ...pluginChanges.watched(), trustFile],
+    begun: { since: workspace.readAt, files: [...texts, ...skills, ...pluginChanges.begun, ...trusted] },
+    watched: () => [...definitionPaths(workspace), ...pluginChanges.watched(), trustFile],
     async find() {
-      const trust = await askTrustAgain(place, ["agent", "command", "skill"])
+      const trust = await recheckTrust(workspace, ["agent", "command", "skill"])
       const changed = (items: readonly TrustItem[]) => items.filter((item) => !trust.isTrusted(item))
-      const config = await place.config.withTexts((items) => ({ changed: changed(items) }))
+      const config = await workspace.config.withMarkdown((items) => ({ changed: changed(items) }))
       const skills = trust.trusted.filter(({ kind }) => kind === "skill")
       return {
         ...configured(config),
-        skillFiles: trustedSkillFiles(place, skills),
+        skillFiles: trustedSkillFiles(workspace, skills),
         problems: [...trust.news.map(untrustedProblem), ...pluginChanges.problems()],
       }
     },
   }
 }
 
-function untrustedProblem(news: UntrustedNews): DefinitionProblem {
+function untrustedProblem(news: UntrustedChange): DefinitionProblem {
   const { file, kind } = news.item
-  return { file, message: `${describeNews(news)}: the ${kind} is not there. ${trustHint}` }
+  return { file, message: `${describeChange(news)}: the ${kind} is not there. ${trustHint}` }
 }
 
 function configured(loaded: LoadedConfig): DefinitionSet {
@@ -80,12 +83,12 @@ function agentsOf(config: LoadedConfig["config"]): NonNullable<DefinitionSet["ag
  * skills of the project; by default the ones that were found at the start.
  */
 export function trustedSkillFiles(
-  place: Place,
-  trusted: readonly FoundItem[] = trustedItems(place, "skill"),
+  workspace: Workspace,
+  trusted: readonly FoundItem[] = trustedItems(workspace, "skill"),
 ): SkillFile[] {
   const contentsOf = new Map(trusted.map(({ file, contents }) => [file, contents]))
-  return skillFiles(place).flatMap((path) => {
-    if (!isInside(path, place.worktree)) return [{ path }]
+  return skillFiles(workspace).flatMap((path) => {
+    if (!isInside(path, workspace.worktree)) return [{ path }]
     const pinned = contentsOf.get(path)
     return pinned ? [{ path, pinned }] : []
   })

@@ -17,20 +17,20 @@ import { eventLogger } from "./log-events.ts"
 import { trustedPlugins } from "./plugins.ts"
 import { layersOf, misspeltPermissions, type RuleFlags } from "./rules.ts"
 import { toolFilesOf } from "./tool-files.ts"
-import { openPlaceAnyhow, type Place, type PlaceFlags, trustedItems } from "./workspace.ts"
+import { openWorkspaceWithProblems, trustedItems, type Workspace, type WorkspaceFlags } from "./workspace.ts"
 
 /** An engine for the place. `overrides` come last. */
 export async function openTackle(
-  place: Place,
+  workspace: Workspace,
   flags: RuleFlags,
   overrides: Partial<TackleOptions> = {},
 ): Promise<Tackle> {
-  keepKeysFromChildren(place.config.config)
-  const tackle = await createTackle({ ...(await engineOptions(place, flags)), ...overrides })
-  tackle.subscribe(eventLogger(place.log))
-  for (const { file, message } of tackle.problems()) warn(place.hide(`${wholeName(file)}: ${message}`))
-  tellIgnored(place)
-  for (const line of misspeltPermissions(place, flags)) warn(line)
+  keepKeysFromChildren(workspace.config.config)
+  const tackle = await createTackle({ ...(await engineOptions(workspace, flags)), ...overrides })
+  tackle.subscribe(eventLogger(workspace.log))
+  for (const { file, message } of tackle.problems()) warn(workspace.hide(`${wholeName(file)}: ${message}`))
+  reportIgnored(workspace)
+  for (const line of misspeltPermissions(workspace, flags)) warn(line)
   return tackle
 }
 
@@ -42,7 +42,7 @@ function keepKeysFromChildren({ provider, pass_environment: passed = [] }: Loade
   for (const name of keyVariables(provider)) if (!passed.includes(name)) delete process.env[name]
 }
 
-function tellIgnored({ config, untrusted }: Place): void {
+function reportIgnored({ config, untrusted }: Workspace): void {
   const files = untrusted.filter(({ kind }) => kind !== "config").map(({ path }) => shownName(path))
   const ignored = [...config.ignored, ...files]
   if (ignored.length === 0) return
@@ -53,27 +53,27 @@ function tellIgnored({ config, untrusted }: Place): void {
 
 /**
  * Opens an engine for what is stored, for a piece of work, and closes it. It has no plugins, tools or servers, and takes of
- * the config what is secret and how long files are kept. So mistakes in config files do not stop it: they are told in one
- * line. Where what is stored leaves for others, `open` has to be `openPlace`: a key that stands beside a mistake is not
+ * the config what is secret and how long files are kept. So problems in config files do not stop it: they are told in one
+ * line. Where what is stored leaves for others, `open` has to be `openWorkspace`: a key that stands beside a problem is not
  * known, so that it would not be hidden.
  */
-export async function withRecords<T>(
-  flags: Omit<PlaceFlags, "trust">,
+export async function withStore<T>(
+  flags: Omit<WorkspaceFlags, "trust">,
   work: (tackle: Tackle) => Promise<T>,
-  open: (flags: PlaceFlags) => Promise<Place> = openPlaceAnyhow,
+  open: (flags: WorkspaceFlags) => Promise<Workspace> = openWorkspaceWithProblems,
 ): Promise<T> {
-  const place = await open(flags)
-  tellMistakes(place.mistakes)
+  const workspace = await open(flags)
+  reportProblems(workspace.problems)
   const tackle = await createTackle({
-    directory: place.directory,
-    worktree: place.worktree,
-    dataDirectory: place.dataDirectory,
-    environment: place.environment,
-    mask: place.mask,
-    limits: limitsOf(place),
-    onProblem: (message, error) => void tellFault(place, message, error),
+    directory: workspace.directory,
+    worktree: workspace.worktree,
+    dataDirectory: workspace.dataDirectory,
+    environment: workspace.environment,
+    mask: workspace.mask,
+    limits: limitsOf(workspace),
+    onProblem: (message, error) => void reportProblem(workspace, message, error),
   })
-  tackle.subscribe(eventLogger(place.log))
+  tackle.subscribe(eventLogger(workspace.log))
   try {
     return await work(tackle)
   } finally {
@@ -81,68 +81,68 @@ export async function withRecords<T>(
   }
 }
 
-/** The first of the mistakes, in one line, with the way to the others. */
-export function tellMistakes([first, ...others]: readonly Problem[]): void {
+/** The first of the problems, in one line, with the way to the others. */
+export function reportProblems([first, ...others]: readonly Problem[]): void {
   if (first === undefined) return
   const more = others.length > 0 ? ` (And ${others.length} more: \`tackle doctor\` shows them.)` : ""
   warn(
-    `there is a mistake in the config, and that part of it does not count: ${wholeName(describeProblem(first))}${more}`,
+    `there is a problem in the config, and that part of it does not count: ${wholeName(describeProblem(first))}${more}`,
   )
 }
 
 /** What the config and trust of a place say of an engine. Tells of instructions that cannot be read. */
-export async function engineOptions(place: Place, flags: RuleFlags): Promise<TackleOptions> {
-  const { config } = place.config
-  const plugins = trustedPlugins(place, trustedItems(place, "plugin"))
-  const definitions = definitionsOf(place)
+export async function engineOptions(workspace: Workspace, flags: RuleFlags): Promise<TackleOptions> {
+  const { config } = workspace.config
+  const plugins = trustedPlugins(workspace, trustedItems(workspace, "plugin"))
+  const definitions = definitionsOf(workspace)
   return {
-    directory: place.directory,
-    worktree: place.worktree,
-    dataDirectory: place.dataDirectory,
-    environment: place.environment,
+    directory: workspace.directory,
+    worktree: workspace.worktree,
+    dataDirectory: workspace.dataDirectory,
+    environment: workspace.environment,
     providers: config.provider ?? {},
-    toolFiles: toolFilesOf(place),
+    toolFiles: toolFilesOf(workspace),
     plugins,
     onPluginLog: ({ plugin, level, message, extra }) =>
-      place.log.write(isLevel(level) ? level : "info", `${plugin}: ${message}`, { extra }),
+      workspace.log.write(isLevel(level) ? level : "info", `${plugin}: ${message}`, { extra }),
     override: config.override ?? [],
     disabledTools: Object.entries(config.tools ?? {}).flatMap(([id, on]) => (on ? [] : [id])),
-    layers: layersOf(place, flags),
+    layers: layersOf(workspace, flags),
     ...definitions,
-    definitions: definitionSource(place, { definitions, plugins }),
+    definitions: definitionSource(workspace, { definitions, plugins }),
     instructions: await readInstructions(
-      { found: instructionFiles(place), named: config.instructions ?? [] },
-      { worktree: place.worktree, trusted: place.trusted },
+      { found: instructionFiles(workspace), named: config.instructions ?? [] },
+      { worktree: workspace.worktree, trusted: workspace.trusted },
       warn,
     ),
     instructionsNear: instructionsNear(
-      place,
-      { trusted: place.trusted, named: config.instructions ?? [] },
+      workspace,
+      { trusted: workspace.trusted, named: config.instructions ?? [] },
       warn,
     ),
-    limits: limitsOf(place),
-    onProblem: (message, error) => void tellFault(place, message, error),
+    limits: limitsOf(workspace),
+    onProblem: (message, error) => void reportProblem(workspace, message, error),
     ...pick("model", config.model),
     ...pick("defaultAgent", config.default_agent),
     ...pick("shell", config.shell),
     ...pick("secrets", config.secrets),
     ...pick("passEnvironment", config.pass_environment),
     ...pick("sandbox", config.sandbox),
-    configFiles: place.config.files.map(({ path }) => path),
-    configDirectories: ownConfigDirectories(place),
+    configFiles: workspace.config.files.map(({ path }) => path),
+    configDirectories: ownConfigDirectories(workspace),
     ...pick("search", config.search),
     ...pick("toolSearch", config.tool_search),
     ...pick("experimental", config.experimental),
     ...pick("lsp", config.lsp),
     ...pick("formatter", config.formatter),
     ...pick("mcp", config.mcp),
-    trusted: place.trusted,
-    mask: place.mask,
+    trusted: workspace.trusted,
+    mask: workspace.mask,
   }
 }
 
-/** The limits of the config. Where that has mistakes no old files are removed: how long they are kept may be one. */
-export function limitsOf({ config: loaded, mistakes }: Place): NonNullable<TackleOptions["limits"]> {
+/** The limits of the config. Where that has problems no old files are removed: how long they are kept may be one. */
+export function limitsOf({ config: loaded, problems }: Workspace): NonNullable<TackleOptions["limits"]> {
   const { config } = loaded
   return {
     output: {
@@ -166,7 +166,7 @@ export function limitsOf({ config: loaded, mistakes }: Place): NonNullable<Tackl
     retention: config.retention ?? {},
     ...pick("spillBytes", config.truncate?.spillBytes),
     ...pick("retentionDays", config.truncate?.retentionDays),
-    ...(mistakes.length > 0 ? { retention: noRetentionLimits, retentionDays: noRetentionLimits.days } : {}),
+    ...(problems.length > 0 ? { retention: noRetentionLimits, retentionDays: noRetentionLimits.days } : {}),
   }
 }
 
@@ -185,9 +185,9 @@ function pick(key: string, value: unknown, factor?: number): Record<string, unkn
 }
 
 /** Notes a fault in the log and on stderr. Returns what was shown. */
-export function tellFault(place: Place, message: string, error: unknown): string {
-  place.log.write("error", message, { error: errorMessage(error) })
-  const text = place.hide(`${message}: ${errorMessage(error)}`)
+export function reportProblem(workspace: Workspace, message: string, error: unknown): string {
+  workspace.log.write("error", message, { error: errorMessage(error) })
+  const text = workspace.hide(`${message}: ${errorMessage(error)}`)
   warn(text)
   return text
 }

@@ -72,7 +72,7 @@ async function readOne(
 ): Promise<FoundInstructions | undefined> {
   try {
     const real = realPath(path)
-    const fault = trusted ? undefined : faultOfLink({ path, real, worktree })
+    const fault = trusted ? undefined : linkProblem({ path, real, worktree })
     if (fault !== undefined) {
       warn(`instructions: ${wholeName(path)} ${fault}, which is not trusted; it is left out.`)
       return undefined
@@ -87,7 +87,7 @@ async function readOne(
 }
 
 /** Why a project must not send this text: it would be another file of the person's, or one with secrets. */
-function faultOfLink({ path, real, worktree }: { path: string; real: string; worktree: string }) {
+function linkProblem({ path, real, worktree }: { path: string; real: string; worktree: string }) {
   if (!isInside(path, worktree)) return undefined
   if (!isInside(real, realPath(worktree))) return "leads out of this project"
   return /\.(md|mdc|markdown|txt)$/i.test(real)

@@ -17,16 +17,16 @@ import { fileStamp, stampFiles } from "../../util/file-stamp.ts"
 import { isModuleFile } from "../../util/load-module.ts"
 import { isInside, realPath } from "../../util/paths.ts"
 import { warn } from "../process/notice.ts"
-import type { Place } from "./workspace.ts"
+import type { Workspace } from "./workspace.ts"
 
-type NamedPlugin = Place["config"]["plugins"][number]
+type NamedPlugin = Workspace["config"]["plugins"][number]
 
 /**
  * The plugins of the place in the order in which they are called: what the config files name, in rising precedence, then
  * the files of the config directories. Of a project only what is trusted (`trusted` are its plugin files). Of what is
  * named twice the place of the first and the options of the last count. One that is not there is told on stderr.
  */
-export function trustedPlugins(place: Place, trusted: readonly FoundItem[]): PluginSource[] {
+export function trustedPlugins(workspace: Workspace, trusted: readonly FoundItem[]): PluginSource[] {
   const pinned = new Map(trusted.flatMap(({ contents }) => [...contents]))
   const allowed = new Set(trusted.map(({ file }) => file))
   const found = new Map<string, PluginSource>()
@@ -34,7 +34,8 @@ export function trustedPlugins(place: Place, trusted: readonly FoundItem[]): Plu
 
   function ofPath(path: string, { scope }: NamedPlugin): PluginSource {
     // What the person's own config names is their own word. A link back into the project leads to what is the project's.
-    const ofProject = isInside(path, place.worktree) || isInside(realPath(path), realPath(place.worktree))
+    const ofProject =
+      isInside(path, workspace.worktree) || isInside(realPath(path), realPath(workspace.worktree))
     if (scope !== "project" || !ofProject) return { name: path, path }
     if (allowed.has(path)) return { name: path, path, pinned }
     throw new UsageError(
@@ -53,22 +54,22 @@ export function trustedPlugins(place: Place, trusted: readonly FoundItem[]): Plu
 
   function resolveNamed(named: NamedPlugin): PluginSource {
     const { spec, options } = named
-    if (!isPluginPath(spec)) return ofPackage(findPackage(named, packageDirectories(place, named)), named)
-    const directory = named.scope === "env" ? place.directory : dirname(named.path)
+    if (!isPluginPath(spec)) return ofPackage(findPackage(named, packageDirectories(workspace, named)), named)
+    const directory = named.scope === "env" ? workspace.directory : dirname(named.path)
     return {
-      ...ofPath(pluginPath(spec, { directory, home: place.home }), named),
+      ...ofPath(pluginPath(spec, { directory, home: workspace.home }), named),
       ...(options ? { options } : {}),
     }
   }
 
-  for (const named of place.config.plugins) {
+  for (const named of workspace.config.plugins) {
     try {
       add(resolveNamed(named))
     } catch (error) {
       warn(`${wholeName(named.path)}: plugin ${wholeName(named.spec)}: ${errorMessage(error)}`)
     }
   }
-  for (const { path: directory, scope } of configDirectories(place)) {
+  for (const { path: directory, scope } of configDirectories(workspace)) {
     for (const path of findPluginFiles([directory])) {
       if (scope === "user") add({ name: path, path })
       else if (allowed.has(path)) add({ name: path, path, pinned })
@@ -96,14 +97,14 @@ export interface PluginChanges {
  * Compares with the files as they are now: of the folders for plugins, and those of `loaded` beside them. Packages are left
  * out: they are installed, not edited.
  */
-export function watchPlugins(place: Place, loaded: readonly PluginSource[]): PluginChanges {
+export function watchPlugins(workspace: Workspace, loaded: readonly PluginSource[]): PluginChanges {
   const named = loaded.filter((source) => !source.package).map(({ path }) => path)
-  const found = place.items.filter(
+  const found = workspace.items.filter(
     ({ kind, dependencies }) => kind === "plugin" && dependencies === undefined,
   )
   const begun = stampFiles([...named, ...found.map(({ file }) => file).filter(isModuleFile)])
   // Looked for when they are asked for: most runs have no plugins, and are to begin without this.
-  const directories = () => possibleConfigDirectories(place).map(({ path }) => path)
+  const directories = () => possibleConfigDirectories(workspace).map(({ path }) => path)
   const files = () => [...new Set([...begun.keys(), ...findPluginFiles(directories())])]
   return {
     begun: [...begun.keys()],

@@ -6,10 +6,10 @@ import { type ShadowedRule, shadowedRules } from "../../permission/shadowed-rule
 import { findToolFiles } from "../../registry/files.ts"
 import type { Rule } from "../../schema/permission.ts"
 import { nearNames } from "../../util/similarity.ts"
-import type { Place } from "./workspace.ts"
+import type { Workspace } from "./workspace.ts"
 
 /** The layers of rules above the defaults and below what was granted, an agent's own left out. */
-export function layersOf({ config }: Place, flags: RuleFlags): Layer[] {
+export function layersOf({ config }: Workspace, flags: RuleFlags): Layer[] {
   const { user, project, untrusted, environment } = config.permission
   return [
     { name: "user", rules: user },
@@ -35,9 +35,9 @@ export interface RuleFlags {
 }
 
 /** The rules of the config that can never decide: for everyone, and of each agent's own. */
-export function shadowedConfigRules(place: Place): ShadowedRule[] {
-  const layers = layersOf(place, {})
-  const ofAgents = agentRulesets(place).flatMap((rules) => {
+export function shadowedConfigRules(workspace: Workspace): ShadowedRule[] {
+  const layers = layersOf(workspace, {})
+  const ofAgents = agentRulesets(workspace).flatMap((rules) => {
     const own = new Set(rules)
     // What an agent's rules make of the others holds for that agent alone.
     return shadowedRules([...layers, { name: "agent", rules }]).filter(({ rule }) => own.has(rule))
@@ -46,7 +46,7 @@ export function shadowedConfigRules(place: Place): ShadowedRule[] {
 }
 
 /** What the config says of single agents: for each of its origins the rules of each agent, in rising precedence. */
-export function agentRulesets({ config }: Pick<Place, "config">): Rule[][] {
+export function agentRulesets({ config }: Pick<Workspace, "config">): Rule[][] {
   const { agentPermission, projectAgentPermission, environmentAgentPermission } = config
   return [agentPermission, projectAgentPermission, environmentAgentPermission].flatMap((rules) =>
     Object.values(rules),
@@ -54,7 +54,7 @@ export function agentRulesets({ config }: Pick<Place, "config">): Rule[][] {
 }
 
 /** Where a rule stands: `tackle.json:4`. */
-export function placeOfRule({ source }: Rule): string {
+export function ruleOrigin({ source }: Rule): string {
   if (source === undefined) return ""
   return source.line === undefined ? source.file : `${source.file}:${source.line}`
 }
@@ -69,10 +69,10 @@ export const knownPermissions: readonly string[] = (
  * A line for each name in the rules that is no permission but nearly one, such as `bsh`. A name may also be that
  * of a custom tool, an MCP server's or a plugin's, so this is no error.
  */
-export function misspeltPermissions(place: Place, flags: RuleFlags): string[] {
-  const layers = layersOf(place, flags).map(({ rules }) => rules)
-  const rules = [...layers, ...agentRulesets(place)].flat()
-  const isTool = customTools(place)
+export function misspeltPermissions(workspace: Workspace, flags: RuleFlags): string[] {
+  const layers = layersOf(workspace, flags).map(({ rules }) => rules)
+  const rules = [...layers, ...agentRulesets(workspace)].flat()
+  const isTool = customTools(workspace)
   const seen = new Set<string>()
   return rules.flatMap((rule) => {
     const { permission } = rule
@@ -83,28 +83,30 @@ export function misspeltPermissions(place: Place, flags: RuleFlags): string[] {
 }
 
 /** Tells of a name whether it may be that of a custom tool, trusted or not, or of an MCP server's. Nothing is started. */
-export function customTools(place: Place): (name: string) => boolean {
-  const tools = findToolFiles(configDirectories(place).map(({ path }) => path)).map(toolName)
-  const servers = Object.keys(place.config.config.mcp ?? {})
+export function customTools(workspace: Workspace): (name: string) => boolean {
+  const tools = findToolFiles(configDirectories(workspace).map(({ path }) => path)).map(toolName)
+  const servers = Object.keys(workspace.config.config.mcp ?? {})
   return (name) =>
     tools.some((tool) => name === tool || name.startsWith(`${tool}_`)) ||
     servers.some((server) => name.startsWith(`${server}_`))
 }
 
 /** What was probably meant by a name that is neither a permission of Tackle's nor one of a custom tool or an MCP server. */
-export function nearPermission(permission: string, place: Place): string | undefined {
-  const isKnown = knownPermissions.includes(permissionType(permission)) || customTools(place)(permission)
+export function nearPermission(permission: string, workspace: Workspace): string | undefined {
+  const isKnown = knownPermissions.includes(permissionType(permission)) || customTools(workspace)(permission)
   return isKnown ? undefined : nearest(permission)
 }
 
 function describe(rule: Rule): string[] {
   const { permission } = rule
-  const place = placeOfRule(rule)
-  const told = place === "" ? "" : `${place}: `
+  const origin = ruleOrigin(rule)
+  const prefix = origin === "" ? "" : `${origin}: `
   if (knownPermissions.includes(permissionType(permission))) return []
   const near = nearest(permission)
   if (near === undefined) return []
-  return [`${told}the rule for "${permission}" holds for a tool of that name alone. Did you mean "${near}"?`]
+  return [
+    `${prefix}the rule for "${permission}" holds for a tool of that name alone. Did you mean "${near}"?`,
+  ]
 }
 
 /** One letter in four may be wrong, or two may have changed places. */

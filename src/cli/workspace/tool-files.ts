@@ -6,52 +6,55 @@ import type { ToolFileSource } from "../../registry/live-tool-files.ts"
 import type { ToolFile } from "../../registry/load-tool-file.ts"
 import type { RegistryProblem } from "../../registry/registered-tool.ts"
 import { quoted } from "../view/allow-hint.ts"
-import { askTrustAgain, describeNews, trustHint, type UntrustedNews } from "./recheck-trust.ts"
-import { type Place, trustedItems } from "./workspace.ts"
+import { describeChange, recheckTrust, trustHint, type UntrustedChange } from "./recheck-trust.ts"
+import { trustedItems, type Workspace } from "./workspace.ts"
 
 /**
  * Custom tools of the person, and those of the project, which holds what lies in its work tree, that are trusted: of these
  * only what was trusted may run. When something changes they are looked for again, and trust is asked anew.
  */
-export function toolFilesOf(place: Place): ToolFileSource {
-  const directories = possibleConfigDirectories(place).map(({ path }) => path)
+export function toolFilesOf(workspace: Workspace): ToolFileSource {
+  const directories = possibleConfigDirectories(workspace).map(({ path }) => path)
   let begun = false
   return {
-    watched: () => [...watchedToolPaths(directories), dataPaths(place.dataDirectory).trust],
+    watched: () => [...watchedToolPaths(directories), dataPaths(workspace.dataDirectory).trust],
     async find() {
       // What the start has found, it has also told of.
-      if (begun) return findAgain(place)
+      if (begun) return findAgain(workspace)
       begun = true
-      return { files: filesOf(place, trustedItems(place, "tool")), problems: withoutRight(place) }
+      return {
+        files: filesOf(workspace, trustedItems(workspace, "tool")),
+        problems: notExecutable(workspace),
+      }
     },
   }
 }
 
-async function findAgain(place: Place): ReturnType<ToolFileSource["find"]> {
-  const { trusted, news } = await askTrustAgain(place, ["tool"], ({ file }) => isToolFile(file))
+async function findAgain(workspace: Workspace): ReturnType<ToolFileSource["find"]> {
+  const { trusted, news } = await recheckTrust(workspace, ["tool"], ({ file }) => isToolFile(file))
   return {
-    files: filesOf(place, trusted),
-    problems: [...withoutRight(place), ...news.map(untrustedProblem)],
+    files: filesOf(workspace, trusted),
+    problems: [...notExecutable(workspace), ...news.map(untrustedProblem)],
   }
 }
 
 /** What a person wrote as a tool and forgot to let run. */
-function withoutRight(place: Place): RegistryProblem[] {
-  const directories = configDirectories(place).map(({ path }) => path)
+function notExecutable(workspace: Workspace): RegistryProblem[] {
+  const directories = configDirectories(workspace).map(({ path }) => path)
   return nonExecutableScripts(directories).map((file) => ({
     file,
     message: `it is a script that may not be run, so it is no tool. To make it one: chmod +x ${/^[\w./-]+$/.test(file) ? file : quoted(file)}`,
   }))
 }
 
-function untrustedProblem(news: UntrustedNews): RegistryProblem {
-  return { file: news.item.file, message: `${describeNews(news)}: its tools are not there. ${trustHint}` }
+function untrustedProblem(news: UntrustedChange): RegistryProblem {
+  return { file: news.item.file, message: `${describeChange(news)}: its tools are not there. ${trustHint}` }
 }
 
-function filesOf(place: Place, trusted: readonly FoundItem[]): ToolFile[] {
+function filesOf(workspace: Workspace, trusted: readonly FoundItem[]): ToolFile[] {
   const pinned = new Map(trusted.flatMap(({ contents }) => [...contents]))
   const files = new Set(trusted.map(({ file }) => file))
-  return configDirectories(place).flatMap(({ path: directory, scope, exposed }) => {
+  return configDirectories(workspace).flatMap(({ path: directory, scope, exposed }) => {
     const found = findToolFiles([directory])
     if (scope === "user" && !exposed) return found.map((path) => ({ path }))
     // One that came since the items were looked at is not among them.

@@ -17,23 +17,23 @@ import { warn } from "../process/notice.ts"
 import { reserveStdout } from "../process/stdout.ts"
 
 /** Flags of every command with a project. */
-export interface PlaceFlags {
+export interface WorkspaceFlags {
   dir?: string
   trust?: boolean
   verbose?: boolean
 }
 
 /** Flags of a command that prints for people or programs. */
-export interface FormatFlags extends PlaceFlags {
+export interface FormatFlags extends WorkspaceFlags {
   format: "text" | "json"
 }
 
 /** Where a command runs and what it was told: all that is read from the process, the disk and the environment. */
-export interface Place extends Location {
+export interface Workspace extends Location {
   dataDirectory: string
   config: LoadedConfig
-  /** What is wrong in config files and does not count. Empty but for {@link openPlaceAnyhow}. */
-  mistakes: readonly Problem[]
+  /** What is wrong in config files and does not count. Empty but for {@link openWorkspaceWithProblems}. */
+  problems: readonly Problem[]
   trust: Trust
   /** The person trusts the project as it is, by `tackle trust` or `--trust`. One with no items was not asked about. */
   trusted: boolean
@@ -56,18 +56,18 @@ export interface Place extends Location {
  * Reads config and trust for the directory the flags name. Tells the warnings of the config, and throws `UsageError` for
  * what is wrong with it.
  */
-export async function openPlace(flags: PlaceFlags): Promise<Place> {
-  const place = await openPlaceAnyhow(flags)
-  for (const warning of place.config.warnings) warn(warning)
-  if (place.mistakes.length > 0) throw new ConfigError(place.mistakes)
-  return place
+export async function openWorkspace(flags: WorkspaceFlags): Promise<Workspace> {
+  const workspace = await openWorkspaceWithProblems(flags)
+  for (const warning of workspace.config.warnings) warn(warning)
+  if (workspace.problems.length > 0) throw new ConfigError(workspace.problems)
+  return workspace
 }
 
 /**
- * The same without a word on the config: what is wrong with it is in `mistakes`, and the sections that it stands in do not
+ * The same without a word on the config: what is wrong with it is in `problems`, and the sections that it stands in do not
  * count. For commands that do not act by the config: a rule that was meant to deny can be missing.
  */
-export async function openPlaceAnyhow(flags: PlaceFlags): Promise<Place> {
+export async function openWorkspaceWithProblems(flags: WorkspaceFlags): Promise<Workspace> {
   reserveStdout()
   const readAt = Date.now()
   const environment = { ...process.env }
@@ -84,9 +84,9 @@ export async function openPlaceAnyhow(flags: PlaceFlags): Promise<Place> {
   const items = await projectTrustItems({ ...location, dataDirectory })
   const untrusted = flags.trust ? [] : check(items).changed
   const trusted = flags.trust === true || (items.length > 0 && untrusted.length === 0)
-  const mistakes: Problem[] = []
-  const onMistakes = (found: readonly Problem[]) => mistakes.push(...found)
-  const config = await loadConfig({ ...location, trusted: flags.trust ? true : check, onMistakes })
+  const problems: Problem[] = []
+  const onProblems = (found: readonly Problem[]) => problems.push(...found)
+  const config = await loadConfig({ ...location, trusted: flags.trust ? true : check, onProblems })
   const { provider: providers = {}, ...named } = config.config
   const credentials = createCredentials({ environment, authFile: places.auth })
   const stored = { environment, credentials, mcpTokens: places.mcpTokens }
@@ -98,7 +98,7 @@ export async function openPlaceAnyhow(flags: PlaceFlags): Promise<Place> {
     ...location,
     dataDirectory,
     config,
-    mistakes,
+    problems,
     trust,
     trusted,
     trustedForRun,
@@ -131,7 +131,7 @@ function fromHere(path: string): string {
 }
 
 /** The items of a kind that the person trusted as they were found at the start. */
-export function trustedItems({ items, untrusted }: Place, wanted: FoundItem["kind"]): FoundItem[] {
+export function trustedItems({ items, untrusted }: Workspace, wanted: FoundItem["kind"]): FoundItem[] {
   const changed = new Set(untrusted.map(({ path }) => path))
   return items.filter(({ kind, path }) => kind === wanted && !changed.has(path))
 }

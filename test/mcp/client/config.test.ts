@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, test } from "vitest"
 import { enabledSettings } from "../../../src/config/enabled-settings.ts"
 import { enabledServers } from "../../../src/mcp/client/config.ts"
-import { createPlace, type TestPlace } from "../../config/place.ts"
+import { createTestProject, type TestProject } from "../../config/test-project.ts"
 
-let place: TestPlace
+let place: TestProject
 
 beforeEach(() => {
-  place = createPlace()
+  place = createTestProject()
 })
 afterEach(() => place.remove())
 

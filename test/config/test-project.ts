@@ -5,7 +5,7 @@ import { ConfigError } from "../../src/config/errors.ts"
 import { type LoadConfigOptions, type LoadedConfig, loadConfig } from "../../src/config/load.ts"
 
 /** A home and a project in a temporary directory. */
-export interface TestPlace {
+export interface TestProject {
   home: string
   project: string
   /** Writes a file below the place's root; texts as they are, other values as JSON. Returns its absolute path. */
@@ -16,12 +16,12 @@ export interface TestPlace {
   remove(): void
 }
 
-export function createPlace(): TestPlace {
+export function createTestProject(): TestProject {
   const root = mkdtempSync(join(tmpdir(), "tackle-config-"))
   const [home, project] = [join(root, "home"), join(root, "project")]
   mkdirSync(join(project, ".git"), { recursive: true })
   mkdirSync(home)
-  const load: TestPlace["load"] = (options) =>
+  const load: TestProject["load"] = (options) =>
     loadConfig({ directory: project, worktree: project, home, environment: {}, trusted: true, ...options })
   return {
     home,

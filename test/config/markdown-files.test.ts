@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { markdownPlace } from "../../src/config/markdown-files.ts"
+import { markdownDefinition } from "../../src/config/markdown-files.ts"
 
 test.each([
   ["/p/.tackle/agent/review.md", { holds: "agent", name: "review", dialect: "tackle" }],
@@ -10,7 +10,7 @@ test.each([
   ["/home/me/opencode/agents/shop/.claude/commands/x.md", { holds: "command", name: "x", dialect: "claude" }],
   ["/home/me/.config/tackle/agent/x.md", { holds: "agent", name: "x", dialect: "tackle" }],
 ])("%s", (path, place) => {
-  expect(markdownPlace(path)).toEqual(place)
+  expect(markdownDefinition(path)).toEqual(place)
 })
 
 test.each([
@@ -19,5 +19,5 @@ test.each([
   "/p/.tackle/agent/x.txt",
   "/p/agent/x.md",
 ])("%s is none", (path) => {
-  expect(markdownPlace(path)).toBeUndefined()
+  expect(markdownDefinition(path)).toBeUndefined()
 })
