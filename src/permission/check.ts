@@ -1,6 +1,7 @@
 import type { Rule } from "../schema/permission.ts"
+import { isDirectory } from "../util/file-system.ts"
 import { resolvePath } from "../util/paths.ts"
-import { externalChecks, fileChecks, isDirectory, resolveScope } from "./path-checks.ts"
+import { externalChecks, fileChecks, resolveScope } from "./path-checks.ts"
 import {
   expandPolicy,
   isStricter,
@@ -139,13 +140,8 @@ function distinct(checks: readonly Check[]): readonly Check[] {
   if (checks.length < 2) return checks
   const known = new Map<string, Check>()
   for (const check of checks) {
-    const key = JSON.stringify([
-      check.permission,
-      check.pattern,
-      check.forms,
-      check.options.span,
-      check.reason,
-    ])
+    const { permission, pattern, forms, options, reason } = check
+    const key = JSON.stringify([permission, pattern, forms, options.span, reason])
     if (!known.has(key)) known.set(key, check)
   }
   return [...known.values()]

@@ -3,6 +3,7 @@ import { join, relative, resolve } from "node:path"
 import type { Bounds, Network } from "../sandbox/bounds.ts"
 import type { Rule } from "../schema/permission.ts"
 import { systemCode } from "../util/errors.ts"
+import { isDirectory, isFile } from "../util/file-system.ts"
 import { isInside, realPath } from "../util/paths.ts"
 import { expandPolicy, judge, namedRules, type Policy, wildcardProbe } from "./policy.ts"
 import { homeSecrets, namesProtected, protectionOf } from "./protected-files.ts"
@@ -157,11 +158,7 @@ function gitDirectory(path: string): string | undefined {
 }
 
 function readIfFile(path: string): string | undefined {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() ? readFileSync(path, "utf8") : undefined
-}
-
-function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+  return isFile(path) ? readFileSync(path, "utf8") : undefined
 }
 
 /**

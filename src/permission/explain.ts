@@ -28,12 +28,8 @@ export interface ExplainedCheck {
 }
 
 /** One command of a shell text. For other permissions: one pattern, without arguments. */
-export interface ExplainedCommand {
+export interface ExplainedCommand extends Pick<ExplainedCheck, "pattern" | "verdict" | "rule" | "reason"> {
   argv: string[]
-  pattern: string
-  verdict: Action
-  rule?: ExplainedRule
-  reason?: string
 }
 
 /** A verdict and its reasons as plain data. */

@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readdirSync, statSync } from "node:fs"
 import { dirname, join, normalize, relative, resolve } from "node:path"
-import { errorMessage, systemCode } from "../util/errors.ts"
+import { errorMessage } from "../util/errors.ts"
+import { isDirectory, isFile } from "../util/file-system.ts"
 import { type FollowedPath, followPath, isInside, realPath } from "../util/paths.ts"
 import { namesProtected, type Protection, protectionIn, protectionOf } from "./protected-files.ts"
 import type { Check, Scope } from "./request.ts"
@@ -22,29 +23,25 @@ type Followed = FollowedPath | { problem: string }
 /** Resolves a scope. Throws the system's error if the worktree cannot be resolved. */
 export function resolveScope(scope: Scope): ResolvedScope {
   const known = new Map<string, FollowedPath>()
+  const results = new Map<string, Followed>()
+  let own: readonly string[] | undefined
+  let guarded: readonly string[] | undefined
   return {
     worktree: resolve(scope.worktree),
     realWorktree: followPath(scope.worktree, known).real,
-    realOwn: once(() => scope.own.map((directory) => realPath(directory))),
-    realGuarded: once(() => (scope.guarded ?? []).map((directory) => realPath(directory))),
-    follow: follower(known),
-  }
-}
-
-function once<T>(make: () => T): () => T {
-  let made: { value: T } | undefined
-  return () => {
-    made ??= { value: make() }
-    return made.value
-  }
-}
-
-function follower(known: Map<string, FollowedPath>): (path: string) => Followed {
-  const results = new Map<string, Followed>()
-  return (path) => {
-    const found = results.get(path) ?? follow(path, known)
-    results.set(path, found)
-    return found
+    realOwn() {
+      own ??= scope.own.map((directory) => realPath(directory))
+      return own
+    },
+    realGuarded() {
+      guarded ??= (scope.guarded ?? []).map((directory) => realPath(directory))
+      return guarded
+    },
+    follow(path) {
+      const found = results.get(path) ?? follow(path, known)
+      results.set(path, found)
+      return found
+    },
   }
 }
 
@@ -65,16 +62,13 @@ export function fileChecks(access: "read" | "edit", path: string, scope: Resolve
   const { real } = followed
   const inside = isInside(real, scope.realWorktree)
   const own = !inside && scope.realOwn().some((directory) => isInside(real, directory))
+  const writtenForms = spell(written, scope.worktree)
+  const realForms = spell(real, scope.realWorktree)
   const locations = sameLocation(written, real, scope)
-    ? [
-        {
-          shown: written,
-          forms: unique([...spell(written, scope.worktree), ...spell(real, scope.realWorktree)]),
-        },
-      ]
+    ? [{ shown: written, forms: unique([...writtenForms, ...realForms]) }]
     : [
-        { shown: written, forms: spell(written, scope.worktree) },
-        { shown: real, forms: unique([...spell(real, scope.realWorktree), ...respelled(real, scope)]) },
+        { shown: written, forms: writtenForms },
+        { shown: real, forms: unique([...realForms, ...respelled(real, scope)]) },
       ]
   const protection = protectionAt(access, written, real, scope)
   const checks = locations.map(({ shown, forms }): Check => {
@@ -208,8 +202,9 @@ function linkedProtection(
   real: string,
   scope: ResolvedScope,
 ): Protection | undefined {
-  const found = statIfThere(real)
-  if (!found?.isFile() || found.nlink < 2) return undefined
+  if (!isFile(real)) return undefined
+  const found = statSync(real)
+  if (found.nlink < 2) return undefined
   if (access === "edit")
     return { reason: "the file has a second name elsewhere (a hard link)", marker: real.toLowerCase() }
   for (
@@ -225,21 +220,6 @@ function linkedProtection(
     }
   }
   return undefined
-}
-
-/** Returns true for a directory or a link to one. */
-export function isDirectory(path: string): boolean {
-  return statIfThere(path)?.isDirectory() === true
-}
-
-function statIfThere(path: string) {
-  try {
-    return statSync(path, { throwIfNoEntry: false })
-  } catch (error) {
-    const code = systemCode(error)
-    if (code === "ENOTDIR" || code === "EACCES") return undefined
-    throw error
-  }
 }
 
 function unique(texts: readonly string[]): string[] {

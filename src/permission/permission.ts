@@ -190,22 +190,11 @@ function keyOf(check: Check): string {
 function questionOf(request: SessionAsk, group: readonly Check[]): PermissionRequest {
   const patterns = [...new Set(group.map((check) => check.pattern))]
   const metadata: Record<string, unknown> = { ...request.metadata }
-  const note = (name: string, values: readonly (string | undefined)[]) => {
-    const found = [...new Set(values.filter((value) => value !== undefined))]
-    if (found.length > 0) metadata[name] = found
+  const details = { resolved: "resolved", reasons: "reason", protected: "protection" } as const
+  for (const [name, key] of Object.entries(details)) {
+    const found = group.flatMap((check) => check[key] ?? [])
+    if (found.length > 0) metadata[name] = [...new Set(found)]
   }
-  note(
-    "resolved",
-    group.map((check) => check.resolved),
-  )
-  note(
-    "reasons",
-    group.map((check) => check.reason),
-  )
-  note(
-    "protected",
-    group.map((check) => check.protection),
-  )
   const hidden = [...patterns, ...request.patterns].some(invisibleCharacters)
   if (hidden) metadata.invisibleCharacters = true
 

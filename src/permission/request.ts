@@ -66,12 +66,8 @@ export interface JudgedCheck {
 }
 
 /** One command of a shell text and its verdict. */
-export interface JudgedCommand {
+export interface JudgedCommand extends Pick<JudgedCheck, "pattern" | "action" | "rule" | "reason"> {
   argv: string[]
-  pattern: string
-  action: Action
-  rule?: Rule
-  reason?: string
 }
 
 /** The verdict on a request: deny if any check denies, else ask if any check asks, else allow. */

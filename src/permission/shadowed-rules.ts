@@ -1,4 +1,4 @@
-import type { Rule, Ruleset } from "../schema/permission.ts"
+import type { Rule } from "../schema/permission.ts"
 import { wildcardCovers, wildcardOverlap } from "../util/wildcard.ts"
 import { isStricter, type Layer } from "./policy.ts"
 import { namesProtected, protectionOf } from "./protected-files.ts"
@@ -22,17 +22,13 @@ export function shadowedRules(layers: readonly Layer[]): ShadowedRule[] {
   for (const [index, layer] of written.entries()) {
     for (const [at, rule] of layer.rules.entries()) {
       const by =
-        laterInLayer(rule, layer.rules.slice(at + 1)) ??
+        layer.rules.slice(at + 1).find((later) => overrules(later, rule)) ??
         finalDeny(rule, written.slice(0, index)) ??
         laterLayer(rule, layer, written.slice(index + 1))
       if (by) found.push({ rule, by })
     }
   }
   return found
-}
-
-function laterInLayer(rule: Rule, later: Ruleset): Rule | undefined {
-  return later.find((other) => overrules(other, rule))
 }
 
 /** Returns a deny of the user layer that covers the rule and has no exception after it. */

@@ -10,7 +10,10 @@ export interface Trust {
   /** Why the trust file cannot be used, as a message for the user. Nothing is trusted while it is set. */
   readonly problem: string | undefined
   /** `changed` lists the items that are new or changed since they were trusted. `trusted` is true if the list is empty. */
-  isTrusted(directoryRealPath: string, items: readonly TrustItem[]): TrustVerdict
+  isTrusted(
+    directoryRealPath: string,
+    items: readonly TrustItem[],
+  ): { trusted: boolean; changed: TrustItem[] }
   /** Returns `changed` for an item that was trusted with other content. */
   state(directoryRealPath: string, item: TrustItem): "trusted" | "changed" | "new"
   /**
@@ -26,12 +29,6 @@ export interface Trust {
 }
 
 type ItemName = Pick<TrustItem, "kind" | "path">
-
-/** See {@link Trust.isTrusted}. A trusted item that was deleted has no effect. */
-export interface TrustVerdict {
-  trusted: boolean
-  changed: TrustItem[]
-}
 
 /** Hashes by directory, then by kind and path. */
 type Directories = Map<string, Map<string, string>>

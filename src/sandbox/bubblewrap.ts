@@ -33,7 +33,9 @@ export async function underBubblewrap(
   try {
     const pipe = await filledPipe(filter)
     const sharesNetwork = bounds.network === "open" || relay !== undefined
-    const inner = [program, ...namespaces(sharesNetwork), ...mounts(bounds)] as const
+    const namespaces = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL"]
+    if (!sharesNetwork) namespaces.push("--unshare-net")
+    const inner = [program, ...namespaces, ...mounts(bounds)] as const
     const rest = ["--seccomp", "3", "--", ...command.argv]
     return {
       argv: relay ? besideRelay(program, relay, [...inner, "--sync-fd", "4", ...rest]) : [...inner, ...rest],
@@ -60,17 +62,6 @@ async function filledPipe(bytes: Buffer): Promise<number> {
     closeSync(write)
   }
   return read
-}
-
-function namespaces(sharesNetwork: boolean): string[] {
-  return [
-    "--unshare-user",
-    "--unshare-pid",
-    "--unshare-ipc",
-    ...(sharesNetwork ? [] : ["--unshare-net"]),
-    "--cap-drop",
-    "ALL",
-  ]
 }
 
 /**

@@ -23,11 +23,9 @@ interface Numbers {
   socket: number
   clone: number
   unshare: number
-  setns: number
   ioctl: number
-  addKey: number
-  requestKey: number
-  keyctl: number
+  /** setns, add_key, request_key and keyctl. */
+  refused: readonly number[]
   /** Calls from this number on belong to another ABI of the same processor (x32). */
   foreign?: number
 }
@@ -39,11 +37,8 @@ const systems: Readonly<Record<string, Numbers>> = {
     socket: 41,
     clone: 56,
     unshare: 272,
-    setns: 308,
     ioctl: 16,
-    addKey: 248,
-    requestKey: 249,
-    keyctl: 250,
+    refused: [308, 248, 249, 250],
     foreign: 0x40000000,
   },
   arm64: {
@@ -51,11 +46,8 @@ const systems: Readonly<Record<string, Numbers>> = {
     socket: 198,
     clone: 220,
     unshare: 97,
-    setns: 268,
     ioctl: 29,
-    addKey: 217,
-    requestKey: 218,
-    keyctl: 219,
+    refused: [268, 217, 218, 219],
   },
 }
 
@@ -83,7 +75,7 @@ type Step =
   | { verdict: number }
 
 function program(numbers: Numbers): Step[] {
-  const { audit, socket, clone, unshare, setns, ioctl, addKey, requestKey, keyctl, foreign } = numbers
+  const { audit, socket, clone, unshare, ioctl, refused, foreign } = numbers
   const { allow, refuse, missing } = verdicts
   const is = (value: number, give: number): Step => ({ when: "equal", value, give })
   const flags = (call: number, mask: number): Step => ({
@@ -96,7 +88,7 @@ function program(numbers: Numbers): Step[] {
     { load: offsets.number },
     ...(foreign === undefined ? [] : [{ when: "atLeast", value: foreign, give: refuse } as const]),
     ...[...ioUring, clone3].map((call) => is(call, missing)),
-    ...[setns, addKey, requestKey, keyctl].map((call) => is(call, refuse)),
+    ...refused.map((call) => is(call, refuse)),
     flags(clone, newUserNamespace),
     flags(unshare, newUserNamespace),
     {
