@@ -3,27 +3,27 @@ import { type CorpusCase, corpora, expected, readPieces, summary } from "../../t
 import type { Row } from "../bench.ts"
 import { line } from "../line.ts"
 
-/** Characters in a piece, as a server streams them. */
+/** Characters per streamed piece. */
 const pieceLength = 4
 
-/** The sets of texts, and what each is called in the table. */
+/** The sets of texts and their titles in the table. */
 const sets = [
   { cases: corpora.synthetic, title: "calls in text" },
   { cases: corpora["model-texts"], title: "calls in models' own forms" },
 ]
 
 /**
- * How many of the corpus' texts are read as they were meant: the text that stays, the calls with their inputs, and what
- * is no call. Each set by itself, by the dialect that the model was told.
+ * Percentage of corpus texts that are read correctly: remaining text, calls with inputs, and malformed calls. One line for
+ * each set and dialect.
  */
 export const syntheticRow: Row = {
   id: "synthetic",
   async measure(bench) {
     const tackle = bench.subjects.filter(({ name }) => name === "tackle")
     const parts = sets.flatMap(({ cases, title }) =>
-      [...Map.groupBy(cases, ({ dialect }) => dialect)].map(([dialect, told]) => ({
-        title: `${title}: ${dialect}, ${told.length} texts read right`,
-        cases: told,
+      [...Map.groupBy(cases, ({ dialect }) => dialect)].map(([dialect, entries]) => ({
+        title: `${title}: ${dialect}, ${entries.length} texts read correctly`,
+        cases: entries,
       })),
     )
     return Promise.all(
@@ -32,7 +32,7 @@ export const syntheticRow: Row = {
           row: "synthetic",
           title,
           unit: "percent",
-          runs: await bench.alternate(tackle, 1, async () => percentRight(cases)),
+          runs: await bench.alternate(tackle, 1, async () => percentCorrect(cases)),
           figure: (percent) => percent,
           target: { kind: "least", limit: 99 },
         }),
@@ -41,7 +41,7 @@ export const syntheticRow: Row = {
   },
 }
 
-function percentRight(cases: readonly CorpusCase[]): number {
+function percentCorrect(cases: readonly CorpusCase[]): number {
   const right = cases.filter((entry) =>
     isDeepStrictEqual(summary(readPieces(entry, inPieces(entry.text))), expected(entry)),
   )

@@ -3,9 +3,9 @@ import { repairName } from "../util/repair-json.ts"
 import type { ReadCall, SyntheticTool } from "./dialect.ts"
 import { readLooseValue } from "./loose-value.ts"
 
-/** Keys under which models write the tool's name. In order of preference. */
+/** Keys that models use for the tool's name, in order of preference. */
 export const nameKeys = ["name", "tool_name", "function_name", "tool", "function", "action"] as const
-/** Keys under which models write the arguments. In order of preference. */
+/** Keys that models use for the arguments, in order of preference. */
 export const argumentKeys = [
   "arguments",
   "parameters",
@@ -16,24 +16,24 @@ export const argumentKeys = [
   "action_input",
 ] as const
 
-/** Keys that say nothing of the call. */
+/** Keys that are not part of the arguments. */
 const otherKeys = new Set(["type", "id", "call_id", "tool_call_id", "index"])
 
-/** A call made of a value, or what is wrong with it, as the end of a sentence after "it ". */
+/** A call read from a value, or the reason why it is not one, which completes a sentence that begins with "it". */
 type CallValue =
   | { ok: true; call: ReadCall }
   | { ok: false; reason: string; tool?: string; unknown?: ReadCall | undefined }
 
 /**
- * The call that an object such as `{"name": …, "arguments": {…}}` stands for. Also understood: the other keys of
- * `nameKeys` and `argumentKeys`, a `function` object with both, arguments as a JSON text, and arguments beside the name.
+ * Reads a call from an object such as `{"name": …, "arguments": {…}}`. Accepts the other keys of `nameKeys` and
+ * `argumentKeys`, a `function` object with both, arguments as JSON text, and arguments next to the name.
  */
 export function callOfValue(
   value: unknown,
   tools: ReadonlyMap<string, SyntheticTool>,
   exact: boolean,
 ): CallValue {
-  if (!isRecord(value)) return { ok: false, reason: "is no JSON object" }
+  if (!isRecord(value)) return { ok: false, reason: "is not a JSON object" }
   if (isRecord(value.function)) return callOfValue(value.function, tools, exact)
   const nameKey = nameKeys.find((key) => typeof value[key] === "string")
   if (nameKey === undefined) return callByKey(value, tools, exact)
@@ -43,16 +43,16 @@ export function callOfValue(
   if (!found.ok) return { ...found, unknown: callOfUnknown(name, given.value) }
   const { tool } = found
   if (!isRecord(given.value)) {
-    return { ok: false, reason: "gives no arguments: they must be a JSON object", tool }
+    return { ok: false, reason: "has no arguments: they must be a JSON object", tool }
   }
-  const mended = [found.repaired, exact ? undefined : "the call was no valid JSON", given.repaired].filter(
+  const repairs = [found.repaired, exact ? undefined : "the call was not valid JSON", given.repaired].filter(
     (note) => note !== undefined,
   )
   const input = JSON.stringify(given.value)
-  return { ok: true, call: { tool, input, ...(mended.length > 0 && { repaired: mended.join("; ") }) } }
+  return { ok: true, call: { tool, input, repaired: repairs.join("; ") || undefined } }
 }
 
-/** A call of the only key: `{"read": {"filePath": "a"}}`. */
+/** Reads a call whose only key is the tool's name: `{"read": {"filePath": "a"}}`. */
 function callByKey(
   value: Record<string, unknown>,
   tools: ReadonlyMap<string, SyntheticTool>,
@@ -65,27 +65,30 @@ function callByKey(
   return callOfValue({ name, arguments: given }, tools, exact)
 }
 
-/** The offered tool that the name means: near names are understood, and the note says so. */
+/** Finds the offered tool of this name or of a similar one. `repaired` reports a similar name. */
 export function findTool(
   name: string,
   tools: ReadonlyMap<string, SyntheticTool>,
 ): { ok: true; tool: string; repaired?: string } | { ok: false; reason: string } {
   const tool = repairName(name, [...tools.keys()])
   if (tool === undefined) {
-    return { ok: false, reason: `names the tool "${name}", which there is not: use ${listOf(tools)}` }
+    return {
+      ok: false,
+      reason: `names the tool "${name}", which does not exist. Available tools: ${listOf(tools)}`,
+    }
   }
   return tool === name
     ? { ok: true, tool }
     : { ok: true, tool, repaired: `the name "${name}" was read as "${tool}"` }
 }
 
-/** The call of a tool that is not offered, as it is told to whoever has to answer it. Undefined where it may be none. */
+/** Returns a call of a tool that is not offered. Undefined if the name or the input cannot be those of a call. */
 export function callOfUnknown(name: string, input: unknown): ReadCall | undefined {
   if (!/^[\w.:/-]{1,64}$/.test(name) || !isRecord(input) || isSchema(input)) return undefined
   return { tool: name, input: JSON.stringify(input) }
 }
 
-/** How many calls of offered tools the value is; 0 where it, or anything in it, is something else. */
+/** Counts the calls of offered tools in the value. Returns 0 if any part of it is something else. */
 export function plainCalls(value: unknown, tools: ReadonlyMap<string, SyntheticTool>): number {
   const inner = isRecord(value) ? (value.tool_calls ?? value.tool_call ?? value) : value
   const values = Array.isArray(inner) ? inner : [inner]
@@ -100,7 +103,7 @@ function isPlainCall(value: unknown, tools: ReadonlyMap<string, SyntheticTool>):
   return typeof name === "string" && tools.has(name) && key !== undefined && !isSchema(inner[key])
 }
 
-/** What stands in the place of arguments where a tool is described, not called. */
+/** True if the arguments are a schema: the tool is described, not called. */
 function isSchema(value: unknown): boolean {
   return (
     isRecord(value) && value.type === "object" && ("properties" in value || Object.keys(value).length === 1)
@@ -113,13 +116,13 @@ function argumentsOf(value: Record<string, unknown>, nameKey: string): { value: 
     const rest = Object.entries(value).filter(([name]) => name !== nameKey && !otherKeys.has(name))
     return rest.length === 0
       ? { value: {} }
-      : { value: Object.fromEntries(rest), repaired: "the arguments stood beside the name" }
+      : { value: Object.fromEntries(rest), repaired: "the arguments were next to the name" }
   }
   const given = value[key]
   if (given === null || given === "") return { value: {} }
   if (typeof given !== "string") return { value: given }
   const read = readLooseValue(given)
-  return { value: read.ok ? read.value : undefined, repaired: "the arguments were a text" }
+  return { value: read.ok ? read.value : undefined, repaired: "the arguments were a string" }
 }
 
 function listOf(tools: ReadonlyMap<string, SyntheticTool>): string {

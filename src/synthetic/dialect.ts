@@ -1,86 +1,86 @@
 import type { JsonSchema } from "../util/json-schema.ts"
 import type { Reading, Source } from "./source.ts"
 
-/** A tool as a request offers it. */
+/** A tool of a request. */
 export interface SyntheticTool {
   name: string
   description?: string | undefined
   inputSchema: JsonSchema
 }
 
-/** The ways to write a call that a model can be told. */
+/** The call formats that a model can be asked to use. */
 export const dialectNames = ["hermes", "json-fence", "llama", "mistral", "pythonic", "xml"] as const
 /** One of the {@link dialectNames}. */
 export type DialectName = (typeof dialectNames)[number]
 
-/** A call that was read. `input` is JSON; `repaired` says in words what was mended to get there. */
+/** A call that was read. `input` is JSON; `repaired` describes the repairs that were needed. */
 export interface ReadCall {
   tool: string
   input: string
   repaired?: string | undefined
 }
 
-/** A text that was meant as a call and could not be read. */
+/** A call that could not be read. */
 export interface MalformedCall {
-  /** As the model wrote it. */
+  /** The text that the model wrote. */
   text: string
-  /** What is wrong with it, for the model: a sentence's end after "it ". */
+  /** The problem, for the model: completes a sentence that begins with "it". */
   reason: string
-  /** The tool, where that much was clear. */
+  /** The tool, if it could be read. */
   tool?: string | undefined
-  /** The call that this is, whole but for its tool, which is not offered. */
+  /** The complete call, if only its tool is not offered. */
   unknown?: ReadCall | undefined
-  /** The answer reached its limit within the call. */
+  /** True if the answer reached its token limit within the call. */
   cut?: boolean
 }
 
-/** Who is told what a reader finds. Each call and each malformed call may be announced by `start`. */
+/** Receives what a reader finds. `start` may precede a call or a malformed call. */
 export interface CallSink {
-  /** A call of this tool has begun. Its input comes in pieces by `delta`, and whole by `call`. */
+  /** A call of this tool begins. Its input follows in pieces through `delta` and complete through `call`. */
   start(tool: string): void
   delta(text: string): void
   call(call: ReadCall): void
   malformed(call: MalformedCall): void
 }
 
-/** What a reader works with. The source stands behind the opening. */
+/** The input of a reader. The source is positioned after the opening. */
 export interface ReadContext {
   source: Source
   sink: CallSink
   tools: ReadonlyMap<string, SyntheticTool>
-  /** Where the opening stands in the source. */
+  /** Offset of the opening in the source. */
   start: number
-  /** Only white space stands before the opening on its line. */
+  /** True if only white space precedes the opening on its line. */
   atLineStart: boolean
-  /** A call was read before in this answer. */
+  /** True after the first call of this answer. */
   afterCall: boolean
-  /** Nothing but white space and marks stand between the last call and the opening. */
+  /** True if only white space and marks separate the last call from the opening. */
   followsCall: boolean
 }
 
-/** What a call begins with, and how it goes on. */
+/** The beginning of a call, and the reader for the rest. */
 export interface Opening {
   literal: string
   /**
-   * A mark that nobody writes who means no call. It is understood whatever dialect the model was told; any other only
-   * in its own dialect and at the beginning of a line.
+   * True for a mark that does not occur in ordinary text. It counts in every dialect. Other openings count only in
+   * their own dialect and at the beginning of a line.
    */
   explicit: boolean
   /**
-   * Reads to the end of the call or calls. `text`: it was none after all, and the sink was told nothing. `mark`: it
-   * stands around calls and says nothing, and is left out.
+   * Reads to the end of the calls. `text`: there was no call, and the sink received nothing. `mark`: the opening only
+   * surrounds calls and is dropped.
    */
   read(context: ReadContext): Reading<"calls" | "text" | "mark">
 }
 
-/** A way to write calls and results. */
+/** A format for calls. */
 export interface Dialect {
   name: DialectName
   openings: readonly Opening[]
-  /** Openings that are names of the tools themselves. */
+  /** Returns the opening that consists of the tool's name. */
   toolOpenings?: (tool: SyntheticTool) => Opening
-  /** Tells the model how a call is written. An example made by `write` follows. */
+  /** Describes the format to the model. An example from `write` follows. */
   instructions: string
-  /** A call as the model is to write it. `input` is a JSON object. */
+  /** Returns a call in this format. `input` is a JSON object. */
   write(tool: string, input: Record<string, unknown>): string
 }

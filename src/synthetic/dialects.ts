@@ -2,7 +2,7 @@ import type { Dialect, DialectName, Opening, SyntheticTool } from "./dialect.ts"
 import { hermes } from "./dialects/hermes.ts"
 import { jsonFence } from "./dialects/json-fence.ts"
 import { llama } from "./dialects/llama.ts"
-import { gemmaOpenings, leftovers, markOpenings } from "./dialects/marks.ts"
+import { gemmaOpenings, markOpenings, surroundingMarks } from "./dialects/marks.ts"
 import { mistral } from "./dialects/mistral.ts"
 import { pythonic } from "./dialects/pythonic.ts"
 import { xml } from "./dialects/xml.ts"
@@ -16,13 +16,13 @@ const dialects: Readonly<Record<DialectName, Dialect>> = {
   xml,
 }
 
-/** The dialect of that name. */
+/** Returns the dialect of this name. */
 export function dialectNamed(name: DialectName): Dialect {
   return dialects[name]
 }
 
-/** What models were trained to write, by a word of their id. The first that fits counts. */
-const habits: readonly [RegExp, DialectName][] = [
+/** The formats that models were trained on, by model id. The first match counts. */
+const dialectsByModel: readonly [RegExp, DialectName][] = [
   [/qwen-?3(\.\d)?-?coder|minimax|seed-oss/i, "xml"],
   [/qwen-?2\.5-?coder/i, "json-fence"],
   [/hermes|qwen|qwq|glm/i, "hermes"],
@@ -31,20 +31,20 @@ const habits: readonly [RegExp, DialectName][] = [
   [/llama/i, "llama"],
 ]
 
-/** The dialect that a model of this id most likely writes well; Hermes' where nothing is known. */
+/** Returns the dialect that a model of this id most likely writes well. Default: `hermes`. */
 export function dialectFor(modelID: string): DialectName {
-  return habits.find(([pattern]) => pattern.test(modelID))?.[1] ?? "hermes"
+  return dialectsByModel.find(([pattern]) => pattern.test(modelID))?.[1] ?? "hermes"
 }
 
-/** What nobody writes who means no call, of all dialects and beside them. */
+/** Openings that do not occur in ordinary text, of all dialects. */
 const explicitOpenings: readonly Opening[] = [
   ...Object.values(dialects).flatMap(({ openings }) => openings.filter(({ explicit }) => explicit)),
   ...markOpenings,
   ...gemmaOpenings,
-  ...leftovers,
+  ...surroundingMarks,
 ]
 
-/** By dialect, without those that are names of tools. Put in order once: it takes longer than to read a short answer. */
+/** Openings by dialect, without names of tools. Sorted once because sorting takes longer than reading a short answer. */
 const fixedOpenings = new Map(
   Object.values(dialects).map(({ name, openings }) => [
     name,
@@ -53,8 +53,8 @@ const fixedOpenings = new Map(
 )
 
 /**
- * What a parser listens for: everything of the dialect, and of all others what nobody writes who means no call. The
- * longest openings come first, so that none hides behind a shorter one.
+ * Returns the openings that a parser looks for: all of the dialect and the explicit ones of all others, longest first,
+ * so that a shorter opening does not hide a longer one.
  */
 export function openingsFor(name: DialectName, tools: readonly SyntheticTool[]): readonly Opening[] {
   const fixed = fixedOpenings.get(name) ?? []

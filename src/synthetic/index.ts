@@ -1,4 +1,4 @@
-/** `tackle/synthetic`: tool calling for models without it, as middleware of the AI SDK and as a parser alone. */
+/** `tackle/synthetic`: tool calling for models without it, as AI SDK middleware and as a parser. */
 export { type DialectName, dialectNames, type SyntheticTool } from "./dialect.ts"
 export { dialectFor } from "./dialects.ts"
 export { type SyntheticOptions, syntheticTools, withSyntheticTools } from "./middleware.ts"

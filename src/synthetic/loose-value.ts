@@ -1,12 +1,12 @@
 import { endsString, lookAhead, opensQuotedObject } from "./scan-json.ts"
 
-/** A value read from JSON or from a Python literal. */
+/** The result of reading JSON or a Python literal. */
 type LooseValue = { ok: true; value: unknown; exact: boolean } | { ok: false; error: string }
 
 /**
- * Reads JSON, and what models write in its place: Python's quotes and words, bare keys, commas too many, raw line
- * breaks and quotes within a string, closing brackets that are missing at the end. `exact` is false where the text was
- * no JSON. Content is not guessed: a string that does not end, or a value that is missing, is an error.
+ * Reads JSON and common deviations: Python quotes and constants, bare keys, extra commas, raw line breaks and quotes
+ * in strings, missing closing brackets at the end. `exact` is false if the text is not valid JSON. Never guesses
+ * content: an unterminated string or a missing value is an error.
  */
 export function readLooseValue(text: string): LooseValue {
   try {
@@ -25,14 +25,14 @@ export function readLooseValue(text: string): LooseValue {
   }
 }
 
-/** A call as Python writes it: positional values, and those with a name. */
+/** A Python call with positional and named values. */
 export interface PythonCall {
   name: string
   positional: unknown[]
   named: Record<string, unknown>
 }
 
-/** Reads `name(value, key=value)`, one or several, with or without a list's brackets around them. */
+/** Reads one or more calls such as `name(value, key=value)`, with or without list brackets around them. */
 export function readPythonCalls(
   text: string,
 ): { ok: true; calls: PythonCall[] } | { ok: false; error: string } {
@@ -59,7 +59,8 @@ export function readPythonCalls(
 function readCall(cursor: Cursor): PythonCall {
   const name = cursor.match(/[A-Za-z_][\w.-]*/y)
   cursor.space()
-  if (name === undefined || !cursor.open("(")) throw new SyntaxError(`no call at character ${cursor.at + 1}`)
+  if (name === undefined || !cursor.open("("))
+    throw new SyntaxError(`a call is missing at character ${cursor.at + 1}`)
   const call: PythonCall = { name, positional: [], named: record() }
   for (;;) {
     cursor.separators()
@@ -93,7 +94,7 @@ function readValue(cursor: Cursor): unknown {
   if (Object.hasOwn(words, word)) return words[word]
   const number = Number(word)
   if (/^[-+]?(\d|\.\d)/.test(word) && !Number.isNaN(number)) return number
-  throw new SyntaxError(`"${word.slice(0, 30)}" is no value; strings need quotes`)
+  throw new SyntaxError(`"${word.slice(0, 30)}" is not a value; strings need quotes`)
 }
 
 const words: Record<string, unknown> = {
@@ -142,7 +143,7 @@ function readString(cursor: Cursor, isKey = false): string {
     const code = cursor.match(/u[\da-fA-F]{4}|x[\da-fA-F]{2}/y)
     const letter = code === undefined ? cursor.step() : ""
     if (code !== undefined) value += String.fromCharCode(Number.parseInt(code.slice(1), 16))
-    // What is no escape keeps its backslash, as in Python.
+    // Unknown escapes keep their backslash, as in Python.
     else value += escapes[letter] ?? (/["'\\/]/.test(letter) ? letter : `\\${letter}`)
   }
 }
@@ -150,7 +151,7 @@ function readString(cursor: Cursor, isKey = false): string {
 type Cursor = ReturnType<typeof createCursor>
 
 function createCursor(text: string) {
-  /** The brackets that were opened and not closed. */
+  /** Open brackets. */
   const open: string[] = []
   return {
     at: 0,
@@ -184,11 +185,11 @@ function createCursor(text: string) {
       this.at += found?.length ?? 0
       return found
     },
-    /** Passes over white space and comments. */
+    /** Skips white space and comments. */
     space() {
       this.match(/(?:\s|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y)
     },
-    /** And over commas. */
+    /** Skips white space, comments and commas. */
     separators() {
       this.match(/(?:[\s,;]|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y)
     },
@@ -204,7 +205,7 @@ function createCursor(text: string) {
   }
 }
 
-/** A key named `__proto__` stays a key. */
+/** Keeps a key named `__proto__` as an ordinary key. */
 function record(): Record<string, unknown> {
   return Object.create(null)
 }

@@ -13,21 +13,20 @@ import { dialectFor, dialectNamed } from "./dialects.ts"
 import { defaultRetries, describeTools, retryMessages, toTextPrompt } from "./prompt.ts"
 import { createTranslator } from "./translate.ts"
 
-/** How calls are asked for in words, and how often anew. */
+/** Options of synthetic tool calling. */
 export interface SyntheticOptions {
-  /** How the model is told to write calls. Default: by the model's id, else `hermes`. */
+  /** The format of calls. Default: by the model's id, else `hermes`. */
   dialect?: DialectName
-  /** How often a model that wrote a malformed call is asked again within one request. Default 2. */
+  /** Maximum number of retries within one request after a malformed call. Default: 2. */
   retries?: number
 }
 
 /**
- * Middleware of the AI SDK that gives tool calling to a model without it: tools go into the prompt as text, calls come
- * out of the answer. What was mended stands in the `providerMetadata` of the call (`tackle.repaired`), how often the
- * model was asked again in that of the finish (`tackle.retries`). Tools that the provider runs itself are left out.
+ * AI SDK middleware that adds tool calling to a model without it: tools are described in the prompt, and calls are
+ * read from the text of the answer. A call's `providerMetadata` describes repairs (`tackle.repaired`); that of the
+ * finish part counts retries (`tackle.retries`). Tools that the provider executes are dropped.
  *
- * It asks the model by itself, and not through `transformParams`: it needs the tools to read the answer, and may ask
- * more than once.
+ * Does not use `transformParams`: reading the answer needs the tools, and one request may call the model repeatedly.
  */
 export function syntheticTools(options: SyntheticOptions = {}): LanguageModelV4Middleware {
   return {
@@ -37,7 +36,7 @@ export function syntheticTools(options: SyntheticOptions = {}): LanguageModelV4M
   }
 }
 
-/** The model with {@link syntheticTools} around it, for those who have no `wrapLanguageModel`. */
+/** Applies {@link syntheticTools} to a model without `wrapLanguageModel` of the AI SDK. */
 export function withSyntheticTools(model: LanguageModelV4, options: SyntheticOptions = {}): LanguageModelV4 {
   return {
     specificationVersion: "v4",
@@ -51,10 +50,10 @@ export function withSyntheticTools(model: LanguageModelV4, options: SyntheticOpt
   }
 }
 
-/** A request as text, and what it takes to read the answer. */
+/** A request with tools as text, and the settings for reading the answer. */
 interface TextRequest {
   params: LanguageModelV4CallOptions
-  /** Empty: no calls are looked for. */
+  /** Empty: the answer is not searched for calls. */
   tools: readonly SyntheticTool[]
   dialect: DialectName
   retries: number
@@ -84,7 +83,7 @@ function asText(
   }
 }
 
-/** A call of any other tool is none that may be made now. */
+/** Limits the tools to the one that `toolChoice` names. */
 function callable(
   tools: readonly SyntheticTool[],
   choice: LanguageModelV4CallOptions["toolChoice"],
@@ -93,7 +92,7 @@ function callable(
   return choice?.type === "tool" ? tools.filter(({ name }) => name === choice.toolName) : tools
 }
 
-/** The messages that ask for a better answer, where there shall be one. */
+/** Returns the messages that ask for another attempt. Undefined if the answer is final. */
 function mend(
   request: TextRequest,
   translator: ReturnType<typeof createTranslator>,
@@ -150,7 +149,7 @@ async function stream(
           if (done) controller.close()
           else controller.enqueue(value)
         },
-        // Not through the generator, which may wait for the very part that will not come.
+        // The generator may wait for a part that never arrives, so cancel the reader directly.
         async cancel(reason) {
           cancelled = true
           await reader.cancel(reason)
@@ -182,7 +181,7 @@ async function generate(
   return { ...result, ...fromParts(parts) }
 }
 
-/** A whole answer as the parts of a stream. */
+/** Converts a complete answer to stream parts. */
 function* toParts(result: LanguageModelV4GenerateResult): Generator<LanguageModelV4StreamPart> {
   for (const [index, content] of result.content.entries()) {
     const id = String(index)
@@ -198,10 +197,10 @@ function* toParts(result: LanguageModelV4GenerateResult): Generator<LanguageMode
     } else yield content
   }
   const { finishReason, usage, providerMetadata } = result
-  yield { type: "finish", finishReason, usage, ...(providerMetadata && { providerMetadata }) }
+  yield { type: "finish", finishReason, usage, providerMetadata }
 }
 
-/** The whole answer that the parts of a stream amount to. */
+/** Assembles a complete answer from stream parts. */
 function fromParts(
   parts: readonly LanguageModelV4StreamPart[],
 ): Pick<LanguageModelV4GenerateResult, "content"> &
@@ -228,7 +227,7 @@ function fromParts(
         break
       case "finish": {
         const { finishReason, usage, providerMetadata } = part
-        return { content, finishReason, usage, ...(providerMetadata && { providerMetadata }) }
+        return { content, finishReason, usage, providerMetadata }
       }
       case "text-end":
       case "tool-input-start":

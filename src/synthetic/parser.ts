@@ -3,33 +3,32 @@ import { openingsFor } from "./dialects.ts"
 import { createSource, findAny, forget, grow, type Reading, type Source, slice } from "./source.ts"
 import { createTextContext, type TextContext } from "./text-context.ts"
 
-/** What was found in an answer, in its order. */
+/** An element of an answer, in order. */
 export type ParserEvent =
   | { type: "text"; text: string }
-  /** A call has begun; all that comes before the next `call` or `malformed` belongs to it. */
+  /** A call begins. Everything before the next `call` or `malformed` belongs to it. */
   | { type: "call-start"; tool: string }
-  /** A piece of its input. The pieces add up to the input, unless it had to be mended. */
+  /** A piece of the input. The pieces add up to the input, unless it was repaired. */
   | { type: "call-delta"; delta: string }
   | ({ type: "call" } & ReadCall)
   | ({ type: "malformed" } & MalformedCall)
 
-/** Reads calls out of a text that comes in pieces. */
+/** Reads calls from a text that arrives in pieces. */
 export interface CallParser {
-  /** What the piece adds. Only what may be the beginning of a call is kept back. */
+  /** Adds a piece and returns the new events. Holds back only text that may begin a call. */
   push(text: string): ParserEvent[]
-  /** What was kept back. `cut`: the answer reached its limit. Nothing may be pushed after it. */
+  /** Ends the text and returns the remaining events. `cut`: the answer reached its token limit. */
   end(options?: { cut?: boolean }): ParserEvent[]
 }
 
 /**
- * A parser of one answer. Calls, and how the text around them reads, do not depend on how it is cut into pieces; white
- * space next to a call is left out. A call counts where the model means one: not in code, quotations, thoughts or
- * examples, and only of `tools`. In thoughts that the answer ends in, without an end of their own, it counts. `malformed`
- * is what was meant as a call and cannot be read as one; with `unknown` it can, but there is no such tool.
+ * Creates a parser for one answer. The result does not depend on how the text is split into pieces. White space next to
+ * a call is dropped. A call in code, a quotation, a closed thinking block or an example stays text; a call in a thinking
+ * block that never closes counts. `malformed` is a call that cannot be read; with `unknown`, only its tool does not exist.
  */
 export function createCallParser(options: {
   tools: readonly SyntheticTool[]
-  /** The dialect that the model was told. */
+  /** The dialect that the model was asked to use. */
   dialect: DialectName
 }): CallParser {
   const source = createSource()
@@ -52,10 +51,10 @@ export function createCallParser(options: {
   }
 }
 
-/** So many brackets that never close are no slip of a model's: the rest of such a text is taken as text. */
-const mostUnclosed = 30
+/** A text with more unclosed brackets than this is read as text from then on. */
+const maxUnclosed = 30
 
-/** Text that was read is let go in steps of so many characters. */
+/** Text that was read is discarded in steps of this many characters. */
 const forgetAfter = 4_096
 
 interface Scan {
@@ -66,17 +65,17 @@ interface Scan {
 }
 
 function* scan({ source, tools, openings, output }: Scan): Reading<void> {
-  const surroundings = createTextContext()
+  const context = createTextContext()
   const byFirst = Map.groupBy(openings, ({ literal }) => literal.charAt(0))
   const candidate = new RegExp(
     `[${[...byFirst.keys()].map((character) => character.replace(/[\\\]^-]/, "\\$&")).join("")}]`,
     "g",
   )
 
-  function say(end: number): void {
+  function emitText(end: number): void {
     const text = source.text.slice(source.position, end)
     source.position = end
-    surroundings.pass(text)
+    context.pass(text)
     output.text(text)
   }
 
@@ -85,7 +84,7 @@ function* scan({ source, tools, openings, output }: Scan): Reading<void> {
     if (source.position > forgetAfter) forget(source)
     candidate.lastIndex = source.position
     const found = candidate.exec(source.text)
-    say(found?.index ?? source.text.length)
+    emitText(found?.index ?? source.text.length)
     if (!found) {
       if (source.ended) return
       forget(source)
@@ -94,45 +93,45 @@ function* scan({ source, tools, openings, output }: Scan): Reading<void> {
     }
     const start = source.position
     const character = source.text.charAt(start)
-    const isText = surroundings.isQuoted(character) || source.unclosed > mostUnclosed
+    const isText = context.isQuoted(character) || source.unclosed > maxUnclosed
     const possible = isText ? [] : (byFirst.get(character) ?? [])
-    const opening = yield* findOpening(source, possible, surroundings)
-    const textEnd = opening === undefined ? start + 1 : yield* thoughtsEnd(source, surroundings)
+    const opening = yield* findOpening(source, possible, context)
+    const textEnd = opening === undefined ? start + 1 : yield* thoughtsEnd(source, context)
     if (opening === undefined || textEnd !== undefined) {
-      say(textEnd ?? start + 1)
+      emitText(textEnd ?? start + 1)
       continue
     }
-    const isExample = surroundings.introducesExample()
-    const atLineStart = surroundings.atLineStart()
+    const isExample = context.introducesExample()
+    const atLineStart = context.atLineStart()
     source.position += opening.literal.length
-    const followsCall = surroundings.followsCall()
-    const sink = isExample ? deafSink : atLineStart || followsCall ? output.sink : withinLine(output.sink)
+    const followsCall = context.followsCall()
+    const sink = isExample ? ignoringSink : atLineStart || followsCall ? output.sink : withinLine(output.sink)
     const outcome = yield* opening.read({ source, sink, tools, start, atLineStart, afterCall, followsCall })
     if (outcome === "mark" && !isExample) output.mark()
     else if (outcome === "text") {
       source.position = start
-      say(start + 1)
+      emitText(start + 1)
     } else if (isExample) {
       const text = source.text.slice(start, source.position)
-      surroundings.passExample(text)
+      context.passExample(text)
       output.text(text)
     } else {
-      surroundings.afterCall()
+      context.afterCall()
       afterCall = true
     }
   }
 }
 
-/** No opening is longer, in characters. */
+/** Length of the longest opening, in characters. */
 const longestOpening = 100
 
-/** The longest opening that comes next. Waits only as long as a longer one still may. */
+/** Finds the longest opening at the current position. Waits only while a longer one is possible. */
 function* findOpening(
   source: Source,
   openings: readonly Opening[],
-  surroundings: { atLineStart(): boolean },
+  context: { atLineStart(): boolean },
 ): Reading<Opening | undefined> {
-  const atLineStart = surroundings.atLineStart()
+  const atLineStart = context.atLineStart()
   for (;;) {
     const text = slice(source, source.position, source.position + longestOpening)
     const first = openings.find(
@@ -145,24 +144,24 @@ function* findOpening(
   }
 }
 
-/** Where the thoughts end that this place is in: a call in them is none. Shows only there, or at the answer's end. */
-function* thoughtsEnd(source: Source, surroundings: TextContext): Reading<number | undefined> {
-  const end = surroundings.thoughtsEnd()
+/** Returns the end of the current thinking block, in which calls do not count. Undefined outside, or if it never ends. */
+function* thoughtsEnd(source: Source, context: TextContext): Reading<number | undefined> {
+  const end = context.thoughtsEnd()
   if (end === undefined) return undefined
   const found = yield* findAny(source, [end], source.position)
   return found?.at ?? (source.cut ? source.text.length : undefined)
 }
 
-const deafSink: CallSink = { start() {}, delta() {}, call() {}, malformed() {} }
+const ignoringSink: CallSink = { start() {}, delta() {}, call() {}, malformed() {} }
 
-/** In the middle of a line what names no tool of these may well be an example. */
+/** Within a line, a call of an unknown tool is probably an example. */
 function withinLine(sink: CallSink): CallSink {
   return { ...sink, malformed: ({ unknown: _, ...call }) => sink.malformed(call) }
 }
 
 type Output = ReturnType<typeof createOutput>
 
-/** Collects events. White space waits until it is known whether text or a call follows. */
+/** Collects events. Holds back white space until text or a call follows. */
 function createOutput() {
   let events: ParserEvent[] = []
   let space = ""
@@ -173,8 +172,8 @@ function createOutput() {
     afterCall = true
   }
 
-  /** Pieces that were read one after the other are one. */
-  function sayText(text: string): void {
+  /** Joins consecutive pieces of text. */
+  function pushText(text: string): void {
     const last = events.at(-1)
     if (last?.type === "text") last.text += text
     else if (text !== "") events.push({ type: "text", text })
@@ -201,7 +200,7 @@ function createOutput() {
 
   return {
     sink,
-    /** A mark was left out, with the white space around it. */
+    /** Drops the white space around a mark. */
     mark: beforeCall,
     text(text: string) {
       const shown = afterCall ? text.trimStart() : text
@@ -209,10 +208,10 @@ function createOutput() {
       afterCall = false
       const kept = (space + shown).trimEnd()
       space = (space + shown).slice(kept.length)
-      sayText(kept)
+      pushText(kept)
     },
     end() {
-      sayText(space)
+      pushText(space)
       space = ""
     },
     drain(): ParserEvent[] {

@@ -9,7 +9,7 @@ import type {
 import { isRecord } from "../util/json.ts"
 import type { Dialect, MalformedCall, SyntheticTool } from "./dialect.ts"
 
-/** What the model is told of the tools and of how to call them, as a part of its system prompt. */
+/** Describes the tools and the format of calls, for the system prompt. */
 export function describeTools(options: {
   tools: readonly SyntheticTool[]
   dialect: Dialect
@@ -23,29 +23,28 @@ export function describeTools(options: {
   )
   return [
     "# Tools",
-    "You can call these tools, which are described by JSON Schema, one on each line:",
+    "You can call these tools. Each line describes one, with its parameters as JSON Schema:",
     `<tools>\n${list.join("\n")}\n</tools>`,
     dialect.instructions,
     dialect.write(first.name, exampleInput(first)),
     [
-      "Only a call in exactly this form is carried out. Several calls may follow each other in one answer.",
-      "Do not put calls into other code fences or quotes: there they count as examples.",
-      "End the answer after the calls. The next message brings their results, each in <tool_response>; never write one yourself.",
-      "Answer without a call when no tool is needed.",
-      ...wishes(choice),
+      "Use exactly this format. You can make several calls in one answer.",
+      "Calls inside other code fences or quotes are not executed.",
+      "End your answer after the calls. The next message contains each result in <tool_response>. Never write <tool_response> yourself.",
+      "If you need no tool, answer without a call.",
+      ...requirements(choice),
     ].join("\n"),
   ].join("\n\n")
 }
 
-function wishes(choice: LanguageModelV4ToolChoice | undefined): string[] {
-  if (choice?.type === "none")
-    return ["Tools are closed for the next answer: answer in words, without a call."]
-  if (choice?.type === "required") return ["The next answer must hold at least one call."]
-  if (choice?.type === "tool") return [`The next answer must hold a call of ${choice.toolName}.`]
+function requirements(choice: LanguageModelV4ToolChoice | undefined): string[] {
+  if (choice?.type === "none") return ["Your next answer must not contain a call."]
+  if (choice?.type === "required") return ["Your next answer must contain at least one call."]
+  if (choice?.type === "tool") return [`Your next answer must contain a call of ${choice.toolName}.`]
   return []
 }
 
-/** Placeholders for what the tool must have, or else for its first parameter. */
+/** Returns placeholders for the required parameters, or else for the first one. */
 function exampleInput({ inputSchema }: SyntheticTool): Record<string, unknown> {
   const properties = isRecord(inputSchema.properties) ? inputSchema.properties : {}
   const required = Array.isArray(inputSchema.required) ? inputSchema.required.map(String) : []
@@ -64,9 +63,9 @@ function placeholder(property: unknown): unknown {
 type UserContent = (LanguageModelV4TextPart | LanguageModelV4FilePart)[]
 
 /**
- * The history for a server that knows no tools: calls stand in the model's own answers as it would write them, results
- * in messages of the user's. `instructions` end the system prompt, or become one. Messages of one role that follow each
- * other are joined, since many chat templates refuse them.
+ * Converts the history for a server without tools: calls become text of the assistant, results become user messages.
+ * Appends `instructions` to the system prompt. Joins consecutive messages of one role, since many chat templates refuse
+ * them.
  */
 export function toTextPrompt(
   prompt: LanguageModelV4Prompt,
@@ -103,7 +102,8 @@ function convertAssistant(
     else if (part.type !== "tool-result") others.push(part)
   }
   const text = texts.map((piece) => piece.trim()).join("\n\n")
-  return { ...message, content: [...others, ...(text === "" ? [] : [{ type: "text" as const, text }])] }
+  if (text !== "") others.push({ type: "text", text })
+  return { ...message, content: others }
 }
 
 function convertResult({ toolName, output, providerOptions }: LanguageModelV4ToolResultPart): UserContent {
@@ -133,13 +133,13 @@ function convertResult({ toolName, output, providerOptions }: LanguageModelV4Too
       text = texts.join("\n")
     }
   }
-  // What a tool returns must not look like the end of its result.
+  // The output of a tool must not end its own element.
   const inner = text.replaceAll("</tool_response", "<\\/tool_response")
-  const said = `<tool_response name="${toolName}">\n${inner}\n</tool_response>`
-  return [{ type: "text", text: said, ...(providerOptions && { providerOptions }) }, ...files]
+  const wrapped = `<tool_response name="${toolName}">\n${inner}\n</tool_response>`
+  return [{ type: "text", text: wrapped, providerOptions }, ...files]
 }
 
-/** Appends the message, to the last one where that has the same role. */
+/** Appends the message, or joins it with the last one if both have the same role. */
 function add(messages: LanguageModelV4Message[], message: LanguageModelV4Message): void {
   if (message.role !== "system" && message.content.length === 0) return
   const last = messages.at(-1)
@@ -155,23 +155,23 @@ function add(messages: LanguageModelV4Message[], message: LanguageModelV4Message
   } else messages.push(message)
 }
 
-/** How an answer ended, as far as asking again depends on it. */
+/** The result of an attempt, as far as retries depend on it. */
 export interface AnswerOutcome {
-  /** All that the model wrote. */
+  /** Everything that the model wrote. */
   text: string
-  /** How many calls can be run. */
+  /** Number of calls that can be executed. */
   calls: number
   malformed: readonly MalformedCall[]
-  /** It reached the output limit. */
+  /** True if the answer reached the output limit. */
   cut: boolean
 }
 
-/** How often a model is asked again in one step, where the caller does not say. */
+/** Default number of retries in one step. */
 export const defaultRetries = 2
 
 /**
- * What is put behind the prompt to have the model mend its answer; undefined where there is nothing to mend: some call
- * can be run (what is wrong with the others then comes as their results), or the answer was cut off.
+ * Returns the messages that ask the model to repair its answer. Undefined if no retry is needed: a call can be executed
+ * (problems of other calls are returned as their results), or the answer was cut off.
  */
 export function retryMessages(
   outcome: AnswerOutcome,
@@ -185,13 +185,13 @@ export function retryMessages(
   const { dialect, tools, choice } = options
   const mustCall = choice?.type === "required" || choice?.type === "tool"
   if (calls > 0 || cut || (malformed.length === 0 && !mustCall)) return undefined
-  const faults = malformed.map(
-    (call) => `This call was not carried out, since it ${call.reason}:\n${call.text}`,
+  const problems = malformed.map(
+    (call) => `This call was not executed because it ${call.reason}:\n${call.text}`,
   )
-  if (faults.length === 0) faults.push("The answer holds no call, and one is needed.")
+  if (problems.length === 0) problems.push("Your answer contains no call, but one is required.")
   const named = choice?.type === "tool" ? choice.toolName : malformed.find(({ tool }) => tool)?.tool
   const tool = tools.find(({ name }) => name === named) ?? tools[0]
-  const form = tool === undefined ? "" : dialect.write(tool.name, {})
+  const format = tool === undefined ? "" : dialect.write(tool.name, {})
   const answer = text.trim() || "(no text)"
   return [
     { role: "assistant", content: [{ type: "text", text: answer }] },
@@ -200,7 +200,7 @@ export function retryMessages(
       content: [
         {
           type: "text",
-          text: `${faults.join("\n\n")}\n\n${dialect.instructions}\n\n${form}\n\nAnswer again, with the call written in this form and nothing else.`,
+          text: `${problems.join("\n\n")}\n\n${dialect.instructions}\n\n${format}\n\nAnswer again with only the call, in this format.`,
         },
       ],
     },

@@ -5,15 +5,14 @@ import { readLooseValue } from "./loose-value.ts"
 import { scanBrackets } from "./scan-json.ts"
 import { charAt, type Reading, type Source, skipSpace, slice, takes, takeWhile } from "./source.ts"
 
-/** Where objects end that the model leaves open. */
+/** Options for reading objects. */
 interface ObjectOptions {
-  /** What ends the text that the objects stand in, where there is such a mark. */
+  /** The mark that ends the text with the objects, if there is one. */
   stop?: string
 }
 
 /**
- * Reads the calls that stand next as JSON objects, one after the other or in a list. False where there is not even the
- * beginning of one.
+ * Reads calls as JSON objects, in sequence or in a list. Returns false if no object begins here.
  */
 export function* readObjectCalls(context: ReadContext, options: ObjectOptions = {}): Reading<boolean> {
   const { source } = context
@@ -24,7 +23,7 @@ export function* readObjectCalls(context: ReadContext, options: ObjectOptions = 
     yield* takeWhile(source, /[\s,;]*/y)
     const next = yield* charAt(source)
     if (next !== "{" || /[{%]/.test(yield* charAt(source, 1))) {
-      // Closing brackets too many are a common slip.
+      // Extra closing brackets are a common error.
       yield* takeWhile(source, listed || count > 0 ? /[\s\]}]*/y : /\s*/y)
       return count > 0
     }
@@ -33,7 +32,7 @@ export function* readObjectCalls(context: ReadContext, options: ObjectOptions = 
   }
 }
 
-/** `{"tool_calls": [` and the like, of models that learned the shape of an API. */
+/** Reads `{"tool_calls": [` and similar, which models copy from APIs. */
 function* takeWrapper(source: Source): Reading<void> {
   const start = source.position
   yield* skipSpace(source)
@@ -47,28 +46,28 @@ function* takeWrapper(source: Source): Reading<void> {
   else source.position = start
 }
 
-/** How a call's object usually begins: its input can then be handed on while it is still being written. */
+/** The usual beginning of a call's object. It allows to stream the input while the model writes it. */
 const head = new RegExp(
   `\\{\\s*"(?:${nameKeys.join("|")})"\\s*:\\s*"([^"\\\\]+)"\\s*,\\s*"(?:${argumentKeys.join("|")})"\\s*:\\s*(?=\\{)`,
   "y",
 )
 
-/** Characters within which a usual head ends. */
+/** Maximum length of a usual beginning, in characters. */
 const longestHead = 300
 
-/** Reads one object, whose brace stands next. Tells the sink of exactly one call, or of one that is malformed. */
+/** Reads one object, whose brace comes next. Reports exactly one call or malformed call to the sink. */
 export function* readObjectCall(
   { source, sink, tools }: ReadContext,
   { stop }: ObjectOptions = {},
 ): Reading<void> {
   const start = source.position
   let announced: string | undefined
-  /** From here on the sink was not told the input yet; before the head was found, how far it was looked for. */
-  let told = start
-  /** Behind the first value in brackets within the object: after a usual head, the end of the input. */
+  /** End of the input that the sink received. Before the head is found: end of the search. */
+  let reported = start
+  /** End of the first bracketed value in the object. After a usual head, it ends the input. */
   let inputEnd: number | undefined
 
-  /** The tool, and where its input begins, as soon as that much was written. */
+  /** Returns the tool and the start of its input once they are complete. */
   function readHead(): { tool: string; inputStart: number } | undefined {
     head.lastIndex = start
     const [whole = "", name] = head.exec(source.text) ?? []
@@ -76,19 +75,19 @@ export function* readObjectCall(
     return named?.ok ? { tool: named.tool, inputStart: start + whole.length } : undefined
   }
 
-  function tell(upTo: number): void {
+  function report(upTo: number): void {
     if (announced === undefined) {
-      if (told > start + longestHead) return
+      if (reported > start + longestHead) return
       const found = readHead()
-      told = upTo
+      reported = upTo
       if (!found || found.inputStart >= upTo) return
       announced = found.tool
-      told = found.inputStart
+      reported = found.inputStart
       sink.start(announced)
     }
     const end = Math.min(upTo, inputEnd ?? upTo)
-    if (end > told) sink.delta(slice(source, told, end))
-    told = Math.max(told, end)
+    if (end > reported) sink.delta(slice(source, reported, end))
+    reported = Math.max(reported, end)
   }
 
   const end = yield* scanBrackets(source, {
@@ -96,13 +95,13 @@ export function* readObjectCall(
     onBracket(depth, position) {
       if (depth === 1 && position > start + 1) inputEnd ??= position
     },
-    onProgress: tell,
+    onProgress: report,
   })
   let text = source.text.slice(start, source.position)
   let value = readLooseValue(text.trimEnd())
   const hidden = (value.ok && value.exact) || stop === undefined ? -1 : text.indexOf(stop)
   if (hidden >= 0) {
-    // A string that did not end may have hidden the mark: what stands behind the mark is no part of the call.
+    // An unterminated string can hide the mark. Text after the mark is not part of the call.
     source.position = start + hidden
     text = text.slice(0, hidden)
     value = readLooseValue(text.trimEnd())
@@ -111,11 +110,11 @@ export function* readObjectCall(
   const result =
     value.ok && !cut
       ? callOfValue(value.value, tools, value.exact)
-      : { ok: false as const, reason: value.ok ? "is not whole" : `is no valid JSON: ${value.error}` }
+      : { ok: false as const, reason: value.ok ? "is incomplete" : `is not valid JSON: ${value.error}` }
   if (!result.ok) {
     const tool = readHead()?.tool ?? ("tool" in result ? result.tool : undefined)
     const unknown = "unknown" in result ? result.unknown : undefined
-    sink.malformed({ text, reason: result.reason, tool, ...(unknown && { unknown }), ...(cut && { cut }) })
+    sink.malformed({ text, reason: result.reason, tool, unknown, cut })
     return
   }
   const usual = value.ok && value.exact ? readHead() : undefined
@@ -123,33 +122,33 @@ export function* readObjectCall(
   if (announced === undefined) {
     sink.start(result.call.tool)
     sink.delta(input)
-  } else if (usual) tell(source.position)
+  } else if (usual) report(source.position)
   sink.call({ ...result.call, input })
 }
 
 /**
- * Reads the arguments of a call whose name is known: a JSON object, whose brace stands next, or a text with one. Tells
- * the sink of one call, or of one that is malformed. `stop` ends the text that the object stands in.
+ * Reads the arguments of a call whose name is known: a JSON object, or a string with one, that begins here. Reports one
+ * call or malformed call to the sink. `stop` ends the text that contains the object.
  */
 export function* readArguments(context: ReadContext, name: string, stop?: string): Reading<void> {
   const { source, sink, tools } = context
   const start = source.position
   const found = findTool(name, tools)
-  let told = start
+  let reported = start
   if (found.ok) sink.start(found.tool)
   const asText = source.text.charAt(start) === '"'
 
-  function tell(upTo: number): void {
-    if (found.ok && !asText && upTo > told) sink.delta(slice(source, told, upTo))
-    told = Math.max(told, upTo)
+  function report(upTo: number): void {
+    if (found.ok && !asText && upTo > reported) sink.delta(slice(source, reported, upTo))
+    reported = Math.max(reported, upTo)
   }
 
-  const end = yield* scanBrackets(source, { stop, onProgress: tell })
+  const end = yield* scanBrackets(source, { stop, onProgress: report })
   let written = source.text.slice(start, source.position).trimEnd()
   let value = readLooseValue(written)
   const hidden = (value.ok && value.exact) || stop === undefined ? -1 : written.indexOf(stop)
   if (hidden >= 0) {
-    // A string that did not end may have hidden the mark: what stands behind the mark is no part of the call.
+    // An unterminated string can hide the mark. Text after the mark is not part of the call.
     source.position = start + hidden
     written = written.slice(0, hidden).trimEnd()
     value = readLooseValue(written)
@@ -162,27 +161,27 @@ export function* readArguments(context: ReadContext, name: string, stop?: string
   const cut = end === "ended" && source.cut && hidden < 0
   if (!found.ok) {
     const unknown = value.ok && !cut ? callOfUnknown(name, value.value) : undefined
-    sink.malformed({ text, reason: found.reason, ...(unknown && { unknown }) })
+    sink.malformed({ text, reason: found.reason, unknown })
     return
   }
   const { tool } = found
   if (cut) {
-    sink.malformed({ text: written, reason: "is not whole", tool, cut: true })
+    sink.malformed({ text: written, reason: "is incomplete", tool, cut: true })
     return
   }
   if (!value.ok || !isRecord(value.value)) {
-    const reason = value.ok ? "gives no JSON object" : `is no valid JSON: ${value.error}`
+    const reason = value.ok ? "has no JSON object as arguments" : `is not valid JSON: ${value.error}`
     sink.malformed({ text, reason, tool })
     return
   }
-  tell(source.position)
-  const notes = [found.repaired, value.exact ? undefined : "the arguments were no valid JSON"]
-  const repaired = notes.filter((note) => note !== undefined).join("; ")
+  report(source.position)
+  const repairs = [found.repaired, value.exact ? undefined : "the arguments were not valid JSON"]
+  const repaired = repairs.filter((note) => note !== undefined).join("; ") || undefined
   const input = value.exact ? written : JSON.stringify(value.value)
-  sink.call({ tool, input, ...(repaired && { repaired }) })
+  sink.call({ tool, input, repaired })
 }
 
-/** Tells the sink of a call without arguments. */
+/** Reports a call without arguments to the sink. */
 export function readNoArguments({ source, sink, tools, start }: ReadContext, name: string): void {
   const found = findTool(name, tools)
   if (!found.ok) {

@@ -5,22 +5,22 @@ import type { ReadContext } from "./dialect.ts"
 import { readLooseValue } from "./loose-value.ts"
 import { charAt, findAny, type Reading, sees, skipSpace, slice, takes } from "./source.ts"
 
-/** How the parameters of a call are written as elements. */
+/** The format of a call's parameters as elements. */
 export interface ParameterForm {
-  /** Reads a parameter's beginning and returns its name; undefined where none comes next. */
+  /** Reads the beginning of a parameter and returns its name. Undefined if no parameter follows. */
   key(context: ReadContext): Reading<string | undefined>
-  /** What ends a value; it may depend on the parameter. */
+  /** Returns the mark that ends the value of this parameter. */
   valueEnd(key: string): string
-  /** What every parameter begins with. */
+  /** The mark that begins every parameter. */
   begin: string
-  /** What ends the call. Its end may be missing where the answer ends. */
+  /** The marks that end the call. They may be missing at the end of the answer. */
   end: readonly string[]
 }
 
 /**
- * Reads a call's parameters to its end, and tells the sink of one call, or of one that is malformed. A value that the
- * tool's schema wants as a text is taken as it stands, without the line breaks next to its marks; any other is read as
- * JSON, where it is JSON.
+ * Reads the parameters of a call to its end, and reports one call or malformed call to the sink. If the tool's schema
+ * expects a string, the value is used verbatim, without the line breaks next to its marks. Other values are read as
+ * JSON if possible.
  */
 export function* readParameters(context: ReadContext, name: string, form: ParameterForm): Reading<void> {
   const { source, sink, tools } = context
@@ -36,7 +36,7 @@ export function* readParameters(context: ReadContext, name: string, form: Parame
 
   add("{")
   const keys = new Set<string>()
-  /** A parameter of the tool's own that was not given yet. */
+  /** True for a parameter of the tool that has no value yet. */
   const isNext = (key: string): boolean => !keys.has(key) && propertyOf(schema, key) !== undefined
   let problem: string | undefined
   let cut = false
@@ -44,7 +44,7 @@ export function* readParameters(context: ReadContext, name: string, form: Parame
     yield* skipSpace(source)
     const key = yield* form.key(context)
     if (key === undefined) break
-    if (keys.has(key)) problem ??= `gives the parameter ${key} twice`
+    if (keys.has(key)) problem ??= `contains the parameter ${key} twice`
     add(`${keys.size > 0 ? "," : ""}${JSON.stringify(key)}:`)
     keys.add(key)
     const isText = takesText(schema, key)
@@ -58,73 +58,74 @@ export function* readParameters(context: ReadContext, name: string, form: Parame
     }
     if (!isText) add(valueText(value))
   }
-  const closed = yield* takesOne(context, form.end)
+  const closed = yield* takeOne(context, form.end)
   if (!closed && !(source.ended && source.position >= source.text.length))
-    problem ??= `has text that is no parameter; it must end with ${form.end[0]}`
+    problem ??= `contains text outside of parameters; it must end with ${form.end[0]}`
   if (!closed && source.cut) {
-    problem ??= "is not whole"
+    problem ??= "is incomplete"
     cut = true
   }
   const text = source.text.slice(context.start, source.position)
   if (!found.ok) {
     const unknown = problem === undefined ? callOfUnknown(name, JSON.parse(`${input}}`)) : undefined
-    sink.malformed({ text, reason: found.reason, ...(unknown && { unknown }), ...(cut && { cut }) })
+    sink.malformed({ text, reason: found.reason, unknown, cut })
     return
   }
   if (problem !== undefined) {
-    sink.malformed({ text, reason: problem, tool: found.tool, ...(cut && { cut }) })
+    sink.malformed({ text, reason: problem, tool: found.tool, cut })
     return
   }
   add("}")
   sink.call({ tool: found.tool, input, repaired: found.repaired })
 }
 
-function* takesOne({ source }: ReadContext, literals: readonly string[]): Reading<boolean> {
+function* takeOne({ source }: ReadContext, literals: readonly string[]): Reading<boolean> {
   yield* skipSpace(source)
   for (const literal of literals) if (yield* takes(source, literal)) return true
   return false
 }
 
-/** The value that is being read, and what may follow it. */
-interface ValuePlace {
+/** The value to read, and a test for the parameter after it. */
+interface ValueContext {
   form: ParameterForm
   key: string
   isNext(key: string): boolean
 }
 
-/** A text value, handed on as it comes, as the inside of a JSON string. */
+/** Reads a string value and streams it as the content of a JSON string. */
 function* readText(
   context: ReadContext,
-  place: ValuePlace,
+  valueContext: ValueContext,
   add: (text: string) => void,
 ): Reading<string | undefined> {
   const { source } = context
   add('"')
   yield* skipBreak(source)
-  let told = source.position
-  const tell = (upTo: number) => {
-    // A line break before the end's mark is not the value's: one is kept back until more comes.
-    const sure = upTo - (/\r?\n?$/.exec(slice(source, Math.max(told, upTo - 2), upTo))?.[0].length ?? 0)
-    if (sure > told) add(inString(slice(source, told, sure)))
-    told = Math.max(told, sure)
+  let reported = source.position
+  const report = (upTo: number) => {
+    // A line break before the end mark is not part of the value, so the last one is held back.
+    const certain =
+      upTo - (/\r?\n?$/.exec(slice(source, Math.max(reported, upTo - 2), upTo))?.[0].length ?? 0)
+    if (certain > reported) add(inString(slice(source, reported, certain)))
+    reported = Math.max(reported, certain)
   }
   const start = source.position
-  const value = yield* readValue(context, place, tell)
+  const value = yield* readValue(context, valueContext, report)
   if (value === undefined) return undefined
   const whole = value.replace(/\r?\n$/, "")
-  if (start + whole.length > told) add(inString(source.text.slice(told, start + whole.length)))
+  if (start + whole.length > reported) add(inString(source.text.slice(reported, start + whole.length)))
   add('"')
   return whole
 }
 
 /**
- * Reads a value and its end. The mark that ends it may stand in it, and is its end only where another parameter or the
- * call's end follows; it may be missing before these. Undefined where the value does not end: then
- * all is read, or up to the first mark that could not be its end.
+ * Reads a value and its end mark. The value may contain the mark: it counts only before another parameter or the end of
+ * the call, where it may also be missing. Undefined if the value does not end; then everything is read, or the text up to
+ * the first mark that was not the end.
  */
 function* readValue(
   context: ReadContext,
-  { form, key, isNext }: ValuePlace,
+  { form, key, isNext }: ValueContext,
   onProgress?: (upTo: number) => void,
 ): Reading<string | undefined> {
   const { source } = context
@@ -156,7 +157,7 @@ function* readValue(
   }
 }
 
-/** True where a parameter, the call's end or the answer's comes next. Reads nothing. */
+/** True before a parameter, the end of the call or the end of the answer. Reads nothing. */
 function* endsParameter({ source }: ReadContext, form: ParameterForm): Reading<boolean> {
   const start = source.position
   yield* skipSpace(source)
@@ -177,7 +178,7 @@ function* beginsParameter(
   return key !== undefined && isNext(key)
 }
 
-/** True where nothing but another mark stands behind the call's end. */
+/** True if only another mark or nothing follows the end of the call. */
 function* endsCall({ source }: ReadContext, end: string): Reading<boolean> {
   const start = source.position
   source.position += end.length
@@ -196,14 +197,14 @@ function inString(text: string): string {
   return JSON.stringify(text).slice(1, -1)
 }
 
-/** JSON of a value that is no text, or of the text where it can be read as nothing else. */
+/** Returns the value as JSON, or as a JSON string if it is not JSON. */
 function valueText(written: string): string {
   const text = written.trim()
   const value = readLooseValue(text)
   return JSON.stringify(value.ok && text !== "" ? value.value : text)
 }
 
-/** True where the schema allows a text and nothing that looks like one. Unknown parameters are taken as texts. */
+/** True if the schema allows only strings. Unknown parameters are strings. */
 function takesText(schema: JsonSchema | undefined, key: string): boolean {
   const property = propertyOf(schema, key)
   if (property === undefined) return true

@@ -6,8 +6,8 @@ import { scanBrackets } from "./scan-json.ts"
 import { charAt, type Reading, skipSpace, takes, takeWhile } from "./source.ts"
 
 /**
- * Reads calls in Python's form: a list in brackets, or calls one after the other. `sure` is false where they may as
- * well be text: then only calls of offered tools count, alone on their lines, and `text` says that these were none.
+ * Reads Python calls: a list in brackets, or a sequence. If `sure` is false, the text may be prose: then only calls of
+ * offered tools on lines of their own count, and `text` means that there are none.
  */
 export function* readPython(context: ReadContext, sure: boolean): Reading<"calls" | "text"> {
   const { source, tools } = context
@@ -25,7 +25,7 @@ export function* readPython(context: ReadContext, sure: boolean): Reading<"calls
   if (!sure && end === "closed" && !(yield* endsLine(context))) return "text"
   const cut = end !== "closed" && source.cut
   const read =
-    end === "closed" || !cut ? callsOf(text, tools) : { ok: false as const, reason: "is not whole" }
+    end === "closed" || !cut ? callsOf(text, tools) : { ok: false as const, reason: "is incomplete" }
   if (!read.ok) {
     const unknown = "unknown" in read ? read.unknown : undefined
     context.sink.malformed({ text, reason: read.reason, ...(unknown && { unknown }), ...(cut && { cut }) })
@@ -39,7 +39,7 @@ export function* readPython(context: ReadContext, sure: boolean): Reading<"calls
   return "calls"
 }
 
-/** Calls on the lines below, or after a comma or semicolon. */
+/** Reads calls on the following lines, or after a comma or semicolon. */
 function* takeFurther({ source }: ReadContext): Reading<void> {
   for (;;) {
     const before = source.position
@@ -53,7 +53,7 @@ function* takeFurther({ source }: ReadContext): Reading<void> {
   }
 }
 
-/** Nothing but white space or a mark follows on the line, or a semicolon and the next call. */
+/** True if only white space, a mark, or a semicolon and the next call follow on the line. */
 export function* endsLine(context: ReadContext): Reading<boolean> {
   const { source } = context
   const between = yield* takeWhile(source, /[ \t;]*/y)
@@ -62,7 +62,7 @@ export function* endsLine(context: ReadContext): Reading<boolean> {
   return next === "" || /[\r\n]/.test(next) || (between.includes(";") && /[[{]/.test(next))
 }
 
-/** True where marks alone stand up to the line's end. Reads nothing. */
+/** True if only marks follow up to the end of the line. Reads nothing. */
 function* onlyMarks({ source }: ReadContext): Reading<boolean> {
   const start = source.position
   let next = "<"
@@ -80,12 +80,12 @@ function callsOf(
   text: string,
   tools: ReadonlyMap<string, SyntheticTool>,
 ): { ok: true; calls: ReadCall[] } | { ok: false; reason: string; unknown?: ReadCall | undefined } {
-  // Some models print what they call.
+  // Some models wrap the call in print().
   const read = readPythonCalls(/^\s*print\(([\s\S]*)\)\s*$/.exec(text)?.[1] ?? text)
   if (!read.ok) return { ok: false, reason: `cannot be read: ${read.error}` }
   const calls: ReadCall[] = []
   for (const call of read.calls) {
-    // Llama's own tools are called by a method.
+    // Llama calls its built-in tools through a method.
     const name = call.name.replace(/\.call$/, "")
     const found = findTool(name, tools)
     const input = inputOf(call, found.ok ? tools.get(found.tool) : undefined)
@@ -99,7 +99,7 @@ function callsOf(
   return { ok: true, calls }
 }
 
-/** Values without a name belong to the parameters in the order of the tool's schema. */
+/** Assigns positional values to parameters in the order of the tool's schema. */
 function inputOf(
   { positional, named }: PythonCall,
   tool: SyntheticTool | undefined,

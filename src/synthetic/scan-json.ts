@@ -1,22 +1,22 @@
 import { type Reading, type Source, sees, slice } from "./source.ts"
 
-/** How the reading of a bracketed value ended. `stopped`: before the literal that ends what it stands in. */
+/** How a scan ended. `stopped`: before the `stop` literal. */
 type ScanEnd = "closed" | "stopped" | "ended"
 
-/** What ends the reading early, and who hears how far it is. */
+/** Options of a scan. */
 interface ScanOptions {
-  /** Ends the value wherever it comes outside of a string. */
+  /** Ends the value at this literal outside of strings. */
   stop?: string | undefined
-  /** The brackets that stand open at a place just read; behind a closing one the fewer. */
+  /** Receives the number of open brackets after each bracket. */
   onBracket?: (depth: number, position: number) => void
-  /** Told before each wait: everything before the position was read. */
+  /** Called before each wait. Everything before the position was read. */
   onProgress?: (position: number) => void
 }
 
 /**
- * Reads the value in brackets or quotes that begins at the source's position, whose end is its own closing bracket:
- * JSON, or a Python literal or call. Brackets within strings do not count; a quote counts as a string's end only where
- * something follows that can follow the string there, so that quotes which the model forgot to escape do no harm.
+ * Scans a value in brackets or quotes at the current position up to its closing bracket: JSON, or a Python literal or
+ * call. Ignores brackets in strings. A quote ends a string only if the following text can follow a string there, so that
+ * unescaped quotes do no harm.
  */
 export function* scanBrackets(source: Source, options: ScanOptions = {}): Reading<ScanEnd> {
   const open: string[] = []
@@ -24,7 +24,7 @@ export function* scanBrackets(source: Source, options: ScanOptions = {}): Readin
   let quote: string | undefined
   let escaped = false
   let isKey = false
-  /** The last character that was no white space: a quote behind a letter is an apostrophe. */
+  /** The last character other than white space. A quote after a letter is an apostrophe. */
   let before = ""
   for (;;) {
     if (source.position >= source.text.length) {
@@ -50,7 +50,7 @@ export function* scanBrackets(source: Source, options: ScanOptions = {}): Readin
     }
     if (options.stop?.[0] === character && (yield* sees(source, options.stop))) return "stopped"
     if (character === '"' && (/[}\]]/.test(before) || (yield* beginsQuotedObject(source, before)))) {
-      // Around an object that was meant as a text: what is in it was not escaped.
+      // The quote surrounds an object that is not escaped.
       source.position += 1
     } else if (character === '"' || (character === "'" && /[[{(,:=]/.test(before))) {
       const triple = character.repeat(3)
@@ -71,17 +71,17 @@ export function* scanBrackets(source: Source, options: ScanOptions = {}): Readin
   }
 }
 
-/** Looks behind the quote for what may follow a string. */
+/** True if the text after the quote can follow a string. */
 function* endsHere(
   source: Source,
   quote: string,
-  place: StringPlace,
+  context: StringContext,
   options: ScanOptions,
 ): Reading<boolean> {
   if (quote.length > 1) return yield* sees(source, quote)
   for (;;) {
     const from = source.position + 1
-    const ends = endsString(slice(source, from, from + lookAhead), place, source.ended)
+    const ends = endsString(slice(source, from, from + lookAhead), context, source.ended)
     if (ends !== undefined) return ends
     options.onProgress?.(source.position)
     yield
@@ -100,35 +100,34 @@ function* beginsQuotedObject(source: Source, before: string): Reading<boolean> {
   }
 }
 
-/** Where a string stands whose end is looked for. */
-interface StringPlace {
-  /** The brackets that stand open around it, the innermost last. */
+/** The position of a string in the value. */
+interface StringContext {
+  /** The open brackets around it, innermost last. */
   open: readonly string[]
-  /** It is a key of an object. */
+  /** True for a key of an object. */
   isKey: boolean
 }
 
-/** As far as is looked behind a quote, in characters. What is not decided by then is taken for the string's end. */
+/** Maximum look-ahead after a quote, in characters. A quote that is still undecided ends the string. */
 export const lookAhead = 300
 
 /**
- * True where a quote ends its string: what stands behind it is what must come there, by the brackets that are open. Any
- * other quote was meant as a character of the string, which the model forgot to escape. Undefined: more text is needed,
- * which is never so where the text is `whole`.
+ * True if a quote ends its string: the text after it fits the open brackets. Any other quote belongs to the string and
+ * was not escaped. Undefined: more text is needed, which never happens if the text is `whole`.
  */
-export function endsString(after: string, place: StringPlace, whole: boolean): boolean | undefined {
+export function endsString(after: string, context: StringContext, whole: boolean): boolean | undefined {
   const text = after.slice(0, lookAhead)
   const known = whole || after.length >= lookAhead
-  const { open } = place
+  const { open } = context
   let depth = open.length
   let at = gapEnd(text, 0)
-  if (at < text.length && place.isKey) return text[at] === ":"
+  if (at < text.length && context.isKey) return text[at] === ":"
   for (; at < text.length; at = gapEnd(text, at + 1)) {
     const character = text.charAt(at)
     const opening = pairs[character]
     if (depth === 0) return !/["']/.test(character)
     if (opening === undefined) return follows(text.slice(at), open[depth - 1], known)
-    // A bracket that was forgotten is closed by the next one further out.
+    // The next outer bracket closes a missing one.
     depth = open.lastIndexOf(opening, depth - 1)
     if (depth < 0) return false
   }
@@ -145,7 +144,7 @@ function gapEnd(text: string, from: number): number {
   return from + (gap.exec(text)?.[0].length ?? 0)
 }
 
-/** What may stand behind a value within the bracket. `rest` begins with no closing bracket. */
+/** True if `rest` can follow a value within the bracket. `rest` does not begin with a closing bracket. */
 function follows(rest: string, bracket: string | undefined, known: boolean): boolean | undefined {
   if (rest.startsWith("<")) return rest.length > 1 || known ? /^<[/|｜]/.test(rest) : undefined
   if (bracket === "[" && /^[{[]/.test(rest)) return true
@@ -154,21 +153,21 @@ function follows(rest: string, bracket: string | undefined, known: boolean): boo
   if (next === "") return known || undefined
   if (/^[,\]})]/.test(next)) return true
   if (bracket !== "{")
-    return /^(["'{[(\d.-]|[\w.]+\s*[=(]|true|false|null|None)/i.test(next) || stillMay(next, known)
+    return /^(["'{[(\d.-]|[\w.]+\s*[=(]|true|false|null|None)/i.test(next) || mayBecomeValue(next, known)
   if (/^("(\\.|[^"\\\n])*"|'(\\.|[^'\\\n])*'|[\w$-]+)\s*:/.test(next)) return true
   return /^("(\\.|[^"\\\n])*("\s*|\\)?|'(\\.|[^'\\\n])*('\s*|\\)?|[\w$-]+\s*)$/.test(next)
     ? known || undefined
     : false
 }
 
-/** A word that may yet become one that is a value, or a name of an argument or a call. */
-function stillMay(next: string, known: boolean): boolean | undefined {
+/** Undefined if the word may become a value, or the name of an argument or a call. */
+function mayBecomeValue(next: string, known: boolean): boolean | undefined {
   return !known && /^[\w.]+\s*$/.test(next) ? undefined : false
 }
 
 /**
- * True where the text begins with a quote and behind it an object whose own quotes are not escaped: arguments that were
- * meant as a text. Undefined: more text is needed.
+ * True if the text begins with a quote and an object whose quotes are not escaped: arguments as a string. Undefined: more
+ * text is needed.
  */
 export function opensQuotedObject(text: string, whole: boolean): boolean | undefined {
   if (/^"\{\s*"(\\.|[^"\\\n])*"\s*:/.test(text)) return true

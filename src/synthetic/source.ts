@@ -1,39 +1,39 @@
 /**
- * A text that is still growing, and the place up to which it was read. Readers are generators: each `yield` waits for
- * more text, so what they decide never depends on how the text was cut into pieces.
+ * A growing text with a read position. Readers are generators: each `yield` waits for more text, so the result never
+ * depends on how the text is split into pieces.
  */
 export interface Source {
   text: string
-  /** The first character that was not read yet. */
+  /** Offset of the first unread character. */
   position: number
   /** No more text will come. */
   ended: boolean
-  /** It ended because the answer reached its limit: what stands open was not meant to end there. */
+  /** True if the answer reached its token limit: open values are incomplete. */
   cut: boolean
-  /** The end of the text: the last piece and a little before it. Looked into instead of the text by `slice`. */
+  /** The last piece and a little text before it. `slice` reads it instead of the whole text. */
   recent: string
-  /** Where `recent` begins in the text. */
+  /** Offset of `recent` in the text. */
   recentAt: number
-  /** How many brackets were followed to the end of the text and not closed. Each such search may go over all of it. */
+  /** Number of scans that reached the end without a closing bracket. Each may read the whole text. */
   unclosed: number
 }
 
-/** Longer than any mark that is looked for, in characters. */
+/** Longer than any mark, in characters. */
 const overlap = 64
 
-/** A source without text. */
+/** Creates an empty source. */
 export function createSource(): Source {
   return { text: "", position: 0, ended: false, cut: false, recent: "", recentAt: 0, unclosed: 0 }
 }
 
-/** Puts the piece at the end. */
+/** Appends a piece. */
 export function grow(source: Source, piece: string): void {
   source.text += piece
   source.recent = source.recent.slice(-overlap) + piece
   source.recentAt = source.text.length - source.recent.length
 }
 
-/** Lets go of what was read. */
+/** Discards the text that was read. */
 export function forget(source: Source): void {
   source.text = source.text.slice(source.position)
   source.recentAt -= source.position
@@ -41,17 +41,17 @@ export function forget(source: Source): void {
 }
 
 /**
- * `text.slice(from, to)`. A text that grew by pieces is copied whole when any of it is looked at; of a long call in small
- * pieces mostly the last piece matters, so this looks there first.
+ * Returns `text.slice(from, to)`. Reading from a string that was built from pieces copies all of it, so this looks at the
+ * last piece first.
  */
 export function slice({ text, recent, recentAt }: Source, from: number, to = text.length): string {
   return from >= recentAt ? recent.slice(from - recentAt, Math.max(0, to - recentAt)) : text.slice(from, to)
 }
 
-/** A step of reading that may have to wait for more text. */
+/** A reader that may wait for more text. */
 export type Reading<T> = Generator<void, T, void>
 
-/** The character `offset` further on; empty behind the end. */
+/** Returns the character at this distance. Empty after the end. */
 export function* charAt(source: Source, offset = 0): Reading<string> {
   while (source.position + offset >= source.text.length) {
     if (source.ended) return ""
@@ -60,7 +60,7 @@ export function* charAt(source: Source, offset = 0): Reading<string> {
   return slice(source, source.position + offset, source.position + offset + 1)
 }
 
-/** True where the literal comes next. Waits only as long as it still may. */
+/** True if the literal comes next. Waits only while it is possible. */
 export function* sees(source: Source, literal: string): Reading<boolean> {
   for (;;) {
     const there = slice(source, source.position, source.position + literal.length)
@@ -70,14 +70,14 @@ export function* sees(source: Source, literal: string): Reading<boolean> {
   }
 }
 
-/** Reads the literal, if it comes next. */
+/** Reads the literal if it comes next. */
 export function* takes(source: Source, literal: string): Reading<boolean> {
   const seen = yield* sees(source, literal)
   if (seen) source.position += literal.length
   return seen
 }
 
-/** Reads the literals one after the other, with the white space before each; those that are missing are passed over. */
+/** Reads the literals in order, each with the white space before it. Skips missing ones. */
 export function* takeAll(source: Source, literals: readonly string[]): Reading<void> {
   for (const literal of literals) {
     const start = source.position
@@ -91,7 +91,7 @@ export function* skipSpace(source: Source): Reading<void> {
   yield* takeWhile(source, /\s*/y)
 }
 
-/** Reads what the sticky pattern matches. The pattern must go on matching whatever it matched so far. */
+/** Reads what the sticky pattern matches. Every prefix of a match must match, too. */
 export function* takeWhile(source: Source, pattern: RegExp): Reading<string> {
   for (;;) {
     pattern.lastIndex = source.position
@@ -106,8 +106,8 @@ export function* takeWhile(source: Source, pattern: RegExp): Reading<string> {
 }
 
 /**
- * Reads up to the literal and over it, and returns what stands before it. Undefined where it never comes: then nothing
- * was read. `onProgress` is told how far the text surely stands before the literal.
+ * Reads up to the end of the literal and returns the text before it. Undefined if the literal never comes; then nothing
+ * is read. `onProgress` receives the end of the text that is certainly before the literal.
  */
 export function* takeUntil(
   source: Source,
@@ -122,8 +122,8 @@ export function* takeUntil(
 }
 
 /**
- * Where the first of the literals comes, from a place on. Reads nothing. `onProgress` is told how far the text surely
- * stands before it.
+ * Finds the first of the literals after an offset. Reads nothing. `onProgress` receives the end of the text that is
+ * certainly before it.
  */
 export function* findAny(
   source: Source,
@@ -138,7 +138,7 @@ export function* findAny(
       .filter(({ at }) => at >= 0)
       .sort((a, b) => a.at - b.at || b.literal.length - a.literal.length)[0]
     const may = Math.min(...literals.map((literal) => beginningOf(literal, unsearched)))
-    // One that may have begun there or before, and is longer, comes first.
+    // A longer literal that may have begun here or earlier comes first.
     if (found !== undefined && (found.at < may || source.ended))
       return { literal: found.literal, at: searched + found.at }
     if (source.ended) return undefined
@@ -148,7 +148,7 @@ export function* findAny(
   }
 }
 
-/** Where at the text's end the literal may have begun; the text's length, where it has not. */
+/** Returns the offset near the end at which the literal may have begun, or the length of the text. */
 function beginningOf(literal: string, text: string): number {
   for (let at = Math.max(0, text.length - literal.length + 1); at < text.length; at++) {
     if (literal.startsWith(text.slice(at))) return at

@@ -1,30 +1,30 @@
-/** What is known of the text around a place of an answer: whether a call that begins there is meant as one. */
+/** Tracks the text around a position, to decide whether a call there is meant as a call. */
 export interface TextContext {
-  /** Takes note of text that was read as text. */
+  /** Adds text. */
   pass(text: string): void
-  /** Takes note of a call that was read as an example. */
+  /** Adds a call that is an example. */
   passExample(text: string): void
-  /** A call was read: what follows begins afresh, as on a new line. */
+  /** Starts a new line after a call. */
   afterCall(): void
-  /** `next`, the character here, is in a code fence, inline code, a quotation, or a block that quotes. */
+  /** True if the next character is in a code fence, inline code, a quotation, or a quoting block. */
   isQuoted(next: string): boolean
-  /** What ends the thoughts that this place is in. */
+  /** Returns the mark that ends the current thinking block, if there is one. */
   thoughtsEnd(): string | undefined
-  /** Nothing but white space stands between the last call and this place. */
+  /** True if only white space follows the last call. */
   followsCall(): boolean
-  /** Only white space stands before this place on its line. */
+  /** True if only white space precedes this position on its line. */
   atLineStart(): boolean
-  /** The text leads over to an example: "For example:". Holds until other text comes. */
+  /** True after an announcement such as "For example:", until other text follows. */
   introducesExample(): boolean
 }
 
-/** Elements whose content is not the answer itself, where one begins a line. */
+/** Elements whose content is quoted if they begin a line. */
 const quotingElements = ["example", "examples", "pre", "code"]
 
-/** Elements with the model's thoughts, where one begins a line. */
+/** Elements that contain reasoning if they begin a line. */
 const thoughtElements = ["think", "thinking", "reasoning", "seed:think"]
 
-/** A block that is not the answer itself: how a line ends where it begins, and what ends it. */
+/** A block that is not part of the answer. `opening` matches the line up to its beginning. */
 interface Block {
   opening: RegExp
   closing(name: string): string
@@ -46,21 +46,21 @@ function elementBlock(names: readonly string[], isThought: boolean): Block {
 
 const fenceLine = /^\s*(?:[-*+]\s+|\d+[.)]\s+)?(`{3,}|~{3,})([^`]*)$/
 const quotationMark = /["'“‘«‹„]$/
-/** How a sentence ends that leads over to an example of a call. */
+/** The end of a sentence that announces an example. */
 const announcement =
   /(\b(for example|for instance|(here is|here's|as|just|only) an example|example (tool )?calls?|such as|as follows|syntax|looks? like( this| so)?|(the|this|following) format|(you|one|they) (would|could|should|can|might) (write|say|send|use)|would (be|look|be written))|\be\.g\.)\s*[,:]*$/i
 
-/** Longer lines are not looked at further back than this, in characters. */
+/** Maximum length of the current line that is kept, in characters. */
 const lineLimit = 2_000
 
-/** Follows an answer's Markdown, character by character. */
+/** Creates a tracker that reads Markdown character by character. */
 export function createTextContext(): TextContext {
   let line = ""
   let lastLine = ""
   let fence: string | undefined
-  /** The block that this place is in. */
+  /** The current block. */
   let block: { closing: string; isThought: boolean } | undefined
-  /** Backticks that opened inline code; 0: none. */
+  /** Number of backticks that opened inline code. */
   let codeOpen = 0
   let backticks = 0
   let inExample = false
@@ -103,7 +103,7 @@ export function createTextContext(): TextContext {
     }
   }
 
-  /** By the beginning of the line itself, or else by the line before. */
+  /** Looks at the beginning of the line, or at the line before. */
   function announcesExample(): boolean {
     const current = line.trim()
     return announcement.test(current === "" ? lastLine.trimEnd() : current)

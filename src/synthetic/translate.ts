@@ -11,15 +11,15 @@ import type { AnswerOutcome } from "./prompt.ts"
 
 type Part = LanguageModelV4StreamPart
 
-/** Turns the parts of a model's answer, or of several that stand for one, into parts with calls in them. */
+/** Converts the parts of one or more attempts into the parts of one answer with calls. */
 interface Translator {
-  /** The parts that this one becomes. The last of an attempt, `finish`, is kept for {@link Translator.outcome}. */
+  /** Converts a part. Holds back `finish`, the last one of an attempt. */
   take(part: Part): Part[]
-  /** Of the attempt that just ended. Undefined where it ended without `finish`. */
+  /** Returns the outcome of the last attempt. Undefined if it ended without `finish`. */
   outcome(): AnswerOutcome | undefined
-  /** Another attempt follows. */
+  /** Starts another attempt. */
   again(): void
-  /** What is left at the end: malformed calls that no attempt mended, then the finish. */
+  /** Returns the remaining parts: malformed calls that no attempt repaired, then the finish. */
   end(): Part[]
 }
 
@@ -27,19 +27,19 @@ interface OpenCall extends MalformedCall {
   id?: string
 }
 
-/** A translator for one request. In all attempts but the first, text beside a call is left out: it was said before. */
+/** Creates a translator for one request. After the first attempt, text next to a call is dropped as a repetition. */
 export function createTranslator(options: {
   tools: readonly SyntheticTool[]
   dialect: DialectName
-  /** Other tools there may be, but calls of them are not wanted now. */
+  /** Limits the calls to some of the tools. */
   choice?: LanguageModelV4ToolChoice | undefined
 }): Translator {
   let attempt = 0
   let parser: CallParser = createCallParser(options)
   let written = ""
   let heldText = ""
-  /** In the first attempt. */
-  let said = ""
+  /** Text of the first attempt. */
+  let firstText = ""
   let calls = 0
   let finish: Extract<Part, { type: "finish" }> | undefined
   let usage: LanguageModelV4Usage | undefined
@@ -47,26 +47,26 @@ export function createTranslator(options: {
   let textMetadata: Extract<Part, { type: "text-start" }>["providerMetadata"]
   let current: { id: string; isNew: boolean } | undefined
   let malformed: OpenCall[] = []
-  /** Announced in attempts before, and not mended yet. */
-  const unmended: OpenCall[] = []
+  /** Calls that earlier attempts announced and no attempt repaired yet. */
+  const unrepaired: OpenCall[] = []
 
   function takeEvent(event: ParserEvent): Part[] {
     switch (event.type) {
       case "text":
         if (attempt === 0) {
-          said += event.text
-          return say(event.text)
+          firstText += event.text
+          return emitText(event.text)
         }
         heldText += event.text
         return []
       case "call-start": {
-        const before = unmended.findIndex(({ id, tool }) => id !== undefined && tool === event.tool)
-        const id = unmended.splice(before, before < 0 ? 0 : 1)[0]?.id
+        const before = unrepaired.findIndex(({ id, tool }) => id !== undefined && tool === event.tool)
+        const id = unrepaired.splice(before, before < 0 ? 0 : 1)[0]?.id
         current = { id: id ?? newId("call"), isNew: id === undefined }
         return [...endText(), ...(current.isNew ? [inputStart(current.id, event.tool)] : [])]
       }
       case "call-delta":
-        // The pieces of a call that is made anew would follow those of the malformed one.
+        // The pieces of a repeated call would follow those of the malformed one.
         return current?.isNew ? [{ type: "tool-input-delta", id: current.id, delta: event.delta }] : []
       case "call": {
         const id = current?.id ?? newId("call")
@@ -77,14 +77,14 @@ export function createTranslator(options: {
       case "malformed": {
         const { type: _, ...call } = event
         if (call.unknown && options.choice?.type !== "tool") return unknownCall(call.unknown)
-        malformed.push({ ...call, ...(current && { id: current.id }) })
+        malformed.push({ ...call, id: current?.id })
         current = undefined
         return []
       }
     }
   }
 
-  /** Whoever runs the calls says that there is no such tool, as to a model that calls by itself. */
+  /** Returns the call of an unknown tool. The engine answers it as it does with native tool calling. */
   function unknownCall({ tool, input }: ReadCall): Part[] {
     const id = newId("call")
     calls += 1
@@ -92,7 +92,7 @@ export function createTranslator(options: {
     return [...endText(), inputStart(id, tool), delta, ...callParts(id, tool, input)]
   }
 
-  function say(text: string): Part[] {
+  function emitText(text: string): Part[] {
     if (text === "") return []
     const parts: Part[] = []
     if (textID === undefined) {
@@ -104,10 +104,10 @@ export function createTranslator(options: {
     return parts
   }
 
-  /** What the last attempt said in place of a call, beside what was said before, and not twice. */
-  function sayHeld(): Part[] {
-    if (["", said.trim()].includes(heldText.trim())) return []
-    return say(said.trim() === "" ? heldText : `\n\n${heldText}`)
+  /** Emits the text of the last attempt unless the first one had the same. */
+  function emitHeldText(): Part[] {
+    if (["", firstText.trim()].includes(heldText.trim())) return []
+    return emitText(firstText.trim() === "" ? heldText : `\n\n${heldText}`)
   }
 
   function endText(): Part[] {
@@ -152,7 +152,7 @@ export function createTranslator(options: {
     again() {
       attempt += 1
       parser = createCallParser(options)
-      unmended.push(...malformed.filter(({ id }) => id !== undefined))
+      unrepaired.push(...malformed.filter(({ id }) => id !== undefined))
       malformed = []
       written = ""
       heldText = ""
@@ -160,10 +160,10 @@ export function createTranslator(options: {
     },
     end() {
       if (finish === undefined || usage === undefined) return []
-      const parts: Part[] = calls === 0 ? sayHeld() : []
-      for (const { id, tool, text } of [...unmended, ...malformed]) {
+      const parts: Part[] = calls === 0 ? emitHeldText() : []
+      for (const { id, tool, text } of [...unrepaired, ...malformed]) {
         if (tool === undefined) {
-          parts.push(...say(text))
+          parts.push(...emitText(text))
           continue
         }
         calls += 1
@@ -195,7 +195,7 @@ function callParts(id: string, toolName: string, input: string, repaired?: strin
   ]
 }
 
-/** A cut answer stays one: its last call may not be whole. */
+/** Keeps the reason of a cut answer: its last call may be incomplete. */
 function asCalls(reason: LanguageModelV4FinishReason): LanguageModelV4FinishReason {
   return reason.unified === "stop" || reason.unified === "other"
     ? { ...reason, unified: "tool-calls" }
@@ -210,7 +210,7 @@ function sum(a: LanguageModelV4Usage, b: LanguageModelV4Usage): LanguageModelV4U
   }
 }
 
-/** Adds the counts key by key; what neither knows stays unknown. */
+/** Adds the counts by key. A count that both lack stays undefined. */
 function add<T extends Record<string, number | undefined>>(a: T, b: T): T {
   const keys = new Set([...Object.keys(a), ...Object.keys(b)])
   const sums = [...keys].map((key) => {

@@ -4,45 +4,44 @@ import type { DialectName, SyntheticTool } from "../../src/synthetic/dialect.ts"
 import { dialectFor } from "../../src/synthetic/dialects.ts"
 import { createCallParser, type ParserEvent } from "../../src/synthetic/parser.ts"
 
-/** What a model wrote, and what is to be read in it. */
+/** A text that a model wrote, and the expected result. */
 export interface CorpusCase {
-  /** Its file without the ending: the shape that it is about. */
+  /** The file name without extension. */
   group: string
   about: string
-  /** The dialect that the model was told. */
+  /** The dialect that the model was asked to use. */
   dialect: DialectName
-  /** The tools that it was offered. */
+  /** The offered tools. */
   tools: readonly SyntheticTool[]
   text: string
-  /** The text that stays, in one. */
+  /** The remaining text. */
   says: string
   calls: { tool: string; input: unknown }[]
-  /** How many texts are taken for calls that went wrong. */
+  /** Number of malformed calls. */
   malformed?: number
-  /** Those of them that are calls, but of tools that are not offered. */
+  /** Malformed calls whose only problem is a tool that is not offered. */
   unknown?: { tool: string; input: unknown }[]
-  /** The answer reached its limit. */
+  /** True if the answer reached its token limit. */
   cut?: boolean
 }
 
-/** A case as its file has it: of a model, in place of a dialect, it is told what Tackle tells that model. */
+/** A case as stored in its file. A model instead of a dialect selects the dialect of that model. */
 type WrittenCase = Omit<CorpusCase, "group" | "tools" | "dialect"> &
   ({ dialect: DialectName } | { model: string })
 
-/** What was read. */
+/** The result of the parser. */
 export type Found = Required<Pick<CorpusCase, "says" | "calls" | "malformed" | "unknown">>
 
 /**
- * The sets of cases. `synthetic` was written along with the parser, `model-texts` without it: after what servers'
- * tests, documentation and reports of faults show of the models' own forms, with what is expected put down before the
- * parser was run.
+ * The sets of cases. `synthetic` was written together with the parser. `model-texts` was written without it, after tests,
+ * documentation and bug reports of servers; the expected results were fixed before the first run of the parser.
  */
 export const corpora: Readonly<Record<"synthetic" | "model-texts", readonly CorpusCase[]>> = {
   synthetic: readCorpus("synthetic"),
   "model-texts": readCorpus("model-texts"),
 }
 
-/** All cases of a set, in the order of their files. */
+/** Reads all cases of a set in the order of their files. */
 function readCorpus(name: string): CorpusCase[] {
   const directory = resolve(import.meta.dirname, "../corpus", name)
   const tools: SyntheticTool[] = JSON.parse(readFileSync(join(directory, "tools.json"), "utf8"))
@@ -60,12 +59,12 @@ function readCorpus(name: string): CorpusCase[] {
     )
 }
 
-/** What the case expects. */
+/** Returns the expected result. */
 export function expected({ says, calls, malformed = 0, unknown = [] }: CorpusCase): Found {
   return { says, calls, malformed, unknown }
 }
 
-/** Everything that a parser says of the pieces. */
+/** Returns all events for the pieces. */
 export function readPieces(
   { dialect, tools, cut = false }: Pick<CorpusCase, "dialect" | "tools" | "cut">,
   pieces: readonly string[],
@@ -74,7 +73,7 @@ export function readPieces(
   return [...pieces.flatMap((piece) => parser.push(piece)), ...parser.end({ cut })]
 }
 
-/** The events in a form that does not depend on how text and input were cut. */
+/** Summarizes events independently of how text and input were split. */
 export function summary(events: readonly ParserEvent[]): Found {
   return {
     says: events.map((event) => (event.type === "text" ? event.text : "")).join(""),

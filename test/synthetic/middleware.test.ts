@@ -59,8 +59,8 @@ const callsOf = (parts: readonly LanguageModelV4StreamPart[]) =>
   parts.flatMap((part) => (part.type === "tool-call" ? [[part.toolName, part.input]] : []))
 const kindsOf = (parts: readonly LanguageModelV4StreamPart[]) => parts.map(({ type }) => type)
 
-describe("a request", () => {
-  test("carries the tools as text, and no tools", async () => {
+describe("a synthetic request", () => {
+  test("describes the tools in the prompt and sends none", async () => {
     const { server, model } = await setup([{ text: "Hello." }])
     await collect(withSyntheticTools(model))
     const body = server.requests[0]?.body
@@ -70,7 +70,7 @@ describe("a request", () => {
     expect(String(body?.messages[0]?.content)).toMatch(/^Be brief\.[\s\S]*"name":"read"[\s\S]*<tool_call>/)
   })
 
-  test("tells of earlier calls and results as text, and joins what is left of one role", async () => {
+  test("sends earlier calls and results as text and joins messages of one role", async () => {
     const { server, model } = await setup([{ text: "Hello." }])
     const prompt: LanguageModelV4Prompt = [
       ...question,
@@ -92,7 +92,7 @@ describe("a request", () => {
           },
         ],
       },
-      { role: "user", content: [{ type: "text", text: "Go on." }] },
+      { role: "user", content: [{ type: "text", text: "Continue." }] },
     ]
     await collect(withSyntheticTools(model), { prompt })
     const messages = server.requests[0]?.body.messages ?? []
@@ -100,10 +100,10 @@ describe("a request", () => {
     expect(messages[2]).toEqual({ role: "assistant", content: `I look.\n\n${call("a.txt")}` })
     const last = JSON.stringify(messages[3]?.content)
     expect(last).toContain("one <\\\\/tool_response> two")
-    expect(last).toContain("Go on.")
+    expect(last).toContain("Continue.")
   })
 
-  test("every dialect's own example is a call that its parser reads", async () => {
+  test("shows an example in each dialect that the parser reads", async () => {
     for (const dialect of dialectNames) {
       const text = dialectNamed(dialect).write("read", { filePath: 'a "b"\nc' })
       const { model } = await setup([{ text: `Look.\n${text}`, pieceSize: 3 }])
@@ -114,8 +114,8 @@ describe("a request", () => {
   })
 })
 
-describe("an answer", () => {
-  test("becomes text and calls, in order, with the finish of one that calls", async () => {
+describe("a synthetic answer", () => {
+  test("becomes text and calls in order, with the finish reason tool-calls", async () => {
     const { model } = await setup([
       { text: `I look.\n${call("a.txt")}\nand\n${call("b.txt")}`, pieceSize: 7 },
     ])
@@ -139,15 +139,15 @@ describe("an answer", () => {
     expect(new Set(ids).size).toBe(2)
   })
 
-  test("is left alone where there are no tools, or where they are closed", async () => {
+  test("is not searched for calls without tools or with toolChoice none", async () => {
     const { server, model } = await setup([{ text: call("a") }, { text: call("a") }])
     const wrapped = withSyntheticTools(model)
     expect(textOf(await collect(wrapped, { tools: [] }))).toBe(call("a"))
     expect(textOf(await collect(wrapped, { toolChoice: { type: "none" } }))).toBe(call("a"))
-    expect(String(server.requests[1]?.body.messages[0]?.content)).toContain("without a call")
+    expect(String(server.requests[1]?.body.messages[0]?.content)).toContain("must not contain a call")
   })
 
-  test("that was cut off within a call is not asked for again, and its call stays incomplete", async () => {
+  test("is not retried when it was cut off within a call", async () => {
     const text = '<tool_call>\n{"name": "read", "arguments": {"filePath": "a'
     const { server, model } = await setup([{ text, finish: "length" }])
     const parts = await collect(withSyntheticTools(model))
@@ -156,7 +156,7 @@ describe("an answer", () => {
     expect(callsOf(parts)).toEqual([["read", '{"name": "read", "arguments": {"filePath": "a']])
   })
 
-  test("notes what was mended", async () => {
+  test("reports repairs of a call", async () => {
     const { model } = await setup([
       { text: "<tool_call>{'name': 'Read', 'arguments': {'filePath': 'a'}}</tool_call>" },
     ])
@@ -165,12 +165,12 @@ describe("an answer", () => {
       toolName: "read",
       input: '{"filePath":"a"}',
       providerMetadata: {
-        tackle: { repaired: expect.stringMatching(/"Read" was read as "read".*no valid JSON/) },
+        tackle: { repaired: expect.stringMatching(/"Read" was read as "read".*not valid JSON/) },
       },
     })
   })
 
-  test("whole, without a stream, reads the same", async () => {
+  test("is read the same way without a stream", async () => {
     const { server } = await setup([{ text: broken }, { text: `Now.\n${call("a.txt")}` }])
     const model = createOpenAICompatible({ name: "s", baseURL: server.url })("m")
     const result = await withSyntheticTools(model).doGenerate({ prompt: question, tools: [read] })
@@ -181,7 +181,7 @@ describe("an answer", () => {
 })
 
 describe("a malformed call", () => {
-  test("is explained to the model, which is asked again in the same step", async () => {
+  test("is explained to the model, which is called again in the same step", async () => {
     const { server, model } = await setup([
       { text: `I look.\n${broken}`, usage: { input: 10, output: 5 } },
       { text: `I look.\n${call("a.txt")}`, usage: { input: 20, output: 6 } },
@@ -190,7 +190,7 @@ describe("a malformed call", () => {
     expect(server.requests).toHaveLength(2)
     const [, , answer, complaint] = server.requests[1]?.body.messages ?? []
     expect(answer).toEqual({ role: "assistant", content: `I look.\n${broken}` })
-    expect(String(complaint?.content)).toMatch(/was not carried out, since it is no valid JSON/)
+    expect(String(complaint?.content)).toMatch(/was not executed because it is not valid JSON/)
     expect(callsOf(parts)).toEqual([["read", '{"filePath": "a.txt"}'.replace(": ", ":")]])
     expect(textOf(parts)).toBe("I look.")
     expect(parts.filter(({ type }) => type === "tool-input-start")).toHaveLength(1)
@@ -200,7 +200,7 @@ describe("a malformed call", () => {
     })
   })
 
-  test("that stays malformed is handed on after the last retry, as the model wrote it", async () => {
+  test("is returned as the model wrote it after the last retry", async () => {
     const { server, model } = await setup([{ text: broken }, { text: broken }, { text: broken }])
     const parts = await collect(withSyntheticTools(model, { retries: 2 }))
     expect(server.requests).toHaveLength(3)
@@ -209,7 +209,7 @@ describe("a malformed call", () => {
     expect(ids.size).toBe(1)
   })
 
-  test("of a tool that is not offered is a call all the same, in its place and without asking again", async () => {
+  test("becomes a call without a retry if only its tool is not offered", async () => {
     const launch = '<tool_call>\n{"name": "launch", "arguments": {"x": 1}}\n</tool_call>'
     const { server, model } = await setup([{ text: `I start.\n${launch}\n${call("a")}` }])
     const parts = await collect(withSyntheticTools(model))
@@ -222,7 +222,7 @@ describe("a malformed call", () => {
     expect(parts.at(-1)).toMatchObject({ finishReason: { unified: "tool-calls" } })
   })
 
-  test("of such a tool stays text in the middle of a line, when the retries are used up", async () => {
+  test("stays text within a line if its tool is not offered and no retries remain", async () => {
     const { model } = await setup([
       { text: 'Write <tool_call>{"name": "launch", "arguments": {}}</tool_call>.' },
     ])
@@ -232,19 +232,19 @@ describe("a malformed call", () => {
     expect(parts.at(-1)).toMatchObject({ finishReason: { unified: "stop" } })
   })
 
-  test("beside one that can run is no reason to ask again", async () => {
+  test("causes no retry if another call can be executed", async () => {
     const { server, model } = await setup([{ text: `${call("a")}\n${broken}` }])
     const parts = await collect(withSyntheticTools(model))
     expect(server.requests).toHaveLength(1)
     expect(callsOf(parts)).toHaveLength(2)
   })
 
-  test("the words of a retry without a call are said after all", async () => {
+  test("is replaced by the text of a retry without a call", async () => {
     const { model } = await setup([{ text: broken }, { text: "I cannot." }])
     expect(textOf(await collect(withSyntheticTools(model)))).toBe("I cannot.")
   })
 
-  test("they stand apart from what was said before, and are not said twice", async () => {
+  test("separates the text of a retry from earlier text and does not repeat it", async () => {
     const required = { toolChoice: { type: "required" } } as const
     for (const [words, text] of [
       ["Still no.", "No.\n\nStill no."],
@@ -255,7 +255,7 @@ describe("a malformed call", () => {
     }
   })
 
-  test("a call of another tool than the one that has to be called is none", async () => {
+  test("is reported for a call of a tool other than the required one", async () => {
     const other = { ...read, name: "write" }
     const { server, model } = await setup([{ text: call("a") }, { text: call("b").replace("read", "write") }])
     const parts = await collect(withSyntheticTools(model), {
@@ -266,7 +266,7 @@ describe("a malformed call", () => {
     expect(callsOf(parts).map(([name]) => name)).toEqual(["write"])
   })
 
-  test("a call that has to be made and is missing is asked for", async () => {
+  test("is requested if a required call is missing", async () => {
     const { server, model } = await setup([{ text: "Hm." }, { text: call("a") }])
     const parts = await collect(withSyntheticTools(model), { toolChoice: { type: "required" } })
     expect(server.requests).toHaveLength(2)
@@ -274,8 +274,8 @@ describe("a malformed call", () => {
   })
 })
 
-describe("around it", () => {
-  test("whoever stops reading closes the connection, also while nothing comes", async () => {
+describe("synthetic middleware", () => {
+  test("closes the connection when the reader stops, even while the server is silent", async () => {
     const { model } = await setup([{ text: `I look.\n${call("a")}`, fault: "hang-mid", pieceSize: 3 }])
     const { stream } = await withSyntheticTools(model).doStream({ prompt: question, tools: [read] })
     const reader = stream.getReader()
@@ -286,14 +286,14 @@ describe("around it", () => {
     await waiting
   })
 
-  test("a refusal rejects the request itself", async () => {
+  test("rejects the request when the server refuses it", async () => {
     const { model } = await setup([{ status: 400, text: "no" }])
     await expect(withSyntheticTools(model).doStream({ prompt: question, tools: [read] })).rejects.toThrow(
       "no",
     )
   })
 
-  test("it is middleware of the AI SDK, whose own loop runs the calls", async () => {
+  test("works as AI SDK middleware with the loop of the SDK", async () => {
     const { server, model } = await setup([{ text: `I look.\n${call("a.txt")}` }, { text: "It says hi." }])
     const asked: unknown[] = []
     const result = streamText({

@@ -13,8 +13,8 @@ function parserOf(dialect: DialectName) {
   return createCallParser({ tools: corpusTools, dialect })
 }
 
-describe("texts of models", () => {
-  test("there are enough of them, in every dialect, with and without calls", () => {
+describe("parser: corpus texts", () => {
+  test("cover every dialect, with and without calls", () => {
     expect(corpora.synthetic.length).toBeGreaterThan(150)
     expect(corpora["model-texts"].length).toBeGreaterThan(200)
     expect(new Set(corpus.map(({ dialect }) => dialect)).size).toBe(6)
@@ -26,7 +26,7 @@ describe("texts of models", () => {
   })
 
   test.each(Object.entries(corpora))(
-    "of %s read the same when they are cut in two anywhere",
+    "of %s are read the same when split in two at any position",
     (_, cases) => {
       for (const entry of cases) {
         for (let at = 0; at <= entry.text.length; at++) {
@@ -38,7 +38,7 @@ describe("texts of models", () => {
     120_000,
   )
 
-  test("read the same character by character, and cut at any places", () => {
+  test("are read the same character by character and split at random positions", () => {
     for (const entry of corpus) {
       const read = summary(readPieces(entry, entry.text.split("")))
       expect(read, `${entry.group}: ${entry.about}`).toEqual(expected(entry))
@@ -54,7 +54,7 @@ describe("texts of models", () => {
     )
   })
 
-  test("a call's pieces add up to its input, and each call is announced once before", () => {
+  test("stream each call's input in pieces after one announcement", () => {
     for (const entry of corpus) {
       let open: string | undefined
       for (const event of readPieces(entry, entry.text.split(""))) {
@@ -72,7 +72,7 @@ describe("texts of models", () => {
   })
 })
 
-describe("texts of all kinds", () => {
+describe("parser: random texts", () => {
   const marks = corpus
     .flatMap(({ text }) => text.split(/(?<=[>\]}`])|(?=[<[{`])/))
     .filter((mark) => mark !== "")
@@ -80,7 +80,7 @@ describe("texts of all kinds", () => {
     maxLength: 12,
   })
 
-  test("never throw, never lose the end, and read the same however they are cut", () => {
+  test("never throw, keep their end and do not depend on how they are split", () => {
     const dialects = fc.constantFrom(...new Set(corpus.map(({ dialect }) => dialect)))
     fc.assert(
       fc.property(soup, dialects, fc.boolean(), (pieces, dialect, cut) => {
@@ -94,7 +94,7 @@ describe("texts of all kinds", () => {
     )
   })
 
-  test("in a fence hold no call, whatever they are", () => {
+  test("contain no call inside a code fence", () => {
     fc.assert(
       fc.property(soup, (pieces) => {
         const inner = pieces.join("").replaceAll("~~~", "")
@@ -112,15 +112,15 @@ describe("texts of all kinds", () => {
   })
 })
 
-describe("what comes when", () => {
-  test("text that begins no call is handed on at once, and only a possible beginning is kept back", () => {
+describe("parser: streaming", () => {
+  test("emits text at once and holds back only a possible beginning of a call", () => {
     const parser = parserOf("hermes")
     expect(parser.push("Let me look at a<b")).toEqual([{ type: "text", text: "Let me look at a<b" }])
     expect(parser.push("; then <tool")).toEqual([{ type: "text", text: "; then" }])
     expect(parser.push("box,")).toEqual([{ type: "text", text: " <toolbox," }])
   })
 
-  test("the input of a call comes while it is written", () => {
+  test("streams the input of a call", () => {
     const parser = parserOf("hermes")
     expect(
       parser.push('<tool_call>\n{"name": "write", "arguments": {"filePath": "a", "content": "one'),
@@ -131,7 +131,7 @@ describe("what comes when", () => {
     expect(parser.push(" two")).toEqual([{ type: "call-delta", delta: " two" }])
   })
 
-  test("so does a text parameter", () => {
+  test("streams a text parameter", () => {
     const parser = parserOf("xml")
     parser.push("<function=write>\n<parameter=filePath>\na\n</parameter>\n<parameter=content>\n")
     expect(parser.push("one\ntwo\n  three of many")).toEqual([
@@ -139,7 +139,7 @@ describe("what comes when", () => {
     ])
   })
 
-  test("a long input in small pieces takes time in proportion", () => {
+  test("reads a long input in linear time", () => {
     const input = JSON.stringify({ filePath: "a", content: "x{<[`".repeat(40_000) })
     const text = `<tool_call>{"name": "write", "arguments": ${input}}</tool_call>`
     const parser = parserOf("hermes")
@@ -149,7 +149,7 @@ describe("what comes when", () => {
     expect(events.at(-1)).toMatchObject({ type: "call", tool: "write", input })
   })
 
-  test("so do thoughts full of calls, and only a call in thoughts that never end is one", () => {
+  test("reads reasoning full of calls in linear time and accepts a call in reasoning that never ends", () => {
     const call = '<tool_call>{"name": "read", "arguments": {"filePath": "a"}}</tool_call>'
     const text = `<think>\n${`${call}\n`.repeat(5_000)}</think>\n`
     const parser = parserOf("hermes")
@@ -164,7 +164,7 @@ describe("what comes when", () => {
     expect(open.end().map(({ type }) => type)).toEqual(["call-start", "call-delta", "call"])
   })
 
-  test("so does a text full of beginnings that lead nowhere", () => {
+  test("reads a text full of incomplete openings in linear time", () => {
     const text = '{"name": "read", "parameters": {\n'.repeat(10_000)
     const parser = parserOf("llama")
     expect(summary([...parser.push(text), ...parser.end()])).toEqual({

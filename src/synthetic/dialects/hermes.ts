@@ -6,22 +6,22 @@ import { charAt, type Reading, sees, skipSpace, takeAll, takes, takeUntil, takeW
 import { bareObject, listTag, startsLikeCall } from "./plain-json.ts"
 import { takeElement } from "./xml.ts"
 
-/** Marks that stand around calls, however those are written. */
+/** A pair of tags around calls of any format. */
 interface Tag {
   opening: string
   closing: string
-  /** What else is in it was meant as a call too, and went wrong. */
+  /** True if any other content is a malformed call. */
   onlyCalls: boolean
 }
 
 const tags: readonly Tag[] = [
-  // Hermes and Qwen first, and many that learned from them
+  // Hermes, Qwen and models derived from them
   ...["tool_call", "tool_calls", "function_call", "longcat_tool_call", "TOOLCALL"].map((name) => ({
     opening: `<${name}>`,
     closing: `</${name}>`,
     onlyCalls: true,
   })),
-  // MiniMax, Seed, OLMo, DeepSeek since 3.2, clients with prompts of their own
+  // MiniMax, Seed, OLMo, DeepSeek since 3.2, clients with their own prompts
   ...[
     "function_calls",
     "tool_use",
@@ -38,7 +38,7 @@ const tags: readonly Tag[] = [
   { opening: "<|tool_call_start|>", closing: "<|tool_call_end|>", onlyCalls: true },
 ]
 
-/** Phi's word before a list. */
+/** The mark that Phi writes before a list. */
 const phiList: Opening = {
   literal: "functools[",
   explicit: true,
@@ -48,10 +48,10 @@ const phiList: Opening = {
   },
 }
 
-/** Tags with calls in them. */
+/** Openings of all tags. */
 const tagOpenings: readonly Opening[] = [...tags.map(openingOf), phiList]
 
-/** What may be left of a tag behind the calls in it. */
+/** Closing tags that may remain after calls. */
 export const tagClosings: readonly string[] = tags.map(({ closing }) => closing)
 
 function openingOf(tag: Tag): Opening {
@@ -63,7 +63,7 @@ function openingOf(tag: Tag): Opening {
       const { source } = context
       const bodyStart = source.position
       yield* skipSpace(source)
-      // Twice is a common slip.
+      // Models sometimes write the tag twice.
       if (yield* takes(source, opening)) yield* skipSpace(source)
       if (yield* takes(source, "```")) yield* takeWhile(source, /[a-z_]*\s*/y)
       if (!(yield* readBody(context, closing))) {
@@ -76,7 +76,7 @@ function openingOf(tag: Tag): Opening {
   }
 }
 
-/** False: nothing that is known for a call. */
+/** Returns false if the content is not a call. */
 function* readBody(context: ReadContext, closing: string): Reading<boolean> {
   const { source } = context
   const start = source.position
@@ -89,7 +89,7 @@ function* readBody(context: ReadContext, closing: string): Reading<boolean> {
   return yield* takeElement(context)
 }
 
-/** A name outside of what gives its arguments: Python's brackets, an object, or GLM's pairs. */
+/** Reads a name followed by its arguments: Python brackets, an object, or GLM's pairs. */
 function* readNamed(context: ReadContext, closing: string): Reading<boolean> {
   const { source, tools } = context
   const start = source.position
@@ -117,7 +117,7 @@ function* beginsPair(context: ReadContext, pairs: ParameterForm): Reading<boolea
   return key !== undefined
 }
 
-/** `<name>read</name><arguments>{…}</arguments>`, as some clients ask for. */
+/** Reads `<name>read</name><arguments>{…}</arguments>`, the format of some clients. */
 function* readNameElement(context: ReadContext, closing: string): Reading<boolean> {
   const { source } = context
   const name = yield* takeUntil(source, "</name>")
@@ -131,8 +131,8 @@ function* readNameElement(context: ReadContext, closing: string): Reading<boolea
 }
 
 /**
- * GLM's parameters: `<arg_key>path</arg_key><arg_value>a.txt</arg_value>`. The beginning of a key or a value is left out
- * at times.
+ * The parameters of GLM: `<arg_key>path</arg_key><arg_value>a.txt</arg_value>`. The model sometimes omits the opening tag
+ * of a key or value.
  */
 function argumentPairs(closing: string): ParameterForm {
   return {
@@ -150,7 +150,7 @@ function argumentPairs(closing: string): ParameterForm {
   }
 }
 
-/** A tag that begins a line and is closed was meant as a call; any other is somebody's word for it. */
+/** Reports a closed tag at the beginning of a line as a malformed call. Any other tag is text. */
 function* readUnknown(context: ReadContext, { closing, onlyCalls }: Tag): Reading<"calls" | "text" | "mark"> {
   const { source, sink } = context
   const space = yield* takeWhile(source, /\s*/y)
@@ -159,14 +159,14 @@ function* readUnknown(context: ReadContext, { closing, onlyCalls }: Tag): Readin
   const body = yield* takeUntil(source, closing)
   if (body === undefined) return "text"
   const text = source.text.slice(context.start, source.position)
-  sink.malformed({ text, reason: "holds no call between its tags" })
+  sink.malformed({ text, reason: "contains no call between its tags" })
   return "calls"
 }
 
-/** Calls as JSON in `<tool_call>`, as Hermes, Qwen and many that learned from them write. */
+/** JSON in `<tool_call>`, the format of Hermes, Qwen and models derived from them. */
 export const hermes: Dialect = {
   name: "hermes",
   openings: [...tagOpenings, listTag, bareObject],
-  instructions: "Write each call as JSON between tags, on lines of its own:",
+  instructions: "Write each call as JSON between tags, on separate lines:",
   write: (tool, input) => `<tool_call>\n${JSON.stringify({ name: tool, arguments: input })}\n</tool_call>`,
 }

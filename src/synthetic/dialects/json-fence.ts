@@ -4,7 +4,7 @@ import { readPython } from "../read-python.ts"
 import { charAt, type Reading, takeAll, takeWhile } from "../source.ts"
 import { bareObject, enclosed, listTag } from "./plain-json.ts"
 
-/** Calls as JSON in a code fence. A fence that is labelled as a call always counts, one of JSON where this was asked for. */
+/** JSON in a code fence. A fence labelled `tool_call` counts in every dialect, one labelled `json` only in this one. */
 export const jsonFence: Dialect = {
   name: "json-fence",
   openings: [
@@ -14,11 +14,11 @@ export const jsonFence: Dialect = {
     listTag,
     bareObject,
   ],
-  instructions: "Write each call as JSON in a code fence of its own that is labelled tool_call:",
+  instructions: "Write each call as JSON in its own code fence with the label tool_call:",
   write: (tool, input) => `\`\`\`tool_call\n${JSON.stringify({ name: tool, arguments: input })}\n\`\`\``,
 }
 
-/** A fence of Gemma's: Python within. */
+/** Gemma's fence, which contains Python. */
 export const toolCodeFence: Opening = {
   literal: "```tool_code",
   explicit: true,
@@ -41,7 +41,7 @@ function labelled(label: string): Opening {
       if (!(yield* readObjectCalls(context, { stop: "\n```" }))) {
         yield* takeWhile(source, /(?:(?!```)[\s\S])*/y)
         const text = source.text.slice(context.start, source.position)
-        sink.malformed({ text, reason: "holds no JSON object" })
+        sink.malformed({ text, reason: "contains no JSON object" })
       }
       yield* takeAll(source, ["```"])
       return "calls"
@@ -49,7 +49,7 @@ function labelled(label: string): Opening {
   }
 }
 
-/** Reads to the line's end, on which nothing else may stand. */
+/** Reads to the end of the line. Returns false if it contains other text. */
 function* endLabel({ source }: ReadContext): Reading<boolean> {
   yield* takeWhile(source, /[ \t]*/y)
   const next = yield* charAt(source)

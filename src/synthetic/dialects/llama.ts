@@ -7,7 +7,7 @@ import { elementOpenings } from "./xml.ts"
 
 const ends = ["<|eom_id|>", "<|eot_id|>"]
 
-/** What Llama 3 writes before a call: JSON or Python follows. */
+/** The mark that Llama 3 writes before JSON or Python. */
 const pythonTag: Opening = {
   literal: "<|python_tag|>",
   explicit: true,
@@ -22,10 +22,10 @@ const pythonTag: Opening = {
   },
 }
 
-/** Calls of Llama 3: JSON alone, or after its mark. */
+/** JSON alone or after a mark, the format of Llama 3. */
 export const llama: Dialect = {
   name: "llama",
   openings: [pythonTag, ...elementOpenings, bareObject],
-  instructions: "Write each call as a JSON object on a line of its own, with nothing around it:",
+  instructions: "Write each call as a JSON object on a separate line, with nothing around it:",
   write: (tool, input) => JSON.stringify({ name: tool, parameters: input }),
 }

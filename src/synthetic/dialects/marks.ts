@@ -6,22 +6,22 @@ import { readArguments, readNoArguments, readObjectCall } from "../read-json.ts"
 import { charAt, type Reading, sees, takeAll, takeUntil, takeWhile } from "../source.ts"
 import { tagClosings } from "./hermes.ts"
 
-/** A call between marks of a model's own, its name before its arguments. */
+/** A call between special marks, with its name before its arguments. */
 interface MarkedCall {
   openings: readonly string[]
-  /** What stands between the opening and the arguments; the tool's name is its first group. */
+  /** The text between opening and arguments. Its first group is the tool's name. */
   header: RegExp
   ends: readonly string[]
-  /** What anyone may write: only with the exact name of an offered tool. */
+  /** True for ordinary text: it counts only with the exact name of an offered tool. */
   exactName?: boolean
-  /** And only at the beginning of a line. */
+  /** True if it counts only at the beginning of a line. */
   isWord?: boolean
-  /** Where no call comes next, the opening says nothing. */
+  /** True if the opening is dropped when no call follows. */
   isMark?: boolean
 }
 
 const markedCalls: readonly MarkedCall[] = [
-  // Kimi; the marks of the only call are left out at times
+  // Kimi, which sometimes omits the marks of a single call
   ...["<|tool_call_begin|>", "<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"].map(
     (opening) => ({
       openings: [opening],
@@ -30,14 +30,14 @@ const markedCalls: readonly MarkedCall[] = [
       isMark: opening !== "<|tool_call_begin|>",
     }),
   ),
-  // DeepSeek, before and since 3.1
+  // DeepSeek before and since 3.1
   {
     openings: spellings("tool call begin"),
     header:
       /^(?:function<[｜|]tool[▁_]sep[｜|]>)?([\w-]+)(?:<[｜|]tool[▁_]sep[｜|]>)?\s*(?:```(?:json)?\s*)?/,
     ends: ["```", ...spellings("tool call end")],
   },
-  // gpt-oss: the recipient may stand before or behind the channel, on any channel
+  // gpt-oss: the recipient comes before or after the channel, on any channel
   {
     openings: ["<|start|>assistant", "<|channel|>commentary", "<|channel|>analysis"],
     header:
@@ -47,9 +47,9 @@ const markedCalls: readonly MarkedCall[] = [
   // Functionary
   { openings: [">>>"], header: /^([\w-]+)\n/, ends: [], exactName: true },
   { openings: ["<|recipient|>"], header: /^\s*([\w-]+)\s*<\|content\|>\s*/, ends: ["<|stop|>"] },
-  // Small models that were told Hermes' form
+  // Small models that use the dialect hermes
   { openings: ['<tool_call name="'], header: /^([\w.-]+)"\s*>\s*/, ends: ["</tool_call>"] },
-  // What chains of agents ask for
+  // ReAct prompts
   {
     openings: ["Action:"],
     header: /^[ \t]*([\w-]+)[ \t]*\n\s*Action Input:\s*(?:```(?:json)?\s*)?/,
@@ -59,7 +59,7 @@ const markedCalls: readonly MarkedCall[] = [
   },
 ]
 
-/** Marks that models write by habit, whatever they were told. No model is told to. */
+/** Marks that models write in any dialect. No prompt asks for them. */
 export const markOpenings: readonly Opening[] = [
   ...new Set(markedCalls.flatMap(({ openings }) => openings)),
 ].map((literal) => {
@@ -87,12 +87,12 @@ function* readForms(context: ReadContext, forms: readonly MarkedCall[]): Reading
   return forms.some(({ isMark }) => isMark) ? "mark" : "text"
 }
 
-/** False where neither arguments nor the call's end come next. */
+/** Returns false if neither arguments nor the end of the call follow. */
 function* readMarked(context: ReadContext, id: string, ends: readonly string[]): Reading<boolean> {
   const { source, tools } = context
   const last = ends.at(-1)
   if ((yield* charAt(source)) === "{") {
-    // An id of another API's: the name is among the arguments.
+    // An id of another API: the arguments contain the name.
     if (/^(call_|chatcmpl-tool-)/.test(id)) yield* readObjectCall(context, { stop: last })
     else yield* readArguments(context, nameOf(id, tools), last)
   } else {
@@ -105,20 +105,20 @@ function* readMarked(context: ReadContext, id: string, ends: readonly string[]):
   return true
 }
 
-/** The tool in Kimi's ids: `functions.read:0`, and as they come back when clients or models changed them. */
+/** Returns the tool of an id such as Kimi's `functions.read:0`, or of a changed form of it. */
 function nameOf(id: string, tools: ReadonlyMap<string, SyntheticTool>): string {
   const bare = id.replace(/^functions[._]?/, "")
   const candidates = [id, bare, ...[id, bare].map((name) => name.replace(/[:_]?\d+$/, ""))]
   return candidates.find((name) => tools.has(name)) ?? id.replace(/^functions\./, "").replace(/:\d+$/, "")
 }
 
-/** Marks of Gemma's own: `call:read{filePath:<escape>a.txt<escape>}`, and the same with others since version 4. */
+/** Gemma's marks: `call:read{filePath:<escape>a.txt<escape>}`. Version 4 uses other marks. */
 const forms = [
   { opening: "<start_function_call>call:", quote: "<escape>", end: "<end_function_call>" },
   { opening: "<|tool_call>call:", quote: '<|"|>', end: "<tool_call|>" },
 ]
 
-/** Calls of FunctionGemma and Gemma 4. */
+/** Openings of FunctionGemma and Gemma 4. */
 export const gemmaOpenings: readonly Opening[] = forms.map(({ opening, quote, end }) => ({
   literal: opening,
   explicit: true,
@@ -137,15 +137,9 @@ function* readCall(context: ReadContext, quote: string, end: string): Reading<"c
   const found = findTool(name, tools)
   const read = readLooseValue(asJson(body, quote))
   if (!found.ok || !read.ok || !isRecord(read.value) || cut) {
-    const reason = found.ok ? (cut ? "is not whole" : "gives no arguments that can be read") : found.reason
+    const reason = found.ok ? (cut ? "is incomplete" : "has arguments that cannot be read") : found.reason
     const unknown = !found.ok && read.ok && !cut ? callOfUnknown(name, read.value) : undefined
-    sink.malformed({
-      text,
-      reason,
-      ...(found.ok && { tool: found.tool }),
-      ...(unknown && { unknown }),
-      ...(cut && { cut }),
-    })
+    sink.malformed({ text, reason, tool: found.ok ? found.tool : undefined, unknown, cut })
     return "calls"
   }
   const input = JSON.stringify(read.value)
@@ -155,7 +149,7 @@ function* readCall(context: ReadContext, quote: string, end: string): Reading<"c
   return "calls"
 }
 
-/** What stands between two quoting marks is a text, character by character. */
+/** Converts the text between two quote marks to JSON strings. */
 function asJson(body: string, quote: string): string {
   return body
     .split(quote)
@@ -163,16 +157,16 @@ function asJson(body: string, quote: string): string {
     .join("")
 }
 
-/** DeepSeek's mark as it is, and as servers and distilled models write it: with plain bars, with underscores. */
+/** Spellings of a DeepSeek mark. Servers and distilled models use plain bars and underscores. */
 export function spellings(mark: string): string[] {
   return ["｜", "|"].flatMap((bar) => ["▁", "_"].map((gap) => `<${bar}${mark.replaceAll(" ", gap)}${bar}>`))
 }
 
-/** What comes before calls and says nothing. */
-const before = spellings("tool calls begin")
+/** Marks before calls without a meaning of their own. */
+const marksBefore = spellings("tool calls begin")
 
-/** What is left of calls, or ends the answer, and says nothing behind a call. */
-const behind = [
+/** Marks that end calls or the answer, and are dropped after a call. */
+const marksAfter = [
   ...tagClosings,
   ...spellings("tool call end"),
   ...spellings("tool calls end"),
@@ -180,33 +174,33 @@ const behind = [
   ...["<|im_end|>", "<|eot_id|>", "<|eom_id|>", "</s>", "<｜end▁of▁sentence｜>"],
 ]
 
-/** How results begin. What a model writes of one itself it made up. */
+/** Beginnings of results. A result in an answer is made up. */
 const results = ["<tool_response", "<|tool_response>", "<|observation|>", "<｜tool▁outputs▁begin｜>"]
 
-/** What is no call and stands around calls. */
-export const leftovers: readonly Opening[] = [
-  ...before.map((literal) => mark(literal, () => true)),
-  ...[...new Set(behind)].map((literal) =>
+/** Openings of marks around calls, which are dropped. */
+export const surroundingMarks: readonly Opening[] = [
+  ...marksBefore.map((literal) => mark(literal, () => true)),
+  ...[...new Set(marksAfter)].map((literal) =>
     mark(literal, ({ afterCall, followsCall, atLineStart }) => followsCall || (afterCall && atLineStart)),
   ),
   ...results.map((literal) => result(literal, true, ({ afterCall }) => afterCall)),
-  // A word that anyone may write
+  // Ordinary text
   result("Observation:", false, ({ followsCall }) => followsCall),
 ]
 
-/** What is left out where it is a mark, and text where not. */
+/** Drops the literal if it is a mark. Otherwise it is text. */
 function mark(literal: string, isMark: (context: ReadContext) => boolean): Opening {
   return {
     literal,
     explicit: true,
-    // biome-ignore lint/correctness/useYield: it knows at once
+    // biome-ignore lint/correctness/useYield: the result is known at once
     *read(context) {
       return isMark(context) ? "mark" : "text"
     },
   }
 }
 
-/** A result that the model made up is left out with all that follows, which rests on it: only the call before it counts. */
+/** Drops a made-up result and all text after it, which depends on it. */
 function result(literal: string, explicit: boolean, isResult: (context: ReadContext) => boolean): Opening {
   return {
     literal,

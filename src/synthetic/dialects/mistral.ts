@@ -3,14 +3,14 @@ import { readArguments, readObjectCalls } from "../read-json.ts"
 import { charAt, type Reading, sees, skipSpace, takes, takeWhile } from "../source.ts"
 import { bareList } from "./plain-json.ts"
 
-/** Mistral's mark: a list of objects follows, or a name with its arguments. */
+/** Mistral's mark. A list of objects or a name with arguments follows. */
 const toolCalls: Opening = {
   literal: "[TOOL_CALLS]",
   explicit: true,
   *read(context) {
     const { source } = context
     yield* skipSpace(source)
-    // Twice is a slip.
+    // Models sometimes write the mark twice.
     if (yield* takes(source, "[TOOL_CALLS]")) yield* skipSpace(source)
     const first = yield* charAt(source)
     if (first === "[" || first === "{") return (yield* readObjectCalls(context)) ? "calls" : "text"
@@ -21,7 +21,7 @@ const toolCalls: Opening = {
   },
 }
 
-/** Reads `name`, `name[ARGS]` or `name[CALL_ID]abc[ARGS]` up to the arguments; nothing where that does not come next. */
+/** Reads `name`, `name[ARGS]` or `name[CALL_ID]abc[ARGS]` up to the arguments. Undefined if none of them follows. */
 function* readName({ source }: ReadContext): Reading<string | undefined> {
   const start = source.position
   yield* skipSpace(source)
@@ -34,11 +34,10 @@ function* readName({ source }: ReadContext): Reading<string | undefined> {
   return undefined
 }
 
-/** Calls of Mistral's models. */
+/** The format of Mistral. */
 export const mistral: Dialect = {
   name: "mistral",
   openings: [toolCalls, bareList],
-  instructions:
-    "Write all calls as one JSON list after the mark [TOOL_CALLS], as the last thing in the answer:",
+  instructions: "Write all calls as one JSON list after [TOOL_CALLS], at the end of the answer:",
   write: (tool, input) => `[TOOL_CALLS]${JSON.stringify([{ name: tool, arguments: input }])}`,
 }

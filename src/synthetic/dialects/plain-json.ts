@@ -6,10 +6,10 @@ import { endsLine } from "../read-python.ts"
 import { scanBrackets } from "../scan-json.ts"
 import { charAt, type Reading, skipSpace, takeAll, takes, takeWhile } from "../source.ts"
 
-/** A call as JSON without anything around it: only for an offered tool, and alone on its lines. */
+/** A JSON object without marks. It counts only for an offered tool and on lines of its own. */
 export const bareObject: Opening = bare("{")
 
-/** Several in a list. */
+/** A JSON list without marks. */
 export const bareList: Opening = bare("[")
 
 function bare(literal: string): Opening {
@@ -40,7 +40,7 @@ const firstKeys: ReadonlySet<string> = new Set([
   ...["type", "id", "tool_call", "tool_calls", "tool_call_id"],
 ])
 
-/** True where the first key of the object (or of the first one in a list) is one of a call's. Reads nothing. */
+/** True if the first key of the object, or of the first object of a list, belongs to a call. Reads nothing. */
 export function* startsLikeCall({ source }: ReadContext): Reading<boolean> {
   const start = source.position
   yield* takeWhile(source, /[\s[]*/y)
@@ -53,8 +53,8 @@ export function* startsLikeCall({ source }: ReadContext): Reading<boolean> {
 }
 
 /**
- * A pair of marks that may hold any JSON: only where it holds calls of offered tools and nothing else. `begin` reads
- * what stands between the first mark and the JSON, and says whether that may come here.
+ * A pair of marks that can contain any JSON. It counts only if it contains nothing but calls of offered tools. `begin`
+ * reads the text between the first mark and the JSON, and returns false if it does not fit.
  */
 export function enclosed(
   literal: string,
@@ -81,7 +81,7 @@ export function enclosed(
   }
 }
 
-/** The tag that the tools were listed in. Some models write their calls in it too. */
+/** The tag of the tool list. Some models write their calls in it. */
 export const listTag: Opening = enclosed("<tools>", "</tools>", function* ({ source }) {
   yield* skipSpace(source)
   return true

@@ -4,7 +4,7 @@ import { skipSpace, takeAll } from "../source.ts"
 import { toolCodeFence } from "./json-fence.ts"
 import { bareObject } from "./plain-json.ts"
 
-/** A list of calls without anything around it. */
+/** A list of calls without marks. */
 const list: Opening = {
   literal: "[",
   explicit: false,
@@ -26,12 +26,12 @@ const marked: Opening = {
   },
 }
 
-/** Calls in Python's form, as Llama 4, Gemma and others write. */
+/** Python calls, the format of Llama 4, Gemma and others. */
 export const pythonic: Dialect = {
   name: "pythonic",
   openings: [marked, toolCodeFence, list, bareObject],
   toolOpenings: ({ name }) => ({ ...list, literal: `${name}(` }),
-  instructions: "Write the calls as a Python list on lines of their own, every argument with its name:",
+  instructions: "Write the calls as a Python list on separate lines, with named arguments:",
   write: (tool, input) => `[${tool}(${Object.entries(input).map(pair).join(", ")})]`,
 }
 
@@ -39,7 +39,7 @@ function pair([name, value]: [string, unknown]): string {
   return `${name}=${literal(value)}`
 }
 
-/** The value as Python writes it. */
+/** Returns the value as a Python literal. */
 function literal(value: unknown): string {
   if (value === null || value === undefined) return "None"
   if (typeof value === "boolean") return value ? "True" : "False"

@@ -4,17 +4,17 @@ import { readArguments } from "../read-json.ts"
 import { type ParameterForm, readParameters } from "../read-parameters.ts"
 import { charAt, type Reading, sees, skipSpace, takeAll, takes, takeWhile } from "../source.ts"
 
-/** How a family of models writes calls whose parameters are elements. Names follow what is given here. */
+/** A format of calls with parameters as elements. A name follows `opening` and `parameter`. */
 interface ElementForm {
   opening: string
   parameter: string
   parameterEnd: string
-  /** The first ends the element, any other what stands around it. */
+  /** Closing tags: first that of the element, then those around it. */
   ends: readonly [string, ...string[]]
 }
 
 const forms: readonly ElementForm[] = [
-  // Qwen Coder and those that learned from it; Llama 3 puts a JSON object in the place of parameters.
+  // Qwen Coder and models derived from it. Llama 3 writes a JSON object instead of parameters.
   {
     opening: "<function=",
     parameter: "<parameter=",
@@ -37,14 +37,14 @@ const forms: readonly ElementForm[] = [
   ),
 ]
 
-/** Calls as elements, wherever they stand. */
+/** Openings of calls as elements. */
 export const elementOpenings: readonly Opening[] = forms.map((form) => ({
   literal: form.opening,
   explicit: true,
   read: (context) => readElement(context, form),
 }))
 
-/** Reads an element, if one comes next. */
+/** Reads an element if one comes next. */
 export function* takeElement(context: ReadContext): Reading<boolean> {
   for (const { literal, read } of elementOpenings) {
     if (yield* takes(context.source, literal)) return (yield* read(context)) === "calls"
@@ -54,14 +54,14 @@ export function* takeElement(context: ReadContext): Reading<boolean> {
 
 function* readElement(context: ReadContext, form: ElementForm): Reading<"calls" | "text"> {
   const { source } = context
-  const name = yield* takesName(context, /[\w.:-]*/y)
+  const name = yield* takeName(context, /[\w.:-]*/y)
   yield* takeWhile(source, /[^<>\n]*/y)
   if (!name || !(yield* takes(source, ">"))) return "text"
   yield* skipSpace(source)
   const [end] = form.ends
   if ((yield* charAt(source)) === "{") {
     yield* readArguments(context, name, end)
-    // Closed by another beginning is a slip of small models.
+    // Small models sometimes close the element with another opening tag.
     yield* takeAll(source, [end, end.replace("/", "")])
     return "calls"
   }
@@ -75,8 +75,8 @@ function parametersOf({ parameter, parameterEnd, ends }: ElementForm): Parameter
     *key(context) {
       const { source } = context
       if (!(yield* takes(source, parameter))) return undefined
-      const key = yield* takesName(context, /[^<>"'=\n]*/y)
-      // An equals sign before the value, in place of the bracket, is a slip of Qwen Coder's.
+      const key = yield* takeName(context, /[^<>"'=\n]*/y)
+      // Qwen Coder sometimes writes an equals sign instead of the bracket.
       if (!(yield* takes(source, "="))) {
         yield* takeWhile(source, /[^<>\n]*/y)
         if (!(yield* takes(source, ">"))) return undefined
@@ -89,15 +89,15 @@ function parametersOf({ parameter, parameterEnd, ends }: ElementForm): Parameter
   }
 }
 
-/** A name, with or without quotes. */
-function* takesName({ source }: ReadContext, pattern: RegExp): Reading<string> {
+/** Reads a name with or without quotes. */
+function* takeName({ source }: ReadContext, pattern: RegExp): Reading<string> {
   const quote = yield* takeWhile(source, /["']?/y)
   const name = yield* takeWhile(source, pattern)
   if (quote !== "") yield* takes(source, quote)
   return name
 }
 
-/** Calls as elements with their parameters as elements. */
+/** Elements with parameters as elements. */
 export const xml: Dialect = {
   name: "xml",
   openings: elementOpenings,
@@ -107,12 +107,12 @@ export const xml: Dialect = {
     read: (context) => readNamedElement(context, tool),
   }),
   instructions:
-    "Write each call as an element, on lines of its own. Values stand as they are: nothing in them is escaped, lists and objects are JSON:",
+    "Write each call as an element, on separate lines. Do not escape values. Write lists and objects as JSON:",
   write: (tool, input) =>
     [`<function=${tool}>`, ...Object.entries(input).map(parameter), "</function>"].join("\n"),
 }
 
-/** An element named like the tool, its parameters named like the tool's: `<read><filePath>a.txt</filePath></read>`. */
+/** Reads an element named like the tool, with elements named like its parameters: `<read><filePath>a.txt</filePath></read>`. */
 function* readNamedElement(context: ReadContext, tool: SyntheticTool): Reading<"calls" | "text"> {
   const { source } = context
   const { properties } = tool.inputSchema
