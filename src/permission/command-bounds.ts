@@ -8,7 +8,7 @@ import { isInside, realPath } from "../util/paths.ts"
 import { expandPolicy, judge, namedRules, type Policy, wildcardProbe } from "./policy.ts"
 import { homeSecrets, namesProtected, protectionOf } from "./protected-files.ts"
 import { concerns } from "./rules.ts"
-import type { KnownPrograms } from "./shell/known-programs.ts"
+import type { KnownPrograms } from "./shell/read-only.ts"
 
 /** The input for the bounds of a command. Paths are absolute. */
 export interface BoundsRequest {

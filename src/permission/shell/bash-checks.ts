@@ -14,16 +14,22 @@ import {
   expandWord,
 } from "./command-forms.ts"
 import { crudeForms } from "./crude-forms.ts"
+import { possibleBelow, sweepChecks } from "./directory-checks.ts"
+import {
+  filesNeedingLeave,
+  followingLinks,
+  maxEntries,
+  type RecursiveReading,
+  unhiddenAbove,
+} from "./directory-files.ts"
 import { showsContents } from "./git-contents.ts"
 import { trackedPaths } from "./git-index.ts"
 import { type FoundRepository, findRepository, repositoryFault } from "./git-repository.ts"
 import { placesOf } from "./named-paths.ts"
-import { maxCommandLength, type PlannedCommand, planCommand, type ShellPlan } from "./plan.ts"
+import { maxCommandLength, planCommand } from "./plan.ts"
 import { type Proof, proveReadOnly, type WholeReading } from "./read-only.ts"
-import { filesNeedingLeave, followingLinks, maxEntries, type RecursiveReading } from "./recursive-read.ts"
+import type { PlannedCommand, ShellPlan } from "./shell-plan.ts"
 import { rememberedPattern } from "./suggest.ts"
-import { possibleBelow, sweepChecks } from "./sweeps.ts"
-import { unhiddenAbove } from "./unhidden.ts"
 import { literalWord } from "./words.ts"
 
 /** The checks that a command text comes to. `commands` pairs those of type `bash` with the command they are about. */

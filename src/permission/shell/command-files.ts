@@ -3,14 +3,20 @@ import { externalChecks, fileChecks, isWithinScope, pathExists, relativeToWorktr
 import { namesProtected, protectionOf } from "../protected-files.ts"
 import type { Check } from "../request.ts"
 import { type CommandPlace, coversAll, expandWord, tableName } from "./command-forms.ts"
-import { globFiles } from "./glob-files.ts"
 import { innerCommands } from "./inner-commands.ts"
-import { candidates, globDirectory, isPossibleName, looksLikePath, placesOf } from "./named-paths.ts"
-import type { PlannedCommand, PlannedFile } from "./plan.ts"
+import {
+  candidates,
+  globDirectory,
+  globFiles,
+  isPossibleName,
+  looksLikePath,
+  placesOf,
+  withoutTextWords,
+} from "./named-paths.ts"
 import { findProgram } from "./program-table.ts"
 import { fileOperands, isReader, takesText } from "./read-only.ts"
 import { risksOf } from "./risks.ts"
-import { withoutTextWords } from "./text-words.ts"
+import type { PlannedCommand, PlannedFile } from "./shell-plan.ts"
 import { literalWord, type Word } from "./words.ts"
 
 /** Devices that hold nothing and lead nowhere. */

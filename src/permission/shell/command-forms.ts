@@ -6,9 +6,9 @@ import { wildcardCovers, wildcardMatch } from "../../util/wildcard.ts"
 import type { ResolvedScope } from "../path-checks.ts"
 import type { JudgeOptions } from "../policy.ts"
 import { crudeForms } from "./crude-forms.ts"
-import type { PlannedCommand } from "./plan.ts"
 import { gnuName } from "./program-table.ts"
 import { namesRisk, risksOf } from "./risks.ts"
+import type { PlannedCommand } from "./shell-plan.ts"
 import type { Word } from "./words.ts"
 
 /** What is known of the place where commands run. */

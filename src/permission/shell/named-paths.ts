@@ -1,5 +1,7 @@
+import { glob } from "node:fs/promises"
 import { isAbsolute } from "node:path"
 import { expandWord } from "./command-forms.ts"
+import { findProgram } from "./program-table.ts"
 import type { Word } from "./words.ts"
 
 /** The word itself and the parts of it that an option may take as a path. */
@@ -68,4 +70,46 @@ const ownDirectory =
 /** Whoever writes such a word mostly means a file, whether there is one or not. */
 export function looksLikePath(text: string): boolean {
   return text.includes("/") || text.startsWith(".")
+}
+
+/** The words of a command without those that are texts for people or a script, which may look like paths and are none. */
+export function withoutTextWords(name: string, words: readonly Word[]): readonly Word[] {
+  return withoutScript(name, withoutTexts(name, words))
+}
+
+function withoutTexts(name: string, words: readonly Word[]): readonly Word[] {
+  const options = findProgram(name)?.texts?.split(" ")
+  if (!options) return words
+  return words.filter((_, index) => !options.includes(words[index - 1]?.text ?? ""))
+}
+
+/** The script of `sed` and `awk` looks like a path and is none. */
+function withoutScript(name: string, words: readonly Word[]): readonly Word[] {
+  if (!findProgram(name)?.script) return words
+  const given = words.some((word) => /^-(?:-expression|-source|-file|[A-Za-z]*[ef])/.test(word.text))
+  const isScript = ({ text }: Word, index: number) =>
+    !text.startsWith("-") && !/^-[vF]$/.test(words[index - 1]?.text ?? "")
+  const first = given ? undefined : words.find(isScript)
+  // A word that may become several holds more than the script.
+  const script = first?.splits || first?.glob ? undefined : first
+  return words.filter(
+    (word, index) =>
+      word !== script && !/^-(?:-expression|-source|[A-Za-z]*e)$/.test(words[index - 1]?.text ?? ""),
+  )
+}
+
+/** More matches than this are not looked at one by one. */
+const maxMatches = 300
+
+/**
+ * The files that a pattern of names stands for in a directory, absolute or relative to it as the pattern is; undefined
+ * where there are too many. More generous than a shell: names that start with a dot are among them.
+ */
+export async function globFiles(pattern: string, directory: string): Promise<string[] | undefined> {
+  const found: string[] = []
+  for await (const name of glob(pattern, { cwd: directory })) {
+    if (found.length === maxMatches) return undefined
+    found.push(name)
+  }
+  return found
 }

@@ -1,7 +1,7 @@
 import { basename } from "node:path"
 import { invisibleCharacters } from "../invisible.ts"
-import type { PlannedCommand } from "./plan.ts"
 import { findProgram } from "./program-table.ts"
+import type { PlannedCommand } from "./shell-plan.ts"
 
 /**
  * The pattern that "always" would remember for a command: its program and the words that say what it does, such as

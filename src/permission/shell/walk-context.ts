@@ -1,6 +1,6 @@
 import type { Directories } from "./directories.ts"
 import type { ShellNode } from "./parse.ts"
-import type { PlannedCommand, PlannedFile } from "./plan.ts"
+import type { PlannedCommand, PlannedFile } from "./shell-plan.ts"
 import { type Word, wordOf } from "./words.ts"
 
 /** What a tree holds. `texts` are for further shells; `fault`: why the whole is not understood. */

@@ -1,5 +1,4 @@
 import type { ShellNode } from "./parse.ts"
-import { type Draft, draftOf, quoted, unknown } from "./word-draft.ts"
 
 /** One word of a command after the shell removed its quotes. */
 export interface Word {
@@ -81,4 +80,254 @@ function spanOf(text: string, mask: string): string {
     else span += character
   }
   return span
+}
+
+/** What a node of the tree makes of a word, without a judgement on it. Never throws. */
+export function draftOf(node: ShellNode, text: string): Draft {
+  const draft: Draft = { text: "", mask: "", dynamic: false, splits: false, substitutions: [] }
+  read(node, text, draft, false)
+  return draft
+}
+
+/**
+ * A word while it is read. `mask` is as long as `text` and holds only what the shell still interprets: quoted characters
+ * are {@link quoted} in it, unknown ones {@link unknown}.
+ */
+export interface Draft {
+  text: string
+  mask: string
+  dynamic: boolean
+  splits: boolean
+  base?: "home" | "directory"
+  baseLength?: number
+  substitutions: ShellNode[]
+  fault?: string
+}
+
+/** In a mask: a character that the shell takes as it is. */
+export const quoted = "\u0000"
+/** In a mask: a character that is not known before the command runs. */
+export const unknown = "\u0001"
+
+function read(node: ShellNode, text: string, draft: Draft, inQuotes: boolean): void {
+  const source = text.slice(node.start, node.end)
+  switch (node.type) {
+    case "word":
+    case "variable_name":
+    case "test_operator":
+      addUnquoted(draft, source)
+      break
+    case "raw_string":
+      addQuoted(draft, source.slice(1, -1))
+      break
+    case "ansi_c_string":
+      addAnsi(draft, source.slice(2, -1))
+      break
+    case "string":
+      readString(node, text, draft)
+      break
+    case "command_name":
+    case "concatenation":
+      for (const child of node.children) read(child, text, draft, inQuotes)
+      break
+    case "simple_expansion":
+    case "expansion":
+      draft.fault ??= expansionFault(node, text)
+      addExpansion(draft, node, source.trimStart(), inQuotes)
+      break
+    case "number":
+      if (node.children.length === 0) addUnquoted(draft, source)
+      else addUnknown(draft, node, source, inQuotes)
+      break
+    default: {
+      const fault = unknownFault(node.type, source)
+      if (fault !== undefined) draft.fault ??= fault
+
+      addUnknown(draft, node, source.trimStart(), inQuotes)
+    }
+  }
+}
+
+/** Parts whose value is made when the command runs. */
+function unknownFault(type: string, source: string): string | undefined {
+  if (type === "arithmetic_expansion") return arithmeticFault(source)
+  const known = [
+    "command_substitution",
+    "process_substitution",
+    "brace_expression",
+    "extglob_pattern",
+    "translated_string",
+  ]
+  return known.includes(type) ? undefined : `${type} is not understood`
+}
+
+function readString(node: ShellNode, text: string, draft: Draft): void {
+  const end = node.end - 1
+  let position = node.start + 1
+  const literal = (to: number) => {
+    const source = text.slice(position, to)
+    // What the grammar took for plain text must not be an expansion for a shell.
+    if (/`|\$[\w({[@*#?!$-]/.test(source.replaceAll(/\\./gs, "")))
+      draft.fault ??= "a quoted part is not understood"
+    addQuoted(draft, unescapeQuoted(source))
+  }
+  for (const child of node.children) {
+    if (!child.named || child.type === "string_content") continue
+    // The grammar counts blanks before an expansion as part of it.
+    const start = child.start + (/^\s*/.exec(text.slice(child.start, child.end))?.[0].length ?? 0)
+    literal(start)
+    read(child, text, draft, true)
+    position = child.end
+  }
+  literal(end)
+}
+
+function addUnquoted(draft: Draft, source: string): void {
+  // As most words are: nothing in them means anything to a shell but file names.
+  if (!/[\\`"'|&;()<>\s$]/.test(source)) {
+    draft.text += source
+    draft.mask += source
+    return
+  }
+  if (/[`"'|&;()<>\s]|\$./s.test(source.replaceAll(/\\./gs, ""))) draft.fault ??= "a word is not understood"
+  for (let index = 0; index < source.length; index++) {
+    const character = source[index] ?? ""
+    if (character !== "\\") {
+      draft.text += character
+      draft.mask += character
+      continue
+    }
+    index += 1
+    const escaped = source[index] ?? ""
+    if (escaped !== "\n") addQuoted(draft, escaped)
+  }
+}
+
+function addQuoted(draft: Draft, text: string): void {
+  draft.text += text
+  draft.mask += quoted.repeat(text.length)
+}
+
+function addAnsi(draft: Draft, source: string): void {
+  const { text, fault } = decodeAnsi(source)
+  if (fault !== undefined) draft.fault ??= fault
+  addQuoted(draft, text)
+}
+
+function addUnknown(draft: Draft, node: ShellNode, source: string, inQuotes: boolean): void {
+  collect(node, draft.substitutions)
+  draft.text += source
+  draft.mask += unknown.repeat(source.length)
+  draft.dynamic = true
+  if (!inQuotes) draft.splits = true
+}
+
+function addExpansion(draft: Draft, node: ShellNode, source: string, inQuotes: boolean): void {
+  const known = /^\$\{?(HOME|PWD)\}?$/.exec(source)?.[1]
+  if (known !== undefined && draft.text === "" && draft.base === undefined) {
+    draft.base = known === "HOME" ? "home" : "directory"
+    draft.baseLength = source.length
+    addQuoted(draft, source)
+    return
+  }
+  addUnknown(draft, node, source, inQuotes)
+  if (/^\$\{?[@*]/.test(source)) draft.splits = true
+}
+
+function collect(node: ShellNode, into: ShellNode[]): void {
+  if (node.type === "command_substitution" || node.type === "process_substitution") into.push(node)
+  else for (const child of node.children) collect(child, into)
+}
+
+function unescapeQuoted(text: string): string {
+  return text.replaceAll(/\\([$`"\\\n])/g, (_, next: string) => (next === "\n" ? "" : next))
+}
+
+/** The text of a string in `$'…'`. `fault`: why it is not understood; the escape then stands in it as written. */
+export function decodeAnsi(text: string): { text: string; fault?: string } {
+  let fault: string | undefined
+  const escapes = /\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))/gs
+  const decoded = text.replaceAll(escapes, (whole, hex, short, long, octal, letter: string | undefined) => {
+    if (letter !== undefined && Object.hasOwn(ansiEscapes, letter)) return ansiEscapes[letter] ?? whole
+    const code =
+      octal === undefined ? Number.parseInt(hex ?? short ?? long ?? "", 16) : Number.parseInt(octal, 8)
+    // Bytes above 127 make characters only together with their neighbours, and a zero ends the string.
+    const bytes = hex !== undefined || octal !== undefined
+    if (!(code > 0 && code <= 0x10ffff) || (bytes && code > 127)) {
+      fault ??= `the escape ${whole} is not understood`
+      return whole
+    }
+    return String.fromCodePoint(code)
+  })
+  return fault === undefined ? { text: decoded } : { text: decoded, fault }
+}
+
+const ansiEscapes: Readonly<Record<string, string>> = {
+  a: "\u0007",
+  b: "\b",
+  e: "\u001b",
+  E: "\u001b",
+  f: "\f",
+  n: "\n",
+  r: "\r",
+  t: "\t",
+  v: "\v",
+  "\\": "\\",
+  "'": "'",
+  '"': '"',
+  "?": "?",
+}
+
+/**
+ * Why an expansion may do more than look something up, or nothing. Whatever stands in its operand is held to the same:
+ * expansions within it, and text that the grammar took for plain and a shell does not. `text` is the whole that the
+ * node's positions are in.
+ */
+export function expansionFault(node: ShellNode, text: string): string | undefined {
+  const source = text.slice(node.start, node.end).trimStart()
+  if (!harmlessExpansion.test(source)) return `${source.slice(0, 40)} can do more than look up a value`
+  const parts = partsOf(node)
+  // What is left has no parts that the grammar knows to run: then nothing in it may look like one.
+  let position = node.end - source.length + 1
+  let plain = ""
+  for (const part of parts) {
+    plain += `${text.slice(position, part.start)} `
+    position = part.end
+  }
+  plain += text.slice(position, node.end)
+  if (/`|\$[\w({[@*#?!$'"-]|[<>=]\(/.test(plain.replaceAll(/\\./gs, ""))) {
+    return `a part of ${source.slice(0, 40)} is not understood`
+  }
+  for (const part of parts) {
+    const fault = partFault(part, text)
+    if (fault !== undefined) return fault
+  }
+  return undefined
+}
+
+/** Why arithmetic may run commands, or nothing: names in it are evaluated, so only numbers pass. */
+export function arithmeticFault(source: string): string | undefined {
+  return /[^\s\d+*/%()$[\]-]/.test(source) ? "its arithmetic can run commands" : undefined
+}
+
+/** Forms of `${…}` that only look something up. Others can assign, evaluate or run. */
+const harmlessExpansion = /^\$(?:\w+|[@*#?$!-]|\{#?\w+\}|\{\w+(?::?[-+]|%%?|##?|\/\/?).*\})$/s
+
+const partTypes = new Set([
+  "simple_expansion",
+  "expansion",
+  "arithmetic_expansion",
+  "command_substitution",
+  "process_substitution",
+])
+
+/** The outermost expansions and substitutions below a node. */
+function partsOf(node: ShellNode): ShellNode[] {
+  return node.children.flatMap((child) => (partTypes.has(child.type) ? [child] : partsOf(child)))
+}
+
+/** Commands of substitutions are followed elsewhere. */
+function partFault(part: ShellNode, text: string): string | undefined {
+  if (part.type === "arithmetic_expansion") return arithmeticFault(text.slice(part.start, part.end))
+  return part.type.endsWith("substitution") ? undefined : expansionFault(part, text)
 }

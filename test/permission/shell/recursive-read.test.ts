@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { filesNeedingLeave } from "../../../src/permission/shell/recursive-read.ts"
+import { filesNeedingLeave } from "../../../src/permission/shell/directory-files.ts"
 
 let root: string
 

@@ -2,7 +2,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import type { PermissionConfig } from "../../../src/permission/rules.ts"
-import { maxEntries } from "../../../src/permission/shell/recursive-read.ts"
+import { maxEntries } from "../../../src/permission/shell/directory-files.ts"
 import { temporaryDirectory, verdictOf } from "../support.ts"
 
 /** A worktree with a secret, and links that lead out of it, to the secret, around and to an ordinary file. */

@@ -7,11 +7,11 @@ import { protectionOf } from "../protected-files.ts"
 import type { Check } from "../request.ts"
 import { concerns } from "../rules.ts"
 import { type CommandPlace, tableName } from "./command-forms.ts"
+import { filesNeedingLeave, followingLinks } from "./directory-files.ts"
 import { candidates, placesOf } from "./named-paths.ts"
-import type { PlannedCommand } from "./plan.ts"
 import { findProgram } from "./program-table.ts"
 import { fileOperands, followsLinks, isReader, readsDirectories, takesText } from "./read-only.ts"
-import { filesNeedingLeave, followingLinks } from "./recursive-read.ts"
+import type { PlannedCommand } from "./shell-plan.ts"
 import { literalWord, type Word } from "./words.ts"
 
 /**
