@@ -4,7 +4,7 @@ import { fileChecks, type ResolvedScope, relativeToWorktree } from "../path-chec
 import { judge, type Policy } from "../policy.ts"
 import { protectionOf } from "../protected-files.ts"
 import type { Check, Scope } from "../request.ts"
-import { commandFileChecks, plannedFileChecks } from "./command-files.ts"
+import { commandFileChecks, plannedFileChecks, writeChecks } from "./command-files.ts"
 import {
   type CommandForms,
   type CommandPlace,
@@ -75,7 +75,10 @@ export async function bashChecks(request: BashRequest): Promise<BashChecks> {
     commands.push({ command, check })
     files.push(...(await commandFileChecks(command, directories, place)))
     const proof = proofs.get(command)
-    if (!proof) files.push(...(await sweepChecks(command, directories, place, policy)))
+    if (!proof) {
+      files.push(...(await sweepChecks(command, directories, place, policy)))
+      files.push(...(await writeChecks(command, directories, place, policy)))
+    }
     files.push(...(await deniedInRepository(command, directories, place, policy)))
     if (!proof || (proof.git && !(wholeProved && (await isPlainRepository(directories))))) continue
     if (proof.showsTracked && (await tracksFilesNeedingLeave(directories, place, policy))) {

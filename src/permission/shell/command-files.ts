@@ -1,8 +1,10 @@
 import { basename, isAbsolute, join, resolve } from "node:path"
 import { externalChecks, fileChecks, isWithinScope, pathExists, relativeToWorktree } from "../path-checks.ts"
+import { judge, type Policy } from "../policy.ts"
 import { namesProtected, protectionOf } from "../protected-files.ts"
 import type { Check } from "../request.ts"
 import { type CommandPlace, coversAll, expandWord, tableName } from "./command-forms.ts"
+import { deniesOf, kindOf, possibleBelow } from "./directory-checks.ts"
 import { innerCommands } from "./inner-commands.ts"
 import {
   candidates,
@@ -13,8 +15,15 @@ import {
   placesOf,
   withoutTextWords,
 } from "./named-paths.ts"
-import { findProgram } from "./program-table.ts"
-import { fileOperands, isReader, takesText } from "./read-only.ts"
+import {
+  fileOperands,
+  isReader,
+  isWriter,
+  nameWithin,
+  takesText,
+  type WrittenWord,
+  writtenWords,
+} from "./operands.ts"
 import { risksOf } from "./risks.ts"
 import type { PlannedCommand, PlannedFile } from "./shell-plan.ts"
 import { literalWord, type Word } from "./words.ts"
@@ -45,6 +54,69 @@ export async function commandFileChecks(
   const considered = wraps ? [] : texts
   const checks = await wordsChecks(considered, { name, directories, place })
   return [...somewhere, ...checks, ...scriptChecks(basename(name), words, directories, place)]
+}
+
+/**
+ * The `edit` checks for what a command writes by its words, where a rule denies it: a rule that allows the command does
+ * not allow that. A directory asks where a rule denies something in it, and so does a word that is known only when the
+ * command runs.
+ */
+export async function writeChecks(
+  command: PlannedCommand,
+  directories: readonly string[] | undefined,
+  place: CommandPlace,
+  policy: Policy,
+): Promise<Check[]> {
+  const [program, ...words] = command.argv
+  if (!program || deniesOf(policy, "edit").length === 0) return []
+  const written = writtenWords(basename(tableName(program, place)), words)
+  const checks: Check[] = []
+  for (const each of written) {
+    const { word } = each
+    const paths = word.dynamic ? undefined : await writtenPaths(each, directories, place)
+    if (!paths) checks.push({ ...unknownRead(word.text), permission: "edit" })
+    for (const path of paths ?? []) {
+      const edits = fileChecks("edit", path, place).filter(({ permission }) => permission === "edit")
+      checks.push(...edits.filter(({ forms }) => judge(policy, "edit", forms).action === "deny"))
+      if (changesBelow(path, each, directories, place))
+        checks.push(...possibleBelow(path, place, policy, "edit"))
+    }
+  }
+  return checks
+}
+
+/** The paths that a written word stands for. Undefined where they are not known. */
+async function writtenPaths(
+  { word, from }: WrittenWord,
+  directories: readonly string[] | undefined,
+  place: CommandPlace,
+): Promise<string[] | undefined> {
+  const text = expandWord(word, place.home)
+  if (harmlessDevice.test(text) || /^(?:[A-Za-z][\w+.-]*:\/\/|[^/]*:)/.test(text)) return []
+  if (word.glob) {
+    const found = await Promise.all((directories ?? []).map((directory) => globFiles(text, directory)))
+    const known = directories && found.every((files) => files !== undefined)
+    return known
+      ? found.flatMap((files, at) => (files ?? []).map((file) => resolve(directories[at] ?? "/", file)))
+      : undefined
+  }
+  const paths = placesOf(text, word, directories)
+  if (!from) return paths
+  if (from.dynamic || from.glob)
+    return paths?.some((path) => kindOf(path) === "directory") ? undefined : paths
+  return paths?.map((path) => (kindOf(path) === "directory" ? join(path, nameWithin(from)) : path))
+}
+
+/** False where nothing but the path itself is written: it is a file, or a file is copied to it. */
+function changesBelow(
+  path: string,
+  { from }: WrittenWord,
+  directories: readonly string[] | undefined,
+  place: CommandPlace,
+): boolean {
+  if (!from) return kindOf(path) === "directory"
+  const sources = placesOf(expandWord(from, place.home), from, directories)
+  return sources?.every((source) => kindOf(source) === "file") !== true
 }
 
 /** Reads of the files whose names stand in the text of a program: as far as one can see, for that text may make names. */
@@ -125,11 +197,6 @@ async function textChecks(text: string, word: Word, context: WordContext): Promi
     for (const file of files ?? []) checks.push(...pathChecks(resolve(directory, file), file, name, place))
   }
   return checks
-}
-
-/** True for programs whose operands are files that they write. */
-function isWriter(name: string): boolean {
-  return findProgram(name)?.operands === "edits"
 }
 
 function pathChecks(path: string, text: string, name: string, place: CommandPlace): Check[] {

@@ -9,8 +9,9 @@ import { concerns } from "../rules.ts"
 import { type CommandPlace, tableName } from "./command-forms.ts"
 import { filesNeedingLeave, followingLinks } from "./directory-files.ts"
 import { candidates, placesOf } from "./named-paths.ts"
+import { fileOperands, isReader, takesText } from "./operands.ts"
 import { findProgram } from "./program-table.ts"
-import { fileOperands, followsLinks, isReader, readsDirectories, takesText } from "./read-only.ts"
+import { followsLinks, readsDirectories } from "./read-only.ts"
 import type { PlannedCommand } from "./shell-plan.ts"
 import { literalWord, type Word } from "./words.ts"
 
@@ -30,7 +31,7 @@ export async function sweepChecks(
   const entry = findProgram(basename(name)) ?? {}
   const sweeps = readsDirectories(entry, words)
   if (!directories || takesText(name) || (isReader(name) && !sweeps)) return []
-  if (!sweeps && readDenies(policy).length === 0) return []
+  if (!sweeps && deniesOf(policy, "read").length === 0) return []
 
   const operands = fileOperands(name, words).filter((word) => !word.dynamic && !word.glob)
   const named = operands.flatMap((word) => pathsOf(word, directories, place))
@@ -55,11 +56,11 @@ export async function sweepChecks(
   return checks
 }
 
-/** The rules that deny reading something. */
-function readDenies({ layers, ceiling = [], bound }: Policy): Rule[] {
+/** The rules that deny reading or changing something. */
+export function deniesOf({ layers, ceiling = [], bound }: Policy, access: "read" | "edit"): Rule[] {
   const all = [...layers.flatMap((layer) => layer.rules), ...ceiling]
-  const own = all.filter((rule) => rule.action === "deny" && concerns(rule, "read"))
-  return bound ? [...own, ...readDenies(bound)] : own
+  const own = all.filter((rule) => rule.action === "deny" && concerns(rule, access))
+  return bound ? [...own, ...deniesOf(bound, access)] : own
 }
 
 function pathsOf(word: Word, directories: readonly string[], place: CommandPlace): string[] {
@@ -74,28 +75,34 @@ function needsSome(path: string, place: ResolvedScope, policy: Policy, anyLeave:
 }
 
 /**
- * The check for a directory of which it is not known what lies in it: a deny that is about it makes it ask, and for the
- * root of the worktree any deny is.
+ * The check for a directory with contents that are not known: a deny for a path in it makes the command ask. In the root
+ * of the worktree every deny counts.
  */
-export function possibleBelow(directory: string, place: ResolvedScope, policy: Policy): Check[] {
+export function possibleBelow(
+  directory: string,
+  place: ResolvedScope,
+  policy: Policy,
+  access: "read" | "edit" = "read",
+): Check[] {
   const relative = relativeToWorktree(normalize(directory), place).replace(/\/$/, "")
   const root = relative === "" || relative === "."
   const isAbout = ({ pattern }: Rule) =>
     root || [pattern, pattern.replace(/^(?:\*+\/)+/, "")].some((text) => text.startsWith(`${relative}/`))
-  if (!readDenies(policy).some(isAbout)) return []
+  if (!deniesOf(policy, access).some(isAbout)) return []
   const span = root ? "*" : `${relative}/*`
   return [
     {
-      permission: "read",
+      permission: access,
       pattern: span,
       forms: [relative, directory],
       options: { span, spanRefusals: ["deny"] },
-      reason: "it reads a whole directory",
+      reason: access === "read" ? "it reads a whole directory" : "it may change a whole directory",
     },
   ]
 }
 
-function kindOf(path: string): "file" | "directory" | undefined {
+/** What a path leads to. Undefined where it does not exist. */
+export function kindOf(path: string): "file" | "directory" | undefined {
   const found = statSync(path, { throwIfNoEntry: false })
   return found && (found.isDirectory() ? "directory" : "file")
 }

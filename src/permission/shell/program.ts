@@ -29,6 +29,8 @@ export interface Program extends WordStyle {
   harmless?: string
 
   operands?: OperandRole
+  /** An operand that starts like this names a file that the program writes, as in `dd of=file`. */
+  operandPrefix?: string
   /** An operand that does not match is a risk. */
   operand?: RegExp
   /** A further operand is a file that the program writes. */

@@ -1,8 +1,9 @@
-import { type Arguments, type GivenOption, readArguments } from "./arguments.ts"
+import { type GivenOption, readArguments } from "./arguments.ts"
 import { unhiddenByOptions } from "./directory-files.ts"
 import { showsContents } from "./git-contents.ts"
+import { givesPattern, isKnown } from "./operands.ts"
 import { planCommand } from "./plan.ts"
-import type { OperandRole, Program } from "./program.ts"
+import type { Program } from "./program.ts"
 import { findProgram, findSubcommand, gnuName } from "./program-table.ts"
 import type { PlannedCommand, ShellPlan } from "./shell-plan.ts"
 import type { Word } from "./words.ts"
@@ -51,29 +52,6 @@ export function needsHardenedGit(plan: ShellPlan): boolean {
   )
 }
 
-/** True for programs whose operands are only ever read, whatever their options: {@link risksOf} knows those that write. */
-export function isReader(name: string): boolean {
-  const role = findProgram(name)?.operands
-  return role !== undefined && onlyRead.has(role)
-}
-
-/** True for programs whose operands are not files. */
-export function takesText(name: string): boolean {
-  return findProgram(name)?.operands === "text"
-}
-
-/**
- * The words that may name files: the operands where all options of the program are known, without the pattern of
- * `grep`. Otherwise every word.
- */
-export function fileOperands(name: string, words: readonly Word[]): readonly Word[] {
-  const program = findProgram(name)
-  if (program?.operands === undefined || !onlyRead.has(program.operands)) return words
-  const given = readArguments(words, program)
-  if (!isKnown(given)) return words
-  return program.operands === "pattern" && !givesPattern(given) ? given.operands.slice(1) : given.operands
-}
-
 /** True where a program reads what is in the directories that it is given, or in its own. */
 export function readsDirectories({ directories }: Program, words: readonly Word[]): boolean {
   if (!directories) return false
@@ -90,8 +68,6 @@ export function followsLinks({ directories }: Program, words: readonly Word[]): 
 }
 
 const usualFollows = /^-(?:[A-Za-z]*L|-(?:copy-links|deref|follow))/
-
-const onlyRead: ReadonlySet<OperandRole> = new Set<OperandRole>(["reads", "text", "pattern"])
 
 function prove(program: Program, words: readonly Word[]): Proof | undefined {
   if (program.readOnly === undefined) return undefined
@@ -125,14 +101,6 @@ function wholeReading(
     unhidden: unhides ? unhiddenByOptions(options) : undefined,
     followsLinks: followsLinks(program, words),
   }
-}
-
-function isKnown({ options, unknown }: Arguments): boolean {
-  return unknown === undefined && options.every(({ role }) => role === "harmless")
-}
-
-function givesPattern({ options }: Arguments): boolean {
-  return options.some(({ name }) => ["-e", "--regexp", "--files", "--type-list"].includes(name))
 }
 
 function proveSubcommand(program: Program, words: readonly Word[]): Proof | undefined {

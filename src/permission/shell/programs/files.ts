@@ -141,7 +141,7 @@ export const filePrograms: ProgramTable = [
   ["unlink shred mkdir mkfifo mknod chgrp gzip gunzip bzip2 bunzip2 xz unxz", { operands: "changes" }],
   ["tee", { remember: "exact", operands: "edits" }],
   ["truncate touch", { operands: "edits" }],
-  ["dd", { risks: "", operand: /^(?!of=)/, remember: "exact", targets: "of=" }],
+  ["dd", { risks: "", operand: /^(?!of=)/, remember: "exact", operandPrefix: "of=" }],
   [
     "tar bsdtar",
     {
@@ -152,7 +152,7 @@ export const filePrograms: ProgramTable = [
       leadingBundle: true,
       remember: "exact",
       directories: { follows: /^(?:-?[A-Za-z]*[hL]|--deref)/ },
-      targets: "-f|--file -C|--directory",
+      targets: "-C|--directory",
     },
   ],
   ["cpio", { writes: "-F|--file -O", risks: "--rsh-command -o|--create", valued: "-D -H -C" }],

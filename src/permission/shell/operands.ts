@@ -1,0 +1,105 @@
+import { basename } from "node:path"
+import { type Arguments, readArguments } from "./arguments.ts"
+import type { OperandRole, Program } from "./program.ts"
+import { findProgram, findSubcommand } from "./program-table.ts"
+import type { Word } from "./words.ts"
+
+/** True for programs whose operands are only ever read, whatever their options: `risksOf` knows the options that write. */
+export function isReader(name: string): boolean {
+  const role = findProgram(name)?.operands
+  return role !== undefined && onlyRead.has(role)
+}
+
+/** True for programs whose operands are files with contents that they replace. */
+export function isWriter(name: string): boolean {
+  return findProgram(name)?.operands === "edits"
+}
+
+/** True for programs whose operands are not files. */
+export function takesText(name: string): boolean {
+  return findProgram(name)?.operands === "text"
+}
+
+/**
+ * The words that may name files: the operands where all options of the program are known, without the pattern of
+ * `grep`. Otherwise every word.
+ */
+export function fileOperands(name: string, words: readonly Word[]): readonly Word[] {
+  const program = findProgram(name)
+  if (program?.operands === undefined || !onlyRead.has(program.operands)) return words
+  const given = readArguments(words, program)
+  if (!isKnown(given)) return words
+  return program.operands === "pattern" && !givesPattern(given) ? given.operands.slice(1) : given.operands
+}
+
+/** A file or directory that a command writes, creates, moves or removes. */
+export interface WrittenWord {
+  word: Word
+  /** What it is copied or moved from: where the word is a directory, its name is the one written there. */
+  from?: Word
+}
+
+/** The words that name what a command writes, by its options and operands. Whatever else it writes is not among them. */
+export function writtenWords(name: string, words: readonly Word[]): WrittenWord[] {
+  const program = findProgram(name)
+  return program ? writtenBy(program, words) : []
+}
+
+function writtenBy(program: Program, words: readonly Word[]): WrittenWord[] {
+  const given = readArguments(words, program)
+  const found = program.subcommands && findSubcommand(program, given.operands)
+  if (found) return writtenBy(found.program, given.operands.slice(found.words))
+
+  const { options } = given
+  // A word that may turn out to be an option is otherwise an operand.
+  const uncertain = options.flatMap(({ role, word }) => (role === "uncertain" ? [word] : []))
+  const operands = [...given.operands, ...uncertain]
+  const named = (role: "writes" | "target") =>
+    options.flatMap((option) => (option.role === role && option.value ? [option.value] : []))
+  const targets = named("target")
+  const written: WrittenWord[] = named("writes").map((word) => ({ word }))
+  if (options.some(({ role }) => role === "inPlace"))
+    written.push(...operands.slice(givesScript(program, given) ? 0 : 1).map((word) => ({ word })))
+  if (program.operandPrefix !== undefined)
+    written.push(...operands.flatMap((word) => afterPrefix(word, program.operandPrefix ?? "")))
+  switch (program.operands) {
+    case "edits":
+    case "changes":
+      return [...written, ...[...targets, ...operands].map((word) => ({ word }))]
+    case "copies":
+    case "moves": {
+      const destination = targets[0] ?? operands.at(-1)
+      const sources = targets[0] ? operands : operands.slice(0, -1)
+      const removed = program.operands === "moves" ? sources.map((word) => ({ word })) : []
+      const made = destination ? sources.map((from) => ({ word: destination, from })) : []
+      return [...written, ...removed, ...made]
+    }
+    default:
+      return [...written, ...targets.map((word) => ({ word }))]
+  }
+}
+
+/** The name of a file within the directory that it is copied to. */
+export function nameWithin(from: Word): string {
+  return basename(from.text) || "."
+}
+
+/** True where every option is known and harmless. */
+export function isKnown({ options, unknown }: Arguments): boolean {
+  return unknown === undefined && options.every(({ role }) => role === "harmless")
+}
+
+/** True where an option holds the pattern, so that every operand is a file. */
+export function givesPattern({ options }: Arguments): boolean {
+  return options.some(({ name }) => ["-e", "--regexp", "--files", "--type-list"].includes(name))
+}
+
+function givesScript({ script }: Program, { options }: Arguments): boolean {
+  return !script || options.some(({ role, name }) => role === "script" || name === "-f" || name === "--file")
+}
+
+function afterPrefix(word: Word, prefix: string): WrittenWord[] {
+  return word.text.startsWith(prefix) ? [{ word: { ...word, text: word.text.slice(prefix.length) } }] : []
+}
+
+const onlyRead: ReadonlySet<OperandRole> = new Set<OperandRole>(["reads", "text", "pattern"])
