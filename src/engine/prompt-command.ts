@@ -1,6 +1,5 @@
 import type { McpPrompt, McpPromptMessage } from "../mcp/client/prompts.ts"
-import { type Command, type CommandCall, findCommand } from "../session/command.ts"
-import { splitWords } from "../session/command-template.ts"
+import { type Command, type CommandCall, findCommand, splitWords } from "../session/command.ts"
 import { UsageError } from "../util/errors.ts"
 
 /** Where prompts of MCP servers come from. */

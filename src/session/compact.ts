@@ -5,7 +5,7 @@ import { createSpillOpener } from "../tool/spill.ts"
 import { TackleError } from "../util/errors.ts"
 import type { Conversation } from "./conversation.ts"
 import type { CompactionResult } from "./handle.ts"
-import { promptHistory, sizeOf } from "./prompt-history.ts"
+import { promptHistory, sizeOf } from "./history.ts"
 import { type CompactionOptions, recordOf, summarize, summaryMessage, summaryPrompt } from "./summary.ts"
 
 /** A session that could not be made smaller. It is unchanged, except for pruned outputs. */

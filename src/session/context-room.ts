@@ -1,9 +1,9 @@
 import type { ModelInfo } from "../model/model.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import { TackleError, UsageError } from "../util/errors.ts"
-import type { Spent } from "./cost.ts"
+import type { Spent } from "./budget.ts"
 import type { CompactionResult } from "./handle.ts"
-import { compactionOf } from "./prompt-history.ts"
+import { compactionOf } from "./history.ts"
 
 /** Sees to it, during one run, that the history fits into the model's context. */
 export interface ContextRoom {

@@ -2,11 +2,8 @@ import { createFileTracker, type ListableFileTracker } from "../files/file-track
 import { createPromptBuilder } from "../model/convert.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
-import type { InstructionCapability } from "../tool/context.ts"
-import { historyPages, type PageReader } from "./history.ts"
-import { createNearInstructions } from "./near-instructions.ts"
-import { neededPages } from "./needed-history.ts"
-import { dropSummed } from "./prompt-history.ts"
+import type { FoundInstructions, InstructionCapability } from "../tool/context.ts"
+import { dropSummed, historyPages, neededPages, type PageReader } from "./history.ts"
 import { createRecorder, type Recorder } from "./recorder.ts"
 import { restoreLedger, settleInterrupted } from "./restore.ts"
 import { givenBack } from "./run-command.ts"
@@ -105,4 +102,29 @@ export function openConversation(initial: Session, engine: SessionEngine): Conve
     },
   }
   return conversation
+}
+
+/**
+ * Gives each text of instructions once a session. What earlier calls of the history were given, by the list
+ * `instructions` in their metadata, counts as given.
+ */
+export function createNearInstructions(
+  find: (file: string) => Promise<FoundInstructions[]>,
+  history: readonly MessageWithParts[],
+): InstructionCapability {
+  const given = new Set(history.flatMap(({ parts }) => parts.flatMap(givenIn)))
+  return {
+    async near(file) {
+      const found = await find(file)
+      const fresh = found.filter(({ path }) => !given.has(path))
+      for (const { path } of found) given.add(path)
+      return fresh
+    },
+  }
+}
+
+function givenIn(part: MessageWithParts["parts"][number]): string[] {
+  if (part.type !== "tool" || part.state.status !== "completed" || part.state.pruned !== undefined) return []
+  const { instructions } = part.state.metadata
+  return Array.isArray(instructions) ? instructions.filter((path) => typeof path === "string") : []
 }

@@ -3,7 +3,7 @@ import type { EventInput, Refusal, RunStatus } from "../event/events.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import { AbortedError, TimeoutError } from "../util/abort.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
-import { addUsage, type Spent, sumUsage } from "./cost.ts"
+import { addUsage, type Spent, sumUsage } from "./budget.ts"
 import type { LoopResult } from "./loop.ts"
 
 /** The last event of a run, before the bus puts its time on it. */

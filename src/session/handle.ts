@@ -5,9 +5,8 @@ import type { CallReference } from "../schema/permission.ts"
 import type { Session } from "../schema/session.ts"
 import type { MessagePage } from "../store/store.ts"
 import { TackleError } from "../util/errors.ts"
-import type { SharedBudget } from "./budget.ts"
+import type { SharedBudget, Spent } from "./budget.ts"
 import type { CommandCall } from "./command.ts"
-import type { Spent } from "./cost.ts"
 import type { UndoResult } from "./undo.ts"
 
 /** The session works on another prompt. */

@@ -16,11 +16,10 @@ import { assertMove, describeEffect, fail, mayHaveActed, pending } from "../sche
 import type { ToolState } from "../schema/tool-state.ts"
 import type { CommitOptions } from "../store/store.ts"
 import { newId } from "../util/id.ts"
-import { costOf } from "./cost.ts"
+import { costOf } from "./budget.ts"
 import type { Recorder } from "./recorder.ts"
-import type { StepParts } from "./step-parts.ts"
-import { createStreamedCalls } from "./streamed-calls.ts"
-import { createStreamedTexts } from "./streamed-texts.ts"
+import type { StepParts } from "./streamed-parts.ts"
+import { createStreamedCalls, createStreamedTexts } from "./streamed-parts.ts"
 
 /** One step of the model on its way into the store: turns stream events into parts, and call states into tool parts. */
 export interface Processor {

@@ -9,7 +9,7 @@ import { pending } from "../schema/tool-moves.ts"
 import type { ToolStateCompleted, ToolStateError } from "../schema/tool-state.ts"
 import { newId } from "../util/id.ts"
 import type { CommandCall } from "./command.ts"
-import { commandPieces, type TemplatePiece } from "./command-template.ts"
+import { commandPieces, type TemplatePiece } from "./command.ts"
 
 /** A command turned into a prompt. */
 export interface ExpandedCommand {

@@ -1,8 +1,10 @@
 import type { Agent } from "../agent/agent.ts"
 import { type Model, parseModelName } from "../model/model.ts"
 import type { AssistantMessage, MessageWithParts, UserMessage } from "../schema/message.ts"
+import type { Store } from "../store/store.ts"
+import type { TodoCapability } from "../tool/context.ts"
 import { demandAnswer } from "./answer-demand.ts"
-import { assertCountable, type Budget } from "./budget.ts"
+import { assertCountable, type Budget, createSpending } from "./budget.ts"
 import { compactConversation } from "./compact.ts"
 import { createContextRoom } from "./context-room.ts"
 import type { Conversation } from "./conversation.ts"
@@ -11,13 +13,12 @@ import type { PromptOptions } from "./handle.ts"
 import { runLoop } from "./loop.ts"
 import { postPrompt } from "./post-message.ts"
 import { addToPrompt } from "./prompt-additions.ts"
+import type { Recorder } from "./recorder.ts"
 import { givenBack, lend, type PromptOwner, promptOwner } from "./run-command.ts"
 import { createSampler } from "./sample-model.ts"
 import { createSessionAgent } from "./session-agent.ts"
 import type { SessionRun } from "./session-run.ts"
-import { createSpending } from "./spending.ts"
 import { createSpawner } from "./subagent.ts"
-import { createTodoCapability } from "./todo.ts"
 import { changesOfTurn } from "./turn-patch.ts"
 
 /** A prompt of the user. */
@@ -166,4 +167,12 @@ function stepsSince(user: UserMessage, history: readonly MessageWithParts[]): As
   return history.flatMap(({ message }) =>
     message.role === "assistant" && message.id > user.id ? [message] : [],
   )
+}
+
+/** The to-do list of a session, kept in the store and announced when it changes. */
+export function createTodoCapability(sessionID: string, store: Store, recorder: Recorder): TodoCapability {
+  return {
+    read: () => store.todos(sessionID),
+    write: (todos) => recorder.todos(todos),
+  }
 }

@@ -2,7 +2,7 @@ import type { Model, ModelPrompt } from "../model/model.ts"
 import { streamStep } from "../model/stream.ts"
 import type { Sample, SampleRequest, SampleResult } from "../tool/context.ts"
 import { UsageError } from "../util/errors.ts"
-import { costOf } from "./cost.ts"
+import { costOf } from "./budget.ts"
 import type { SessionRun } from "./session-run.ts"
 
 /** Estimate for texts whose tokens were not counted. */

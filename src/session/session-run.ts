@@ -4,11 +4,10 @@ import type { OfferedTool } from "../registry/offered-tool.ts"
 import type { MessageWithParts } from "../schema/message.ts"
 import type { Session } from "../schema/session.ts"
 import type { AnswerDemand } from "./answer-demand.ts"
-import type { Budget, SharedBudget } from "./budget.ts"
+import type { Budget, SharedBudget, Spending } from "./budget.ts"
 import type { ContextRoom } from "./context-room.ts"
 import type { Conversation } from "./conversation.ts"
 import type { SessionEngine } from "./session-engine.ts"
-import type { Spending } from "./spending.ts"
 
 /** One prompt of a session: everything that stays the same, whichever agent works on it. */
 export interface SessionRun extends Run {

@@ -1,15 +1,21 @@
+import type { Bus } from "../event/bus.ts"
+import type { TackleEvent } from "../event/events.ts"
 import type { Direction, UndoChoice } from "../files/undo.ts"
 import type { Session } from "../schema/session.ts"
 import { compactConversation } from "./compact.ts"
 import { openConversation } from "./conversation.ts"
 import { concludeBroken } from "./ending.ts"
-import { eventStream } from "./event-stream.ts"
-import type { CompactionResult, PromptOptions, PromptRun, SessionHandle } from "./handle.ts"
+import {
+  type CompactionResult,
+  type PromptOptions,
+  type PromptRun,
+  SessionBusyError,
+  type SessionHandle,
+} from "./handle.ts"
 import { withLease } from "./lease.ts"
 import { runPrompt } from "./run-prompt.ts"
 import type { SessionEngine } from "./session-engine.ts"
 import { endTurn } from "./turn-patch.ts"
-import { createTurnstile } from "./turnstile.ts"
 import { type UndoResult, undoTurn } from "./undo.ts"
 
 /** Opens a handle on a stored session. */
@@ -97,5 +103,104 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
     compact: ({ signal } = {}) => compact(signal),
     undo: (options) => goBack("undo", options),
     redo: (options) => goBack("redo", options),
+  }
+}
+
+/** Lets one piece of work of this engine at a session at a time, and can stop it. */
+export interface Turnstile {
+  /** Throws {@link SessionBusyError} while another is inside. Whoever enters has to leave. */
+  enter(): Entry
+  /** Stops what is inside; resolves when it has left. */
+  abort(): Promise<void>
+}
+
+/** The one inside. */
+export interface Entry {
+  /** Fires when it is to stop. */
+  stopped: AbortSignal
+  /** Fires that signal. */
+  stop(): void
+  leave(): void
+}
+
+/** For the session of that id. */
+export function createTurnstile(sessionID: string): Turnstile {
+  let inside: { stop(): void; left: Promise<void> } | undefined
+  return {
+    enter() {
+      if (inside) throw new SessionBusyError(sessionID)
+      const controller = new AbortController()
+      const stop = () => controller.abort()
+      const { promise: left, resolve } = Promise.withResolvers<void>()
+      inside = { stop, left }
+      return {
+        stopped: controller.signal,
+        stop,
+        leave() {
+          inside = undefined
+          resolve()
+        },
+      }
+    },
+    async abort() {
+      inside?.stop()
+      await inside?.left
+    },
+  }
+}
+
+/**
+ * The events of one session from now until its `run.completed`, as an iterable. Nothing is lost between subscription
+ * and the first read. Leaving the loop early calls `onLeave`.
+ */
+export function eventStream(
+  bus: Bus,
+  sessionID: string,
+  onLeave: () => void,
+): AsyncIterableIterator<TackleEvent> {
+  const queue: TackleEvent[] = []
+  /** Reads that wait for an event. */
+  const waiting: (() => void)[] = []
+  let ended = false
+
+  const unsubscribe = bus.subscribe((event) => {
+    if (event.sessionID !== sessionID || ended) return
+    queue.push(event)
+    if (event.type === "run.completed") end()
+    wakeAll()
+  })
+
+  function wakeAll(): void {
+    for (const wake of waiting.splice(0)) wake()
+  }
+
+  function end(): void {
+    ended = true
+    unsubscribe()
+  }
+
+  return {
+    [Symbol.asyncIterator]() {
+      return this
+    },
+    async next() {
+      for (;;) {
+        const event = queue.shift()
+        if (event) return { done: false, value: event }
+        if (ended) return { done: true, value: undefined }
+        const { promise, resolve } = Promise.withResolvers<void>()
+        waiting.push(resolve)
+        await promise
+      }
+    },
+    async return() {
+      if (!ended) {
+        end()
+        onLeave()
+      }
+      queue.length = 0
+      wakeAll()
+      return { done: true, value: undefined }
+    },
   }
 }

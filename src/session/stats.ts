@@ -5,7 +5,7 @@ import type { ToolPart } from "../schema/part.ts"
 import type { Session } from "../schema/session.ts"
 import { workMs } from "../schema/tool-state.ts"
 import { isRecord } from "../util/json.ts"
-import { addUsage, type Spent, sumUsage } from "./cost.ts"
+import { addUsage, type Spent, sumUsage } from "./budget.ts"
 
 /** What sessions used, by the records of their steps. */
 export interface UsageStats {

@@ -3,7 +3,7 @@ import type { Session } from "../schema/session.ts"
 import type { Change, Store } from "../store/store.ts"
 import { newId } from "../util/id.ts"
 import { Archive, ArchiveError, archiveHead, checkArchive, type SessionRecord } from "./archive.ts"
-import { descendants } from "./descendants.ts"
+import { descendants } from "./lineage.ts"
 
 /** A session with everything in it, or undefined where there is none. */
 export async function exportSession(store: Store, id: string): Promise<Archive | undefined> {

@@ -1,7 +1,6 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { type Archive, ArchiveError } from "../../src/session/archive.ts"
-import { archiveText } from "../../src/session/archive-text.ts"
+import { type Archive, ArchiveError, archiveText } from "../../src/session/archive.ts"
 import { sanitizeArchive } from "../../src/session/sanitize.ts"
 import { exportSession, importSession } from "../../src/session/transfer-session.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"

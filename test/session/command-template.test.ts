@@ -1,6 +1,5 @@
 import { expect, test } from "vitest"
-import { type Command, findCommand, listCommands } from "../../src/session/command.ts"
-import { fillTemplate } from "../../src/session/command-template.ts"
+import { type Command, fillTemplate, findCommand, listCommands } from "../../src/session/command.ts"
 
 /** The pieces as one text, commands in angle brackets. */
 const filled = (template: string, given = "") =>

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import type { MessageWithParts } from "../../src/schema/message.ts"
 import type { ToolStateCompleted } from "../../src/schema/tool-state.ts"
-import { createNearInstructions } from "../../src/session/near-instructions.ts"
+import { createNearInstructions } from "../../src/session/conversation.ts"
 
 const text = { path: "/p/sub/AGENTS.md", text: "Say please." }
 const find = async () => [text]

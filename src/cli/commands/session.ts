@@ -4,7 +4,7 @@ import type { Command } from "commander"
 import type { Tackle } from "../../engine/tackle.ts"
 import type { MessageWithParts } from "../../schema/message.ts"
 import type { Session } from "../../schema/session.ts"
-import { sumUsage } from "../../session/cost.ts"
+import { sumUsage } from "../../session/budget.ts"
 import { historyPages } from "../../session/history.ts"
 import type { PruneChoice } from "../../session/prune.ts"
 import { fileReason, UsageError } from "../../util/errors.ts"
@@ -256,7 +256,7 @@ function printMessage({ message, parts }: MessageWithParts, worktree: string): v
 
 /** The schema of a whole archive takes long to make, and every command would: they are one module. */
 function archives() {
-  return import("../../session/archive-text.ts")
+  return import("../../session/archive.ts")
 }
 
 /** `tackle session compact [id]`. */

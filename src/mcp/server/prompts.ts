@@ -11,7 +11,7 @@ import {
 } from "@modelcontextprotocol/server"
 import type { Tackle } from "../../engine/tackle.ts"
 import type { Command } from "../../session/command.ts"
-import { commandPieces } from "../../session/command-template.ts"
+import { commandPieces } from "../../session/command.ts"
 import { findMentions, type Mention } from "../../session/mentions.ts"
 import { pieceCall, shownOutput } from "../../session/run-command.ts"
 import { directoryEntries, isDirectory } from "../../util/file-system.ts"

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import { argumentsOf, lineOf } from "../../../src/mcp/server/prompts.ts"
-import { splitWords } from "../../../src/session/command-template.ts"
+import { splitWords } from "../../../src/session/command.ts"
 import { realServer } from "../client/servers.ts"
 import { connectClient, openEngine } from "./connect.ts"
 
