@@ -191,7 +191,7 @@ test("an engine without a model can be opened, and says what is missing when it 
   const end = await session.prompt("go").completed
   expect(end).toMatchObject({ status: "failed", exitCode: 2 })
   expect(events).toContainEqual(end)
-  expect(JSON.stringify(events)).toMatch(/No model is chosen/)
+  expect(JSON.stringify(events)).toMatch(/No model is selected/)
   await tackle.close()
   await project.remove()
 })

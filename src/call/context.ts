@@ -31,8 +31,8 @@ import type { Call, RecordedResults, Turn } from "./call.ts"
 import type { Questions } from "./questions.ts"
 
 /**
- * The services of one engine that a tool call needs. `engine/` creates them once and closes them in reverse order. What
- * sessions need in addition is in `session/session-engine.ts`: the same object, with more of it visible.
+ * The services of one engine that a tool call needs. `engine/` creates them once and closes them in reverse order. `session/session-engine.ts` adds
+ * what sessions need: it is the same object, with more of it visible.
  */
 export interface Engine {
   permission: Permission
@@ -109,10 +109,10 @@ export interface Run {
 export interface ActiveAgent {
   readonly run: Run
   readonly agent: Agent
-  /** What permission requests of this agent are checked against. */
+  /** Permission requests of this agent are checked against this scope. */
   readonly scope: Scope
   readonly sandbox: SandboxCapability
-  /** What the registry offers tools for. `unavailable` contains the tools that cannot work here, with the reasons. */
+  /** Selects the tools that the registry offers. Includes the tools that cannot work here, with the reasons. */
   readonly toolScope: ToolScope
   /** Tools that are not offered yet, but can be called by their exact names. */
   readonly deferred?: ReadonlyMap<string, OfferedTool>

@@ -10,7 +10,7 @@ export interface HookedCall {
   callID: string
 }
 
-/** What plugins did with the arguments of a call. */
+/** The arguments of a call after the plugins: unchanged, changed, or blocked. */
 export type BeforeOutcome =
   | { kind: "same" }
   | { kind: "changed"; args: Record<string, unknown> }

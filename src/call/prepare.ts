@@ -16,7 +16,7 @@ export interface PreparedCall {
   call: Call
   tool: OfferedTool
   state: ToolStatePending
-  /** What the tool receives, with defaults and coercions applied. */
+  /** The arguments for the tool, with defaults and coercions applied. */
   args: unknown
   /** This call's entry in the turn's history. Its result is added when it is known. */
   past: PastCall

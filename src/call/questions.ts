@@ -17,7 +17,7 @@ export interface Questions {
   ): Promise<QuestionAnswers | undefined>
   /** Throws `UsageError` unless there is one list of answers per question, with one entry where one is wanted. */
   reply(requestID: string, answers: QuestionAnswers): QuestionOutcome
-  /** Dismisses the question. The model is told so and continues. */
+  /** Dismisses the question. The model sees that and continues. */
   reject(requestID: string): QuestionOutcome
   /** Returns the waiting questions, oldest first. */
   pending(sessionID?: string): QuestionRequest[]

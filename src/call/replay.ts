@@ -16,7 +16,7 @@ const runsDuringReplay: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Runs a call by `work`. In a replay, most calls do nothing instead: they ask nobody, touch nothing and end with their
+ * Runs a call by `work`. In a replay, most calls do nothing instead: they ask for nothing, change nothing and end with their
  * recorded result.
  */
 export function runOrReplay(

@@ -91,7 +91,7 @@ async function refuse(invalid: InvalidCall, past: readonly PastCall[], step: Ste
   return { callID, state: failed }
 }
 
-/** What the order of calls depends on. */
+/** Properties of a call that decide its order. */
 interface CallPlan {
   access: Access
   serial: boolean

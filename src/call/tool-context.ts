@@ -8,7 +8,7 @@ import type { PreparedCall } from "./prepare.ts"
 import type { TimeLimit } from "./time-limit.ts"
 import type { UserWaits } from "./user-waits.ts"
 
-/** What the engine does when a tool uses its context. */
+/** Callbacks for a tool's use of its context. */
 export interface ContextHooks {
   limit: TimeLimit
   waits: UserWaits
@@ -41,7 +41,7 @@ export function createToolContext(prepared: PreparedCall, step: Step, hooks: Con
     })
 
   async function askUser(request: AskRequest): Promise<void> {
-    // A third party's own id was allowed before the tool started. Rules may still deny it, but nobody is asked twice.
+    // A third party's own id was allowed before the tool started. Rules may still deny it, but the user is not asked twice.
     if (!isBuiltin && request.permission === tool.id) {
       const { action } = await engine.permission.check(request, scope)
       if (action !== "deny") return
@@ -105,7 +105,7 @@ export function createToolContext(prepared: PreparedCall, step: Step, hooks: Con
     ctx.lsp = engine.lsp
     ctx.formatter = engine.formatter
     ctx.catalogue = active.catalogue
-    // What `near` returns counts as given to the model, so the tool has to pass it on.
+    // Only built-in tools pass on what `near` returns, which counts as given to the model.
     ctx.instructions = run.instructions
     const { spawn } = run
     if (spawn && unavailable.task === undefined)

@@ -10,8 +10,8 @@ import { keyVariables } from "./secrets.ts"
 type Variables = Readonly<Record<string, string | undefined>>
 
 /**
- * What programs get of the process's variables: not our own settings nor, unless they are named, the keys of providers
- * and searches.
+ * Returns the process's variables for programs, without Tackle's own settings and, unless they are allowed by name,
+ * without the keys of providers and search services.
  */
 export function commandVariables(
   options: TackleOptions,
@@ -24,7 +24,10 @@ export function commandVariables(
   )
 }
 
-/** With what each command runs: what all programs get, what plugins add, and what one that only reads through git rests on. */
+/**
+ * Returns the variables of each command: the shared ones, those of plugins, and those that make read-only git commands
+ * safe.
+ */
 export function perCommand(variables: Variables, plugins: Pick<Plugins, "variables"> | undefined) {
   return async (command: string, place: CommandPlace) => ({
     ...variables,
@@ -33,7 +36,9 @@ export function perCommand(variables: Variables, plugins: Pick<Plugins, "variabl
   })
 }
 
-/** For external tools: Python finds our helper, and leaves nothing behind in the private copy of a tool. */
+/**
+ * Returns the variables of external tools: Python finds our helper and writes nothing into the private copy of a tool.
+ */
 export function programVariables(variables: Variables) {
   const found = ["../python", "../../python", "../../../python"].map((path) =>
     fileURLToPath(new URL(path, import.meta.url)),

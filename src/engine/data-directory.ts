@@ -1,44 +1,44 @@
 import { join } from "node:path"
 import { homeDirectory, isInside } from "../util/paths.ts"
 
-/** `$TACKLE_DATA_DIR`, else `$XDG_DATA_HOME/tackle`, else `~/.local/share/tackle`. */
+/** Returns `$TACKLE_DATA_DIR`, else `$XDG_DATA_HOME/tackle`, else `~/.local/share/tackle`. */
 export function defaultDataDirectory(environment: Readonly<Record<string, string | undefined>>): string {
   const { TACKLE_DATA_DIR: own, XDG_DATA_HOME: shared } = environment
   return own || join(shared || join(homeDirectory(), ".local/share"), "tackle")
 }
 
-/** Where in the data directory what lies. */
+/** Files and directories in the data directory. */
 export interface DataPaths {
-  /** Sessions, and all that is in them. */
+  /** The database of sessions. */
   database: string
   /** Keys and tokens of providers. */
   auth: string
   /** Tokens of MCP servers. */
   mcpTokens: string
-  /** What the tools of MCP servers were when they were first seen. */
+  /** The definitions of MCP tools when they were first seen. */
   mcpFingerprints: string
-  /** What a person trusts of projects. */
+  /** The projects and files that the user trusts. */
   trust: string
-  /** Directories: full outputs, by session. */
+  /** Directory of full outputs, by session. */
   outputs: string
-  /** What files were before a turn changed them. */
+  /** Contents of files from before a turn changed them. */
   snapshots: string
   /** Plans, by session. */
   plans: string
   /** Private copies of trusted programs. */
   programs: string
-  /** A note for each tree of processes that runs. */
+  /** One note per running process tree. */
   processes: string
-  /** A note for each file that stands beside another while that is written. */
+  /** One note per temporary file beside a file that is being written. */
   temporaries: string
-  /** A note for each empty directory that stands in a project while a command runs. */
+  /** One note per empty directory that a sandboxed command needs in a project. */
   placeholders: string
   logs: string
   /** Compiled code of the command: see `bin/tackle`. */
   compiled: string
 }
 
-/** The places in the directory. Makes nothing. */
+/** Returns the paths in the data directory. Creates nothing. */
 export function dataPaths(directory: string): DataPaths {
   return {
     database: join(directory, "tackle.db"),
@@ -58,14 +58,14 @@ export function dataPaths(directory: string): DataPaths {
   }
 }
 
-/** All that commands in a sandbox may read of the directory: what the model is told to look at, and programs to run. */
+/** Returns the directories that sandboxed commands may read: full outputs, plans and programs. */
 export function readableDataPaths({ outputs, plans, programs }: DataPaths): string[] {
   return [outputs, plans, programs]
 }
 
 /**
- * What a change asks for, whatever covers it: it says what is trusted, and some of it is run. All of the directory, but
- * where the project lies in it, which can be worked on.
+ * Returns the paths whose change always asks: they decide what is trusted, and some of them are executed. The whole
+ * data directory, unless the project is inside it.
  */
 export function guardedDataPaths(directory: string, worktree: string): string[] {
   return isInside(worktree, directory) ? Object.values(dataPaths(directory)) : [directory]

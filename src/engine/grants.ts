@@ -4,19 +4,21 @@ import type { Lineage } from "../session/lineage.ts"
 import type { Grants } from "../store/grants.ts"
 import { UsageError } from "../util/errors.ts"
 
-/** What people allowed with "always" in a work tree. */
+/** Permissions that the user granted with "always" in a worktree. */
 export interface WorktreeGrants {
-  /** Allowed "in this session" at a subagent's question, it holds for all that works on the person's request. */
+  /** Stores grants. A grant for "this session" that a subagent asked for applies to its whole session family. */
   save(added: readonly Grant[]): Promise<void>
-  /** Of the project and of its sessions, oldest first. */
+  /** Lists the grants of the project and its sessions, oldest first. */
   list(): Promise<Grant[]>
-  /** Throws `UsageError` for an id that no grant of the work tree has, and then takes none back. */
+  /** Throws `UsageError` for an id without a grant in the worktree. Then it revokes nothing. */
   revoke(ids: readonly string[]): Promise<void>
-  /** Takes back what was allowed of tools that are no longer what they were; with an error that says of which. */
+  /** Revokes the grants of tools whose definitions changed. Returns an error that names them. */
   lapse(tools: readonly string[]): Promise<McpToolChangedError | undefined>
 }
 
-/** Over the book, which knows of no work tree and no family of sessions. */
+/**
+ * Creates the grants of a worktree over the grants of the store, which know neither worktrees nor session families.
+ */
 export function createWorktreeGrants(
   book: Grants,
   lineage: Pick<Lineage, "rootOf">,
@@ -34,7 +36,7 @@ export function createWorktreeGrants(
       const unknown = ids.find((id) => !known.has(id))
       if (unknown !== undefined)
         throw new UsageError(
-          `There is no grant "${unknown}" in ${worktree}. \`tackle permission list\` shows them.`,
+          `Unknown grant "${unknown}" in ${worktree}. \`tackle permission list\` lists the grants.`,
         )
       await book.remove(ids)
     },

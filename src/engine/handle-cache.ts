@@ -1,25 +1,22 @@
 import type { SessionHandle } from "../session/handle.ts"
 
-/** The handles of an engine: one a session, so that two callers cannot run it at once. */
+/** Session handles of an engine: one per session, so that two callers cannot run it at once. */
 export interface HandleCache {
   get(id: string): SessionHandle | undefined
   add(handle: SessionHandle): void
-  /**
-   * Holds the handle no longer than somebody else does: with it goes what it has in memory of the session. While anybody
-   * has it, `get` gives the same.
-   */
+  /** Keeps the handle only while other code holds it. Until then, `get` returns the same handle. */
   release(id: string): void
-  /** The session is gone. */
+  /** Removes the handle of a deleted session. */
   forget(id: string): void
   all(): SessionHandle[]
 }
 
-/** An empty book. */
+/** Creates an empty cache. */
 export function createHandleCache(): HandleCache {
   const held = new Map<string, SessionHandle>()
   const released = new Map<string, WeakRef<SessionHandle>>()
   const collected = new FinalizationRegistry<string>((id) => {
-    // By now another one may have its place.
+    // A newer handle may have replaced it by now.
     if (released.get(id)?.deref() === undefined) released.delete(id)
   })
 

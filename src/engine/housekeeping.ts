@@ -10,19 +10,19 @@ import type { ProcessJournal } from "../util/process-journal.ts"
 import type { TackleOptions } from "./options.ts"
 import { cleanUp, type RetentionLimits } from "./retention.ts"
 
-/** What goes on beside the first work of an engine. */
+/** Cleanup that runs beside the first work of an engine. */
 export interface Housekeeping {
-  /** Resolves when the processes that killed runs left are ended, and what those had put into projects is removed. */
+  /** Resolves when the processes of killed runs are ended and their temporary files are removed. */
   cleared: Promise<void>
-  /** Resolves when nothing of it goes on. */
+  /** Resolves when all cleanup is done. */
   done(): Promise<void>
 }
 
-/** What is looked after, and what must be asked before anything of it goes. */
+/** Targets of the cleanup, and what protects them. */
 export interface HousekeepingOptions {
   dataDirectory: string
   retention: RetentionLimits
-  /** `retentionDays` goes before the days of `retention`, for full outputs. */
+  /** `retentionDays` overrides the days of `retention` for full outputs. */
   limits: TackleOptions["limits"]
   store: Store
   contents: Pick<ContentStore, "fileBytes" | "get" | "put" | "sweep">
@@ -33,18 +33,21 @@ export interface HousekeepingOptions {
   onProblem(message: string, error: unknown): void
 }
 
-/** Ends what killed runs left, and removes old files, at most once a day. Neither promise rejects: faults are told of. */
+/**
+ * Cleans up after killed runs and, at most once a day, removes old files. The promises do not reject: problems are
+ * reported.
+ */
 export function startHousekeeping(options: HousekeepingOptions): Housekeeping {
   const { dataDirectory, retention, limits, store, contents, processes, jobs, onProblem } = options
   const cleared = Promise.all([
-    // A command that still runs must not lose what keeps it from its project's protected places.
+    // A command that still runs must keep the placeholders that protect its project.
     processes.endOrphans().then(options.placeholders.endOrphans),
     options.temporaries.endOrphans(isKept),
   ]).then(
     () => {},
     (error: unknown) => onProblem("what killed runs left could not be looked for", error),
   )
-  // What was just found to be kept is not to be the first that goes.
+  // Contents that were just found to be needed must not be swept first.
   const cleanedUp = cleared
     .then(() =>
       cleanUp({
@@ -52,19 +55,22 @@ export function startHousekeeping(options: HousekeepingOptions): Housekeeping {
         limits: retention,
         contents,
         inUse,
-        ...(limits?.retentionDays === undefined ? {} : { outputDays: limits.retentionDays }),
+        outputDays: limits?.retentionDays,
       }),
     )
     .catch((error: unknown) => onProblem("old files could not be removed", error))
 
-  /** Whether a session can still give the file's bytes back, which it then can for as long as from the change itself. */
+  /**
+   * Returns true if a session can still restore the file. Renews the content, so that undo has its full retention
+   * time.
+   */
   async function isKept(path: string): Promise<boolean> {
     if ((await stat(path)).size > contents.fileBytes) return false
     const bytes = await readFile(path)
     return (await contents.get(hashOf(bytes))) !== undefined && (await contents.put(bytes)) !== undefined
   }
 
-  /** What one of a family wrote, another may read: all of it stays while one of them works. */
+  /** Sessions of a family read each other's outputs, so all stay while one of them is in use. */
   async function inUse(id: string): Promise<boolean> {
     const family = await familyOf(store, id)
     if (family.some(jobs.runsFor) || (await isAnyHeld(store, family))) return true

@@ -5,7 +5,7 @@ import { UsageError } from "../util/errors.ts"
 import type { TackleOptions } from "./options.ts"
 import type { Tackle } from "./tackle.ts"
 
-/** What the pool needs besides the servers. */
+/** Dependencies of the pool besides the servers. */
 interface McpSurroundings extends Omit<McpPoolOptions, "servers" | "fingerprints" | "tokens"> {
   /** File of the tool fingerprints. */
   fingerprints: string
@@ -15,7 +15,7 @@ interface McpSurroundings extends Omit<McpPoolOptions, "servers" | "fingerprints
   onSecrets(secrets: Record<string, string>): void
 }
 
-/** The MCP servers in use. Nothing of it is loaded where the options name none. */
+/** Opens the configured MCP servers. Loads nothing without servers. */
 export async function openMcp(
   { mcp, openMcp: between }: TackleOptions,
   surroundings: McpSurroundings,
@@ -43,7 +43,9 @@ async function openPool(
   })
 }
 
-/** What an engine tells people of its servers: nothing is listed where there is no pool. `signal` ends what has no other. */
+/**
+ * Creates the public functions about MCP servers. Without a pool they list nothing. `signal` is the default signal.
+ */
 export function createMcpAnswers(
   pool: McpPool | undefined,
   { signal: engine, hide }: { signal: AbortSignal; hide<T>(value: T): T },
@@ -52,7 +54,7 @@ export function createMcpAnswers(
   "mcpServers" | "mcpPrompts" | "mcpPrompt" | "mcpResources" | "readMcpResource" | "watchMcpResource"
 > {
   function poolThere(): McpPool {
-    if (!pool) throw new UsageError("There are no MCP servers: the configuration names none.")
+    if (!pool) throw new UsageError("No MCP servers are configured.")
     return pool
   }
 

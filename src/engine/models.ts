@@ -49,7 +49,7 @@ export function createModelChoice(
   async function defaultModel(): Promise<Model> {
     if (given === undefined) {
       throw new UsageError(
-        'No model is chosen. Name one: --model provider/model, or "model" in the configuration.',
+        'No model is selected. Use --model provider/model, or set "model" in the configuration.',
       )
     }
     if (typeof given === "string") return models.get(parseModelName(given))

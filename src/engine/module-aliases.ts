@@ -1,6 +1,6 @@
 import { type ModuleAliases, resolveFrom } from "../util/load-module.ts"
 
-/** What the file of a custom tool or plugin may import without having it installed. */
+/** Returns the modules that custom tools and plugins may import without installing them. */
 export function toolAliases(): ModuleAliases {
   const zod = resolveFrom(import.meta.url, "zod")
   const own = ownModule("tool/index")
@@ -11,7 +11,7 @@ export function toolAliases(): ModuleAliases {
   }
 }
 
-/** What any module made for OpenCode means by that program's own package, also one that has it installed. */
+/** Returns replacements for OpenCode's own package, also for plugins that have it installed. */
 export function pluginAliases(): ModuleAliases {
   const own = ownModule("plugin/index")
   return own === undefined
@@ -19,7 +19,7 @@ export function pluginAliases(): ModuleAliases {
     : { "tackle/plugin": own, "@opencode-ai/plugin": own, "@opencode-ai/plugin/tool": own }
 }
 
-/** A module of ours in the sources, in the library, or in the library beside the command. */
+/** Finds one of our modules in the sources, in the library, or in the library beside the command. */
 function ownModule(name: string): string | undefined {
   return (
     resolveFrom(import.meta.url, `../${name}.ts`) ??

@@ -4,15 +4,15 @@ import type { PluginWiring } from "./plugins.ts"
 
 /** The plugins of an engine. */
 export interface OpenPlugins {
-  /** Absent where none is named: then nothing of plugins is loaded. */
+  /** Undefined if no plugin is named. Then no plugin code is loaded. */
   plugins?: Plugins
   /** The options as the plugins leave them. */
   options: TackleOptions
-  /** Waits until plugins have heard of everything. Their commands may go on until then, and end with it. */
+  /** Waits until plugins have received all events, then ends their commands. */
   close(): Promise<void>
 }
 
-/** Throws what `openPluginsOf` throws, and then leaves no command of theirs behind. */
+/** Loads the plugins, if any. Throws what `openPluginsOf` throws, after ending their commands. */
 export async function openPlugins(
   given: TackleOptions,
   wiring: Omit<PluginWiring, "signal">,

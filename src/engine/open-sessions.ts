@@ -5,38 +5,38 @@ import type { Store } from "../store/store.ts"
 import { newId } from "../util/id.ts"
 import { createHandleCache } from "./handle-cache.ts"
 
-/** The sessions that an engine works on: one handle each, so that two callers cannot run one at once. */
+/** The open sessions of an engine: one handle each, so that two callers cannot run one at once. */
 export interface OpenSessions {
-  /** Undefined where it is not open. */
+  /** Undefined if it is not open. */
   find(id: string): SessionHandle | undefined
-  /** One that is stored. Undefined where there is none. */
+  /** Opens a stored session. Undefined if it does not exist. */
   get(id: string): Promise<SessionHandle | undefined>
-  /** Opens it where it was not yet. */
+  /** Returns the handle of a session. Opens it if necessary. */
   handleOf(session: Session): SessionHandle
   /** Stores a new session and opens it. Throws `EngineClosedError`. */
   begin(fields: Omit<Session, "id" | "time">): Promise<SessionHandle>
-  /** Opens one that was just stored, and tells of it. */
+  /** Opens a session that was just stored, and announces it. */
   made(session: Session): SessionHandle
-  /** Those of the sessions that are open. */
+  /** Returns the open handles among the given ids. */
   all(ids: readonly string[]): SessionHandle[]
-  /** Holds a handle no longer than somebody else does. */
+  /** Keeps a handle only while other code holds it. */
   release(id: string): void
-  /** The session is gone. */
+  /** Removes the handle of a deleted session. */
   forget(id: string): void
-  /** Ends all runs, and waits for them. */
+  /** Ends all runs and waits for them. */
   abortAll(): Promise<void>
 }
 
-/** How sessions are opened and told of. */
+/** How sessions are opened and announced. */
 export interface OpenSessionsOptions {
   store: Pick<Store, "commit" | "session">
   bus: Pick<Bus, "publish">
-  /** Throws where no session may begin any more. */
+  /** Throws if no session may start any more. */
   assertOpen(): void
   open(session: Session): SessionHandle
 }
 
-/** None is open yet. */
+/** Creates an empty set of open sessions. */
 export function createOpenSessions({ store, bus, assertOpen, open }: OpenSessionsOptions): OpenSessions {
   const handles = createHandleCache()
 

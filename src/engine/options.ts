@@ -25,131 +25,138 @@ import type { SearchConfig } from "../tools/web/choose-search.ts"
 import type { AgentOptions, DefinitionSource } from "./definitions.ts"
 import type { RetentionLimits } from "./retention.ts"
 
-/** What an engine is made of. Only `directory` is needed; nothing is read from files but what is named here. */
+/**
+ * Options of an engine. Only `directory` is required. The engine reads no config files: pass everything explicitly.
+ */
 export interface TackleOptions extends AgentOptions {
   /** Where the agent works. */
   directory: string
   /** The project's root. Default: the nearest parent with `.git`, else the directory. */
   worktree?: string
-  /** `provider/model`, a model of the AI SDK, or one of ours. Without it an agent or session has to name one. */
+  /** `provider/model`, a model of the AI SDK, or a Tackle model. Without it an agent or session must name one. */
   model?: string | LanguageModel | Model
-  /** Providers in the shape of the config. */
+  /** Providers, in the shape of the config. */
   providers?: Readonly<Record<string, ProviderConfig>>
-  /** Own tools beside the built-in ones. */
+  /** Custom tools in addition to the built-in ones. */
   tools?: readonly Info[]
   /**
-   * Files with custom tools, or where to look for them. Without `pinned` they are run as they are: name only what is
-   * trusted. They are followed: a change counts from the next time that the model is asked.
+   * Files with custom tools, or where to find them. Without `pinned` their code runs as it is: name only trusted
+   * files. A changed file is loaded again before the next step.
    */
   toolFiles?: readonly (string | ToolFile)[] | ToolFileSource
   /**
-   * Plugins in the order in which they are loaded and called: see `docs/plugins.md`. Without `pinned` they are run as
-   * they are: name only what is trusted.
+   * Plugins in loading and calling order: see `docs/plugins.md`. Without `pinned` their code runs as it is: name only
+   * trusted plugins.
    */
   plugins?: readonly PluginSource[]
   /**
-   * `SKILL.md` files in rising precedence: name only what is trusted, since models follow them. One that cannot be used,
-   * or is not what is `pinned`, is left out.
+   * `SKILL.md` files in rising precedence. Name only trusted files, because models follow them. A file that is invalid
+   * or differs from its `pinned` hash is skipped.
    */
   skillFiles?: readonly (string | SkillFile)[]
   /**
-   * Has agents with their rules, commands and skills follow their files: what stands above is what they are at first, and
-   * this is asked when something there changed. A change counts from the next step of a run on; who works on a prompt
-   * stays as it was when that began.
+   * Makes agents, commands and skills follow their files. The options above are the initial state; this source is read
+   * when a file changed. A change applies from the next step; the agent of a running prompt keeps its definition.
    */
   definitions?: DefinitionSource
-  /** Ids that a later tool may take from an earlier one. */
+  /** Ids of tools that a later tool may replace. */
   override?: readonly string[]
   /**
-   * Where the definitions of tools that are not built in come to more bytes than this, the model finds them by
-   * `tool_search`. False: it is offered all at once. Default: 64 KB.
+   * Size of third-party tool definitions in bytes from which the model finds tools by `tool_search`. False: all tools
+   * are offered. Default: 64 KB.
    */
   toolSearch?: { maxBytes?: number | undefined } | false
-  /** Ids that are not to be there at all. */
+  /** Ids of tools to disable. */
   disabledTools?: readonly string[]
-  /** Rules in the shape of the config. They come over the defaults. */
+  /** Rules in the shape of the config, above the defaults. */
   permission?: PermissionConfig
-  /** Further layers of rules, in rising order, in place of `permission`. */
+  /** Layers of rules in rising order, instead of `permission`. */
   layers?: readonly Layer[]
   /** Prompts by name, in the shape of the config: see `Tackle.commands`. */
   commands?: Readonly<Record<string, CommandConfig>>
   defaultAgent?: string
-  /** The shell that runs commands. Default: bash where there is one, else sh. */
+  /** The shell that runs commands. Default: bash if installed, else sh. */
   shell?: string
-  /** Names of environment variables whose values are hidden in what tools leave behind, beside the providers' keys. */
+  /** Names of environment variables whose values are hidden, in addition to the providers' keys. */
   secrets?: readonly string[]
-  /** Names of environment variables that commands get all the same: keys of providers are otherwise kept from them. */
+  /** Names of environment variables that commands receive although they contain provider keys. */
   passEnvironment?: readonly string[]
-  /** Commands in a sandbox: where one works, always or not at all, never. Default: `auto`. */
+  /** Whether commands run in a sandbox: if one works, always (else refuse), or never. Default: `auto`. */
   sandbox?: SandboxMode
-  /** Files that the configuration came from: no command in a sandbox changes them. */
+  /** The files that the configuration came from. Sandboxed commands cannot change them. */
   configFiles?: readonly string[]
   /**
-   * Directories of the person's own config, there or not: no command in a sandbox changes them, and every other change
-   * asks. What lies there may be run unasked.
+   * Directories of the user's own config, existing or not. Sandboxed commands cannot change them, and any other change
+   * asks: their files may run without a question.
    */
   configDirectories?: readonly string[]
   /**
-   * True: somebody answers the questions of the model. Default: as long as somebody listens to `question.asked`.
-   * Without it the `question` tool is not offered.
+   * True if the model's questions are answered. Default: true while a listener for `question.asked` is registered.
+   * Otherwise the `question` tool is not offered.
    */
   questions?: boolean
-  /** Who searches the web. Default: what the environment has a key for. */
+  /** The web search service. Default: the one whose key is in the environment. */
   search?: SearchConfig
   /**
-   * Language servers by their id: changes to the known ones, and own; false: none. They need the feature `lsp_tool`.
+   * Language servers by id: changes to the known ones, and further ones. False: none. Requires the feature `lsp_tool`.
    */
   lsp?: LspConfig
   /**
-   * Programs that format a file after it was changed: true for the known ones that the project is set up for, or by name.
-   * In a project that is not `trusted` none of its own programs, and none that may run code its files name: of
-   * commands that are given those that do not say `runsProjectCode: false`. Default: false.
+   * Formatters that run after a file was changed: true for the known ones that the project uses, or by name. In a
+   * project that is not `trusted`, programs of the project do not run, nor programs that may run project code; a
+   * configured command counts as one unless it has `runsProjectCode: false`. Default: false.
    */
   formatter?: FormatterConfig
-  /** MCP servers by their id, in the shape of the config. Each is a program that runs, or an address that is asked. */
+  /** MCP servers by id, in the shape of the config. Each is a program to run or an address to connect to. */
   mcp?: McpConfig
-  /** True: the person trusts the project, so that language servers of its own `node_modules` may run. Default: false. */
+  /** True if the user trusts the project, so that language servers in its `node_modules` may run. Default: false. */
   trusted?: boolean
-  /** Features that may change, by their names in the config: true switches one on. */
+  /** Experimental features by their names in the config. */
   experimental?: Readonly<Record<string, boolean | undefined>>
-  /** Texts that are added to every system prompt. */
+  /** Texts for every system prompt. */
   instructions?: readonly string[]
-  /** Texts for the files of a directory, given to the model once a session with the first file (links followed) read there. */
+  /**
+   * Returns texts for the files of a directory. A session gives them to the model once, with the first file that it
+   * reads there (links followed).
+   */
   instructionsNear?: (file: string) => Promise<FoundInstructions[]>
-  /** Default: SQLite in the data directory. The engine closes only what it opened itself. */
+  /** Default: SQLite in the data directory. The engine closes only a store that it opened. */
   store?: Store
   /** Default: `$TACKLE_DATA_DIR`, else `$XDG_DATA_HOME/tackle`, else `~/.local/share/tackle`. */
   dataDirectory?: string
-  /** Default: that of the process. */
+  /** Default: the environment of the process. */
   environment?: Readonly<Record<string, string | undefined>>
   limits?: {
     output?: Partial<OutputLimits>
     spillBytes?: number
-    /** Days that full outputs are kept. Default: as other files. */
+    /** Days to keep full outputs. Default: as for other files. */
     retentionDays?: number
     /** How long and how much of the files beside the database is kept. Default: 7 days, 512 MB. */
     retention?: Partial<RetentionLimits>
     stream?: Partial<StreamLimits>
     retry?: Partial<RetryLimits>
-    /** Of a plugin's start and of each hook. Default: 20 s and 10 s. */
+    /** Time limits for a plugin's start and for each hook. Default: 20 s and 10 s. */
     plugin?: Partial<PluginLimits>
-    /** What one `task` may use, and how deep subagents may go. */
+    /** Limits of one `task`, and the maximum depth of subagents. */
     subagent?: Partial<SubagentLimits>
   }
-  /** What models that are named are asked with. Default: Node's own HTTP client. */
+  /** Sends the requests to models that are given by name. Default: Node's HTTP client. */
   fetch?: typeof fetch
-  /** Stands between the models and what they are asked with, which a plugin may have given: all requests go through it. */
+  /** Wraps the `fetch` of all models, including one from a plugin. */
   aroundFetch?: (ask: typeof fetch) => typeof fetch
-  /** Plays a run back: calls end as this says and do nothing. Models get no keys, and of plugins nothing for signing in. */
+  /** Replays a run: calls return these results and do nothing. Models get no keys, and no sign-in from plugins. */
   recorded?: RecordedResults
-  /** Hides secrets in all that is stored and told. The engine adds those that it comes to know. Default: one of its own. */
+  /** Hides secrets in everything that is stored and published. The engine adds secrets that it learns of. Default: a new mask. */
   mask?: SecretMask
-  /** Stands between the engine and the reading of what prompts mention with `@`: `find` reads it. */
+  /** Wraps the reading of files that prompts mention with `@`. `find` reads them. */
   attach?: (find: () => Promise<MentionedFiles>) => Promise<MentionedFiles>
-  /** Stands between the engine and its MCP servers: `open` gives them, where there are any. */
+  /** Wraps the opening of MCP servers. `open` opens them, if there are any. */
   openMcp?: (open: () => Promise<McpPool | undefined>) => Promise<McpPool | undefined>
-  /** Faults that stop nothing: an error that escaped a tool, a subscriber that threw. Default: stderr. */
+  /**
+   * Receives problems that do not stop the engine: an error that escaped a tool, a subscriber that threw. Default:
+   * stderr.
+   */
   onProblem?: (message: string, error: unknown) => void
-  /** What plugins note for the log. Default: nowhere. */
+  /** Receives log entries of plugins. Default: ignored. */
   onPluginLog?: (entry: { plugin: string; level: string; message: string; extra?: unknown }) => void
 }

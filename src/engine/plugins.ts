@@ -15,16 +15,16 @@ import { canonicalJson, isRecord } from "../util/json.ts"
 import { pluginAliases, toolAliases } from "./module-aliases.ts"
 import type { TackleOptions } from "./options.ts"
 
-/** What plugins need of the engine that they are loaded for. */
+/** Dependencies of plugins on their engine. */
 export interface PluginWiring
   extends Pick<PluginSurroundings, "directory" | "worktree" | "environment" | "signal" | "record"> {
-  /** Undefined until it is open: plugins are loaded before. */
+  /** Returns the store. Undefined until it is open: plugins load before. */
   store(): Store | undefined
   saveAuth: ClientHost["saveAuth"]
   onProblem(message: string, error: unknown): void
 }
 
-/** The plugins that the options name, and the options as the plugins' `config` hooks leave them. */
+/** Loads the plugins of the options. Returns the options as the plugins' `config` hooks leave them. */
 export async function openPluginsOf(
   options: TackleOptions,
   wiring: PluginWiring,
@@ -34,7 +34,7 @@ export async function openPluginsOf(
   const open = () => {
     const opened = store()
     if (opened) return opened
-    throw new UsageError("Sessions cannot be read while plugins are loaded: do it in a hook.")
+    throw new UsageError("Sessions cannot be read while plugins load. Read them in a hook.")
   }
   const plugins = await openPlugins({
     sources: options.plugins ?? [],
@@ -42,7 +42,7 @@ export async function openPluginsOf(
       ...place,
       worktree,
       log: ({ plugin, level, message, extra }) =>
-        options.onPluginLog?.({ plugin, level, message, ...(extra === undefined ? {} : { extra }) }),
+        options.onPluginLog?.({ plugin, level, message, extra }),
       session: async (id) => open().session(id),
       sessions: async () => open().sessions({ worktree, parentID: null }),
       messages: async (id) => open().messages(id),
@@ -55,7 +55,7 @@ export async function openPluginsOf(
       contain(work, (error) => onProblem(`an error escaped the plugin ${plugin}`, error)),
     onFailure: (error) => onProblem("a plugin was set aside", error),
     onLeftOut: (what) => onProblem("left out", new Error(what)),
-    ...(options.limits?.plugin ? { limits: options.limits.plugin } : {}),
+    limits: options.limits?.plugin,
   })
   const problems = [...plugins.problems]
   let changed = options
@@ -68,15 +68,15 @@ export async function openPluginsOf(
   return { plugins: { ...plugins, problems }, options: changed }
 }
 
-/** The part of the options that has a name in the config. */
+/** Returns the options that have a name in the config. */
 function configOf({ model, defaultAgent, agents = {}, providers = {}, mcp = {} }: TackleOptions) {
   const agent = Object.entries(agents).map(([name, { model: ref, ...rest }]) => [
     name,
     ref ? { ...rest, model: `${ref.providerID}/${ref.modelID}` } : rest,
   ])
   return {
-    ...(typeof model === "string" ? { model } : {}),
-    ...(defaultAgent === undefined ? {} : { default_agent: defaultAgent }),
+    model: typeof model === "string" ? model : undefined,
+    default_agent: defaultAgent,
     agent: Object.fromEntries(agent) as Record<string, unknown>,
     provider: providers,
     mcp,
@@ -85,7 +85,9 @@ function configOf({ model, defaultAgent, agents = {}, providers = {}, mcp = {} }
   }
 }
 
-/** Rules are left out: a plugin loosens none. So are the tools of an agent that was there: see {@link withBounds}. */
+/**
+ * Plugins cannot loosen rules, so rules are left out, and so are the tools of existing agents: see {@link withBounds}.
+ */
 const PluginAgent = z.object({
   description: z.string().optional(),
   mode: z.enum(["primary", "subagent", "all"]).optional(),
@@ -101,7 +103,7 @@ const PluginAgent = z.object({
   disable: z.boolean().optional(),
 })
 
-/** What each key of the config that a plugin may change comes to. Others are named and stay as they were. */
+/** How each key of the config that a plugin may change becomes an option. Other keys are reported and ignored. */
 const changeable: Readonly<
   Record<string, (value: unknown, options: TackleOptions) => Partial<TackleOptions>>
 > = {
@@ -127,20 +129,20 @@ function applyConfig(
     if (value === undefined || same(before[key], value)) continue
     const change = changeable[key]
     if (!change) {
-      report(`what its config hook wrote into "${key}" is not used.`)
+      report(`its config hook changed "${key}", which plugins cannot change.`)
       continue
     }
     try {
       result = { ...result, ...change(value, result) }
     } catch (error) {
       const why = error instanceof z.ZodError ? describeIssues(error) : errorMessage(error)
-      report(`what its config hook wrote into "${key}" does not fit: ${why}.`)
+      report(`its config hook wrote an invalid "${key}": ${why}.`)
     }
   }
   return result
 }
 
-/** Of an agent that was there before, the tools it was left with stay, also where a plugin takes its entry away. */
+/** Keeps the tools of existing agents, even if a plugin removes their entry. */
 function withBounds(
   changed: Readonly<Record<string, AgentConfig>>,
   before: Readonly<Record<string, AgentConfig>>,
@@ -153,7 +155,7 @@ function withBounds(
   return Object.fromEntries(kept)
 }
 
-/** Without the keys that Tackle does not have: plugins write what OpenCode's config has. Throws `ZodError`. */
+/** Drops keys that Tackle does not have: plugins write OpenCode's config. Throws `ZodError`. */
 function parseKnown<T>(schema: z.ZodType<T>, value: unknown): T {
   const first = schema.safeParse(value)
   if (first.success) return first.data

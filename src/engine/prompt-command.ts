@@ -2,7 +2,7 @@ import type { McpPrompt, McpPromptMessage } from "../mcp/client/prompts.ts"
 import { type Command, type CommandCall, findCommand, splitWords } from "../session/command.ts"
 import { UsageError } from "../util/errors.ts"
 
-/** Where prompts of MCP servers come from. */
+/** Source of prompts of MCP servers. */
 export interface PromptSource {
   /** Ids of the servers in the config. */
   servers: readonly string[]
@@ -15,9 +15,9 @@ export interface PromptSource {
 }
 
 /**
- * `findCommand` over the commands and then the prompts of MCP servers, of which `/server:prompt` names one; the words
- * after it are its arguments, and the last takes all that is left. Servers are asked only where the text names one of
- * them. Throws `UsageError` where an argument is missing, and what filling in throws.
+ * Like `findCommand`, over commands and then over prompts of MCP servers (`/server:prompt`). The words after the name
+ * are its arguments; the last argument takes all remaining words. Asks a server only if the text names it. Throws
+ * `UsageError` for a missing argument, and what filling in throws.
  */
 export async function readCommand(
   text: string,
@@ -33,7 +33,7 @@ export async function readCommand(
     name,
     template: "",
     origin: "mcp" as const,
-    ...(description === undefined ? {} : { description }),
+    description,
   }))
   const wanted = findCommand(text, offered)
   const prompt = "call" in wanted ? prompts.get(wanted.call.name) : undefined
@@ -44,7 +44,7 @@ export async function readCommand(
     call: {
       ...wanted.call,
       template: joined(messages),
-      // Where it takes none, what was written is for the model.
+      // A prompt without arguments passes the text on to the model.
       arguments: prompt.arguments.length === 0 ? wanted.call.arguments : "",
       attachments: messages.flatMap(({ attachments }) => attachments),
     },
@@ -65,7 +65,7 @@ function readArguments({ server, name, arguments: known }: McpPrompt, text: stri
   return Object.fromEntries(given)
 }
 
-/** One text. Where some of it was the model's own part, it says whose each message is. */
+/** Joins messages into one text. Names the role of each message if some are the model's. */
 function joined(messages: readonly McpPromptMessage[]): string {
   const told = messages.filter(({ text }) => text !== "")
   const mixed = told.some(({ role }) => role === "assistant")

@@ -5,46 +5,46 @@ import { systemCode } from "../util/errors.ts"
 import { dayMs, sweepDirectory } from "../util/sweep.ts"
 import { dataPaths } from "./data-directory.ts"
 
-/** How long and how much of the files beside the database is kept. Sessions themselves are only removed by a person. */
+/** How long and how much of the files beside the database is kept. Only the user deletes sessions. */
 export interface RetentionLimits {
-  /** Days since their last use. */
+  /** Days since the last use. */
   days: number
-  /** For full outputs and for copies of files, each. */
+  /** Limit for full outputs, and the same for copies of files. */
   megabytes: number
 }
 
-/** Half a gigabyte holds thousands of turns; a week is enough to come back to a piece of work. */
+/** Half a gigabyte holds thousands of turns, and a week is enough to return to a task. */
 export const defaultRetentionLimits: RetentionLimits = { days: 7, megabytes: 512 }
 
-/** Nothing is removed. */
+/** Keeps everything. */
 export const noRetentionLimits: RetentionLimits = {
   days: Number.POSITIVE_INFINITY,
   megabytes: Number.POSITIVE_INFINITY,
 }
 
-/** The file whose time says when was last cleaned up. */
+/** The file whose modification time is the time of the last cleanup. */
 const markName = "swept"
 
-/** What is cleaned up, and what of it must stay. */
+/** Targets of the cleanup, and what must stay. */
 export interface RetentionOptions {
   dataDirectory: string
   limits: RetentionLimits
-  /** Days for full outputs, where they are others. */
+  /** Days for full outputs, if different. */
   outputDays?: number
   contents: Pick<ContentStore, "sweep">
-  /** True for a session that somebody works on, or that has jobs: its outputs stay. */
+  /** Returns true for a session that is in use or has jobs. Its outputs stay. */
   inUse(sessionID: string): Promise<boolean>
-  /** In milliseconds since the epoch. Default: the time of the clock. */
+  /** Milliseconds since the epoch. Default: now. */
   now?: number
 }
 
 /**
- * Removes what is too old or too much from the data directory, unless that was done within a day, by whatever process.
- * A directory that is not there stays so. Rejects with what the system says of a file that cannot be removed.
+ * Removes files that are too old or too many from the data directory, unless any process did so within a day. Creates
+ * no directory. Rejects if a file cannot be removed.
  */
 export async function cleanUp(options: RetentionOptions): Promise<void> {
   const { dataDirectory, limits, contents, inUse, now = Date.now() } = options
-  // First marked, then done: of two processes that start at once one does it.
+  // Marked before the work, so that only one of two processes does it.
   if (!(await markDue(join(dataDirectory, markName), now))) return
   const { days } = limits
   const places = dataPaths(dataDirectory)
@@ -54,7 +54,7 @@ export async function cleanUp(options: RetentionOptions): Promise<void> {
   for (const folder of [places.programs, places.logs]) await sweepDirectory(folder, { days }, { now })
 }
 
-/** Puts the time of now on the mark. False: it is not a day old, or there is no directory for it. */
+/** Updates the mark. Returns false if it is less than a day old, or if its directory does not exist. */
 async function markDue(mark: string, now: number): Promise<boolean> {
   try {
     const { mtimeMs } = await stat(mark)

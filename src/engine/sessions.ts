@@ -10,27 +10,27 @@ import type { LeaseHolder, Store } from "../store/store.ts"
 import type { OpenSessions } from "./open-sessions.ts"
 import type { PruneResult, Sessions } from "./tackle.ts"
 
-/** What the sessions of an engine are made of. */
+/** Dependencies of {@link createSessions}. */
 export interface SessionsOptions {
   store: Store
   directory: string
   worktree: string
-  /** Under this name the engine works on sessions. */
+  /** Identifies this engine when it holds the lease of a session. */
   holder: LeaseHolder
-  /** Directories with a folder for each session, which goes with it. */
+  /** Directories with one subdirectory per session. Deleting a session deletes it. */
   kept: readonly string[]
-  /** Ends what runs for the sessions, and waits for it. */
+  /** Ends the jobs of sessions and waits for them. */
   endJobs(sessionIDs: readonly string[]): Promise<void>
   defaultAgent: string
-  /** Throws where the agent, or the model that it would ask, cannot be used. */
+  /** Throws if the agent, or the model that it would use, is not usable. */
   checkModel(agent: string, model: string | undefined): Promise<void>
   opened: OpenSessions
-  /** What is done here was recorded elsewhere: its sessions are marked. */
+  /** True if a recorded run is replayed. Its sessions are marked. */
   replays: boolean
   onProblem(message: string, error: unknown): void
 }
 
-/** The sessions in the store, as the library gives them. */
+/** Creates the public access to stored sessions. */
 export function createSessions(options: SessionsOptions): Sessions {
   const { store, directory, worktree, opened } = options
 
@@ -39,8 +39,8 @@ export function createSessions(options: SessionsOptions): Sessions {
   }
 
   /**
-   * A session with those of its subagents, their jobs and their files. False: there was none. Throws `SessionHeldError`
-   * while another engine works on one of them, with nothing removed.
+   * Deletes a session with its subagents' sessions, jobs and files. Returns false if it does not exist. Throws
+   * `SessionHeldError` while another engine uses one of them; then it deletes nothing.
    */
   async function remove(id: string): Promise<boolean> {
     if (!(await store.session(id))) return false
@@ -51,7 +51,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       for (const handle of handles) opened.forget(handle.id)
       await options.endJobs(family)
       const deleted = await store.deleteSession(id)
-      // An id that is a path would name a directory of somebody else.
+      // An id that is a path would name a directory outside.
       const names = family.filter((each) => /^\w+$/.test(each))
       for (const root of deleted ? options.kept : [])
         for (const name of names) await rm(join(root, name), { recursive: true, force: true })
@@ -59,20 +59,20 @@ export function createSessions(options: SessionsOptions): Sessions {
     })
   }
 
-  /** False: somebody works on it, or on one of its subagents' sessions. */
+  /** Returns false if the session, or one of its subagents' sessions, is in use. */
   async function removeUnlessHeld(id: string): Promise<boolean> {
     try {
       await remove(id)
       return true
     } catch (error) {
       if (error instanceof SessionHeldError) return false
-      // Another process removes it too, and was faster.
+      // Another process deleted it first.
       if (!(await store.session(id))) return true
       throw error
     }
   }
 
-  /** The sessions are gone already: room that cannot be given back now is no reason to say that they are not. */
+  /** Gives disk space back. A problem with that does not undo the deletion, so it is only reported. */
   async function reclaim(): Promise<void> {
     await store.reclaim().catch((error: unknown) => options.onProblem("room could not be given back", error))
   }
@@ -85,9 +85,9 @@ export function createSessions(options: SessionsOptions): Sessions {
         directory,
         worktree,
         agent,
-        ...(model === undefined ? {} : { model: parseModelName(model) }),
-        ...(parentID === undefined ? {} : { parentID }),
-        ...(options.replays ? { replayed: true as const } : {}),
+        model: model === undefined ? undefined : parseModelName(model),
+        parentID,
+        replayed: options.replays ? true : undefined,
       })
     },
     get: opened.get,
@@ -102,8 +102,8 @@ export function createSessions(options: SessionsOptions): Sessions {
     list: ({ everywhere = false, limit, parentID = null } = {}) =>
       store.sessions({
         parentID,
-        ...(everywhere ? {} : { worktree }),
-        ...(limit === undefined ? {} : { limit }),
+        worktree: everywhere ? undefined : worktree,
+        limit,
       }),
     async delete(id) {
       const deleted = await remove(id)
@@ -151,7 +151,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   return sessions
 }
 
-/** Most runs need none of it, and the schema of a whole archive takes long to make. */
+/** Loaded lazily: most runs do not need it, and creating the schema of an archive is slow. */
 async function archives() {
   const [transfer, sanitize] = await Promise.all([
     import("../session/transfer-session.ts"),
@@ -160,7 +160,7 @@ async function archives() {
   return { ...transfer, ...sanitize }
 }
 
-/** A session and all that were started below it. */
+/** Returns a session and all sessions below it. */
 function withDescendants(id: string, all: readonly Session[]): Session[] {
   return all
     .filter((session) => session.id === id || session.parentID === id)

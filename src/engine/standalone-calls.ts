@@ -91,7 +91,7 @@ export interface StandaloneOptions {
   forget(callerID: string): Promise<void>
 }
 
-/** What a caller keeps from call to call. */
+/** State that a caller keeps from call to call. */
 interface CallerState {
   id: string
   files: FileTracker

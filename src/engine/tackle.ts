@@ -32,51 +32,59 @@ import type { UndoResult } from "../session/undo.ts"
 import type { Store } from "../store/store.ts"
 import type { Caller, CallerOptions } from "./standalone-calls.ts"
 
-/** What became of old sessions, the oldest first. */
+/** Old sessions, oldest first: the deleted ones, and those in use. */
 export interface PruneResult {
   deleted: Session[]
   held: Session[]
 }
 
-/** The sessions of one engine. */
+/** The sessions of an engine. */
 export interface Sessions {
-  /** Throws `UsageError` for an unknown agent or model, and for a model that has no key or package. */
+  /**
+   * Creates a session. Throws `UsageError` for an unknown agent or model, and for a model without a key or package.
+   */
   create(options?: {
     agent?: string
     model?: string
     title?: string
     parentID?: string
   }): Promise<SessionHandle>
-  /** Undefined where there is none. */
+  /** Undefined if the session does not exist. */
   get(id: string): Promise<SessionHandle | undefined>
-  /** The session of this worktree that was used last; replays of recorded runs are passed over. */
+  /** Returns the session of this worktree that was used last, without replays. */
   latest(): Promise<SessionHandle | undefined>
   /**
-   * Of this worktree, newest first; `everywhere` lists those of all. Sessions of subagents are left out, unless
-   * `parentID` names the session that started them.
+   * Lists the sessions of this worktree, newest first; with `everywhere`, of all worktrees. Excludes sessions of
+   * subagents, unless `parentID` names the parent session.
    */
   list(options?: { everywhere?: boolean; limit?: number; parentID?: string }): Promise<Session[]>
-  /** With everything in it. False: there was none. */
+  /** Deletes a session with everything in it. Returns false if it does not exist. */
   delete(id: string): Promise<boolean>
-  /** What the sessions of this worktree used; of all with `everywhere`; of one and its subagents' with `session`. */
+  /**
+   * Returns the usage of this worktree's sessions; with `everywhere`, of all; with `session`, of one and its
+   * subagents.
+   */
   stats(options?: { everywhere?: boolean; session?: string }): Promise<UsageStats>
   /**
-   * Deletes old sessions of this worktree, `everywhere` those of all; with `dryRun` none. Returns those that went, and
-   * those that stay because somebody works on them. Throws `UsageError` where nothing says which.
+   * Deletes old sessions of this worktree; with `everywhere`, of all; with `dryRun`, none. Returns the deleted
+   * sessions and those that stay because they are in use. Throws `UsageError` if nothing selects sessions.
    */
   prune(options: PruneChoice & { everywhere?: boolean; dryRun?: boolean }): Promise<PruneResult>
-  /** `SessionHandle.compact` by id. Undefined where there is no such session. */
+  /** Runs `SessionHandle.compact` by id. Undefined if the session does not exist. */
   compact(id: string, options?: { signal?: AbortSignal }): Promise<CompactionResult | undefined>
-  /** `SessionHandle.undo` by id. Undefined where there is no such session. */
+  /** Runs `SessionHandle.undo` by id. Undefined if the session does not exist. */
   undo(id: string, options?: UndoChoice): Promise<UndoResult | undefined>
   redo(id: string, options?: UndoChoice): Promise<UndoResult | undefined>
-  /** All that is stored of a session and its subagents'; `sanitize` leaves out whatever was said, read, written or run. */
+  /**
+   * Returns everything stored about a session and its subagents' sessions. `sanitize` removes all texts, file names
+   * and paths.
+   */
   export(id: string, options?: { sanitize?: boolean }): Promise<Archive | undefined>
-  /** Stores an archive as a session of this worktree; `copy` gives everything new ids. Throws `ArchiveError`. */
+  /** Stores an archive as a session of this worktree. `copy` creates new ids. Throws `ArchiveError`. */
   import(archive: unknown, options?: { copy?: boolean }): Promise<SessionHandle>
   /**
-   * A new session with the history of another, whole or up to the end of the turn of the message `at`. Undefined where
-   * there is none. Throws `ArchiveError` for a message that is not there.
+   * Creates a session with a copy of another's history, whole or up to the end of the turn of the message `at`.
+   * Undefined if the session does not exist. Throws `ArchiveError` for an unknown message.
    */
   fork(id: string, options?: { at?: string }): Promise<SessionHandle | undefined>
 }
@@ -89,7 +97,10 @@ export interface Tackle {
   readonly sessions: Sessions
   readonly agents: ReadonlyMap<string, Agent>
   readonly store: Store
-  /** Calls the listener for every event of the type; requests come with their `reply`. Returns the function that ends it. */
+  /**
+   * Calls the listener for every event of the type. Requests come with a `reply` function. Returns a function that
+   * unsubscribes.
+   */
   on(type: "permission.asked", listener: (request: AskedRequest) => void): () => void
   on(type: "question.asked", listener: (request: AskedQuestion) => void): () => void
   on<T extends Exclude<EventType, "permission.asked" | "question.asked">>(
@@ -97,68 +108,69 @@ export interface Tackle {
     listener: (event: EventOf<T>) => void,
   ): () => void
   subscribe(listener: (event: TackleEvent) => void): () => void
-  /** Answers a request once; a second, late or unknown answer changes nothing and says so. */
+  /** Answers a request. A second, late or unknown answer has no effect; the result says so. */
   reply(requestID: string, reply: PermissionReply, source?: ReplySource): Promise<ReplyOutcome>
   pendingRequests(sessionID?: string): PermissionRequest[]
-  /** What the rules say to a request, and why. Nothing is run and nobody asked. */
+  /** Explains what the rules say about a request. Runs nothing and asks nothing. */
   explain(request: PermissionAsk & { agent?: string }): Promise<Explanation>
-  /** What was granted with "always" in this worktree, to the project and to its sessions, oldest first. */
+  /** Lists what was allowed with "always" in this worktree, for the project and its sessions, oldest first. */
   grants(): Promise<Grant[]>
-  /** Takes grants of this worktree back. Throws `UsageError` for an id that none of them has, and then takes none. */
+  /** Revokes grants of this worktree. Throws `UsageError` for an unknown id, and then revokes none. */
   revoke(ids: readonly string[]): Promise<void>
-  /** The questions of the `question` tool: what waits, and the ways to answer. */
+  /** Questions of the `question` tool: the waiting ones, and functions to answer them. */
   readonly questions: Pick<Questions, "reply" | "reject" | "pending">
   models(): ModelInfo[]
-  /** Ids of the providers whose models can be named: the known ones, and those of the config and plugins. */
+  /** Returns the ids of all providers: known ones, and those of the config and plugins. */
   providers(): string[]
-  /** Every way to sign in to a provider that plugins have, in their order. */
+  /** Returns the sign-in methods that plugins have for providers, in their order. */
   signIns(): AuthHook[]
-  /** What is kept of signing in to providers, in `auth.json` of the data directory. */
+  /** Stored sign-ins to providers, in `auth.json` of the data directory. */
   readonly credentials: Pick<Credentials, "save" | "providers">
-  /** The commands there are and the skills, by name; what MCP servers offer beside these is told by `mcpPrompts`. */
+  /** Returns the commands and skills, by name. Prompts of MCP servers are in `mcpPrompts`. */
   commands(): Command[]
   /**
-   * What a text beginning with `/` means: a command or skill, a prompt of an MCP server (`/server:prompt`, filled in with
-   * the words behind it), or a text like any other, with the name that was perhaps meant. `SessionHandle.prompt` takes the
-   * call. Starts servers only where the text names one. Throws `UsageError` for a missing argument, and like `mcpPrompt`.
+   * Parses a text that starts with `/`: a command or skill, a prompt of an MCP server (`/server:prompt`, filled in
+   * with the words after it), or plain text, possibly with the name that was meant. Pass the call to
+   * `SessionHandle.prompt`. Starts a server only if the text names it. Throws `UsageError` for a missing argument, and
+   * what `mcpPrompt` throws.
    */
   readCommand(
     text: string,
     options?: { signal?: AbortSignal },
   ): Promise<{ call: CommandCall } | { near?: string }>
   /**
-   * Every tool, with the reason where the agent and model are not offered it. Waits for MCP servers to start: rejects with
-   * {@link AbortedError} when the signal fires first.
+   * Lists every tool, with the reason if the agent and model are not offered it. Waits for MCP servers to start:
+   * rejects with {@link AbortedError} if the signal fires first.
    */
   tools(scope?: { agent?: string; model?: string; signal?: AbortSignal }): Promise<ToolListing[]>
-  /** Every MCP server in use, started where it was not yet. Rejects when the signal fires before they are. */
+  /** Lists every MCP server in use, and starts it if necessary. Rejects if the signal fires first. */
   mcpServers(options?: McpStatusOptions & { signal?: AbortSignal }): Promise<McpServerStatus[]>
-  /** The prompts that MCP servers offer to people. Starts them like `mcpServers`. */
+  /** Lists the prompts of MCP servers. Starts servers like `mcpServers`. */
   mcpPrompts(signal?: AbortSignal): Promise<McpPrompt[]>
   /**
-   * One of them, filled in. Throws `McpServerError` where the server is not there, and `McpCallError` where it has no such
-   * prompt or lacks an argument.
+   * Fills in a prompt. Throws `McpServerError` if the server does not exist, and `McpCallError` for an unknown prompt
+   * or a missing argument.
    */
   mcpPrompt(asked: Omit<PromptCall, "signal"> & { signal?: AbortSignal }): Promise<McpPromptMessage[]>
-  /** What MCP servers have to read. Starts them like `mcpServers`. */
+  /** Lists the resources of MCP servers. Starts servers like `mcpServers`. */
   mcpResources(signal?: AbortSignal): Promise<McpResources[]>
-  /** Reads one without asking for leave. Throws as `mcpPrompt` does. */
+  /** Reads a resource without a permission request. Throws like `mcpPrompt`. */
   readMcpResource(asked: { server: string; uri: string; signal?: AbortSignal }): Promise<McpContents>
   /**
-   * Calls `onChanged` when the server says that the resource changed, or was started anew. The signal ends the asking;
-   * what is returned ends the rest. Asks for no leave; throws as `mcpPrompt` does.
+   * Calls `onChanged` when the server reports a change of the resource, or was restarted. The signal ends the
+   * subscription request; the returned function unsubscribes. Requests no permission; throws like `mcpPrompt`.
    */
   watchMcpResource(asked: ResourceWatch & { signal?: AbortSignal }): Promise<() => Promise<void>>
   /**
-   * Calls the listener when an MCP server says that it has other tools: what `tools` tells may then differ. Returns the
-   * end.
+   * Calls the listener when an MCP server has other tools, so that `tools` may return others. Returns a function that
+   * unsubscribes.
    */
   onToolsChanged(listener: () => void): () => void
-  /** What kept tools out. */
+  /** Returns the problems that excluded tools. */
   problems(): readonly RegistryProblem[]
   /**
-   * One call through the whole pipeline, without a model or a stored session. Rejects with {@link AbortedError} where the
-   * signal fires before the call has begun.
+   * Makes one call through the whole pipeline, without a model or a stored session. Rejects with {@link AbortedError}
+   * if the signal fires before the call has started.
    */
   callTool(call: {
     tool: string
@@ -166,23 +178,23 @@ export interface Tackle {
     agent?: string
     signal?: AbortSignal
   }): Promise<CallOutcome & { turn: Turn }>
-  /** Opens somebody who makes such calls over a time, and keeps a standing across them. Whoever opens one closes it. */
+  /** Opens a caller for several such calls that share state. The opener must close it. */
   caller(options?: CallerOptions): Caller
   /**
-   * Ends jobs, language and MCP servers and runs, waits for them, closes the store. From then on prompts and calls throw
-   * {@link EngineClosedError}.
+   * Ends runs, jobs, language servers and MCP servers, waits for them, and closes the store. Later prompts and calls
+   * throw {@link EngineClosedError}.
    */
   close(): Promise<void>
 }
 
-/** A request that can be answered where it is heard of. `always` without more is for the session. */
+/** A request with a function that answers it. `always` alone applies to the session. */
 export interface AskedRequest extends PermissionRequest {
   reply(reply: PermissionReply["reply"] | PermissionReply): Promise<ReplyOutcome>
 }
 
-/** Questions that can be answered where they are heard of. */
+/** Questions with functions that answer them. */
 export interface AskedQuestion extends QuestionRequest {
-  /** One list for each question, an empty one to leave it open. */
+  /** Expects one list per question. An empty list skips the question. */
   reply(answers: QuestionAnswers): QuestionOutcome
   reject(): QuestionOutcome
 }

@@ -7,7 +7,7 @@ import type { Agents } from "./definitions.ts"
 /** Tools that cannot work, whatever the rules say: the reason by tool id. */
 export type UnavailableTools = Record<string, string>
 
-/** What the availability of tools depends on. */
+/** Facts that decide which tools are available. */
 export interface Availability {
   agents: Pick<Agents, "all">
   access: Pick<AgentAccess, "skills">
@@ -16,7 +16,7 @@ export interface Availability {
   depth: number
   /** True if plan mode is on. */
   plans: boolean
-  /** Returns true while somebody answers the model's questions. */
+  /** Returns true while the model's questions are answered. */
   answered(): boolean
 }
 

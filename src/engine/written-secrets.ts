@@ -2,10 +2,10 @@ import type { Secret } from "../tool/secrets.ts"
 import { isRecord } from "../util/json.ts"
 
 /**
- * The secrets in a part of the config, at any depth, named by where they stand: texts whose key is named like a
- * credential, tokens behind a scheme (`Bearer …`), arguments (`--api-key=…`, `--api-key …`), and the password and
- * such parameters of an address. A text that is none of these is taken for a setting: `production` or
- * `application/json` hidden wherever it stands would spoil every result.
+ * Returns the secrets in a part of the config, at any depth, named by their location: values whose key looks like a
+ * credential, tokens with a scheme (`Bearer …`), arguments (`--api-key=…`, `--api-key …`), and passwords in addresses.
+ * Anything else counts as a setting, because hiding `production` or `application/json` everywhere would spoil every
+ * result.
  */
 export function writtenSecrets(name: string, value: unknown): Secret[] {
   if (typeof value === "string") return secretsInText(name, value)
@@ -25,7 +25,9 @@ export function writtenSecrets(name: string, value: unknown): Secret[] {
   })
 }
 
-/** Whether a key, header or variable is named like something that gives access, and not like the place of such a thing. */
+/**
+ * Returns true if the name of a key, header or variable looks like a credential, and not like the location of one.
+ */
 export function namesCredential(name: string): boolean {
   return credential.test(name) && !place.test(name)
 }
@@ -38,7 +40,7 @@ const credential =
 const credentialArgument = /^-{0,2}([\w-]+)\s*[=:]\s*(\S.*)$/s
 const scheme = /^(?:bearer|basic|token)\s+/i
 
-/** What is secret in a text whose key says nothing. */
+/** Returns the secrets in a text whose key does not mark it as one. */
 function secretsInText(name: string, text: string): Secret[] {
   if (scheme.test(text)) return [{ name, value: withoutScheme(text) }]
   const [, argument = "", value = ""] = credentialArgument.exec(text) ?? []
@@ -46,12 +48,12 @@ function secretsInText(name: string, text: string): Secret[] {
   return secretsOfAddress(name, text)
 }
 
-/** It is the token alone that is a secret, and it may stand elsewhere without its scheme. */
+/** Only the token is secret. It may occur elsewhere without its scheme. */
 function withoutScheme(text: string): string {
   return text.replace(scheme, "")
 }
 
-/** Both as they are written in it and as they are meant. */
+/** Returns the secrets of an address, encoded and decoded. */
 function secretsOfAddress(name: string, text: string): Secret[] {
   if (!text.includes("://") || !URL.canParse(text)) return []
   const { password, searchParams } = new URL(text)
@@ -65,7 +67,7 @@ function secretsOfAddress(name: string, text: string): Secret[] {
   ]
 }
 
-/** As it is where it is not encoded rightly: passwords with a `%` are often written so. */
+/** Returns the text unchanged if it is not valid encoding: passwords often contain a plain `%`. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text)

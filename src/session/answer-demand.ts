@@ -8,33 +8,33 @@ import { describeIssues } from "../tool/validate.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import type { JsonSchema } from "../util/json-schema.ts"
 
-/** The tool by which a model gives an answer of a certain shape, where its server has no other way. */
+/** The tool for a structured answer, for servers without a native format. */
 const answerTool = "final_answer"
 
-/** How often a model is told that its answer does not fit, before the run fails. */
+/** How often the model is asked to correct its answer before the run fails. */
 const maxRetries = 2
 
-/** `open`: the work goes on. `retry`: it stopped without the answer, and is to be told so. */
+/** `open`: the work continues. `retry`: the model stopped without the answer and gets the message. */
 export type Verdict =
   | { kind: "met" | "open" }
   | { kind: "retry"; message: string }
   | { kind: "failed"; error: MessageError }
 
-/** What a prompt's answer has to be, and how far the model is with it. For one run. */
+/** The required shape of a prompt's answer, and the progress towards it. For one run. */
 export interface AnswerDemand {
-  /** For the model, with the prompt. */
+  /** Instructions for the model, sent with the prompt. */
   readonly instructions: string
-  /** Sent as the format of the answer, where the server knows such a thing. */
+  /** The answer format for servers that support one. */
   readonly format?: JsonSchema
-  /** Offered beside the other tools, where it does not. */
+  /** The tool to offer if the server does not support a format. */
   readonly tool?: OfferedTool
-  /** To be asked after each step, with its parts. */
+  /** Judges a step by its parts. Must be called after each step. */
   judge(parts: readonly Part[]): Verdict
-  /** The answer as JSON in one line, once it was met. */
+  /** The answer as one line of JSON, when it is met. */
   readonly answer: string | undefined
 }
 
-/** Throws `UsageError` for a schema that cannot be used. */
+/** Creates the demand for a JSON Schema. Throws `UsageError` for a schema that cannot be used. */
 export function demandAnswer(schema: unknown, model: ModelInfo): AnswerDemand {
   const shape = readAnswerSchema(schema)
   const native = model.structuredOutput === true
@@ -48,21 +48,21 @@ export function demandAnswer(schema: unknown, model: ModelInfo): AnswerDemand {
   function fail(problem: string): Verdict {
     failures += 1
     if (failures > maxRetries) {
-      const message = `The answer did not fit the schema after ${maxRetries + 1} attempts: ${problem}.`
+      const message = `The answer did not match the schema after ${maxRetries + 1} attempts: ${problem}.`
       return { kind: "failed", error: { name: "output", message } }
     }
     const way = native
-      ? "Answer with the JSON alone"
-      : `Call ${answerTool} with it, or answer with the JSON alone`
-    const message = `The answer is not there yet: ${problem}. ${way}. It has to fit this JSON Schema:\n${JSON.stringify(shape.sent)}`
+      ? "Answer only with the JSON"
+      : `Call ${answerTool} with it, or answer only with the JSON`
+    const message = `The answer is missing: ${problem}. ${way}. It must match this JSON Schema:\n${JSON.stringify(shape.sent)}`
     return { kind: "retry", message }
   }
 
   return {
     ...(native ? { format: shape.sent } : { tool: toolFor(shape, take) }),
     instructions: native
-      ? `When everything is done, answer with JSON alone that fits this JSON Schema:\n${JSON.stringify(shape.sent)}`
-      : `When everything is done, give the answer by a call of ${answerTool}.`,
+      ? `When everything is done, answer only with JSON that matches this JSON Schema:\n${JSON.stringify(shape.sent)}`
+      : `When everything is done, call ${answerTool} with the answer.`,
     get answer() {
       return answer
     },
@@ -72,7 +72,7 @@ export function demandAnswer(schema: unknown, model: ModelInfo): AnswerDemand {
       const refused = calls.find(({ tool }) => tool === answerTool)
       if (refused?.state.status === "error") {
         const verdict = fail(refused.state.error)
-        // What was wrong stands in the result of the call.
+        // The result of the call already says what was wrong.
         return verdict.kind === "failed" ? verdict : { kind: "open" }
       }
       if (calls.length > 0) return { kind: "open" }
@@ -91,7 +91,7 @@ function toolFor({ sent, wrapped, checker }: AnswerSchema, take: (value: unknown
     schema: sent,
     definition: {
       description:
-        "Gives the answer to the person's request. Call it once, when everything is done: the work ends with it. Its arguments are the answer, and nobody reads other words.",
+        "Returns the answer to the user's request. Call it once, when everything is done: it ends the run. Its arguments are the answer; other text is ignored.",
       parameters: wrapped ? z.strictObject({ answer: checker }) : checker,
       access: "meta",
       async execute(args) {
@@ -104,13 +104,13 @@ function toolFor({ sent, wrapped, checker }: AnswerSchema, take: (value: unknown
 
 type Read = { ok: true; value: unknown } | { ok: false; problem: string }
 
-/** The answer in a step's words: they are JSON, or have it in their last code fence. */
+/** Reads the answer from a step's text: the text itself, or its last code fence. */
 function readAnswer(parts: readonly Part[], shape: AnswerSchema): Read {
   const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")
   const fenced = [...text.matchAll(/^```\w*\n([\s\S]*?)\n```[ \t]*$/gm)].at(-1)?.[1]
   const whole = parseJson(text.trim())
   const parsed = whole.ok || fenced === undefined ? whole : parseJson(fenced)
-  if (!parsed.ok) return { ok: false, problem: text.trim() === "" ? "it is empty" : "it is no JSON" }
+  if (!parsed.ok) return { ok: false, problem: text.trim() === "" ? "it is empty" : "it is not JSON" }
   return check(parsed.value, shape)
 }
 

@@ -10,7 +10,7 @@ import { historyPages } from "./history.ts"
 import { descendants } from "./lineage.ts"
 import { sanitize } from "./sanitize.ts"
 
-/** One session with all that is stored of it. */
+/** One session with everything stored about it. */
 const SessionRecord = z.strictObject({
   session: Session,
   messages: z.array(z.strictObject({ message: Message, parts: z.array(Part) })),
@@ -18,27 +18,27 @@ const SessionRecord = z.strictObject({
 })
 export type SessionRecord = z.infer<typeof SessionRecord>
 
-/** All that is stored of a session and of those that its subagents worked in. Grants stay where they were given. */
+/** A session and those of its subagents, with everything stored about them. Grants are not included. */
 export const Archive = z.strictObject({
   format: z.literal("tackle.session"),
   version: z.literal(1),
   ...SessionRecord.shape,
-  /** The subagents' sessions at any depth, a parent before its children. */
+  /** Sessions of subagents at any depth, parents before children. */
   children: z.array(SessionRecord),
 })
 export type Archive = z.infer<typeof Archive>
 
-/** What was given is no archive, does not fit together, or is there already. Nothing was stored. */
+/** A value that is not a valid archive, or that exists already. Nothing was stored. */
 export class ArchiveError extends UsageError {
   constructor(message: string) {
     super(message, undefined, "session.archive")
   }
 }
 
-/** What every archive begins with. */
+/** The start of every archive. */
 export const archiveHead = { format: "tackle.session", version: 1 } as const
 
-/** The archive that a value is. Throws {@link ArchiveError} that names the first place that does not fit. */
+/** Validates an archive. Throws {@link ArchiveError} that names the first invalid location. */
 export function checkArchive(value: unknown): Archive {
   const result = Archive.safeParse(value)
   if (!result.success) {
@@ -54,18 +54,18 @@ export function checkArchive(value: unknown): Archive {
     const { id, parentID } = record.session
     checkID(id, "ses", [...place, "session", "id"])
     if (sessions.has(id))
-      throw misfit([...place, "session", "id"], `Two sessions of the archive have the id ${id}.`)
+      throw misfit([...place, "session", "id"], `The archive contains two sessions with the id ${id}.`)
     if (index > 0 && !sessions.has(parentID ?? ""))
-      throw misfit([...place, "session", "parentID"], `The session ${id} does not come after its parent.`)
+      throw misfit([...place, "session", "parentID"], `Session ${id} comes before its parent.`)
     sessions.add(id)
     checkRecord(record, place)
   }
   return archive
 }
 
-/** For what somebody may take for a session. */
+/** Describes files that users confuse with archives. */
 function describeForeign(value: unknown): string {
-  const wanted = "This is no session of `tackle session export`"
+  const wanted = "This is not a session archive of `tackle session export`"
   if (!isRecord(value))
     return `${wanted}: that is an object, and this is ${Array.isArray(value) ? "a list" : "none"}.`
   if (isRecord(value.info) && Array.isArray(value.messages))
@@ -82,10 +82,10 @@ function misfit(place: readonly PropertyKey[], why: string): ArchiveError {
   return new ArchiveError(`This is no session of \`tackle session export\`${at}: ${why}`)
 }
 
-/** Files and directories are named after ids: one with other characters would name those of somebody else. */
+/** Files and directories are named after ids, so an id with other characters could name someone else's. */
 function checkID(id: string, prefix: "ses" | "msg" | "prt", place: readonly PropertyKey[]): void {
   if (!new RegExp(`^${prefix}_\\w{1,100}$`).test(id))
-    throw misfit(place, `An id is ${prefix}_ and letters or digits.`)
+    throw misfit(place, `Invalid id: expected ${prefix}_ followed by letters or digits.`)
 }
 
 function checkRecord({ session, messages }: SessionRecord, root: readonly PropertyKey[]): void {
@@ -96,10 +96,10 @@ function checkRecord({ session, messages }: SessionRecord, root: readonly Proper
     const { id } = message
     checkID(id, "msg", at("id"))
     if (message.sessionID !== session.id)
-      throw misfit(at("sessionID"), `It is not that of session ${session.id}.`)
-    if (id <= last) throw misfit(at("id"), `Message ${id} does not come after the one before it.`)
+      throw misfit(at("sessionID"), `Expected the id of session ${session.id}.`)
+    if (id <= last) throw misfit(at("id"), `Message ${id} does not sort after the previous one.`)
     if (message.role === "assistant" && !seen.has(message.parentID))
-      throw misfit(at("parentID"), `Message ${id} answers one that is not there.`)
+      throw misfit(at("parentID"), `Message ${id} answers a message that does not exist.`)
     last = id
     seen.add(id)
     checkParts(parts, message, [...root, "messages", index, "parts"])
@@ -112,16 +112,16 @@ function checkParts(parts: readonly Part[], message: Message, root: readonly Pro
     const at = (key: string) => [...root, index, key]
     checkID(id, "prt", at("id"))
     if (sessionID !== message.sessionID)
-      throw misfit(at("sessionID"), `It is not that of session ${message.sessionID}.`)
-    if (messageID !== message.id) throw misfit(at("messageID"), `It is not that of message ${message.id}.`)
-    if (id <= last) throw misfit(at("id"), `Part ${id} does not come after the one before it.`)
+      throw misfit(at("sessionID"), `Expected the id of session ${message.sessionID}.`)
+    if (messageID !== message.id) throw misfit(at("messageID"), `Expected the id of message ${message.id}.`)
+    if (id <= last) throw misfit(at("id"), `Part ${id} does not sort after the previous part.`)
     last = id
   }
 }
 
 /**
- * The JSON text of what `exportSession` gives, in pieces, with a line for each message: of a long session no more than
- * a page is in memory. Undefined where there is no such session.
+ * Yields the JSON text of what `exportSession` returns, with one line per message, so that only one page is in memory.
+ * Undefined if the session does not exist.
  */
 export async function archiveText(
   store: Store,
@@ -162,7 +162,7 @@ async function* recordPieces(
   yield `],"todos":${json(await store.todos(session.id))}`
 }
 
-/** The items of a JSON list, a line each, without its brackets. */
+/** Yields the items of a JSON list, one line each, without brackets. */
 export async function* listPieces(
   pages: AsyncIterable<readonly unknown[]>,
   json: (value: unknown) => string = JSON.stringify,

@@ -8,7 +8,7 @@ import { newId } from "../util/id.ts"
 import type { PromptFile } from "./handle.ts"
 import { findMentions } from "./mentions.ts"
 
-/** What the mentions of a prompt add to it. */
+/** Files and notes that mentions add to a prompt. */
 export interface MentionedFiles {
   files: PromptFile[]
   /** Notes for the model: what could not be attached and why, and which subagents the user named. */
@@ -71,7 +71,7 @@ export function callFor(attached: Attached): { tool: string; input: Record<strin
     : { tool: "read", input: { filePath: path } }
 }
 
-/** Returns the result of that call as files of a prompt, or why there are none. */
+/** Returns the result of that call as files of a prompt, or the reason for having none. */
 export function attachedFiles(
   attached: Attached,
   state: ToolStateCompleted | ToolStateError,

@@ -4,25 +4,25 @@ import type { MessageError } from "../schema/message.ts"
 import type { Tokens } from "../schema/part.ts"
 import { UsageError } from "../util/errors.ts"
 
-/** What one prompt may use, with the subagents that it starts. */
+/** Limits of one prompt, including its subagents. */
 export interface Budget {
-  /** Steps of the model, those of subagents not counted. At least 1. */
+  /** Maximum steps of the model, without those of subagents. At least 1. */
   maxSteps: number
-  /** Tokens, without what came from a cache. */
+  /** Maximum tokens, without cache reads. */
   maxTokens?: number
-  /** US dollars, by the prices of the config. */
+  /** Maximum cost in US dollars, by the prices in the config. */
   maxCost?: number
 }
 
-/** What a subagent has to do with the budget of the run that it works for, of which others take at the same time. */
+/** The budget of a parent run, from which its subagents draw at the same time. */
 export interface SharedBudget {
-  /** To be told before each step: all that the subagent's prompt used so far. */
+  /** Reports before each step what the subagent's prompt used so far. */
   used(usage: Usage): void
-  /** Why the run may use no more, or nothing. */
+  /** Returns why the run may use no more, if so. */
   limit(): MessageError | undefined
 }
 
-/** Why step number `step` has to be the last, or nothing. `used`: by all that the prompt did so far. */
+/** Returns why step number `step` must be the last, if so. `used`: usage of the whole prompt so far. */
 export function limitReached(budget: Budget, step: number, used: Usage): MessageError | undefined {
   const { maxSteps, maxTokens, maxCost } = budget
   if (step >= maxSteps) return stepsMessage(maxSteps)
@@ -32,26 +32,26 @@ export function limitReached(budget: Budget, step: number, used: Usage): Message
   return undefined
 }
 
-/** The message of a run that reached its number of steps. */
+/** Returns the message of a run that reached its step limit. */
 export function stepsMessage(steps: number): MessageError {
   return stopped(
     `it reached its limit of ${steps} step${steps === 1 ? "" : "s"} (--max-steps, or "steps" of the agent)`,
   )
 }
 
-/** What is left of the tokens and dollars; never below 0. */
+/** Returns the remaining tokens and dollars, at least 0. */
 export function restOf({ maxTokens, maxCost }: Budget, used: Usage): Pick<Budget, "maxTokens" | "maxCost"> {
   return {
-    ...(maxTokens === undefined ? {} : { maxTokens: Math.max(0, maxTokens - countTokens(used)) }),
-    ...(maxCost === undefined ? {} : { maxCost: Math.max(0, maxCost - used.cost) }),
+    maxTokens: maxTokens === undefined ? undefined : Math.max(0, maxTokens - countTokens(used)),
+    maxCost: maxCost === undefined ? undefined : Math.max(0, maxCost - used.cost),
   }
 }
 
-/** Throws `UsageError` for a limit in dollars on a model that nobody knows the prices of: it would never hold. */
+/** Throws `UsageError` for a cost limit on a model without known prices. */
 export function assertCountable({ maxCost }: Pick<Budget, "maxCost">, { cost, ref }: ModelInfo): void {
   if (maxCost === undefined || cost !== undefined) return
   throw new UsageError(
-    `The prices of ${modelName(ref)} are not known, so a limit of cost cannot hold. Set provider.${ref.providerID}.models.${ref.modelID}.cost (input, output: dollars per million tokens), or limit the tokens.`,
+    `The prices of ${modelName(ref)} are unknown, so a cost limit cannot be enforced. Set provider.${ref.providerID}.models.${ref.modelID}.cost (input, output: dollars per million tokens), or limit the tokens.`,
   )
 }
 
@@ -63,13 +63,13 @@ function stopped(why: string): MessageError {
   return { name: "limit", message: `The run was stopped: ${why}.` }
 }
 
-/** What one request to a model took. In US dollars. */
+/** Usage of one request to a model. `cost` is in US dollars. */
 export interface Spent {
   tokens: Tokens
   cost: number
 }
 
-/** US dollars for one step by the prices of the config, per million tokens; 0 where there are none. */
+/** Returns the cost of one step in US dollars, by the prices in the config per million tokens. 0 without prices. */
 export function costOf(tokens: Tokens, prices: ModelInfo["cost"]): number {
   if (!prices) return 0
   const { input, output, reasoning, cache } = tokens
@@ -81,10 +81,10 @@ export function costOf(tokens: Tokens, prices: ModelInfo["cost"]): number {
   return sum / 1_000_000
 }
 
-/** Nothing used. */
+/** Zero tokens. */
 export const noTokens: Tokens = { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } }
 
-/** The sum of several runs. */
+/** Adds up the usage of several runs. */
 export function addUsage(runs: readonly Usage[]): Usage {
   const sum = sumUsage([])
   for (const usage of runs) {
@@ -93,7 +93,7 @@ export function addUsage(runs: readonly Usage[]): Usage {
   return sum
 }
 
-/** The sum of several steps. */
+/** Adds up the usage of several steps. */
 export function sumUsage(steps: readonly Spent[]): Usage {
   const usage: Usage = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0, cost: 0 }
   for (const { tokens, cost } of steps) {
@@ -107,27 +107,27 @@ export function sumUsage(steps: readonly Spent[]): Usage {
   return usage
 }
 
-/** What a run used of its budget, with all that works for it. */
+/** Tracks what a run and everything that works for it used of its budget. */
 export interface Spending {
-  /** Beside its steps and its subagents: for summaries, and for what MCP servers asked. */
+  /** Returns usage outside of steps and subagents: summaries, and requests of MCP servers. */
   besides(): Spent[]
-  /** Apart from its own steps. */
+  /** Returns all usage except the run's own steps. */
   elsewhere(): Usage
-  /** What is left. `underWay`: what subagents that have not ended used. */
+  /** Returns what is left. `underWay`: usage of running subagents. */
   rest(underWay?: Usage): Pick<Budget, "maxTokens" | "maxCost">
-  /** Why nothing is left, or nothing. */
+  /** Returns why nothing is left, if so. */
   limit(underWay: Usage): MessageError | undefined
-  /** Tells the run that this one works for, if there is one, what was used so far. */
+  /** Reports the usage so far to the parent run, if any. */
   report(underWay: Usage): void
-  /** A subagent has ended. */
+  /** Adds the end of a subagent. */
   childEnded(end: EventOf<"run.completed">): void
   /** The ends of its subagents. */
   readonly children: readonly EventOf<"run.completed">[]
-  /** The model was asked in between. */
+  /** Adds a request to the model outside of steps. */
   sampled(spent: Spent): void
 }
 
-/** Of a run that begins. `steps` and `summaries` give what there is of them so far. */
+/** Creates the tracker of a new run. `steps` and `summaries` return the current ones. */
 export function createSpending({
   budget,
   shared,

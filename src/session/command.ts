@@ -3,42 +3,41 @@ import type { Skill } from "../skill/skill.ts"
 import { UsageError } from "../util/errors.ts"
 import { nearNames } from "../util/similarity.ts"
 
-/** A prompt that is kept under a name and written as `/name arguments`. */
+/** A named prompt that the user calls with `/name arguments`. */
 export interface CommandConfig {
   /**
-   * `$ARGUMENTS` and `$1`, `$2` … stand for what follows the name, `` !`…` `` for the output of a command, `@path` for
-   * a file.
+   * `$ARGUMENTS` and `$1`, `$2` … stand for the arguments, `` !`…` `` for the output of a command, `@path` for a file.
    */
   template: string
   description?: string | undefined
-  /** Works on this prompt; afterwards the session is its own agent's again. */
+  /** The agent for this prompt. Afterwards the session has its own agent again. */
   agent?: string | undefined
-  /** `provider/model`, for this prompt. */
+  /** The model for this prompt, as `provider/model`. */
   model?: string | undefined
-  /** Handed to the agent as a subagent. Default: where the agent is nothing else. */
+  /** Runs the agent as a subagent. Default: true if the agent can only be a subagent. */
   subtask?: boolean | undefined
-  /** What follows the name, for people. */
+  /** Describes the arguments to the user. */
   argument_hint?: string | undefined
 }
 
-/** A command by its name. */
+/** A command with its name. */
 export interface Command extends CommandConfig {
   name: string
   /**
-   * Whose words they are, where it is no template. `skill`: the skill of this name, loaded by the rules of the session
-   * when the command is run. `mcp`: the template is what a server answered, taken as it stands. Without placeholders both.
+   * Set if the command is not a template. `skill`: loads the skill of this name with the rules of the session. `mcp`:
+   * the template is a server's answer, used verbatim. Neither has placeholders.
    */
   origin?: "skill" | "mcp"
 }
 
-/** A command with what the person wrote behind its name. */
+/** A command with the user's arguments. */
 export interface CommandCall extends Command {
   arguments: string
-  /** What comes with the text. */
+  /** Files that come with the text. */
   attachments?: readonly Attachment[]
 }
 
-/** Commands with their names, and a skill as one where no other has its name; sorted by name. */
+/** Returns the commands by name, and the skills whose names no command has, sorted. */
 export function listCommands(
   commands: Readonly<Record<string, CommandConfig>>,
   skills: Iterable<Skill> = [],
@@ -51,8 +50,8 @@ export function listCommands(
 }
 
 /**
- * What a text beginning with `/` means: a command, or a text like any other, perhaps with a name that was meant. A path
- * such as `/etc/hosts` is a text. In a name `/` is as good as `:`.
+ * Parses a text that starts with `/`: a command, or plain text, possibly with the name that was meant. A path such as
+ * `/etc/hosts` is plain text. In names, `/` is equivalent to `:`.
  */
 export function findCommand(
   text: string,
@@ -71,23 +70,21 @@ export function findCommand(
   return near === undefined ? {} : { near }
 }
 
-/** Throws `UsageError` where the command names an agent that does not exist. */
+/** Throws `UsageError` if the command names an unknown agent. */
 export function checkCommand({ name, agent }: Command, agents: ReadonlyMap<string, unknown>): void {
   if (agent === undefined || agents.has(agent)) return
   throw new UsageError(
-    `The command /${name} is for the agent "${agent}", which does not exist. Known: ${[...agents.keys()].join(", ")}.`,
+    `The command /${name} names the unknown agent "${agent}". Available: ${[...agents.keys()].join(", ")}.`,
   )
 }
 
-/**
- * A piece of what a command says, with its arguments put in. `quoted` is what somebody else wrote: it names no files.
- */
+/** A piece of a filled template. `quoted` comes from someone else, so `@` mentions nothing in it. */
 export type TemplatePiece =
   | { kind: "text" | "quoted"; text: string }
   | { kind: "shell"; command: string }
   | { kind: "skill"; name: string }
 
-/** What the command says to the model. */
+/** Splits a command into the pieces that make up its prompt. */
 export function commandPieces({ origin, name, template, arguments: given }: CommandCall): TemplatePiece[] {
   if (origin === undefined) return fillTemplate(template, given)
   const said: TemplatePiece =
@@ -96,9 +93,8 @@ export function commandPieces({ origin, name, template, arguments: given }: Comm
 }
 
 /**
- * The template with what the person wrote in place of `$ARGUMENTS` and `$1`, `$2` …; of these the highest takes all that
- * is left. Where the template has none of them, the arguments follow it. What the arguments hold is text: they bring no
- * `` !`…` `` of their own.
+ * Fills in `$ARGUMENTS` and `$1`, `$2` …; the highest number takes all remaining words. If the template has no
+ * placeholder, the arguments follow it. Arguments are plain text: a `` !`…` `` in them is not run.
  */
 export function fillTemplate(template: string, given: string): TemplatePiece[] {
   const words = splitWords(given)
@@ -124,10 +120,10 @@ export function fillTemplate(template: string, given: string): TemplatePiece[] {
 
 const placeholder = /\$(?:ARGUMENTS\b|([1-9]\d?)(?!\d))/g
 
-/** At the beginning, or after what is no word: a `!` in the middle of one means nothing. */
+/** At the start or after a non-word character: a `!` inside a word means nothing. */
 const shellLine = /(?<![\w`])!`([^`\n]+)`/g
 
-/** Words as a shell separates them: by white space, but for what stands in quotes. */
+/** Splits text into words as a shell does: by white space, except inside quotes. */
 export function splitWords(text: string): string[] {
   return [...text.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
     ([, double, single, plain]) => double ?? single ?? plain ?? "",

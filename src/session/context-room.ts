@@ -5,20 +5,23 @@ import type { Spent } from "./budget.ts"
 import type { CompactionResult } from "./handle.ts"
 import { compactionOf } from "./history.ts"
 
-/** Sees to it, during one run, that the history fits into the model's context. */
+/** Keeps the history within the model's context during one run. */
 export interface ContextRoom {
-  /** To be called before each step: compacts where the last one came near the limit. */
+  /** Must be called before each step. Compacts when the last step came near the limit. */
   beforeStep(): Promise<void>
-  /** The model refused the history as too long. True: it was compacted, so that the step can be tried again. */
+  /**
+   * Handles a history that the model refused as too long. Returns true if it was compacted and the step can be
+   * retried.
+   */
   afterOverflow(): Promise<boolean>
-  /** What the summaries took. */
+  /** Costs of the summaries. */
   readonly spent: Spent[]
 }
 
-/** Compactions in a row that a refusal follows all the same. */
+/** Maximum compactions in a row that still end in a refusal. */
 const maxInRow = 2
 
-/** `compact` is not called again in the run once it has failed. */
+/** Creates the room of a run. After `compact` failed once, it is not called again. */
 export function createContextRoom({
   history,
   info,
@@ -28,7 +31,9 @@ export function createContextRoom({
   history: readonly MessageWithParts[]
   info: ModelInfo
   compact(): Promise<CompactionResult>
-  /** Told once that the history, of `used` tokens, will soon be too long for its `room`; and again after it was shorter. */
+  /**
+   * Called once when the history (`used` tokens) gets close to its `room`, and again after it was shorter in between.
+   */
   warn(state: Fill): void
 }): ContextRoom {
   const spent: Spent[] = []
@@ -44,7 +49,7 @@ export function createContextRoom({
     } catch (error) {
       if (error instanceof UsageError || (TackleError.isInstance(error) && error.code === "store"))
         throw error
-      // The step that follows, or the refusal that came before, says what is wrong.
+      // The next step, or the earlier refusal, reports the problem.
       failed = true
       return false
     }
@@ -69,19 +74,19 @@ export function createContextRoom({
   }
 }
 
-/** Tokens left free for an answer of a model whose output limit is not known. At most half of the context is left free. */
+/** Tokens reserved for the answer of a model without a known output limit, at most half of the context. */
 const defaultAnswer = 20_000
 
-/** The part of the room from which on the person is warned. */
+/** Share of the room from which the user is warned. */
 const warningShare = 0.8
 
-/** Tokens of the history at its last step, and those it may have so that another answer fits. */
+/** Tokens of the history at its last step, and the maximum that leaves room for an answer. */
 interface Fill {
   used: number
   room: number
 }
 
-/** Undefined where the limit is not known, or no step was made since a compaction. */
+/** Undefined if the limit is unknown, or if there was no step since a compaction. */
 function fillOf(history: readonly MessageWithParts[], { limit }: ModelInfo): Fill | undefined {
   const { context, output } = limit
   if (!context) return undefined

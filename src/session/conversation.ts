@@ -105,8 +105,8 @@ export function openConversation(initial: Session, engine: SessionEngine): Conve
 }
 
 /**
- * Gives each text of instructions once a session. What earlier calls of the history were given, by the list
- * `instructions` in their metadata, counts as given.
+ * Returns each instruction text once per session. Texts listed as `instructions` in the metadata of earlier calls
+ * count as given.
  */
 export function createNearInstructions(
   find: (file: string) => Promise<FoundInstructions[]>,

@@ -5,25 +5,27 @@ import type { CatalogueEntry } from "../tool/context.ts"
 import { toolSearchId } from "../tools/tool-search.ts"
 import { isRecord } from "../util/json.ts"
 
-/** Bytes of definitions up to which all are offered: some 80 tools, which several servers of usual size have together. */
+/**
+ * Size of definitions up to which all tools are offered: about 80 tools, as several typical servers have together.
+ */
 export const defaultToolBytes = 64 * 1024
 
-/** The tools of an agent, some of which the model is given only after it looked for them. */
+/** The tools of an agent. The model gets some of them only after it searched for them. */
 export interface DeferredTools {
-  /** Those that are kept back at first, by id. Empty: all tools are offered. */
+  /** Tools that are not offered at first, by id. Empty: all tools are offered. */
   deferred: ReadonlyMap<string, OfferedTool>
-  /** What `tool_search` looks through. Absent where nothing is kept back. */
+  /** Search index for `tool_search`. Undefined when no tool is deferred. */
   catalogue?: readonly CatalogueEntry[]
   /**
-   * What the model is offered at the end of the history: all that is not kept back, then what was found or called, in
-   * the order in which that happened. So a prompt cache that holds the tools up to here holds on.
+   * Returns what the model is offered at the end of the history: all tools that are not deferred, then those that were
+   * found or called, in that order. The order keeps prompt caches valid.
    */
   offered(history: readonly MessageWithParts[]): readonly OfferedTool[]
 }
 
 /**
- * Keeps back the tools that are not built in where their definitions come to more than `maxBytes` as they are sent;
- * undefined: never. Nothing is kept back from an agent that may not use `tool_search`, which is left out otherwise.
+ * Defers third-party tools if their definitions have more than `maxBytes` as sent. Undefined: never. Without
+ * permission for `tool_search` nothing is deferred, and `tool_search` itself is offered only when it is needed.
  */
 export function deferTools(tools: readonly OfferedTool[], maxBytes: number | undefined): DeferredTools {
   const search = tools.find(isToolSearch)
@@ -45,12 +47,12 @@ export function deferTools(tools: readonly OfferedTool[], maxBytes: number | und
 }
 
 /**
- * Names of tools that were found or called in the history, each once, in the order in which that happened. A call may
- * have named what does not exist.
+ * Returns the names of tools that were found or called in the history, each once, in that order. A called tool may not
+ * exist.
  */
 export function namedTools(history: readonly MessageWithParts[]): string[] {
   const parts = history.flatMap(({ parts }) => parts)
-  // What a summary stands for came before everything else, wherever the summary itself stands.
+  // A summary stands for the oldest messages, wherever it is in the history.
   const before = parts.findLast((part) => part.type === "compaction")?.tools ?? []
   const since = parts.flatMap((part) => {
     if (part.type !== "tool") return []
@@ -65,7 +67,7 @@ function foundIn(metadata: unknown): string[] {
   return found.filter((id) => typeof id === "string")
 }
 
-/** Another tool that took the name does not know what is kept back. */
+/** A tool of another source with this name does not know the deferred tools. */
 function isToolSearch({ id, source }: OfferedTool): boolean {
   return id === toolSearchId && source.kind === "builtin"
 }
@@ -84,10 +86,10 @@ function entryOf({ id, definition, schema }: OfferedTool): CatalogueEntry {
   }
 }
 
-/** Names of each source that the model is told, for it to see what kind of tools there are. */
+/** Number of tool names shown per source. */
 const namesShown = 8
 
-/** Tells the model where there are tools to find, and of each place some names. */
+/** Adds the sources of deferred tools to the description, with some names of each. */
 function tellingOf(search: OfferedTool, further: readonly OfferedTool[]): OfferedTool {
   const bySource = Map.groupBy(further, ({ source }) =>
     source.kind === "mcp" || source.kind === "plugin" ? describeSource(source) : "others",

@@ -6,12 +6,12 @@ import { errorMessage, UsageError } from "../util/errors.ts"
 import { addUsage, type Spent, sumUsage } from "./budget.ts"
 import type { LoopResult } from "./loop.ts"
 
-/** The last event of a run, before the bus puts its time on it. */
+/** The last event of a run, before the bus adds its time. */
 export type Ending = Extract<EventInput, { type: "run.completed" }>
 
 /**
- * The end of a run that had its steps. Tells the bus of its error first. `spent`: beside the steps, on summaries and on
- * what MCP servers asked. `answer`: of a demanded shape.
+ * Ends a run that had steps. Publishes its error first. `spent`: usage outside of steps, for summaries and MCP
+ * servers. `answer`: the structured answer, if one was required.
  */
 export function conclude(
   { bus, sessionID, started }: EndingContext,
@@ -24,7 +24,7 @@ export function conclude(
     bus.publish({
       type: "session.error",
       sessionID,
-      error: { name, message, ...(httpStatus === undefined ? {} : { status: httpStatus }) },
+      error: { name, message, status: httpStatus },
     })
   }
   return {
@@ -39,7 +39,7 @@ export function conclude(
   }
 }
 
-/** A run that could not even begin ends like any other: with its error and a `run.completed`. */
+/** Ends a run that could not start, with its error and a `run.completed`. */
 export function concludeBroken({ bus, sessionID, started }: EndingContext, error: unknown): Ending {
   const status = brokenStatus(error)
   if (status !== "interrupted") {
@@ -61,14 +61,14 @@ export function concludeBroken({ bus, sessionID, started }: EndingContext, error
   }
 }
 
-/** Whose end it is. `started` in milliseconds since 1970. */
+/** The run that ends. `started` is in milliseconds since the epoch. */
 export interface EndingContext {
   bus: Bus
   sessionID: string
   started: number
 }
 
-/** What subagents used and were refused is the run's that started them, and so is what was refused before it began. */
+/** Adds the usage and refusals of subagents, and the refusals from before the first step. */
 export function withOthers(end: Ending, children: readonly Ending[], before: readonly Refusal[]): Ending {
   if (children.length + before.length === 0) return end
   const refused = [...before, ...end.refused, ...children.flatMap((child) => child.refused)]
@@ -80,7 +80,7 @@ export function withOthers(end: Ending, children: readonly Ending[], before: rea
   }
 }
 
-/** 130 interrupted, 1 failed, 4 a limit, 3 finished with something refused, 0 finished. */
+/** Returns 130 for interrupted, 1 for failed, 4 for a limit, 3 for completed with refusals, 0 for completed. */
 function exitCodeOf({ status, turn }: LoopResult): number {
   return status === "completed" && turn.refused.length > 0 ? refusedCode : exitCodes[status]
 }
@@ -89,7 +89,7 @@ const refusedCode = 3
 
 const exitCodes: Record<RunStatus, number> = { completed: 0, failed: 1, limit: 4, interrupted: 130 }
 
-/** How a run ends that stopped before its first step. */
+/** Returns the status of a run that ended before its first step. */
 function brokenStatus(error: unknown): RunStatus {
   if (error instanceof AbortedError) return "interrupted"
   return error instanceof TimeoutError ? "limit" : "failed"

@@ -9,7 +9,7 @@ import type { SharedBudget, Spent } from "./budget.ts"
 import type { CommandCall } from "./command.ts"
 import type { UndoResult } from "./undo.ts"
 
-/** The session works on another prompt. */
+/** The session is busy with another prompt. */
 export class SessionBusyError extends TackleError {
   constructor(id: string) {
     super(`Session ${id} is still working on a prompt. Wait for its run.completed, or abort it first.`, {
@@ -19,11 +19,11 @@ export class SessionBusyError extends TackleError {
   }
 }
 
-/** The engine was closed, and works on nothing more. */
+/** The engine was closed and accepts no more work. */
 export class EngineClosedError extends TackleError {
   constructor() {
     super(
-      "This engine was closed. Open another one with createTackle to go on; what is stored is all there.",
+      "This engine was closed. Open another one with createTackle to continue; nothing that was stored is lost.",
       {
         code: "engine.closed",
         recoverable: false,
@@ -32,7 +32,7 @@ export class EngineClosedError extends TackleError {
   }
 }
 
-/** What a person gives a prompt beside its text. */
+/** A file that comes with a prompt. */
 export interface PromptFile {
   mime: string
   /** A data URL, or an absolute path. */
@@ -40,38 +40,41 @@ export interface PromptFile {
   filename?: string
 }
 
-/** What comes with a prompt, and how far its run may go. */
+/** Attachments and limits of a prompt. */
 export interface PromptOptions {
   files?: readonly PromptFile[]
-  /** Fires to interrupt the run; every part is finished before it ends. */
+  /** Interrupts the run when it fires. Every part is finished before the run ends. */
   signal?: AbortSignal
   /** Replaces the step limit of the agent. At least 1. */
   maxSteps?: number
   /**
-   * Ends the run after the step that reaches so many tokens and a last one without calls. What subagents use counts, what
-   * came from a cache does not.
+   * Ends the run after the step that reaches this number of tokens, and one last step without calls. Includes
+   * subagents, excludes cache reads.
    */
   maxTokens?: number
-  /** The same in US dollars, by the prices of the config. A model without any makes the run fail before it begins. */
+  /**
+   * The same limit in US dollars, by the prices in the config. A run fails before it starts if the model has no
+   * prices.
+   */
   maxCost?: number
   /**
-   * A JSON Schema. The run's `text` is then JSON that fits it, with its defaults filled in; a run whose model does not
-   * write such an answer fails. A schema that cannot be checked makes it fail before it begins.
+   * A JSON Schema. The run's `text` is then valid JSON with defaults filled in. The run fails if the model does not
+   * write such an answer, or, before it starts, if the schema cannot be checked.
    */
   outputSchema?: Readonly<Record<string, unknown>>
-  /** `provider/model`: from now on the session's model. */
+  /** Changes the session's model, as `provider/model`. */
   model?: string
-  /** The text is this command as the person wrote it: the model gets what its template makes of it. */
+  /** The parsed command, if the text is one. The model gets its expanded template. */
   command?: CommandCall
-  /** The `task` call that this prompt works for: what is asked of a person names it. */
+  /** The `task` call that this prompt works for. Permission requests name it. */
   caller?: NonNullable<CallReference["parent"]>
-  /** The budget of that run. */
+  /** The budget of the parent run. */
   shared?: SharedBudget
 }
 
-/** A run under way: its events in order, and its end. Leaving the loop early interrupts the run. */
+/** A running prompt: its events in order, and its end. Leaving the loop early interrupts the run. */
 export interface PromptRun extends AsyncIterable<TackleEvent> {
-  /** Resolves with the last event; never rejects: a run that could not begin ends as `failed`. */
+  /** Resolves with the last event. Never rejects: a run that could not start ends as `failed`. */
   readonly completed: Promise<EventOf<"run.completed">>
 }
 
@@ -87,28 +90,29 @@ export interface CompactionResult {
   spent: Spent[]
 }
 
-/** A conversation that can be prompted. */
+/** A session that can be prompted. */
 export interface SessionHandle {
   readonly id: string
   info(): Session
   /**
-   * Starts at once, whether anybody reads the events or not. `@path` in the text attaches that file or directory of
-   * the worktree, by the rules of the session. Throws {@link SessionBusyError}, {@link EngineClosedError}.
+   * Starts a prompt at once, whether its events are read or not. `@path` in the text attaches a file or directory of
+   * the worktree, subject to the rules of the session. Throws {@link SessionBusyError}, {@link EngineClosedError}.
    */
   prompt(text: string, options?: PromptOptions): PromptRun
-  /** Interrupts the run under way, if there is one; resolves when it has ended. */
+  /** Interrupts the running prompt, if any. Resolves when it has ended. */
   abort(): Promise<void>
-  /** Those of the page, all without one, as they are stored. A long session is read a page at a time. */
+  /** Returns the stored messages of a page, or all messages. Read long sessions page by page. */
   messages(page?: MessagePage): Promise<MessageWithParts[]>
   /**
-   * Replaces what is old by a summary, for the model alone: nothing is deleted. Asks the session's model. Throws
-   * `CompactionError` where that does not make it smaller, {@link SessionBusyError}, and what asking throws.
+   * Replaces old messages by a summary in the model's view. Deletes nothing. Asks the session's model. Throws
+   * `CompactionError` if that does not make it smaller, {@link SessionBusyError}, and what asking the model throws.
    */
   compact(options?: { signal?: AbortSignal }): Promise<CompactionResult>
   /**
-   * Puts the files of the last turn that changed any back to what they were before it; `redo` takes that back, until the
-   * next prompt. All or none, and none that somebody else changed since: throws `UndoRefusedError`, which names them.
-   * With `others` those are left alone, with `skip` all files of the turn, and the next one goes on beyond it. Throws `UsageError` where there is nothing to do, and {@link SessionBusyError}.
+   * Restores the files of the last turn that changed any; `redo` reverts that until the next prompt. Restores all
+   * files or none, and never a file that changed since: throws `UndoRefusedError` with their names. `others` leaves
+   * those files alone, `skip` leaves the whole turn alone and continues with the one before. Throws `UsageError` if
+   * there is nothing to do, and {@link SessionBusyError}.
    */
   undo(options?: UndoChoice): Promise<UndoResult>
   redo(options?: UndoChoice): Promise<UndoResult>

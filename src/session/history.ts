@@ -6,15 +6,15 @@ import type { MessagePage } from "../store/store.ts"
 /** Reads a page of one session. */
 export type PageReader = (page: MessagePage) => Promise<MessageWithParts[]>
 
-/** Messages that are read at once: few enough to hold, though each may have several outputs of 50 KB. */
+/** Messages read at once. Each may contain several outputs of 50 KB. */
 export const pageSize = 100
 
 /**
- * All messages of a session, or those before one of them, oldest first, a page at a time: the whole of a long one is
- * never in memory.
+ * Yields the messages of a session, or those before one of them, page by page, oldest first. A long session is never
+ * in memory as a whole.
  */
 export async function* historyPages(read: PageReader, before?: string): AsyncGenerator<MessageWithParts[]> {
-  const kind = { limit: pageSize, from: "oldest", ...(before === undefined ? {} : { before }) } as const
+  const kind = { limit: pageSize, from: "oldest", before } as const
   let page = await read(kind)
   for (let last = page.at(-1); last; last = page.at(-1)) {
     yield page
@@ -23,7 +23,7 @@ export async function* historyPages(read: PageReader, before?: string): AsyncGen
   }
 }
 
-/** The newest message that `fits`, looked for from the end of the session on. */
+/** Returns the newest message that `fits`, searching from the end. */
 export async function findNewest(
   read: PageReader,
   fits: (entry: MessageWithParts) => boolean,
@@ -38,8 +38,8 @@ export async function findNewest(
 }
 
 /**
- * The pages of a session that it takes to go on with it, oldest first: from where its newest summary leads on, where
- * that says which files were seen before it; all of them where there is no summary, or one that does not say it.
+ * Yields the pages needed to continue a session, oldest first: from where its newest summary starts, if the summary
+ * lists the files seen before it; otherwise all pages.
  */
 export async function* neededPages(read: PageReader): AsyncGenerator<MessageWithParts[]> {
   const pages: MessageWithParts[][] = []
@@ -59,7 +59,10 @@ export async function* neededPages(read: PageReader): AsyncGenerator<MessageWith
   yield* pages
 }
 
-/** What the model is given of a history: after a compaction its summary, and the messages from its `from` on. */
+/**
+ * Returns the part of a history that the model receives: after a compaction, its summary and the messages from its
+ * `from` on.
+ */
 export function promptHistory(history: readonly MessageWithParts[]): readonly MessageWithParts[] {
   const { summary, start } = lastSummary(history)
   if (!summary) return history
@@ -67,14 +70,14 @@ export function promptHistory(history: readonly MessageWithParts[]): readonly Me
 }
 
 /**
- * Takes out of a history what a summary stands for, so that a long session holds in memory what the model is given and
- * no more. {@link promptHistory} gives the same of it as before.
+ * Removes the messages that a summary replaces, so that memory holds only what the model receives. {@link
+ * promptHistory} returns the same as before.
  */
 export function dropSummed(history: MessageWithParts[]): void {
   history.splice(0, lastSummary(history).start)
 }
 
-/** The newest summary, and where in the history begins what is given along with it. */
+/** Returns the newest summary, and where the messages start that are kept with it. */
 function lastSummary(history: readonly MessageWithParts[]): { summary?: MessageWithParts; start: number } {
   const place = history.findLastIndex((entry) => compactionOf(entry) !== undefined)
   const summary = history[place]
@@ -84,16 +87,16 @@ function lastSummary(history: readonly MessageWithParts[]): { summary?: MessageW
   return { summary, start: from === undefined || kept < 0 ? place : kept }
 }
 
-/** The part that makes a message, said in the person's place, the summary of those before it. */
+/** Returns the part that makes a message the summary of those before it. */
 export function compactionOf({ message, parts }: MessageWithParts): CompactionPart | undefined {
-  // Asked of the whole history at each step: most of it is the model's.
+  // This check runs over the whole history at each step, and most messages are the model's.
   return message.role === "user" ? parts.find((part) => part.type === "compaction") : undefined
 }
 
-/** Characters that an image or another file stands for: providers count some 1,500 tokens, at 4 characters each. */
+/** Characters counted for an image or another file: providers count about 1,500 tokens, at 4 characters each. */
 const fileCharacters = 6_000
 
-/** How much of the model's context messages take, in characters. An estimate to compare with others. */
+/** Estimates how much context messages take, in characters. */
 export function sizeOf(messages: readonly MessageWithParts[]): number {
   return messages.reduce(
     (sum, { parts }) => sum + parts.reduce((size, part) => size + sizeOfPart(part), 0),

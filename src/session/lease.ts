@@ -2,21 +2,21 @@ import type { LeaseHolder, Store } from "../store/store.ts"
 import { TackleError } from "../util/errors.ts"
 import { isProcessRunning } from "../util/process-table.ts"
 
-/** Another engine, in this or another process, works on the session. */
+/** Another engine, in this or another process, is using the session. */
 export class SessionHeldError extends TackleError {
   constructor(id: string, holder: LeaseHolder) {
     super(
-      `Session ${id} is being worked on by process ${holder.pid}. Wait until that run has ended, or end it; nothing was changed.`,
+      `Session ${id} is in use by process ${holder.pid}. Wait for that run to end, or end it. Nothing was changed.`,
       { code: "session.held", recoverable: false },
     )
   }
 }
 
 /**
- * Makes the engine the only one that writes the session while `work` runs: what another has under way would otherwise
- * look like what a crash left behind. The lease of a process that is gone counts for nothing. Work that fails may leave
- * calls open: `settle` closes them, and where it cannot, the lease is kept, so that the next start does. Throws
- * {@link SessionHeldError} before anything of `work` was done.
+ * Holds the exclusive right to write a session while `work` runs: the running calls of another engine would look like
+ * the leftovers of a crash. A lease of a dead process does not count. If `work` fails, `settle` closes its open calls;
+ * if that fails too, the lease is kept so that the next start does it. Throws {@link SessionHeldError} before `work`
+ * starts.
  */
 export async function withLease<T>(
   { store, sessionID, holder, settle = async () => {} }: Lease & { settle?: () => Promise<void> },
@@ -38,14 +38,14 @@ export async function withLease<T>(
   }
 }
 
-/** One session's, by the engine that asks for it. */
+/** The lease of one session for one engine. */
 interface Lease {
   store: Store
   sessionID: string
   holder: LeaseHolder
 }
 
-/** Like {@link withLease}, for all of them: none is given to anybody else while `work` runs. */
+/** Like {@link withLease} for several sessions. */
 export function withLeases<T>(
   { store, sessionIDs, holder }: { store: Store; sessionIDs: readonly string[]; holder: LeaseHolder },
   work: () => Promise<T>,
@@ -56,7 +56,7 @@ export function withLeases<T>(
   )()
 }
 
-/** True while some engine that lives, this one too, works on one of the sessions. */
+/** Returns true while a living engine, including this one, uses one of the sessions. */
 export async function isAnyHeld(store: Store, sessionIDs: readonly string[]): Promise<boolean> {
   for (const id of sessionIDs) {
     const present = await store.holder(id)

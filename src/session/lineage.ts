@@ -2,23 +2,23 @@ import type { Session } from "../schema/session.ts"
 import type { Store } from "../store/store.ts"
 import { TackleError } from "../util/errors.ts"
 
-/** Which session started which: for what holds in a whole family, such as bounds, grants and depth. */
+/** Which session started which. Bounds, grants and depth apply to a whole family of sessions. */
 export interface Lineage {
-  /** Reads the sessions above this one. Throws where one of them is gone. */
+  /** Reads the parent sessions. Throws if one of them is gone. */
   load(session: Family): Promise<void>
-  /** The sessions above, the nearest first, as they are now. Throws for what was not loaded. */
+  /** Returns the current parent sessions, nearest first. Throws if they were not loaded. */
   above(session: Family): Session[]
-  /** The id of the session at the top; of a session that is not known, its own. */
+  /** Returns the id of the root session. An unknown session is its own root. */
   rootOf(id: string): string
 }
 
 type Family = Pick<Session, "id" | "parentID">
 
-/** A session whose parent is gone may not work: nobody could say any more what it may do. */
+/** A session whose parent is gone cannot run, because its permissions depend on the parent. */
 export class OrphanError extends TackleError {
   constructor(id: string, parentID: string) {
     super(
-      `Session ${id} was started by ${parentID}, which is gone; what it may do hung on that. Begin a new one.`,
+      `Session ${id} depends on the permissions of its parent ${parentID}, which does not exist any more. Start a new session.`,
       {
         code: "session.orphan",
         recoverable: false,
@@ -27,7 +27,9 @@ export class OrphanError extends TackleError {
   }
 }
 
-/** `live` gives a session that is open in this process, which may be newer than what was read. */
+/**
+ * Creates the lineage. `live` returns a session that is open in this process; it may be newer than the stored one.
+ */
 export function createLineage(
   store: Pick<Store, "session">,
   live: (id: string) => Session | undefined,
@@ -64,7 +66,7 @@ export function createLineage(
   }
 }
 
-/** The sessions that the subagents of one worked in, at any depth, a parent before its children. */
+/** Returns the sessions of a session's subagents at any depth, parents before children. */
 export async function descendants(store: Pick<Store, "sessions">, parentID: string): Promise<Session[]> {
   const found: Session[] = []
   const children = await store.sessions({ parentID, limit: Number.MAX_SAFE_INTEGER })
@@ -74,10 +76,7 @@ export async function descendants(store: Pick<Store, "sessions">, parentID: stri
   return found
 }
 
-/**
- * The ids of all that work on one request: the session at the top and all below it. Of a session that is not in the
- * store, its own.
- */
+/** Returns the ids of the root session and all sessions below it. A session that is not stored is its own family. */
 export async function familyOf(store: Pick<Store, "session" | "sessions">, id: string): Promise<string[]> {
   let root = id
   for (
@@ -89,7 +88,7 @@ export async function familyOf(store: Pick<Store, "session" | "sessions">, id: s
   return [root, ...(await descendants(store, root)).map((session) => session.id)]
 }
 
-/** Undefined for one at the top, and for one whose parent is gone. */
+/** Undefined for a root session, and if the parent is gone. */
 async function parentOf(store: Pick<Store, "session">, id: string): Promise<string | undefined> {
   const parentID = (await store.session(id))?.parentID
   return parentID === undefined ? undefined : (await store.session(parentID))?.id

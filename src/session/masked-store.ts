@@ -5,9 +5,8 @@ import type { Change, Store } from "../store/store.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 
 /**
- * The store with every secret hidden in what people and models said and what calls did, on the way in and, for what was
- * written before somebody named the secret, on the way out. Ids, paths of sessions and the patterns of grants stay as
- * they are: they have to match.
+ * Wraps a store so that secrets are hidden in messages and calls: when they are written and, for older records, when
+ * they are read. Ids, session paths and grant patterns stay unchanged, because they have to match.
  */
 export function maskStore(store: Store, mask: SecretMask): Store {
   return {
@@ -75,7 +74,7 @@ function maskMessage(message: Message, mask: SecretMask): Message {
 function maskPart(part: Part, mask: SecretMask): Part {
   const masked = mask.value(part)
   if (masked.type !== "reasoning" || part.type !== "reasoning" || masked.text === part.text) return masked
-  // The provider's signature is for the words as they were; with others it would refuse the whole session.
+  // The provider's signature covers the original text. With another text it would refuse the whole session.
   const { metadata: _, ...unsigned } = masked
   return unsigned
 }

@@ -5,20 +5,20 @@ import { isDirectory, isFile } from "../util/file-system.ts"
 import { isInside, resolvePath } from "../util/paths.ts"
 import { nearNames } from "../util/similarity.ts"
 
-/** What the person names with `@` in a prompt. */
+/** Something that the user names with `@` in a prompt. */
 export type Mention =
   | { kind: "file" | "directory"; name: string; path: string }
   | { kind: "resource"; name: string; server: string; uri: string }
   | { kind: "agent"; name: string }
 
-/** More files than this are not attached: a pasted log full of names is no wish to read them all. */
+/** Maximum number of attached files: a pasted log full of names is not a request to read them all. */
 const maxMentions = 20
 
 /**
- * The words `@path` and `@"path with blanks"` that name something in the worktree, `@name` of an agent, and
- * `@server:uri` of a resource, whose server is one of those given. A path starts at the directory; it goes before an
- * agent of the same name. Punctuation behind a word, and a line number (`:12`), are no part of it. Every other word
- * with an `@`, such as an address, means nothing.
+ * Finds the mentions in a prompt: `@path` and `@"path with spaces"` of existing files in the worktree, `@name` of an
+ * agent, and `@server:uri` of a resource on a known server. Paths are relative to the directory and precede agents of
+ * the same name. Trailing punctuation and a line number (`:12`) are ignored. Any other word with an `@`, such as an
+ * address, is not a mention.
  */
 export function findMentions(text: string, place: MentionPlace): Mention[] {
   const found = new Map<string, Mention>()
@@ -31,7 +31,7 @@ export function findMentions(text: string, place: MentionPlace): Mention[] {
   return [...found.values()]
 }
 
-/** What a word of a prompt can name. */
+/** The targets that words of a prompt can refer to. */
 export interface MentionPlace {
   directory: string
   worktree: string
@@ -39,20 +39,20 @@ export interface MentionPlace {
   servers: readonly string[]
 }
 
-/** The words of a prompt that begin with `@` and name nothing here, as they are written, without what stands around them. */
+/** Returns the words that start with `@` and refer to nothing, as written, without surrounding punctuation. */
 export function unknownMentions(text: string, place: MentionPlace): string[] {
   const unknown = mentionWords(text).filter(({ names }) => knownOf(names, place) === undefined)
   return [...new Set(unknown.map(({ names }) => names.at(-1) ?? ""))]
 }
 
-/** All that begins with `@`, each with its readings, the longest first. */
+/** Returns everything that starts with `@`, each with its possible readings, longest first. */
 function mentionWords(text: string): { names: string[] }[] {
   return [...text.matchAll(mention)].map(([, quoted, word = ""]) => ({
     names: quoted === undefined ? readings(word) : [quoted],
   }))
 }
 
-/** At the beginning, after white space, or after an opening bracket or quote. */
+/** At the start, after white space, or after an opening bracket or quote. */
 const mention = /(?<=^|[\s([{"'`,;:])@(?:"([^"\n]+)"|([^\s"`<>|]+))/g
 
 function knownOf(names: readonly string[], place: MentionPlace): Mention | undefined {
@@ -62,7 +62,7 @@ function knownOf(names: readonly string[], place: MentionPlace): Mention | undef
   )
 }
 
-/** The word as it stands, without a line number, and with less and less of the punctuation behind it. */
+/** Returns the word, without a line number, then with less and less trailing punctuation. */
 function readings(word: string): string[] {
   const names: string[] = []
   for (let name = word; name !== ""; name = name.slice(0, -1)) {
@@ -73,7 +73,7 @@ function readings(word: string): string[] {
 }
 
 function findPath(name: string, { directory, worktree }: { directory: string; worktree: string }) {
-  // What is left of "@..." is no wish to see the directory; "@./" is.
+  // "@..." does not refer to a directory; "@./" does.
   if (/^\.+$/.test(name)) return undefined
   const path = resolvePath(name, directory)
   if (!isInside(path, worktree)) return undefined
@@ -85,7 +85,7 @@ function findAgent(name: string, agents: readonly string[]): Mention | undefined
   return agents.includes(name) ? { kind: "agent", name } : undefined
 }
 
-/** Whether there is such a resource only the server knows: the sentence's punctuation is taken off, no line number. */
+/** Only the server knows whether the resource exists. Removes the sentence's punctuation, but no line number. */
 function findResource(
   [word = "", ...others]: readonly string[],
   servers: readonly string[],
@@ -103,7 +103,7 @@ function kindOf(path: string): "file" | "directory" | undefined {
     if (found?.isDirectory()) return "directory"
     return found?.isFile() ? "file" : undefined
   } catch {
-    // A name too long, a loop of links: a word that names nothing.
+    // A name that is too long, or a loop of links, refers to nothing.
     return undefined
   }
 }
@@ -116,25 +116,25 @@ function firstOf<T>(names: readonly string[], find: (name: string) => T | undefi
   return undefined
 }
 
-/** A word with `@` that is meant as a path and names no file. */
+/** A word with `@` that looks like a path but names no file. */
 export interface MissingMention {
   name: string
-  /** There is such a file, but outside of the worktree: it is not attached. */
+  /** True if the file exists outside of the worktree. It is not attached. */
   outside: boolean
-  /** Paths from the directory that may have been meant, the likest first. */
+  /** Paths that the user may have meant, relative to the directory, most likely first. */
   near: string[]
 }
 
-/** As many paths of a project are looked through: the word may be none at all. */
+/** Maximum number of project paths to compare with. */
 const maxPaths = 5000
 
-/** As many suggestions as help. */
+/** Maximum number of suggestions. */
 const maxNear = 3
 
 /**
- * The words with `@` in a prompt that are meant as paths and name nothing. An address, a decorator, the name of a package
- * (`@scope/name`) or a person is none: a word is meant as a path where it begins with `./`, `../` or `~/`, where its first
- * directory exists, where it ends as files of the project do (`.ts`), or where a path of the project is much like it.
+ * Finds words with `@` that look like paths but name no file. Addresses, decorators, package names (`@scope/name`) and
+ * user names are not reported. A word looks like a path if it starts with `./`, `../` or `~/`, if its first directory
+ * exists, if it has a file extension of the project (`.ts`), or if it resembles a path of the project.
  */
 export async function missingMentions(
   text: string,
@@ -161,12 +161,12 @@ export async function missingMentions(
   })
 }
 
-/** Not without a slash or an ending, nor with the signs of addresses, versions and calls. */
+/** Requires a slash or an extension, and none of the characters of addresses, versions and calls. */
 function mayBePath(word: string): boolean {
   return /[/.]/.test(word) && !/[@:()=?&#\\]/.test(word) && !/^[/.]*$/.test(word)
 }
 
-/** A package's name, or a module in it: nothing of that name is a directory here. */
+/** Returns true for a package name or a module in it, if no directory has that name. */
 function isPackage(name: string): boolean {
   return /^[a-z\d][\w.~-]*\/[\w.~/-]+$/.test(name)
 }
@@ -180,7 +180,7 @@ async function pathsBelow(directory: string, signal: AbortSignal): Promise<strin
   return paths
 }
 
-/** Those few edits away, and files of the same name in other directories. */
+/** Returns paths that are few edits away, and files with the same name in other directories. */
 function pathsLike(name: string, paths: readonly string[]): string[] {
   const wanted = posix.normalize(name).replace(/\/$/, "")
   const base = posix.basename(wanted)

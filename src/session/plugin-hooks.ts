@@ -7,7 +7,7 @@ import type { MessageWithParts, UserMessage } from "../schema/message.ts"
 import type { Part, TextPart } from "../schema/part.ts"
 import { newId } from "../util/id.ts"
 
-/** The tools as plugins want the model to be told of them. What they take and do is the same. */
+/** Returns the tool definitions as plugins change them for the model. Their schemas and effects stay the same. */
 export async function hookDefinitions(
   plugins: PluginHost | undefined,
   tools: readonly OfferedTool[],
@@ -28,7 +28,7 @@ export async function hookDefinitions(
   return changed
 }
 
-/** The parts of the person's message as plugins leave them: texts and files may be changed, taken away and added. */
+/** Returns the parts of the user's message as plugins leave them. They may change, remove and add texts and files. */
 export async function hookMessage(
   plugins: PluginHost | undefined,
   message: UserMessage,
@@ -42,13 +42,13 @@ export async function hookMessage(
     output: { message: { ...message }, parts: parts.map((part) => ({ ...part })) },
   }
   const { output } = await plugins.run("chat.message", about, signal)
-  // Checked by the host; what plugins added gets its ids.
-  // Its schema takes long to make, and most engines have no plugin.
+  // The host checks the result. Parts that plugins added get ids here.
+  // Loaded lazily: creating the schema is slow, and most engines have no plugin.
   const schema = (await import("../schema/part.ts")).Part
   return output.parts.map((part) => schema.parse({ id: newId("prt"), ...part, sessionID, messageID }))
 }
 
-/** What plugins say of a request to the model, in the words of `StepRequest`. */
+/** Returns the request settings of plugins, as fields of `StepRequest`. */
 export async function hookParams(
   plugins: PluginHost | undefined,
   {
@@ -82,7 +82,7 @@ export async function hookParams(
   }
 }
 
-/** What the model is told and given in a step, as plugins leave it. What is stored stays the same. */
+/** Returns the system prompt and messages of a step as plugins leave them. The stored messages stay the same. */
 export async function hookPrompt(
   plugins: PluginHost | undefined,
   input: PromptInput & { sessionID: string },
@@ -113,7 +113,7 @@ export async function hookPrompt(
   return { system, messages, changed: true }
 }
 
-/** A whole text of the model's as plugins leave it. */
+/** Returns a complete text of the model as plugins leave it. */
 export async function hookText(
   plugins: PluginHost | undefined,
   { sessionID, messageID, id: partID, text }: TextPart,
@@ -124,7 +124,7 @@ export async function hookText(
   return (await plugins.run("text.complete", about, signal)).output.text
 }
 
-/** The request for a summary as plugins want it. */
+/** Returns the summary prompt as plugins leave it. */
 export async function hookSummary(
   plugins: PluginHost | undefined,
   sessionID: string,

@@ -21,35 +21,35 @@ import type { Recorder } from "./recorder.ts"
 import type { StepParts } from "./streamed-parts.ts"
 import { createStreamedCalls, createStreamedTexts } from "./streamed-parts.ts"
 
-/** One step of the model on its way into the store: turns stream events into parts, and call states into tool parts. */
+/** Stores one step of the model: turns stream events into parts, and call states into tool parts. */
 export interface Processor {
-  /** The message and its parts as they stand: the caller's history, not a copy. */
+  /** The current message and its parts. The caller's history holds the same objects. */
   readonly message: AssistantMessage
   readonly parts: Part[]
-  /** Takes an event of the stream. Returns a promise where the next has to wait. */
+  /** Applies an event of the stream. Returns a promise if the next event has to wait. */
   apply(event: StepEvent): Promise<void> | undefined
-  /** The calls that the model made, in order, once the stream has ended. */
+  /** Returns the calls of the model, in order, after the stream has ended. */
   calls(): Call[]
-  /** Adds the calls that a call makes. The model did not write them, and reads of them in that call's result. */
+  /** Adds calls that a call makes. The model reads about them only in that call's result. */
   nest(parentCallID: string, calls: readonly Call[]): Promise<void>
   /**
-   * A new state of a call. Refuses moves that its life does not have. It is stored when this resolves, with all that came
-   * before, unless the call has done nothing yet.
+   * Sets a new state of a call. Rejects illegal moves. When it resolves, the state and everything before it is stored,
+   * unless the call had no effects yet.
    */
   setState(callID: string, state: ToolState): Promise<void>
   /** Resolves when everything so far is stored and announced. */
   stored(): Promise<void>
-  /** Takes back what a failed attempt left. */
+  /** Removes what a failed attempt left. */
   reset(): Promise<void>
-  /** The provider failed and the step will be tried again. */
+  /** Records that the provider failed and that the step will be retried. */
   retry(failure: { attempt: number; error: string; delayMs: number }): Promise<void>
-  /** Ends the message: open parts are closed, calls without an end become errors. */
+  /** Ends the message: closes open parts and turns unfinished calls into errors. */
   end(error?: MessageError): Promise<void>
 }
 
 /**
- * The processor of a new step. Its message and `step-start` are stored with the first thing that comes: an answer that
- * never began leaves nothing but its error.
+ * Starts the processor of a step. Its message and `step-start` are stored with the first event, so an answer that
+ * never started leaves only its error.
  */
 export function startStep(
   message: AssistantMessage,
@@ -60,7 +60,7 @@ export function startStep(
   }: {
     recorder: Recorder
     model: ModelInfo
-    /** What stands in the place of a text that the model has ended. Default: the text. */
+    /** Returns the replacement for a complete text of the model. Default: the text itself. */
     completeText?(part: TextPart): Promise<string>
   },
 ): Processor {
@@ -75,7 +75,7 @@ export function startStep(
     return part
   }
 
-  /** `ended`: the message itself has changed too. */
+  /** `ended`: the message itself changed too. */
   function write(
     parts: readonly Part[],
     { ended = false, ...options }: { ended?: boolean } & CommitOptions = {},
@@ -83,7 +83,7 @@ export function startStep(
     return recorder.write({ ...withMessage(parts, ended), ...options })
   }
 
-  /** For what the model says: nothing is lost that has been done, and what acts on it is stored after it. */
+  /** Stores what the model writes without waiting. Anything that acts on it is stored after it. */
   function note(part: Part, ended = false): void {
     recorder.note(withMessage([part], ended))
   }
@@ -100,11 +100,11 @@ export function startStep(
 
   async function setState(callID: string, state: ToolState): Promise<void> {
     const part = calls.get(callID)
-    if (!part) throw new Error(`There is no call ${callID} in message ${message.id}.`)
+    if (!part) throw new Error(`Unknown call ${callID} in message ${message.id}.`)
     assertMove(part.state, state)
     const durable = hasActed(part.state) !== hasActed(state)
     part.state = state
-    // What has done nothing yet has nothing to lose: it need not wait until that is stored.
+    // A call without effects loses nothing in a crash, so it does not wait for the store.
     if (state.status === "running" && !hasActed(state)) note({ ...part })
     else await write([{ ...part }], { durable })
   }
@@ -158,7 +158,7 @@ export function startStep(
           return undefined
         case "tool-call": {
           const { callID: id, tool, input, metadata } = event
-          calls.complete({ id, tool, input, ...(metadata ? { metadata } : {}) })
+          calls.complete({ id, tool, input, metadata })
           return undefined
         }
         case "finish":
@@ -214,7 +214,9 @@ export function startStep(
   }
 }
 
-/** True while a call works of which nobody could say after a crash what it has done: its begin and end are synced. */
+/**
+ * Returns true while a call runs whose effects could not be known after a crash. Its start and end are synced to disk.
+ */
 function hasActed(state: ToolState): boolean {
   return state.status === "running" && mayHaveActed(state)
 }

@@ -10,7 +10,7 @@ import { partOf } from "./post-message.ts"
 import { type ExpandedCommand, expandCommand } from "./run-command.ts"
 import { offeredTools, type SessionAgent } from "./session-run.ts"
 
-/** What a prompt contains besides its text. */
+/** A prompt with its command and message. */
 export interface Prompted {
   text: string
   /** Set if the text is a command. */

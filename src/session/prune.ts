@@ -1,17 +1,17 @@
 import type { Session } from "../schema/session.ts"
 import { UsageError } from "../util/errors.ts"
 
-/** Which sessions go. At least one of the two; what both name goes. */
+/** Selects sessions to delete. At least one field is required; with both, a session must match both. */
 export interface PruneChoice {
-  /** Those that were last used so long ago, in milliseconds. */
+  /** Time since the last use, in milliseconds. */
   olderThanMs?: number
-  /** All but so many of each project, the newest. */
+  /** Keep the newest N sessions per project. */
   keep?: number
 }
 
 /**
- * Of sessions without a parent those that go, the oldest first. A session that is kept keeps its subagents'. Throws
- * `UsageError` where nothing says which.
+ * Returns the sessions to delete among root sessions, oldest first. Sessions of subagents stay with their parent.
+ * Throws `UsageError` if nothing is selected.
  */
 export function chooseOld(
   sessions: readonly Session[],
@@ -19,7 +19,7 @@ export function chooseOld(
   now = Date.now(),
 ): Session[] {
   if (olderThanMs === undefined && keep === 0)
-    throw new UsageError("Say which sessions are to go: --older-than 30d, --keep 20, or both.")
+    throw new UsageError("Select the sessions to delete: --older-than 30d, --keep 20, or both.")
   const projects = Map.groupBy(sessions, ({ worktree }) => worktree)
   return [...projects.values()]
     .flatMap((own) => own.toSorted((a, b) => b.time.updated - a.time.updated).slice(keep))

@@ -8,46 +8,46 @@ import type { Change, CommitOptions, Store } from "../store/store.ts"
 import type { SecretMask } from "../tool/secrets.ts"
 
 /**
- * The one way in which a session is written: committed first, announced then, and all of it in the order of the calls.
- * Each method resolves when the commit holds and rejects when the store refused; then nothing is announced. What is asked
- * for side by side is one transaction: all of it holds, or none.
+ * The only way to write a session. Changes are committed first and announced afterwards, in the order of the calls.
+ * Each method resolves after the commit and rejects if the store refused it; then nothing is announced. Calls made in
+ * parallel share one transaction, which succeeds or fails as a whole.
  */
 export interface Recorder {
   session(session: Session): Promise<void>
-  /** New or changed messages and parts, in one transaction. `durable`: it has to survive a loss of power. */
+  /** Stores new or changed messages and parts in one transaction. `durable`: it must survive a power loss. */
   write(written: Written & CommitOptions): Promise<void>
   /**
-   * The same for what nothing waits for: in one transaction with the next write, or with all that was noted in the same
-   * turn of the event loop. Where it cannot be stored, the next write is refused too.
+   * Stores the same without waiting: in one transaction with the next write, or with everything noted in the same turn
+   * of the event loop. If that fails, the next write is refused too.
    */
   note(written: Written): void
   removeParts(parts: readonly Part[]): Promise<void>
   todos(todos: readonly Todo[]): Promise<void>
-  /** Text that streams in: announced, and stored with its part's next state. */
+  /** Announces streamed text. The next state of its part stores it. */
   delta(partID: string, field: "text" | "raw", delta: string): void
 }
 
-/** Messages and parts as they are now. `created` says that the messages are new. */
+/** Messages and parts in their current state. `created` is true for new messages. */
 interface Written {
   messages?: readonly Message[]
   created?: boolean
   parts?: readonly Part[]
 }
 
-/** What is stored, and told of afterwards. */
+/** Changes to store, and the events to publish afterwards. */
 interface Step {
   changes: Change[]
   events: EventInput[]
 }
 
-/** One that waits for its transaction. */
+/** A step that waits for its transaction. */
 interface WaitingStep extends Step {
   durable: boolean
-  /** Who is told that it holds and was announced, or why nothing of it was stored. */
+  /** Resolves after the step was stored and announced. Rejects with the reason if it was not stored. */
   waiter?: { resolve(): void; reject(error: unknown): void }
 }
 
-/** The recorder of one session. It orders its own calls alone: a second one would not know of them. */
+/** Creates the recorder of one session. It orders only its own calls, so there must be only one per session. */
 export function createRecorder({
   sessionID,
   store,
@@ -57,19 +57,19 @@ export function createRecorder({
   sessionID: string
   store: Store
   bus: Bus
-  /** For text that streams in: the store and the bus hide what comes whole. */
+  /** Masks streamed text. The store and the bus mask everything else. */
   mask?: SecretMask | undefined
 }): Recorder {
   let waiting: WaitingStep[] = []
   let committing = false
   let noted: Step = { changes: [], events: [] }
   let noting: NodeJS.Immediate | undefined
-  /** Why what was noted could not be stored, until somebody was told. */
+  /** The first error for which no caller was waiting. The next write reports it. */
   let lost: { error: unknown } | undefined
   const deltas = createDeltas(flush, mask)
 
   function note(changes: readonly Change[], events: readonly EventInput[]): void {
-    // Deltas that came before this change are announced before it, those that come from now on after it.
+    // Earlier deltas are announced before this change, later ones after it.
     const earlier = deltas.take(changes.flatMap((change) => (change.kind === "part" ? [change.part.id] : [])))
     for (const { partID, field, text } of earlier) {
       noted.events.push({ type: "part.delta", sessionID, partID, field, delta: text })
@@ -78,7 +78,7 @@ export function createRecorder({
     noted.events.push(...events)
   }
 
-  /** For what nobody waits for: the next write tells why it could not be stored. */
+  /** Commits what nothing waits for. The next write reports an error. */
   function flush(): void {
     note([], [])
     enqueue({ durable: false })
@@ -102,11 +102,11 @@ export function createRecorder({
     noted = { changes: [], events: [] }
     if (committing) return
     committing = true
-    // Once everything that can go on now has come to its next write, such as the calls of a step side by side.
+    // Waits until everything that can run now has reached its next write, such as parallel calls of a step.
     queueMicrotask(() => process.nextTick(() => void commitAll()))
   }
 
-  /** Never rejects: whoever asked for a write hears of it. */
+  /** Never rejects: the waiters of a write receive its error. */
   async function commitAll(): Promise<void> {
     while (waiting.length > 0) {
       const steps = waiting
@@ -128,7 +128,7 @@ export function createRecorder({
     for (const waiter of waiters) waiter.reject(error)
   }
 
-  /** In one transaction, which saves all but one of the waits for the disk. */
+  /** Commits several steps in one transaction, so that they wait for the disk once. */
   async function commitTogether(steps: readonly WaitingStep[]): Promise<void> {
     const before = lost
     lost = undefined
@@ -171,7 +171,7 @@ export function createRecorder({
   }
 }
 
-/** Without the states of a part that a later one in the same transaction overtakes. */
+/** Drops states of a part that a later state in the same transaction replaces. */
 function latest(changes: readonly Change[]): Change[] {
   const seen = new Set<string>()
   const kept: Change[] = []
@@ -207,19 +207,22 @@ interface Delta {
   text: string
 }
 
-/** Text that streams in and was not announced yet. */
+/** Streamed text that was not announced yet. */
 export interface Deltas {
   add(partID: string, field: Delta["field"], text: string): void
-  /** Those that wait, which then wait no more. `closing`: parts whose new state comes next, so that nothing is held. */
+  /**
+   * Removes and returns the waiting deltas. `closing`: parts whose new state comes next, so nothing of them is held
+   * back.
+   */
   take(closing: readonly string[]): Delta[]
 }
 
-/** Deltas of one part are joined and announced at most this often: thirty times a second is as smooth as eyes need. */
+/** Interval at which the deltas of a part are joined and announced: 30 times a second looks smooth. */
 const intervalMs = 33
 
 /**
- * Joins deltas by part; `onDue` is called when some have waited for the interval. An end that may become a secret waits
- * for what follows it.
+ * Joins deltas by part and calls `onDue` when some have waited for the interval. Holds back an end that may be the
+ * start of a secret.
  */
 export function createDeltas(onDue: () => void, mask: SecretMask | undefined): Deltas {
   let waiting = new Map<string, Delta>()

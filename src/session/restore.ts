@@ -7,9 +7,9 @@ import { isRecord } from "../util/json.ts"
 import { isProcessRunning } from "../util/process-table.ts"
 
 /**
- * What was under way when an earlier process ended, as it has become. A call that was still pending never started; one
- * that was running had no effect where it is stored as harmless, and may have taken effect otherwise; an answer that was
- * still coming in is interrupted. The history is changed; the changed messages and parts are returned.
+ * Closes what was running when an earlier process ended. A pending call never started. A running call had no effect if
+ * it is stored as harmless, and may have had effects otherwise. An unfinished answer is interrupted. Changes the
+ * history and returns the changed messages and parts.
  */
 export function settleInterrupted(history: readonly MessageWithParts[]): {
   messages: AssistantMessage[]
@@ -22,7 +22,7 @@ export function settleInterrupted(history: readonly MessageWithParts[]): {
   }
 }
 
-/** Settles the sessions that were worked on by processes which are gone, those of subagents too. */
+/** Closes the sessions that dead processes were using, including those of subagents. */
 export async function settleKilled(store: Store): Promise<void> {
   await store.recover(isProcessRunning, (history) => {
     const { messages, parts } = settleInterrupted(history)
@@ -34,8 +34,8 @@ export async function settleKilled(store: Store): Promise<void> {
 }
 
 /**
- * Fills the ledger with what the calls of the history read and wrote, so that a continued session need not read again.
- * A summary knows of those that it stands for.
+ * Fills the file tracker with what earlier calls read and wrote, so that a continued session need not read files
+ * again. A summary lists the files of the messages that it replaces.
  */
 export function restoreLedger(history: readonly MessageWithParts[], ledger: FileTracker): void {
   for (const { parts } of history) {

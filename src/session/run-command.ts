@@ -120,7 +120,7 @@ export function pieceCall(
 ): { tool: string; input: Record<string, unknown> }[] {
   switch (piece.kind) {
     case "shell": {
-      const description = `A line of the command /${commandName}`
+      const description = `Part of the command /${commandName}`
       return [{ tool: "bash", input: { command: piece.command, description } }]
     }
     case "skill":

@@ -1,10 +1,10 @@
 import { isRecord } from "../util/json.ts"
 import type { Archive } from "./archive.ts"
 
-/** An id of ours or a provider's, or a word of a schema. */
+/** An id, or a keyword of a schema. */
 const word = /^[\w-]{1,80}$/
 
-/** By key, what a value looks like that says how something is built and not what it is about. */
+/** By key: values that describe structure, not content. */
 const structural: ReadonlyMap<string, RegExp> = new Map([
   ...["id", "sessionID", "messageID", "parentID"].map((key) => [key, /^(?:ses|msg|prt)_\w{1,100}$/] as const),
   ...["callID", "parentCallID", "tool", "agent", "providerID"].map((key) => [key, word] as const),
@@ -16,28 +16,31 @@ const structural: ReadonlyMap<string, RegExp> = new Map([
   ["mime", /^(?:application|audio|image|text|video)\/[\w.+-]{1,60}$/],
 ])
 
-/** Keys below which everything was chosen by a model, a tool or a provider: names and numbers too. */
+/** Keys below which a model, a tool or a provider chose everything, including names and numbers. */
 const free: ReadonlySet<string> = new Set(["input", "metadata"])
 
-/** Lists of what was seen on a machine, which serve nobody on another. */
+/** Keys with lists of files on this machine. They are removed. */
 const left: ReadonlySet<string> = new Set(["seen"])
 
 /**
- * The archive without what was said, read, written or run, and without places and names of files: the shape of what
- * happened, with the lengths of the texts, for a report that anyone may read. It can be imported.
+ * Returns the archive without texts, file names and paths: the shape of what happened, with the lengths of texts, for
+ * a public report. It can be imported.
  */
 export function sanitizeArchive(archive: Archive): Archive {
   return sanitize(archive) as Archive
 }
 
-/** {@link sanitizeArchive} for a part of an archive: a session, a message with its parts, a list of to-dos. */
+/**
+ * Does the same as {@link sanitizeArchive} for a part of an archive: a session, a message with its parts, a to-do
+ * list.
+ */
 export function sanitize(value: unknown, key = ""): unknown {
   if (typeof value === "string") return structural.get(key)?.test(value) ? value : lengthOf(value)
   if (Array.isArray(value)) return value.map((entry) => sanitize(entry, key))
   if (!isRecord(value)) return value
   const entries = Object.entries(value).filter(([name]) => !left.has(name))
   return Object.fromEntries(
-    // Counts of tokens are below a key of that name too.
+    // Token counts have keys of that name too.
     entries.map(([name, inner]) => [
       name,
       free.has(name) && isRecord(inner) ? hide(inner) : sanitize(inner, name),
@@ -45,7 +48,7 @@ export function sanitize(value: unknown, key = ""): unknown {
   )
 }
 
-/** The shape of a value, with nothing that was in it. */
+/** Returns the shape of a value without its content. */
 function hide(value: unknown): unknown {
   if (typeof value === "string") return lengthOf(value)
   if (typeof value === "number") return 0

@@ -47,14 +47,16 @@ export async function createSessionAgent(agent: Agent, run: SessionRun): Promise
   }
 }
 
-/** What the model is told before the conversation: the agent's prompt, where it is, and the person's instructions. */
+/**
+ * Returns what the model reads before the conversation: the agent's prompt, its location and the user's instructions.
+ */
 export function systemPrompt(input: {
   agent: Agent
   directory: string
   worktree: string
   instructions: readonly string[]
   now: Date
-  /** The one file that the agent may write. */
+  /** The only file that the agent may write. */
   planFile?: string
 }): string[] {
   return [input.agent.prompt, environment(input), ...input.instructions].filter((text) => text !== "")
@@ -75,9 +77,9 @@ function environment({
     `Working directory: ${directory}`,
     ...(worktree === directory ? [] : [`Project root: ${worktree}`]),
     `Git repository: ${existsSync(join(worktree, ".git")) ? "yes" : "no"}`,
-    ...(planFile === undefined ? [] : [`Plan file, the one file that can be written: ${planFile}`]),
+    ...(planFile === undefined ? [] : [`Plan file (the only writable file): ${planFile}`]),
     `Platform: ${process.platform}`,
-    // The day and not the minute: the prompt stays the same for the provider's cache.
+    // Only the date, without the time, so that the provider's cache stays valid.
     `Today: ${localDay(now.getTime())}`,
   ]
   return `<environment>\n${lines.join("\n")}\n</environment>`

@@ -24,13 +24,13 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
   const { id: sessionID } = initial
   const conversation = openConversation(initial, engine)
   const { recorder, files, readPage } = conversation
-  const turnstile = createTurnstile(sessionID)
+  const lock = createPromptLock(sessionID)
 
   function prompt(text: string, options: PromptOptions = {}): PromptRun {
     engine.assertOpen()
     // Throws for an invalid signal before the session is locked.
     const given = options.signal && AbortSignal.any([options.signal])
-    const { stopped, stop, leave } = turnstile.enter()
+    const { stopped, stop, release } = lock.acquire()
     const signal = given ? AbortSignal.any([stopped, given]) : stopped
     const events = eventStream(bus, sessionID, stop)
     const started = Date.now()
@@ -41,7 +41,7 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
         return concludeBroken({ bus, sessionID, started }, error)
       })
       .then((event) => {
-        leave()
+        release()
         endTurn(sessionID, engine)
         // A subagent's session is seldom continued, so its history need not stay in memory.
         if (initial.parentID !== undefined) conversation.forget()
@@ -79,11 +79,11 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
   /** Runs work that writes the session, with exclusive access. */
   async function alone<T>(work: (stopped: AbortSignal) => Promise<T>): Promise<T> {
     engine.assertOpen()
-    const { stopped, leave } = turnstile.enter()
+    const { stopped, release } = lock.acquire()
     try {
       return await whileHeld(() => work(stopped))
     } finally {
-      leave()
+      release()
     }
   }
 
@@ -98,7 +98,7 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
     id: sessionID,
     info: () => conversation.session,
     prompt,
-    abort: turnstile.abort,
+    abort: lock.abort,
     messages: (page = {}) => readPage(page),
     compact: ({ signal } = {}) => compact(signal),
     undo: (options) => goBack("undo", options),
@@ -106,58 +106,54 @@ export function openSession(initial: Session, engine: SessionEngine): SessionHan
   }
 }
 
-/** Lets one piece of work of this engine at a session at a time, and can stop it. */
-export interface Turnstile {
-  /** Throws {@link SessionBusyError} while another is inside. Whoever enters has to leave. */
-  enter(): Entry
-  /** Stops what is inside; resolves when it has left. */
+/** Lets one operation at a time use a session, and can stop it. */
+interface PromptLock {
+  /** Throws {@link SessionBusyError} while the lock is held. The caller must release it. */
+  acquire(): HeldLock
+  /** Stops the operation that holds the lock. Resolves when it has released it. */
   abort(): Promise<void>
 }
 
-/** The one inside. */
-export interface Entry {
-  /** Fires when it is to stop. */
+/** A held lock. */
+interface HeldLock {
+  /** Fires when the operation must stop. */
   stopped: AbortSignal
-  /** Fires that signal. */
+  /** Stops the operation. */
   stop(): void
-  leave(): void
+  release(): void
 }
 
-/** For the session of that id. */
-export function createTurnstile(sessionID: string): Turnstile {
-  let inside: { stop(): void; left: Promise<void> } | undefined
+/** Creates the lock of a session. */
+function createPromptLock(sessionID: string): PromptLock {
+  let held: { stop(): void; released: Promise<void> } | undefined
   return {
-    enter() {
-      if (inside) throw new SessionBusyError(sessionID)
+    acquire() {
+      if (held) throw new SessionBusyError(sessionID)
       const controller = new AbortController()
       const stop = () => controller.abort()
-      const { promise: left, resolve } = Promise.withResolvers<void>()
-      inside = { stop, left }
+      const { promise: released, resolve } = Promise.withResolvers<void>()
+      held = { stop, released }
       return {
         stopped: controller.signal,
         stop,
-        leave() {
-          inside = undefined
+        release() {
+          held = undefined
           resolve()
         },
       }
     },
     async abort() {
-      inside?.stop()
-      await inside?.left
+      held?.stop()
+      await held?.released
     },
   }
 }
 
 /**
- * The events of one session from now until its `run.completed`, as an iterable. Nothing is lost between subscription
- * and the first read. Leaving the loop early calls `onLeave`.
+ * Returns the events of one session from now until its `run.completed`. No event is lost before the first read.
+ * Leaving the loop early calls `onLeave`.
  */
-export function eventStream(
-  bus: Bus,
-  sessionID: string,
-  onLeave: () => void,
-): AsyncIterableIterator<TackleEvent> {
+function eventStream(bus: Bus, sessionID: string, onLeave: () => void): AsyncIterableIterator<TackleEvent> {
   const queue: TackleEvent[] = []
   /** Reads that wait for an event. */
   const waiting: (() => void)[] = []

@@ -7,20 +7,20 @@ import { workMs } from "../schema/tool-state.ts"
 import { isRecord } from "../util/json.ts"
 import { addUsage, type Spent, sumUsage } from "./budget.ts"
 
-/** What sessions used, by the records of their steps. */
+/** Usage of sessions, from the records of their steps. */
 export interface UsageStats {
-  /** Subagents' among them. */
+  /** Includes those of subagents. */
   sessions: number
-  /** What persons asked for. */
+  /** Number of prompts by the user. */
   prompts: number
   usage: Usage
-  /** The dearest first, then by their tokens. */
+  /** Most expensive first, then by tokens. */
   models: ModelStats[]
-  /** Under the names that the model wrote, the most called first. */
+  /** By the names that the model wrote, most called first. */
   tools: ToolStats[]
 }
 
-/** `steps`: answers of the model, also those to MCP servers, and summaries that it wrote. */
+/** Usage of one model. `steps` counts its answers, including those to MCP servers, and its summaries. */
 export interface ModelStats {
   model: string
   steps: number
@@ -28,8 +28,8 @@ export interface ModelStats {
 }
 
 /**
- * `failed` are those that ended with an error, refusals among them. `durationMs` of all together, without
- * the time that people took to answer.
+ * Usage of one tool. `failed` counts errors, including refusals. `durationMs` is the total time without waiting for
+ * the user.
  */
 export interface ToolStats {
   tool: string
@@ -38,7 +38,7 @@ export interface ToolStats {
   durationMs: number
 }
 
-/** A sum that sessions are added to one by one, so that no more than one is in memory. */
+/** Creates a sum to which sessions are added one by one, so that only one is in memory. */
 export function createStats(): {
   add(session: Session, messages: readonly MessageWithParts[]): void
   result(): UsageStats
@@ -67,7 +67,7 @@ export function createStats(): {
     add(session, messages) {
       sessions += 1
       for (const { message, parts } of messages) {
-        // The history that a fork began with was paid for in the session which it came from.
+        // A fork does not count the history that it copied.
         if (message.time.created < session.time.created) continue
         const model = modelName(message.model)
         if (message.role === "assistant" && message.finish !== undefined)
@@ -98,13 +98,13 @@ export function createStats(): {
   }
 }
 
-/** What the model was asked within a call by an MCP server. */
+/** Returns requests to the model that an MCP server made during a call. */
 function sampledIn({ state }: ToolPart): Spent[] {
   const { sampled } = (state.status !== "pending" && state.metadata) || {}
   return Array.isArray(sampled) ? sampled.filter(isSample) : []
 }
 
-/** By hand: the schema of parts takes longer to make than a sum to count. */
+/** Checked by hand, because creating the schema takes longer than the sum. */
 function isSample(value: unknown): value is Spent {
   if (!isRecord(value) || typeof value.cost !== "number" || !isRecord(value.tokens)) return false
   const { input, output, reasoning, cache } = value.tokens
@@ -112,7 +112,7 @@ function isSample(value: unknown): value is Spent {
   return counts.every((count) => typeof count === "number")
 }
 
-/** True for a message in a person's own words, and not Tackle's. */
+/** Returns true for a message that the user wrote. */
 function isRequest(parts: MessageWithParts["parts"]): boolean {
   return parts.some((part) => part.type === "file" || (part.type === "text" && !part.synthetic))
 }

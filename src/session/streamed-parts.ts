@@ -3,31 +3,34 @@ import type { Part, ReasoningPart, TextPart, ToolPart } from "../schema/part.ts"
 import { pending } from "../schema/tool-moves.ts"
 import { isRecord } from "../util/json.ts"
 
-/** The texts and thoughts of one step, by the ids of their blocks in the stream. */
+/** The text and reasoning blocks of one step, by their ids in the stream. */
 export interface StreamedTexts {
   begin(id: string, block: TextBlock): void
   grow(id: string, delta: string): void
-  /** The model has ended it. A promise where something else is to stand in its place first. */
+  /** Ends a block. Returns a promise if its text is replaced first. */
   end(id: string, metadata?: Record<string, unknown>): Promise<void> | undefined
-  /** Closes what was cut off, as it came. */
+  /** Closes interrupted blocks with the text received so far. */
   closeAll(): void
-  /** Forgets all: the attempt failed. */
+  /** Forgets everything after a failed attempt. */
   clear(): void
 }
 
-/** A block that has begun. */
+/** A block that has started. */
 interface TextBlock {
   kind: "text" | "reasoning"
   metadata?: Record<string, unknown> | undefined
 }
 
-/** An empty block leaves no part. `completeText`: what stands in the place of a text that the model has ended. */
+/**
+ * Creates the blocks of a step. An empty block leaves no part. `completeText` returns the replacement for a complete
+ * text.
+ */
 export function createStreamedTexts(
   { base, add, note, delta }: StepParts,
   completeText?: (part: TextPart) => Promise<string>,
 ): StreamedTexts {
   const open = new Map<string, TextPart | ReasoningPart>()
-  /** Those that have no text so far. */
+  /** Blocks without text so far. */
   const begun = new Map<string, TextBlock>()
 
   function openText(id: string): TextPart | ReasoningPart {
@@ -59,7 +62,7 @@ export function createStreamedTexts(
       const known = open.get(id)
       const part = known ?? openText(id)
       part.text += text
-      // The part's first state is announced empty, its text follows as deltas.
+      // The first state of the part is announced empty; its text follows as deltas.
       if (!known) note({ ...part, text: "" })
       delta(part.id, "text", text)
     },
@@ -84,46 +87,46 @@ export function createStreamedTexts(
   }
 }
 
-/** Where what the model streams goes: into the parts of its message, and into the record. */
+/** Receives what the model streams, for the message and the store. */
 export interface StepParts {
-  /** What every new part of the message has. */
+  /** Returns the fields of every new part of the message. */
   base(): Pick<Part, "id" | "sessionID" | "messageID">
-  /** Appends a part, which may grow from then on. Nothing is recorded. */
+  /** Appends a part that may still grow. Stores nothing. */
   add<P extends Part>(part: P): P
-  /** Records a part as it is now: it does not change afterwards. */
+  /** Stores a part in its current state. It does not change afterwards. */
   note(part: Part): void
-  /** Announces what a part has grown by. */
+  /** Announces the growth of a part. */
   delta(partID: string, field: "text" | "raw", delta: string): void
 }
 
-/** The calls of one step, each with an id of its own: some servers give all calls of an answer the same. */
+/** The calls of one step, each with a unique id: some servers give all calls of an answer the same id. */
 export interface StreamedCalls {
-  /** A call begins to come in. */
+  /** Starts a call. */
   begin(id: string, tool: string): void
-  /** More of the arguments of the last call of this id. */
+  /** Appends to the arguments of the last call with this id. */
   grow(id: string, delta: string): void
-  /** The provider has said that a call is complete. */
+  /** Marks a call as complete. */
   complete(call: { id: string; tool: string; input: string; metadata?: ToolPart["metadata"] }): void
-  /** Adds a call that did not come from the model. */
+  /** Adds a call that another call makes. */
   nest(part: ToolPart): void
   get(callID: string): ToolPart | undefined
   all(): ToolPart[]
-  /** Those to be run, in order. `cutOff`: the answer ended at its limit, perhaps within a call. */
+  /** Returns the calls to run, in order. `cutOff`: the answer hit its limit, perhaps inside a call. */
   pending(options: { cutOff: boolean }): Call[]
-  /** Forgets all: the attempt failed. */
+  /** Forgets everything after a failed attempt. */
   clear(): void
 }
 
-/** A call on its way in. `whole`: the provider has said that its arguments are complete. */
+/** A call in the stream. `whole`: its arguments are complete. */
 interface StreamedCall {
   part: ToolPart
   whole: boolean
 }
 
-/** No calls yet. Each that comes in becomes a part of the message. */
+/** Creates the calls of a step. Each call becomes a part of the message. */
 export function createStreamedCalls({ base, add, note, delta }: StepParts): StreamedCalls {
   const calls = new Map<string, ToolPart>()
-  /** Under the ids that the provider gave them. */
+  /** Calls by the ids that the provider gave them. */
   const given = new Map<string, StreamedCall[]>()
 
   function open(id: string, tool: string): StreamedCall {
@@ -144,7 +147,7 @@ export function createStreamedCalls({ base, add, note, delta }: StepParts): Stre
   return {
     begin(id, tool) {
       const { part } = open(id, tool)
-      // A state of its own: ours grows with the deltas, and what was announced must not.
+      // A separate state object, because ours grows with the deltas and an announced one must not change.
       note({ ...part, state: pending() })
     },
     grow(id, text) {
@@ -161,7 +164,7 @@ export function createStreamedCalls({ base, add, note, delta }: StepParts): Stre
       part.tool = tool
       part.state = pending(input)
       if (metadata) part.metadata = metadata
-      // What streamed in was announced as it came; the next state of the call stores it.
+      // Streamed arguments were announced already; the next state of the call stores them.
       if (!known) note({ ...part })
     },
     nest: (part) => void calls.set(part.callID, part),
@@ -171,8 +174,7 @@ export function createStreamedCalls({ base, add, note, delta }: StepParts): Stre
       return [...calls.values()].flatMap(({ callID, tool, state, metadata }) => {
         if (state.status !== "pending") return []
         const cut = cutOff && !isWhole(state.raw)
-        const repaired = repairedBefore(metadata)
-        return [{ callID, tool, raw: state.raw, cut, ...(repaired !== undefined && { repaired }) }]
+        return [{ callID, tool, raw: state.raw, cut, repaired: repairedBefore(metadata) }]
       })
     },
     clear() {
@@ -182,7 +184,7 @@ export function createStreamedCalls({ base, add, note, delta }: StepParts): Stre
   }
 }
 
-/** What was mended while the call was read from a text: the note that `synthetic/` leaves. */
+/** Returns the note that `synthetic/` leaves when it repaired a call while reading it from text. */
 function repairedBefore(metadata: ToolPart["metadata"]): string | undefined {
   const note = metadata?.tackle
   return isRecord(note) && typeof note.repaired === "string" ? note.repaired : undefined

@@ -28,7 +28,7 @@ const shownCalls = 5
 
 /**
  * Creates a function that runs subagents for the calls of a run. Each works in a child session of its own, which can be
- * continued later. What it uses, however it ends, counts for the run.
+ * continued later. Its usage counts for the run, however it ends.
  */
 export function createSpawner(run: SessionRun): NonNullable<Run["spawn"]> {
   const { engine, spending, model } = run
@@ -141,13 +141,13 @@ function trackCalls(sessionID: string, report: (progress: SubagentProgress) => v
   }
 }
 
-/** What is of interest in a session that another one waits for. */
+/** Receives what happens in a session that another one waits for. */
 export interface FamilyListener {
-  /** It, or a session that it started, waits for a person; the promise resolves with the answer. */
+  /** The session or one below it waits for the user. The promise resolves with the answer. */
   onWait(answered: Promise<void>): Promise<void>
-  /** A call of its own changed. */
+  /** One of its own calls changed. */
   onPart(part: ToolPart): void
-  /** Why its run failed or was stopped. */
+  /** Its run failed or was stopped. */
   onError(message: string): void
 }
 

@@ -5,7 +5,7 @@ import { newId } from "../util/id.ts"
 import { Archive, ArchiveError, archiveHead, checkArchive, type SessionRecord } from "./archive.ts"
 import { descendants } from "./lineage.ts"
 
-/** A session with everything in it, or undefined where there is none. */
+/** Returns a session with everything in it. Undefined if it does not exist. */
 export async function exportSession(store: Store, id: string): Promise<Archive | undefined> {
   const session = await store.session(id)
   if (!session) return undefined
@@ -15,9 +15,9 @@ export async function exportSession(store: Store, id: string): Promise<Archive |
 }
 
 /**
- * Stores an archive as a session of the given place, all of it or nothing. With `copy` everything gets ids of its own,
- * also where a text names one; else they stay as they are and must be free. Unless it is our `own`, nothing that it says of
- * files can be undone: whoever made it would decide what is written where. Throws {@link ArchiveError}.
+ * Stores an archive as a session of the given directory, completely or not at all. With `copy`, everything gets new
+ * ids, also inside texts; otherwise the ids must be free. Unless the archive is our `own`, its file changes cannot be
+ * undone: its author could otherwise choose what is written where. Throws {@link ArchiveError}.
  */
 export async function importSession(
   store: Store,
@@ -32,13 +32,13 @@ export async function importSession(
     return { ...rest, session: { ...session, directory, worktree } }
   }
   const main = placed(archive)
-  // What bound it as a subagent's is not here.
+  // The parent that bound it as a subagent is not here.
   delete main.session.parentID
   const records = [main, ...archive.children.map(placed)]
   for (const { session } of records) {
     if (await store.session(session.id)) {
       throw new ArchiveError(
-        `There is a session ${session.id} already. Import it as a copy (--copy), or delete that one first.`,
+        `Session ${session.id} exists already. Import a copy (--copy), or delete the existing session first.`,
       )
     }
   }
@@ -47,13 +47,13 @@ export async function importSession(
 }
 
 /**
- * A new session with the history of another, up to and with the message `at` where one is named and what follows it of
- * the same turn's answer. The other stays as it is. Throws {@link ArchiveError} for a message that is not there.
+ * Creates a session with a copy of another's history, whole or up to the end of the answer that contains the message
+ * `at`. Does not change the other session. Throws {@link ArchiveError} for an unknown message.
  */
 export async function forkSession(store: Store, id: string, at?: string): Promise<Session | undefined> {
   const archive = await exportSession(store, id)
   if (!archive) return undefined
-  // Whoever forks a replay goes on with it.
+  // A fork of a replay is a regular session.
   const {
     session: { replayed: _, ...session },
     messages,
@@ -102,15 +102,17 @@ function changesOf({ session, messages, todos }: SessionRecord): Change[] {
   ]
 }
 
-/** With the rest of the answer that the message begins or belongs to: a call never loses its result. */
+/** Includes the rest of the answer that contains the message, so that no call loses its result. */
 function upTo(messages: readonly MessageWithParts[], at: string, id: string): MessageWithParts[] {
   const index = messages.findIndex(({ message }) => message.id === at)
-  if (index < 0) throw new ArchiveError(`There is no message ${at} in session ${id}.`)
+  if (index < 0) throw new ArchiveError(`Session ${id} has no message ${at}.`)
   const next = messages.findIndex(({ message }, place) => place > index && message.role === "user")
   return messages.slice(0, next < 0 ? undefined : next)
 }
 
-/** New ids in the order of the old ones. They are long and random, so that a text which holds one means it. */
+/**
+ * Creates new ids in the order of the old ones. Ids are long and random, so a text that contains one refers to it.
+ */
 function withNewIds(archive: Archive): Archive {
   const renamed = new Map<string, string>()
   const rename = (id: string, prefix: "ses" | "msg" | "prt") => renamed.set(id, newId(prefix))

@@ -14,21 +14,21 @@ import { UsageError } from "../util/errors.ts"
 import { findNewest, type PageReader } from "./history.ts"
 import type { Recorder } from "./recorder.ts"
 
-/** What became of the files of one turn. */
+/** The result of an undo or redo. */
 export interface UndoResult {
-  /** The message that began the turn, and its text. */
+  /** The message that started the turn, and its text. */
   messageID: string
   prompt: string
   files: RestoredFile[]
-  /** Left as they are; empty unless that was asked for. */
+  /** Files that were left alone. Empty unless the options asked for that. */
   refused: RefusedFile[]
-  /** What else the turn may have changed, in words. */
+  /** Other possible changes of the turn, as messages for the user. */
   unseen: string[]
 }
 
 /**
- * Undoes the last turn that changed files and is not undone, or does again the one that was undone last. The session is
- * returned as it is stored. Throws `UsageError` where there is none, and `UndoRefusedError`.
+ * Undoes the last turn with file changes that is not undone, or redoes the last undone one. Returns the stored
+ * session. Throws `UsageError` if no such turn exists, and `UndoRefusedError`.
  */
 export async function undoTurn(
   session: Session,
@@ -72,7 +72,10 @@ export async function undoTurn(
   }
 }
 
-/** What the model is told with the next prompt: it still believes in what it did. Undefined where nothing was undone. */
+/**
+ * Returns a note for the model's next prompt, because its history still contains the undone changes. Undefined if
+ * nothing was undone.
+ */
 export async function describeUndone(
   undone: readonly string[] | undefined,
   readPage: PageReader,
@@ -88,20 +91,20 @@ export async function describeUndone(
   if (changes.length === 0) return undefined
   const paths = [...new Set(changes.map(({ path }) => path))]
   const more = paths.length > maxTold ? `\n- and ${paths.length - maxTold} more` : ""
-  return `The person has undone your changes to these files, which are again as they were before:\n${paths
+  return `The user undid your changes to these files. They are as they were before:\n${paths
     .slice(0, maxTold)
     .map((path) => `- ${path}`)
     .join(
       "\n",
-    )}${more}\nRead a file again before you change it, and do not repeat what was undone unless asked to.`
+    )}${more}\nRead a file again before you change it, and do not repeat the undone changes unless asked.`
 }
 
-/** So many files are named to the model. */
+/** Maximum number of files in the note to the model. */
 const maxTold = 50
 
 const nothing: Record<Direction, string> = {
-  undo: "There is nothing to undo: no turn of this session changed a file, or all are undone.",
-  redo: "There is nothing to redo: no turn was undone since the last prompt.",
+  undo: "Nothing to undo: no turn of this session changed a file, or all changes are undone.",
+  redo: "Nothing to redo: no turn was undone since the last prompt.",
 }
 
 function isDone({ parts }: MessageWithParts): boolean {

@@ -109,7 +109,7 @@ test("who works on a prompt goes on as it was when that began, and is gone for t
     expect((body.tools ?? []).map((each) => each.function.name)).not.toContain("bash")
   }
   const next = await machine.run(["run", "--continue", "again"])
-  expect(next.stderr).toContain('There is no agent "worker"')
+  expect(next.stderr).toContain('Unknown agent "worker"')
 })
 
 test("a broken file of the person's is told with its place, and all stays as it was until it is mended", async () => {

@@ -77,7 +77,7 @@ describe("a model that is not known to take schemas gives its answer by a tool:"
     const said = engine.server.requests[1]?.body.messages.at(-1)
     expect(said).toMatchObject({
       role: "user",
-      content: expect.stringMatching(/not there yet: it is no JSON\. Call final_answer.*\n\{"type":"object"/),
+      content: expect.stringMatching(/missing: it is not JSON\. Call final_answer.*\n\{"type":"object"/),
     })
   })
 
@@ -91,7 +91,7 @@ describe("a model that is not known to take schemas gives its answer by a tool:"
     expect(end).toMatchObject({ status: "failed", exitCode: 1, text: "No." })
     expect(only(events, "session.error")[0]?.error).toEqual({
       name: "output",
-      message: "The answer did not fit the schema after 3 attempts: it is no JSON.",
+      message: "The answer did not match the schema after 3 attempts: it is not JSON.",
     })
     expect(engine.server.requests).toHaveLength(3)
     expect(JSON.stringify(engine.server.requests[2]?.body.messages)).toContain(

@@ -44,8 +44,8 @@ test("while one engine works on a session another is refused, changes nothing, a
   const before = await session.messages()
   const { end, events } = await run({ tackle: second }, { session: same, text: "me too" })
   expect(end).toMatchObject({ status: "failed", exitCode: 1 })
-  expect(JSON.stringify(events)).toContain(`being worked on by process ${process.pid}`)
-  await expect(second.sessions.delete(session.id)).rejects.toThrow(/being worked on/)
+  expect(JSON.stringify(events)).toContain(`in use by process ${process.pid}`)
+  await expect(second.sessions.delete(session.id)).rejects.toThrow(/in use/)
   expect(await session.messages()).toEqual(before)
 
   await project.write("go", "")

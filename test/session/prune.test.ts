@@ -96,7 +96,7 @@ test("a session goes whole or not at all: one whose subagent another engine work
   const other = { id: "eng_other", ...identifyProcess() }
   await store.lease("ses_grandchild", other, () => true)
 
-  await expect(tackle.sessions.delete("ses_parent")).rejects.toThrow("is being worked on")
+  await expect(tackle.sessions.delete("ses_parent")).rejects.toThrow("is in use")
   expect(await store.sessions({ limit: 10 })).toHaveLength(4)
   // What was taken for the attempt is given back.
   for (const id of ["ses_parent", "ses_child"]) expect(await store.holder(id)).toBeUndefined()

@@ -34,7 +34,7 @@ test("a turn is undone and done again, and the next prompt says which files were
   await session.undo()
   await run(engine, { session, text: "go on" })
   const told = JSON.stringify(engine.server.requests.at(-1)?.body)
-  expect(told).toContain("The person has undone your changes")
+  expect(told).toContain("The user undid your changes")
   expect(told).toContain(path)
   await expect(session.redo()).rejects.toThrow("nothing to redo")
 })
@@ -124,7 +124,7 @@ test("a turn that cannot be undone is passed over: the one before it is, and the
 
   await run(engine, { session, text: "go on" })
   const [told = ""] =
-    /The person has undone[^"]*/.exec(JSON.stringify(engine.server.requests.at(-1)?.body)) ?? []
+    /The user undid[^"]*/.exec(JSON.stringify(engine.server.requests.at(-1)?.body)) ?? []
   expect(told).toContain(a)
   expect(told).not.toContain(b)
 })
@@ -170,7 +170,7 @@ test("a turn that changes nothing stores nothing", async () => {
   const parts = (await session.messages()).flatMap((entry) => entry.parts)
   expect(parts.filter(({ type }) => type === "patch")).toEqual([])
   await expect(readdir(engine.project.path(".data/snapshot"))).rejects.toThrow("ENOENT")
-  await expect(session.undo()).rejects.toThrow("nothing to undo")
+  await expect(session.undo()).rejects.toThrow("Nothing to undo")
 })
 
 test("an ignored file that a command brings into sight is not taken for a new one", async () => {
@@ -225,7 +225,7 @@ test("an imported session undoes nothing", async () => {
   const { session } = await run(engine)
   const archive = await engine.tackle.sessions.export(session.id)
   const imported = await engine.tackle.sessions.import(archive, { copy: true })
-  await expect(imported.undo()).rejects.toThrow("nothing to undo")
+  await expect(imported.undo()).rejects.toThrow("Nothing to undo")
   const fork = await engine.tackle.sessions.fork(session.id)
   expect((await fork?.undo())?.files).toHaveLength(1)
 })
