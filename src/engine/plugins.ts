@@ -41,8 +41,7 @@ export async function openPluginsOf(
     surroundings: {
       ...place,
       worktree,
-      log: ({ plugin, level, message, extra }) =>
-        options.onPluginLog?.({ plugin, level, message, extra }),
+      log: ({ plugin, level, message, extra }) => options.onPluginLog?.({ plugin, level, message, extra }),
       session: async (id) => open().session(id),
       sessions: async () => open().sessions({ worktree, parentID: null }),
       messages: async (id) => open().messages(id),

@@ -67,19 +67,19 @@ export function checkArchive(value: unknown): Archive {
 function describeForeign(value: unknown): string {
   const wanted = "This is not a session archive of `tackle session export`"
   if (!isRecord(value))
-    return `${wanted}: that is an object, and this is ${Array.isArray(value) ? "a list" : "none"}.`
+    return `${wanted}: expected an object, got ${Array.isArray(value) ? "a list" : typeof value}.`
   if (isRecord(value.info) && Array.isArray(value.messages))
-    return `${wanted}; it looks like one that OpenCode exported, and those cannot be imported.`
+    return `${wanted}; it looks like an export of OpenCode, which cannot be imported.`
   const keys = Object.keys(value)
     .slice(0, 5)
     .map((key) => JSON.stringify(key.slice(0, 40)))
-  const found = keys.length === 0 ? "is empty" : `begins with ${keys.join(", ")}`
-  return `${wanted}: that has "format": "${archiveHead.format}", and this ${found}.`
+  const found = keys.length === 0 ? "an empty object" : `an object with ${keys.join(", ")}`
+  return `${wanted}: expected "format": "${archiveHead.format}", got ${found}.`
 }
 
 function misfit(place: readonly PropertyKey[], why: string): ArchiveError {
   const at = place.length > 0 ? ` at ${place.join(".")}` : ""
-  return new ArchiveError(`This is no session of \`tackle session export\`${at}: ${why}`)
+  return new ArchiveError(`Invalid session archive${at}: ${why}`)
 }
 
 /** Files and directories are named after ids, so an id with other characters could name someone else's. */

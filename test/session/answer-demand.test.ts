@@ -42,7 +42,7 @@ describe("a model that is not known to take schemas gives its answer by a tool:"
     const [first] = engine.server.requests
     const offered = first?.body.tools?.find(({ function: { name } }) => name === "final_answer")
     expect(offered?.function.parameters).toEqual(outputSchema)
-    expect(JSON.stringify(first?.body.messages)).toContain("by a call of final_answer")
+    expect(JSON.stringify(first?.body.messages)).toContain("call final_answer with the answer")
     expect(first?.body.response_format).toBeUndefined()
     expect((await resultsOf(session)).at(-1)).toBe("This is the answer.")
 

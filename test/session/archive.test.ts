@@ -92,7 +92,7 @@ describe.each([
     await using store = await open()
     await fill(store)
     const archive = await exported(store)
-    await expect(importSession(store, archive, place)).rejects.toThrow(/session ses_1 already.*--copy/)
+    await expect(importSession(store, archive, place)).rejects.toThrow(/Session ses_1 exists already.*--copy/)
     const copy = await exported(store, (await importSession(store, archive, { ...place, copy: true })).id)
     expect(JSON.stringify(copy)).not.toMatch(/"(?:ses|msg|prt)_\d"|ses_2/)
     const [child] = copy.children
@@ -115,7 +115,7 @@ describe.each([
     expect(texts(await exported(store, part?.id))).toEqual(["password: hunter2", "tool"])
     expect(part).toMatchObject({ title: "the whole of /home/me (fork)" })
     expect(await exported(store)).toEqual(before)
-    await expect(forkSession(store, "ses_1", "msg_9")).rejects.toThrow(/no message msg_9 in session ses_1/)
+    await expect(forkSession(store, "ses_1", "msg_9")).rejects.toThrow(/Session ses_1 has no message msg_9/)
     expect(await forkSession(store, "ses_none")).toBeUndefined()
   })
 })
@@ -144,7 +144,7 @@ test("whatever is broken in an archive, it is refused with a reason and nothing 
 })
 
 test.each<[string, (archive: Archive) => unknown, RegExp]>([
-  ["another format", (archive) => ({ ...archive, format: "x" }), /that has "format"/],
+  ["another format", (archive) => ({ ...archive, format: "x" }), /expected "format"/],
   ["a newer version", (archive) => ({ ...archive, version: 2 }), /at version/],
   ["an unknown key", (archive) => ({ ...archive, more: 1 }), /more/],
   [
@@ -155,7 +155,7 @@ test.each<[string, (archive: Archive) => unknown, RegExp]>([
   [
     "an answer to nothing",
     (archive) => ({ ...archive, messages: archive.messages.slice(1) }),
-    /answers one that is not/,
+    /answers a message that does not exist/,
   ],
   [
     "a child before its parent",
@@ -165,12 +165,12 @@ test.each<[string, (archive: Archive) => unknown, RegExp]>([
   [
     "a child twice",
     (archive) => ({ ...archive, children: [archive.children[0], archive.children[0]] }),
-    /Two sessions/,
+    /two sessions with the id/,
   ],
-  ["a text", () => "hello", /no session of.*an object, and this is none/],
-  ["a list", () => [], /this is a list/],
-  ["other JSON", () => ({ name: "shop", version: 1 }), /begins with "name", "version"/],
-  ["another program's", () => ({ info: {}, messages: [] }), /one that OpenCode exported/],
+  ["a text", () => "hello", /not a session archive.*expected an object, got string/],
+  ["a list", () => [], /got a list/],
+  ["other JSON", () => ({ name: "shop", version: 1 }), /an object with "name", "version"/],
+  ["another program's", () => ({ info: {}, messages: [] }), /an export of OpenCode/],
 ])("%s is refused", async (_, change, reason) => {
   const store = createMemoryStore()
   await fill(store)

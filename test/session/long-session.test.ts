@@ -177,7 +177,7 @@ test("a summary made in a run lets go of what it stands for, and undo still find
   expect(undone).toMatchObject({ prompt: "write it", files: [{ kind: "removed" }] })
   await run(engine, { session, text: "what now?" })
   const told = JSON.stringify(engine.server.requests.at(-1)?.body.messages)
-  expect(told).toContain("has undone your changes to these files")
+  expect(told).toContain("undid your changes to these files")
   expect(told).toContain("made.txt")
 })
 

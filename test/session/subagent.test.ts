@@ -315,7 +315,7 @@ test("a child session prompted by hand is bound as before, and not at all withou
   const events: TackleEvent[] = []
   engine.tackle.subscribe((event) => events.push(event))
   expect((await run(engine, { session: orphan, text: "make" })).end.status).toBe("failed")
-  expect(JSON.stringify(events)).toContain("which is gone")
+  expect(JSON.stringify(events)).toContain("which does not exist any more")
 })
 
 test("a subagent reads the long output that its parent was told to hand it", async () => {
@@ -336,7 +336,7 @@ test("a subagent reads the long output that its parent was told to hand it", asy
     { tools: [say], permission: { say: "allow" }, dataDirectory: data.directory },
   )
   const { session, end } = await run(engine)
-  expect((await resultsOf(session))[0]).toContain("hand it to a subagent with task")
+  expect((await resultsOf(session))[0]).toContain("give it to a subagent with task")
   const [stored] = await engine.tackle.sessions.list({ parentID: session.id })
   const child = await engine.tackle.sessions.get(stored?.id ?? "")
   expect(child && (await resultsOf(child))[0]).toContain("line 42")

@@ -300,7 +300,7 @@ test("what was undone is not done again over what the person did since, nor afte
   expect(await contentOf("a.txt")).toBe("B")
   // The script is over: the turn fails, and is one all the same.
   await run(engine, { session })
-  await expect(session.redo()).rejects.toThrow("nothing to redo")
+  await expect(session.redo()).rejects.toThrow("Nothing to redo")
   expect(existsSync(at("b.txt"))).toBe(false)
   await session.undo()
   expect(await contentOf("a.txt")).toBe("A")

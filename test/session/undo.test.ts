@@ -36,7 +36,7 @@ test("a turn is undone and done again, and the next prompt says which files were
   const told = JSON.stringify(engine.server.requests.at(-1)?.body)
   expect(told).toContain("The user undid your changes")
   expect(told).toContain(path)
-  await expect(session.redo()).rejects.toThrow("nothing to redo")
+  await expect(session.redo()).rejects.toThrow("Nothing to redo")
 })
 
 test("a command's changes are undone: changed, made, removed, its mode", async () => {
@@ -123,8 +123,7 @@ test("a turn that cannot be undone is passed over: the one before it is, and the
   expect(await engine.project.read("b.txt/mine")).toBe("mine")
 
   await run(engine, { session, text: "go on" })
-  const [told = ""] =
-    /The user undid[^"]*/.exec(JSON.stringify(engine.server.requests.at(-1)?.body)) ?? []
+  const [told = ""] = /The user undid[^"]*/.exec(JSON.stringify(engine.server.requests.at(-1)?.body)) ?? []
   expect(told).toContain(a)
   expect(told).not.toContain(b)
 })
