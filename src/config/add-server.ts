@@ -21,9 +21,9 @@ import type { Location } from "./location.ts"
 import { entryOf } from "./node.ts"
 
 /**
- * Writes the server into the config file of the project, or of the person, and returns its path: into the first that there
- * is, else a new one. Comments and all that stands there stay. Throws `UsageError` for a server that is there already and
- * for a file in TOML, `ConfigError` for one that is malformed, `TackleError` where it cannot be written.
+ * Writes the server into a config file of the project or the user and returns the path. Uses the first file that
+ * exists, or creates one, and keeps comments and layout. Throws `UsageError` if the server exists or the file is TOML,
+ * `ConfigError` for a malformed file, and `TackleError` if the file cannot be written.
  */
 export async function addServer(
   location: Location,
@@ -36,7 +36,7 @@ export async function addServer(
   if (extname(path) === ".toml") {
     const { stringify } = await import("smol-toml")
     const table = stringify({ mcp: { [id]: server } })
-    throw new UsageError(`${path} is TOML, which is not edited for you. Add to it:\n${table.trimEnd()}`)
+    throw new UsageError(`${path} is TOML, which Tackle does not edit. Add these lines:\n${table.trimEnd()}`)
   }
   const text = existsSync(path) ? readFileSync(path, "utf8") : ""
   const changed = await withServer(text, path, [id, server])
@@ -45,7 +45,7 @@ export async function addServer(
     replaceFile(existsSync(path) ? realpathSync(path) : path, changed)
   } catch (error) {
     throw new TackleError(
-      `${path} cannot be written (${errorMessage(error)}). Check the rights of its directory.`,
+      `${path} cannot be written (${errorMessage(error)}). Check the permissions of its directory.`,
       {
         code: "config.write",
         recoverable: false,
@@ -64,17 +64,19 @@ async function withServer(
   const tree = await parseJsonc(text, path)
   const servers = entryOf(tree, "mcp")
   if (entryOf(servers?.value, id))
-    throw new UsageError(`${path} has an MCP server "${id}" already. Change it there, or take another name.`)
+    throw new UsageError(
+      `${path} already contains an MCP server "${id}". Edit it there, or choose another id.`,
+    )
   if (servers && servers.value.kind !== "object")
     throw new ConfigError([
-      { position: servers.position, text: "mcp: expected an object ({…}). Mend it first." },
+      { position: servers.position, text: "mcp: expected an object ({…}). Fix this first." },
     ])
   return servers
     ? await insertProperty(text, ["mcp"], { key: id, value: server })
     : await insertProperty(text, [], { key: "mcp", value: { [id]: server } })
 }
 
-/** Nobody ever reads half of it, and its rights stay. */
+/** Replaces the file atomically and keeps its mode. */
 function replaceFile(path: string, text: string): void {
   const temporary = join(dirname(path), `.${randomBytes(6).toString("hex")}.tmp`)
   try {
@@ -88,8 +90,8 @@ function replaceFile(path: string, text: string): void {
 }
 
 /**
- * The JSON text with one property more at the end of the object at `path`, which has to exist; everything else stays as
- * it is, comments and layout too. The text has been parsed without errors before; one without a value counts as `{}`.
+ * Adds a property at the end of the object at `path`, which must exist, and keeps comments and layout. `text` must
+ * parse without errors; a text without a value counts as `{}`.
  */
 export async function insertProperty(
   text: string,
@@ -108,7 +110,7 @@ export async function insertProperty(
   const close = object.offset + object.length - 1
   const last = object.children?.at(-1)
   const comma = last && commaAfter(jsonc.createScanner(text, true), endOf(last))
-  // Behind the last comment of the object, on a line of its own.
+  // After the last comment of the object, on its own line.
   const at = text.slice(0, close).trimEnd().length
   const isOnOneLine = !text.slice(at, close).includes("\n")
   const around = lineIndent(text, object.offset)
@@ -128,7 +130,7 @@ export async function insertProperty(
 
 interface Layout {
   eol: string
-  /** What one level is moved in by. */
+  /** Indentation of one level. */
   unit: string
 }
 
@@ -137,7 +139,7 @@ function layoutOf(text: string): Layout {
   return { eol: text.includes("\r\n") ? "\r\n" : "\n", unit }
 }
 
-/** A byte order mark takes the position of a blank. */
+/** Replaces a byte order mark by a space, so that offsets stay the same. */
 function blankMark(text: string): string {
   return text.replace(/^\uFEFF/, " ")
 }
@@ -150,7 +152,7 @@ function endOf({ offset, length }: Node): number {
   return offset + length
 }
 
-/** Whether the next thing is a comma; comments and white space are passed over. */
+/** Returns whether the next token after white space and comments is a comma. */
 function commaAfter(
   scanner: { setPosition(offset: number): void; scan(): number; getTokenOffset(): number },
   offset: number,
@@ -159,7 +161,7 @@ function commaAfter(
   return scanner.scan() === commaToken
 }
 
-/** `SyntaxKind.CommaToken`, which is a type alone in the package. */
+/** `SyntaxKind.CommaToken`, which the package exports only as a type. */
 const commaToken = 5
 
 function startsItsLine(text: string, offset: number): boolean {
@@ -174,7 +176,7 @@ function lineStart(text: string, offset: number): number {
   return text.lastIndexOf("\n", offset - 1) + 1
 }
 
-/** Objects on lines of their own, lists on one line. */
+/** Formats objects over several lines and lists on one line. */
 function valueText(value: unknown, indent: string, layout: Layout): string {
   if (Array.isArray(value)) return `[${value.map((item) => valueText(item, indent, layout)).join(", ")}]`
   if (typeof value !== "object" || value === null) return JSON.stringify(value)

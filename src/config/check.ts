@@ -5,15 +5,17 @@ import type { Problem } from "./errors.ts"
 import { type ConfigNode, nodeAt, type ObjectNode, type Path, positionOf, toPlain, without } from "./node.ts"
 import { configJsonSchema, configSchema } from "./schema.ts"
 
-/** A {@link Problem} with the path of what is wrong. `unknown`: a key that the schema does not have. */
+/** A {@link Problem} with the path of the value. `unknown`: the schema does not have the key. */
 export interface TreeProblem extends Problem {
   path: Path
   unknown: boolean
 }
 
-/** Everything in a file's tree that the schema refuses, in the order of the text. `permission` has been taken out. */
+/**
+ * Returns everything in a file's tree that the schema rejects, in text order. The tree must not contain `permission`.
+ */
 export function checkTree(tree: ObjectNode): TreeProblem[] {
-  // A config is checked once in a process: compiling the schema for it would take longer than the check.
+  // A process checks its config once. Compiling the schema takes longer than the check.
   const schema = configSchema(tree.entries.map(({ key }) => key))
   const result = schema.safeParse(toPlain(tree), { jitless: true })
   const issues = result.success ? [] : result.error.issues
@@ -22,7 +24,7 @@ export function checkTree(tree: ObjectNode): TreeProblem[] {
   )
 }
 
-/** The tree without what the schema refuses, and what that was. For files that were written for another program. */
+/** Removes what the schema rejects, and returns what was removed. For files written for another program. */
 export function pruneTree(tree: ObjectNode): { tree: ObjectNode; dropped: TreeProblem[] } {
   const dropped: TreeProblem[] = []
   let current = tree
@@ -31,19 +33,19 @@ export function pruneTree(tree: ObjectNode): { tree: ObjectNode; dropped: TreePr
     if (problems.length === 0) return { tree: current, dropped }
     dropped.push(...problems)
     const paths = problems.map(({ path }) => existingPath(current, path))
-    // From the back, so that the indices of lists stay true.
+    // From the end, so that list indexes stay valid.
     for (const path of paths.reverse()) current = without(current, path)
   }
 }
 
-/** A required key that is missing cannot be taken out: then what should hold it goes. */
+/** Shortens the path to the closest existing parent, since a missing required key cannot be removed. */
 function existingPath(tree: ObjectNode, path: Path): Path {
   let end = path.length
   while (end > 1 && nodeAt(tree, path.slice(0, end)) === undefined) end -= 1
   return path.slice(0, end)
 }
 
-/** The schema library passes over this one name in records; as a key it is only ever an attack. */
+/** Rejects `__proto__`, which the schema library ignores in records. */
 function reservedKeys(node: ConfigNode, path: Path): TreeProblem[] {
   if (node.kind === "array") return node.items.flatMap((item, index) => reservedKeys(item, [...path, index]))
   if (node.kind === "scalar") return []
@@ -74,15 +76,15 @@ function toProblems(tree: ObjectNode, issue: z.core.$ZodIssue): TreeProblem[] {
 }
 
 /**
- * Of several shapes of an object the one that was meant: that with the fewest keys it does not know, then with the
- * fewest problems. Undefined where that is none or more than one.
+ * Returns the issues of the alternative with the fewest unknown keys, then the fewest issues. Undefined if there is no
+ * such alternative or several.
  */
 function branchMeant(
   branches: readonly (readonly z.core.$ZodIssue[])[],
 ): readonly z.core.$ZodIssue[] | undefined {
   const [first, second] = branches
     .map((issues) => issues.map((issue) => withValues(issue, branches)))
-    // A problem of the value as a whole: it is no object of this shape at all.
+    // An issue of the whole value means that it does not have this shape at all.
     .filter((issues) => issues.every(({ code, path }) => path.length > 0 || code === "unrecognized_keys"))
     .sort((a, b) => distance(a) - distance(b))
   return first && second && distance(first) === distance(second) ? undefined : first
@@ -93,7 +95,7 @@ function distance(issues: readonly z.core.$ZodIssue[]): number {
   return unknown.length * 1000 + issues.length
 }
 
-/** A name that tells the shapes apart may be that of any of them. */
+/** A discriminator accepts the values of all alternatives. */
 function withValues(
   issue: z.core.$ZodIssue,
   branches: readonly (readonly z.core.$ZodIssue[])[],
@@ -106,7 +108,7 @@ function withValues(
   return { ...issue, values: [...new Set(values)] }
 }
 
-/** As a person writes it: `plugin[0]`, `mcp.a.command`. */
+/** Formats a path as in a config: `plugin[0]`, `mcp.a.command`. */
 function nameOf(path: readonly PropertyKey[]): string {
   return path
     .map((step, index) => (typeof step === "number" ? `[${step}]` : `${index > 0 ? "." : ""}${String(step)}`))
@@ -118,14 +120,14 @@ function suggestion(tree: ObjectNode, path: Path, key: string): string {
   const [near] = nearNames(key, keys, Math.ceil(key.length / 3))
   if (near) return ` Did you mean "${near}"?`
   const holder = [...below].find(([, names]) => names.includes(key))?.[0]
-  if (holder !== undefined) return ` It belongs into "${nameOf([...path, holder])}".`
+  if (holder !== undefined) return ` It belongs in "${nameOf([...path, holder])}".`
   const known = keys.filter((name) => name !== "$schema")
-  return known.length > 0 ? ` Known here: ${known.join(", ")}.` : ""
+  return known.length > 0 ? ` Known keys: ${known.join(", ")}.` : ""
 }
 
 /**
- * What is wrong with a value: what is expected, what kind of value was found, and what to write. Strings of the file are
- * never shown: they could be secrets. `description` is what the schema says of the key. Ends with a full stop.
+ * Describes an invalid value: what is expected, the kind of value found, and what to write. Never shows strings of the
+ * file, which could be secrets. `description` is the schema's text for the key. Ends with a full stop.
  */
 export function describeIssue(
   issue: z.core.$ZodIssue,
@@ -138,7 +140,10 @@ export function describeIssue(
   return `${name}: expected ${expected}, found ${foundWords(found, words)}.${more}`
 }
 
-/** What a value is, for people. `named`: strings that are names were expected; `number`: a number, and none of this size. */
+/**
+ * Names the kind of a value. `named`: strings with fixed names were expected. `number`: a number in another range was
+ * expected.
+ */
 export function foundWords(node: ConfigNode, { named = false, number = false } = {}): string {
   if (node.kind === "array") return node.items.length === 0 ? "an empty list" : "a list"
   if (node.kind === "object") return node.entries.length === 0 ? "an empty object" : "an object"
@@ -147,7 +152,7 @@ export function foundWords(node: ConfigNode, { named = false, number = false } =
   return node.value === "" ? "an empty string" : named ? "another string" : "a string"
 }
 
-/** `"a", "b" or "c"`. */
+/** Formats a list: `"a", "b" or "c"`. */
 export function alternatives(words: readonly string[]): string {
   const last = words.at(-1) ?? ""
   return words.length > 1 ? `${words.slice(0, -1).join(", ")} or ${last}` : last
@@ -185,7 +190,7 @@ function expectations(issue: z.core.$ZodIssue): string[] {
 function boundWords(origin: string, bound: number | bigint, words: string): string {
   const items = Number(bound)
   if (origin === "string")
-    return items === 1 ? "a string that is not empty" : `a string ${words} ${items} letters`
+    return items === 1 ? "a string that is not empty" : `a string ${words} ${items} characters`
   if (origin === "array") return items === 1 ? "a list that is not empty" : `a list ${words} ${items} items`
   return `a number ${words} ${items}`
 }
@@ -194,7 +199,7 @@ function isOutOfRange(issue: z.core.$ZodIssue): boolean {
   return issue.code === "too_small" || issue.code === "too_big" || wantedTypes(issue).includes("int")
 }
 
-/** How what was written becomes what is expected, where that can be told. */
+/** Returns how to correct the value, if that is known. */
 function remedy(issue: z.core.$ZodIssue, found: ConfigNode | undefined): string | undefined {
   if (found?.kind !== "scalar") return undefined
   const { value } = found
@@ -208,7 +213,7 @@ function remedy(issue: z.core.$ZodIssue, found: ConfigNode | undefined): string 
   if ((wanted.has("number") && isNumber) || (wanted.has("boolean") && /^(?:true|false)$/.test(value)))
     return " Write it without quotes."
   if (!wanted.has("array")) return undefined
-  return /\s/.test(value.trim()) ? ' Write each word by itself: ["…", "…"].' : ' Write it in brackets: ["…"].'
+  return /\s/.test(value.trim()) ? ' Write a list of words: ["…", "…"].' : ' Write it in brackets: ["…"].'
 }
 
 function wantedTypes(issue: z.core.$ZodIssue): string[] {
@@ -216,22 +221,22 @@ function wantedTypes(issue: z.core.$ZodIssue): string[] {
   return issue.code === "invalid_union" ? issue.errors.flatMap((errors) => errors.flatMap(wantedTypes)) : []
 }
 
-/** The names that are taken. */
+/** Returns the accepted strings. */
 function valuesOf(issue: z.core.$ZodIssue): string[] {
   if (issue.code === "invalid_value") return issue.values.filter((value) => typeof value === "string")
   return issue.code === "invalid_union" ? issue.errors.flatMap((errors) => errors.flatMap(valuesOf)) : []
 }
 
-/** What the schema says of one position of a config file. */
+/** The schema at one location in a config file. */
 export interface SchemaAt {
   description?: string
-  /** The keys of an object there. Of several shapes those of the one that the file has. */
+  /** Keys of the object. If the schema has alternatives, those of the alternative that the file uses. */
   keys: string[]
-  /** Keys below these, by the key that holds them. */
+  /** Keys one level below, by their parent key. */
   below: Map<string, string[]>
 }
 
-/** Looks the path up in the JSON Schema, beside the tree that is checked. */
+/** Looks up the path in the JSON Schema, using the tree to select alternatives. */
 export function schemaAt(tree: ConfigNode, path: Path): SchemaAt {
   let shapes = [configJsonSchema()]
   for (const [depth, step] of path.entries()) {
@@ -258,7 +263,7 @@ export function schemaAt(tree: ConfigNode, path: Path): SchemaAt {
 
 type Shape = Record<string, unknown>
 
-/** The alternatives of a shape, without those that the node's own words exclude, such as its `type`. */
+/** Returns the alternatives of a shape that do not contradict the node, for example in `type`. */
 function shapesOf(shape: Shape, node: ConfigNode | undefined): Shape[] {
   const choices = [shape.anyOf, shape.oneOf, shape.allOf].flatMap((list) => (Array.isArray(list) ? list : []))
   if (choices.length === 0) return [shape]

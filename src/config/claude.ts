@@ -7,13 +7,13 @@ import type { Location } from "./location.ts"
 import { type ConfigEntry, type ConfigNode, entryOf, type ObjectNode } from "./node.ts"
 import { readSmallFile } from "./read.ts"
 
-/** Fields of another program as ours, and what of them has no meaning here. */
+/** Fields of another program, translated, with a note for each field that has no equivalent. */
 interface Translated {
   tree: ObjectNode
   notes: Problem[]
 }
 
-/** Claude Code's tools by their names, and what we ask for in their position. */
+/** Tool names of Claude Code and the matching permissions of Tackle. */
 const toolNames: Readonly<Record<string, string>> = {
   Read: "read",
   Write: "edit",
@@ -37,8 +37,8 @@ const toolNames: Readonly<Record<string, string>> = {
 }
 
 /**
- * The fields of an agent of Claude Code as ours: its lists of tools become `tools`, a model that is an alias of Claude's
- * is left out. Fields that are not Claude's stay for the check.
+ * Translates the fields of a Claude Code agent. Lists of tools become `tools`, and a model alias is dropped. Unknown
+ * fields stay for the check.
  */
 export function claudeAgent(fields: ObjectNode): Translated {
   const notes: Problem[] = []
@@ -55,16 +55,15 @@ export function claudeAgent(fields: ObjectNode): Translated {
 }
 
 /**
- * The fields of a command in Markdown, which are Claude's for all, as those of a config: `argument-hint` is spelled with
- * an underscore there. What a command may do is left to rules: its list of tools allows nothing. `foreign`: a model that
- * is no `provider/model` is left out.
+ * Translates the fields of a Markdown command, which use Claude Code's names in every dialect. The list of allowed
+ * tools is dropped: rules decide what a command may do. `foreign`: also drops a model that is not `provider/model`.
  */
 export function commandFields(fields: ObjectNode, { foreign }: { foreign: boolean }): Translated {
   const notes: Problem[] = []
   const entries = fields.entries.flatMap((entry): ConfigEntry[] => {
     if (entry.key === "argument-hint") return [{ ...entry, key: "argument_hint", value: hintOf(entry.value) }]
     if (entry.key === "allowed-tools") {
-      const text = "allowed-tools allows nothing here: rules decide what is asked (docs/permissions.md)."
+      const text = "allowed-tools is ignored: permission rules decide (docs/permissions.md)."
       notes.push({ position: entry.position, text })
       return []
     }
@@ -73,14 +72,14 @@ export function commandFields(fields: ObjectNode, { foreign }: { foreign: boolea
   return { tree: { ...fields, entries }, notes }
 }
 
-/** `[file]` is a list in YAML, and means the text. */
+/** `[file]` is a list in YAML, but means the text. */
 function hintOf(value: ConfigNode): ConfigNode {
   if (value.kind !== "array") return value
   const words = value.items.map((item) => (item.kind === "scalar" ? String(item.value) : "…"))
   return { kind: "scalar", position: value.position, value: `[${words.join(", ")}]` }
 }
 
-/** A list that grants stands over "no others". `*` and an empty list grant all. */
+/** A list of granted tools denies all others. `*` and an empty list grant all. */
 function listed(entry: ConfigEntry, granted: boolean, notes: Problem[]): ConfigEntry[] {
   const names = wordsOf(entry.value)
   if (granted && (names.length === 0 || names.includes("*"))) return []
@@ -92,7 +91,7 @@ function listed(entry: ConfigEntry, granted: boolean, notes: Problem[]): ConfigE
   const known = names.flatMap((name) => {
     const tool = toolOf(name)
     if (tool === undefined) {
-      const outcome = granted ? "so it is not given" : "so nothing is taken away for it"
+      const outcome = granted ? "so it is not added" : "so it is not removed"
       notes.push({ position: entry.position, text: `${entry.key}: Tackle has no tool ${name}, ${outcome}.` })
     }
     return tool === undefined ? [] : [tool]
@@ -100,7 +99,7 @@ function listed(entry: ConfigEntry, granted: boolean, notes: Problem[]): ConfigE
   return [...(granted ? [setting("*", false)] : []), ...known.map((tool) => setting(tool, granted))]
 }
 
-/** `mcp__server__tool` is `server_tool` here, and `mcp__server` all of its tools. */
+/** Translates `mcp__server__tool` to `server_tool`, and `mcp__server` to all tools of the server. */
 function toolOf(name: string): string | undefined {
   if (Object.hasOwn(toolNames, name)) return toolNames[name]
   const [, server, tool = "*"] = /^mcp__(.+?)(?:__(.+))?$/.exec(name) ?? []
@@ -116,18 +115,21 @@ function wordsOf(value: ConfigNode): string[] {
     .filter((word) => word !== "")
 }
 
-/** `sonnet`, `inherit` and their like name no model here: the agent takes that of the run. */
+/** Returns false for aliases such as `sonnet` or `inherit`: the agent then uses the model of the run. */
 function isModel({ value, position }: ConfigEntry, notes: Problem[]): boolean {
   if (value.kind !== "scalar" || typeof value.value !== "string" || value.value.includes("/")) return true
   if (value.value !== "inherit") {
-    notes.push({ position, text: `model: "${value.value}" is no provider/model: the run's model is used.` })
+    notes.push({
+      position,
+      text: `model: "${value.value}" is not provider/model, so that the model of the run is used.`,
+    })
   }
   return false
 }
 
 /**
- * `.mcp.json` in the shape of Claude Code, `{"mcpServers": {…}}`, as a config with `mcp` and nothing else. `${NAME}`
- * becomes `{env:NAME}`. What has another shape is left for the check to refuse.
+ * Translates `.mcp.json` of Claude Code, `{"mcpServers": {…}}`, to a config with `mcp` only. `${NAME}` becomes
+ * `{env:NAME}`. Other shapes stay for the check to reject.
  */
 export function fromClaudeServers(tree: ObjectNode): ObjectNode {
   const servers = entryOf(tree, "mcpServers")
@@ -158,7 +160,7 @@ function serverOf(given: ConfigNode): ConfigNode {
   return { ...server, entries: [text("type", "local"), ...commandOf(server), ...environment] }
 }
 
-/** Program and arguments in one list. */
+/** Joins program and arguments in one list. */
 function commandOf(server: ObjectNode): ConfigEntry[] {
   const [command, args] = [entryOf(server, "command"), entryOf(server, "args")]
   if (!command) return []
@@ -186,8 +188,8 @@ function withVariables(node: ConfigNode): ConfigNode {
 const names = ["settings.json", "settings.local.json"]
 
 /**
- * Of each file of Claude Code's settings that is there, the person's first, what it says; none of it counts. Its rules
- * are not translated: its patterns match otherwise than ours, and a deny that covers less than it says is none.
+ * Summarizes each settings file of Claude Code, the user's first. Tackle does not use them: their patterns match
+ * differently, and a translated deny that covers less does not protect.
  */
 export function unusedClaudeSettings({ home, worktree }: Location): string[] {
   const paths = [home, worktree].flatMap((root) => names.map((name) => join(root, ".claude", name)))
@@ -199,21 +201,21 @@ export function unusedClaudeSettings({ home, worktree }: Location): string[] {
   })
 }
 
-/** Undefined where there is no file. */
+/** Returns undefined if the file does not exist. */
 function keysOf(path: string): string | undefined {
   try {
     const file = readSmallFile(path)
     if (file === undefined) return undefined
     const parsed = parseJson(file.text)
-    if (!parsed.ok) return `no JSON (${parsed.error})`
+    if (!parsed.ok) return `not valid JSON (${parsed.error})`
     const entries = isRecord(parsed.value) ? Object.entries(parsed.value) : []
     return entries
       .filter(([key]) => key !== "$schema")
       .map(([key, value]) => describe(key, value))
       .join(", ")
   } catch (error) {
-    // It is no part of our config: nobody is stopped by it.
-    return `it cannot be read (${errorMessage(error)})`
+    // The file is not part of Tackle's config, so that an error stops nothing.
+    return `cannot be read (${errorMessage(error)})`
   }
 }
 

@@ -3,7 +3,7 @@ import { type Location, ownConfigDirectories, projectLevels, userDirectory } fro
 import { markdownFiles, watchedMarkdown } from "./markdown-files.ts"
 import { skillPaths } from "./skill-files.ts"
 
-/** A file that may hold config. `required`: it was named by the person, so that it has to exist. */
+/** A file that may contain config. `required`: the user named it, so that it must exist. */
 export interface ConfigFile {
   path: string
   kind: "tackle" | "opencode" | "claude"
@@ -12,8 +12,8 @@ export interface ConfigFile {
 }
 
 /**
- * Every file that may hold config, in rising precedence, whether it exists or not; of agents and commands in Markdown
- * those that exist. Of one program's files in one scope these come last.
+ * Lists every possible config file in rising precedence, and the existing agents and commands in Markdown. Within one
+ * program and scope, Markdown comes last.
  */
 export function configFiles(location: Location): ConfigFile[] {
   const named = location.environment.TACKLE_CONFIG
@@ -27,12 +27,12 @@ export function configFiles(location: Location): ConfigFile[] {
     ...(named ? [namedFile(named, location)] : []),
     ...projectFiles(location),
   ]
-  // A work tree that holds the user's own config directory does not make those files a project's.
+  // If the worktree contains the user's config directory, these files are not the project's.
   const own = new Set(files.filter(({ scope }) => scope === "user").map(({ path }) => path))
   return files.filter(({ path, scope }) => scope !== "project" || !own.has(path))
 }
 
-/** Files of Tackle's own that hold the config of the project's root, or of the person, whether they exist or not. */
+/** Lists Tackle's own config files of the project root or the user, existing or not. */
 export function ownConfigFiles(location: Location, scope: "project" | "user"): string[] {
   return scope === "user"
     ? tackleUserNames.map((name) => join(userDirectory(location), "tackle", name))
@@ -91,8 +91,8 @@ function markdownIn(
 }
 
 /**
- * What to look at for an agent, command or skill that came, went or changed. Absolute paths, there or not: some dozens,
- * and what lies in those folders.
+ * Lists the absolute paths to watch for changed agents, commands and skills, existing or not: some dozens, and the
+ * contents of these directories.
  */
 export function definitionPaths(location: Location): string[] {
   const directories = [

@@ -4,20 +4,20 @@ import { parseConfig } from "./parse.ts"
 import { takeRules } from "./rules.ts"
 import { sectionNames } from "./schema.ts"
 
-/** One thing that a config file says. */
+/** One setting of a config file. */
 export interface EnabledSetting {
-  /** Such as `shell` or `provider.own.options.baseURL`; of a rule, `permission` or `agent.<name>.permission`. */
+  /** For example `shell` or `provider.own.options.baseURL`; for a rule, `permission` or `agent.<name>.permission`. */
   key: string
-  /** As it is written, before anything is put into it. */
+  /** As written, before substitution. */
   value: unknown
   rule?: Rule
-  /** What comes of it, where the name alone does not say so. */
+  /** The effect, if the key does not explain itself. */
   note?: string
 }
 
 /**
- * All that a config file would do once it counts, rules first, in written order. Nothing is left out, shortened or
- * substituted: it is what a person says yes to. Throws `ConfigError` for a text that cannot be parsed.
+ * Lists everything that a config file would enable, rules first, in written order. Nothing is omitted, shortened or
+ * substituted, since the user decides on it. Throws `ConfigError` for a text that cannot be parsed.
  */
 export async function enabledSettings(path: string, text: string): Promise<EnabledSetting[]> {
   const { rest, rules } = takeRules((await parseConfig(path, text)).tree)
@@ -35,7 +35,7 @@ function ofRule(key: string, rule: Rule): EnabledSetting {
   return { key, value: rule.pattern, rule }
 }
 
-/** Every value with its path. Lists of plain values stay whole. */
+/** Returns every value with its path. Lists of plain values stay whole. */
 function leaves(node: ConfigNode, path: string): { key: string; value: unknown }[] {
   if (node.kind === "scalar") return [{ key: path, value: node.value }]
   if (node.kind === "array") {
@@ -48,25 +48,25 @@ function leaves(node: ConfigNode, path: string): { key: string; value: unknown }
 }
 
 const notes: readonly (readonly [key: RegExp, note: string])[] = [
-  [/^shell$/, "the program that runs every command"],
-  [/^sandbox$/, "whether commands are confined"],
-  [/^pass_environment$/, "commands get these variables though they hold keys"],
-  [/^secrets$/, "the values of these variables are hidden"],
-  [/^override$/, "tools whose position others may take"],
-  [/^plugin/, "code that runs with your rights; a package is trusted by itself (npm:…)"],
-  [/^tools\./, "whether this tool is there"],
-  [/^instructions$/, "their text is sent to the model"],
-  [/^agent\..*\.prompt$/, "what the agent is told to do"],
-  [/^command\..*\.template$/, "what the model is told when you write the command; lines in !`…` are run"],
-  [/^provider\..*\.(?:baseURL|api)$/, "all that is said to the model, and the key, goes there"],
-  [/^provider\..*\.npm$/, "a package whose code talks to the provider"],
-  [/^provider\..*\.headers\./, "is sent with every request"],
-  [/^mcp\..*\.command$/, "a program that is started, outside the sandbox"],
-  [/^mcp\..*\.environment\./, "a variable of that program"],
-  [/^mcp\..*\.url$/, "a server whose tools are offered; what they are called with goes there"],
-  [/^mcp\..*\.headers\./, "is sent to that server"],
-  [/^mcp\..*\.oauth\./, "is how you sign in to that server"],
-  [/^search\.url$/, "searches go there"],
+  [/^shell$/, "runs every command"],
+  [/^sandbox$/, "controls whether commands run in a sandbox"],
+  [/^pass_environment$/, "passes these variables to commands, although they contain keys"],
+  [/^secrets$/, "hides the values of these variables"],
+  [/^override$/, "tools that custom tools may replace"],
+  [/^plugin/, "code that runs with your permissions; packages are trusted separately (npm:…)"],
+  [/^tools\./, "makes this tool available or unavailable"],
+  [/^instructions$/, "text of these files is sent to the model"],
+  [/^agent\..*\.prompt$/, "instructions for the agent"],
+  [/^command\..*\.template$/, "prompt of the command; !`…` runs shell commands"],
+  [/^provider\..*\.(?:baseURL|api)$/, "receives all prompts, and the key"],
+  [/^provider\..*\.npm$/, "a package whose code connects to the provider"],
+  [/^provider\..*\.headers\./, "sent with every request"],
+  [/^mcp\..*\.command$/, "a program that runs outside the sandbox"],
+  [/^mcp\..*\.environment\./, "an environment variable of that program"],
+  [/^mcp\..*\.url$/, "a server whose tools are offered; it receives their arguments"],
+  [/^mcp\..*\.headers\./, "sent to that server"],
+  [/^mcp\..*\.oauth\./, "controls how you sign in to that server"],
+  [/^search\.url$/, "receives searches"],
 ]
 
 function noteOn({ key, value }: { key: string; value: unknown }): { note?: string } {
@@ -74,8 +74,8 @@ function noteOn({ key, value }: { key: string; value: unknown }): { note?: strin
   const found = notes.find(([pattern]) => pattern.test(key))?.[1]
   const put = JSON.stringify(value).matchAll(/\{(env|file):([^{}"]+)\}/g)
   const substitutions = [...put].map(([, kind, name]) =>
-    kind === "env" ? `puts in the variable ${name}` : `puts in the text of ${name}`,
+    kind === "env" ? `includes the variable ${name}` : `includes the file ${name}`,
   )
-  const all = [...(found ? [found] : []), ...substitutions, ...(known ? [] : ["Tackle does not use this"])]
+  const all = [...(found ? [found] : []), ...substitutions, ...(known ? [] : ["not used by Tackle"])]
   return all.length > 0 ? { note: all.join("; ") } : {}
 }

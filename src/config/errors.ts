@@ -1,21 +1,24 @@
 import { UsageError } from "../util/errors.ts"
 
-/** Where something was written. `file` is an absolute path, or `TACKLE_CONFIG_CONTENT`; line and column from 1. */
+/** A position in a config file. `file` is an absolute path or `TACKLE_CONFIG_CONTENT`; line and column start at 1. */
 export interface Position {
   file: string
   line: number
   column: number
 }
 
-/** One thing that is wrong in a config file. The text never holds a value of the file: it could be a secret. */
+/** One problem in a config file. The text never contains values of the file, which could be secrets. */
 export interface Problem {
   position: Position
   text: string
-  /** The key at the top of the file that it stands under. Absent: it is about the file as a whole. */
+  /** The top-level key that contains it. Absent if it concerns the whole file. */
   section?: string
 }
 
-/** Config files that cannot be used. The message has one line for each problem: `file:line:column: what, and what to do`. */
+/**
+ * Config files that cannot be used. The message has a line for each problem: `file:line:column: problem, and what to
+ * do`.
+ */
 export class ConfigError extends UsageError {
   readonly problems: readonly Problem[]
   constructor(problems: readonly Problem[], cause?: unknown) {
@@ -24,12 +27,12 @@ export class ConfigError extends UsageError {
   }
 }
 
-/** `file:line:column: text`, as editors and terminals link it. */
+/** Formats a problem as `file:line:column: text`, which editors and terminals link. */
 export function describeProblem({ position, text }: Problem): string {
   return `${position.file}:${position.line}:${position.column}: ${text}`
 }
 
-/** Turns offsets of a text into places. A byte order mark takes no column. */
+/** Returns a function that converts offsets to positions. A byte order mark takes no column. */
 export function positionFinder(text: string, file: string): (offset: number) => Position {
   const starts = [text.startsWith("\uFEFF") ? 1 : 0]
   for (const match of text.matchAll(/\r\n|\n|\r/g)) starts.push(match.index + match[0].length)
@@ -39,7 +42,7 @@ export function positionFinder(text: string, file: string): (offset: number) => 
   }
 }
 
-/** Index of the last of the ascending numbers that is not above `limit`; 0 where there is none. */
+/** Returns the index of the last of the ascending numbers up to `limit`, or 0. */
 function lastAtMost(numbers: readonly number[], limit: number): number {
   let [low, high] = [0, numbers.length - 1]
   while (low < high) {

@@ -5,8 +5,8 @@ import { type Location, projectLevels, userDirectory } from "./location.ts"
 import { filterEntries, type ObjectNode } from "./node.ts"
 
 /**
- * The texts that count without being named: of the person, then of each directory from the work tree's root down. Of one
- * directory only the first of `AGENTS.md` and its kin counts. Absolute paths, the nearest last.
+ * Lists the instruction files that are used without being named: the user's, then one per directory from the worktree
+ * root down. Absolute paths, the nearest last.
  */
 export function instructionFiles(location: Location): string[] {
   const files = [
@@ -17,9 +17,9 @@ export function instructionFiles(location: Location): string[] {
 }
 
 /**
- * Finds the same for a file of the project that lies deeper or elsewhere: of each directory from the work tree's root
- * down to it, without those whose texts count anyway and the file itself. Links in the path are not followed. Asked at
- * each read: the file system is not looked at for a file that lies no deeper than the directory.
+ * Returns a function that finds the instruction files for a deeper file of the project, from the worktree root down,
+ * without those that are used anyway and the file itself. Does not follow links. Runs at each read, and does not touch
+ * the file system for files at or above the directory.
  */
 export function instructionFinder(location: Location): (file: string) => string[] {
   const counted = new Set([...projectLevels(location), ...ownInstructionFolders(location)])
@@ -32,7 +32,7 @@ export function instructionFinder(location: Location): (file: string) => string[
   }
 }
 
-/** Where a person keeps the texts that hold for all their projects. */
+/** Directories with instructions for all projects of the user. */
 function ownInstructionFolders(location: Location): string[] {
   const user = userDirectory(location)
   return [
@@ -43,7 +43,7 @@ function ownInstructionFolders(location: Location): string[] {
   ]
 }
 
-/** The first that is there is what a directory of the project says. */
+/** Only the first existing file of a directory is used. */
 const instructionNames = [
   "AGENTS.md",
   ".tackle/AGENTS.md",
@@ -57,7 +57,7 @@ function firstFile(directory: string, names: readonly string[]): string[] {
   return found === undefined ? [] : [found]
 }
 
-/** Makes the relative paths in `instructions` absolute, so that it no longer matters in which file they stood. */
+/** Makes relative paths in `instructions` absolute. */
 export function resolveInstructions(
   tree: ObjectNode,
   start: { directory: string; home: string },
@@ -68,15 +68,15 @@ export function resolveInstructions(
   })
 }
 
-/** Where the relative paths of a config file start: beside it, and beside the dot directory that holds it. */
+/** Returns the base of relative paths in a config file: its directory, or the parent of `.tackle` or `.opencode`. */
 export function instructionsDirectory(file: string): string {
   const directory = dirname(file)
   return [".tackle", ".opencode"].includes(basename(directory)) ? dirname(directory) : directory
 }
 
 /**
- * Keeps only what a project that is not trusted may say: Markdown and text files that lie in its work tree once links
- * are followed. Anything else could send the person's own files, or a page of the net, to the model.
+ * Keeps what an untrusted project may name: Markdown and text files inside its worktree, after following links.
+ * Anything else could send the user's files, or a web page, to the model.
  */
 export function keepOwnInstructions(
   tree: ObjectNode,
@@ -92,16 +92,16 @@ export function keepOwnInstructions(
 }
 
 function isOwnText(text: string, { worktree, directory }: { worktree: string; directory: string }): boolean {
-  // Braces hold substitutions, or alternatives of a pattern that may climb.
+  // Braces are substitutions, or alternatives that could contain `..`.
   if (isAddress(text) || /^~|\{|\.\./.test(text) || !/\.(md|mdc|markdown|txt)$/i.test(text)) return false
   const path = resolve(directory, text)
-  // Of a pattern: the directory in which its first wildcard stands.
+  // For a pattern: the directory of its first wildcard.
   const [beginning = path, ...wild] = path.split(/[*?[(!]/)
   try {
     const fixed = realPath(wild.length > 0 ? dirname(`${beginning}x`) : path)
     return isInside(path, worktree) && isInside(fixed, realPath(worktree))
   } catch {
-    // A loop of links, or a directory without rights: nothing to read either.
+    // A loop of links or an unreadable directory: there is nothing to read.
     return false
   }
 }

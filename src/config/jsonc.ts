@@ -3,15 +3,15 @@ import { ConfigError, type Position, positionFinder } from "./errors.ts"
 import type { ConfigEntry, ConfigNode, ObjectNode } from "./node.ts"
 
 /**
- * Reads JSON with comments, trailing commas and a byte order mark. An empty text is an empty object.
- * Throws {@link ConfigError} with the position of the first fault and what was expected there.
+ * Parses JSON with comments, trailing commas and a byte order mark. An empty text is an empty object. Throws {@link
+ * ConfigError} with the position of the first error and what was expected.
  */
 export async function parseJsonc(text: string, file: string): Promise<ObjectNode> {
   const parse = await loadJsonc()
   return parse(text, file)
 }
 
-/** {@link parseJsonc} for many texts: the parser is loaded once. */
+/** Loads the parser once, for many texts. See {@link parseJsonc}. */
 export async function loadJsonc(): Promise<(text: string, file: string) => ObjectNode> {
   const parser = await import("jsonc-parser")
   return (text, file) => parseWith(parser, text, file)
@@ -35,7 +35,9 @@ function parseWith({ parseTree, printParseErrorCode }: Parser, text: string, fil
   if (root === undefined) return { kind: "object", position: position(0), entries: [] }
   const tree = toNode(root, position)
   if (tree.kind === "object") return tree
-  throw new ConfigError([{ position: tree.position, text: 'a config file holds an object: expected "{".' }])
+  throw new ConfigError([
+    { position: tree.position, text: 'a config file must contain an object: expected "{".' },
+  ])
 }
 
 type Parser = Pick<typeof import("jsonc-parser"), "parseTree" | "printParseErrorCode">
@@ -58,7 +60,7 @@ function toEntry(property: Node, position: (offset: number) => Position): Config
   return [{ key: String(key.value), position: position(key.offset), value: toNode(value, position) }]
 }
 
-/** The parser calls itself for each level: a hostile file must not end the process. */
+/** The parser is recursive. A hostile file must not end the process. */
 function guardDepth<T>(position: Position, parse: () => T): T {
   try {
     return parse()
@@ -68,7 +70,7 @@ function guardDepth<T>(position: Position, parse: () => T): T {
   }
 }
 
-/** What was expected, by the parser's names of its errors. */
+/** Expected texts, by the parser's error names. */
 const expectedTexts: Partial<Record<keyof typeof ParseErrorCode | "<unknown ParseErrorCode>", string>> = {
   InvalidSymbol: "a key or string in double quotes, a number, true, false or null",
   InvalidNumberFormat: "a number",
@@ -81,28 +83,28 @@ const expectedTexts: Partial<Record<keyof typeof ParseErrorCode | "<unknown Pars
   EndOfFileExpected: "the end of the file",
 }
 
-/** Where what was found says nothing. */
+/** Messages for errors where the found character does not help. */
 const syntaxTexts: typeof expectedTexts = {
   UnexpectedEndOfComment: 'expected "*/".',
   UnexpectedEndOfString: "expected a closing double quote.",
   UnexpectedEndOfNumber: "expected the rest of a number.",
   InvalidUnicode: "expected four hexadecimal digits after \\u.",
   InvalidEscapeCharacter: 'expected one of " \\ / b f n r t u after the backslash.',
-  InvalidCharacter: "control characters in a string have to be escaped.",
+  InvalidCharacter: "control characters in a string must be escaped.",
 }
 
 function syntaxText(name: keyof typeof expectedTexts, rest: string): string {
   const expected = expectedTexts[name]
   if (expected !== undefined) return `expected ${expected}, found ${foundText(rest)}.`
-  return syntaxTexts[name] ?? "this is no JSON."
+  return syntaxTexts[name] ?? "this is not valid JSON."
 }
 
-/** The kind of what stands there: the words of the file could be secrets. */
+/** Names the kind of the next token. The text itself could be a secret. */
 function foundText(rest: string): string {
   const [sign = ""] = rest.trimStart()
-  if (sign === "") return "the end of the file: a bracket is not closed"
+  if (sign === "") return "the end of the file: a closing bracket is missing"
   if (sign === '"') return "a string in double quotes"
   if (sign === "'") return "a single quote"
   if (/[\w$]/.test(sign)) return /\d/.test(sign) ? "a number" : "a word without quotes"
-  return /[{}[\],:/#=;]/.test(sign) ? `"${sign}"` : "another sign"
+  return /[{}[\],:/#=;]/.test(sign) ? `"${sign}"` : "another character"
 }

@@ -12,29 +12,29 @@ import { brokenExamples, type FileRules, takeRules } from "./rules.ts"
 import { sectionNames } from "./schema.ts"
 import { type FileReader, type SubstitutionContext, substitute } from "./substitute.ts"
 
-/** A config text that was found, before anyone looked into it. */
+/** A config text before parsing. */
 export interface ConfigSource extends Pick<ConfigFile, "path" | "kind" | "scope"> {
   text: string
-  /** sha256 of the bytes. */
+  /** SHA-256 of the bytes. */
   hash: string
-  /** False: of a project that is not trusted. */
+  /** False if it belongs to an untrusted project. */
   trusted: boolean
-  /** Gives the files that it may put in. Absent: as they are on the disk. */
+  /** Reads the files that the text may include. Default: from disk. */
   read?: FileReader
 }
 
-/** A source, understood: what it adds to the merged config. */
+/** A parsed source: what it contributes to the merged config. */
 export interface ConfigLayer {
   source: ConfigSource
-  /** Checked values, without `permission` and `$schema`. */
+  /** Checked values without `permission` and `$schema`. */
   tree: ObjectNode
   rules: FileRules
   warnings: string[]
-  /** Mistakes in what does not count before trust. They stop nothing. */
+  /** Problems in settings that are ignored until the project is trusted. They stop nothing. */
   typos: Problem[]
-  /** What makes it unusable, in the order of the text. What stands under those keys is not in `tree`. */
+  /** Problems that make the source unusable, in text order. `tree` does not contain their sections. */
   problems: Problem[]
-  /** Keys that do not count because the project is not trusted. */
+  /** Keys that are ignored because the project is not trusted. */
   ignored: string[]
 }
 
@@ -54,12 +54,12 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
       ? { tree: written, ignored: [], problems: [] }
       : substituteSections(written, { ...location, ...(read ? { read } : {}) }, warn)
   const { rest, rules, problems } = takeRules(counted.tree)
-  // What nobody knows would not count with trust either.
+  // Unknown keys would be ignored with trust as well.
   const known = counted.ignored.filter(
     (name) => kind !== "tackle" || name.includes(" ") || sectionNames.includes(name),
   )
-  const ignored = !trusted && allowsAnything(rules) ? [...known, "rules that allow"] : known
-  // An untrusted file's rules only tighten: what its author expects of them cannot be held against them.
+  const ignored = !trusted && allowsAnything(rules) ? [...known, "allow rules"] : known
+  // Untrusted rules only restrict, so that their examples cannot be expected to hold.
   const broken = trusted
     ? await brokenExamples(rules, { home: location.home, ofProject: source.scope === "project" })
     : []
@@ -73,7 +73,7 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
         }
   if (kind !== "tackle") for (const problem of broken) warn(describeProblem(problem))
   const typos = !trusted && kind === "tackle" ? typosIn(written, counted.ignored) : []
-  // Whoever has to look into the file is told of all at once.
+  // Reports all problems of a file at once.
   const isWrong = checked.problems.length > 0
   return {
     source,
@@ -86,14 +86,14 @@ export async function readLayer(source: ConfigSource, location: Location): Promi
   }
 }
 
-/** What counts of a file as it is written. */
+/** The part of a file that is used, as written. */
 interface Counted {
   tree: ObjectNode
   ignored: string[]
   problems: Problem[]
 }
 
-/** The whole file, with what it puts in. */
+/** Returns the whole file with substitutions. */
 function substituteSections(
   tree: ObjectNode,
   around: SubstitutionContext,
@@ -107,16 +107,13 @@ function substituteSections(
   return { tree: filled, ignored: [], problems }
 }
 
-/**
- * More mistakes of a file that nobody vouches for, and longer words, are not told: they must not bury what else there
- * is to read.
- */
+/** Limits for the problems of an untrusted file, so that a hostile file cannot flood the output. */
 const maxTypos = 5
 const maxTypoLength = 400
 
 /**
- * What would be an error if the file were trusted, of the keys that do not count before: a person looks for their typo,
- * not for trust. What is put in by `{env:…}` and `{file:…}` is not known yet.
+ * Returns what would be an error in a trusted file, for the keys that are ignored until then: users look for a typo,
+ * not for trust. Values with `{env:…}` or `{file:…}` are unknown at this point.
  */
 function typosIn(tree: ObjectNode, ignored: readonly string[]): Problem[] {
   const { rest } = takeRules(
@@ -134,12 +131,12 @@ function typosIn(tree: ObjectNode, ignored: readonly string[]): Problem[] {
     return {
       position,
       section: sectionOf(path),
-      text: more > 0 ? `${short} (And ${more} more mistakes.)` : short,
+      text: more > 0 ? `${short} (And ${more} more problems.)` : short,
     }
   })
 }
 
-/** All that counts of a project's file before the person trusts it: instructions of its own, and rules. */
+/** Keeps what is used of an untrusted project's file: its own instructions, and rules. */
 function restrict(tree: ObjectNode, project: { worktree: string; directory: string }): Counted {
   const ignored = new Set<string>()
   const kept = filterEntries(tree, (entry) => {
@@ -156,7 +153,7 @@ function allowsAnything({ permission }: FileRules): boolean {
   return permission.some(({ action }) => action === "allow")
 }
 
-/** Tackle's own file: every problem at once, and the sections that have none. */
+/** Checks Tackle's own file. Returns every problem, and the sections without problems. */
 function strict(
   tree: ObjectNode,
   problems: readonly Problem[],
@@ -178,21 +175,21 @@ function sectionOf([first]: Path): string {
   return String(first)
 }
 
-/** As they stand in the text. */
+/** Sorts by position. */
 function inOrder(problems: readonly Problem[]): Problem[] {
   return problems.toSorted(
     (a, b) => a.position.line - b.position.line || a.position.column - b.position.column,
   )
 }
 
-/** Another program's file: what Tackle does not understand goes, with a warning. */
+/** Checks another program's file. Removes what Tackle does not understand, with a warning. */
 function lenient(
   tree: ObjectNode,
   problems: readonly Problem[],
   report: { name: string; warn: (warning: string) => void },
 ): ObjectNode {
   const pruned = pruneTree(tree)
-  for (const problem of problems) report.warn(`${describeProblem(problem)} Taken as "ask".`)
+  for (const problem of problems) report.warn(`${describeProblem(problem)} Treated as "ask".`)
   for (const problem of pruned.dropped) {
     if (!problem.unknown) report.warn(`${describeProblem(problem)} Ignored.`)
   }

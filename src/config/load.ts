@@ -15,62 +15,61 @@ import { readSmallFile } from "./read.ts"
 import type { Config } from "./schema.ts"
 import { shownName, shownNames, wholeName } from "./shown-name.ts"
 
-/** Where the config is looked for, and what of it counts. */
+/** Where to look for config, and which files are trusted. */
 export interface LoadConfigOptions extends Location {
-  /** Whether the project's own files count in full. A check decides for each file by its content. */
+  /** Whether the project's files are trusted. A check decides for each file by its content. */
   trusted: boolean | TrustCheck
   /**
-   * Is told all that is wrong, in the order of the files, instead of the throw. What stands under the key at the top of a
-   * file where something is wrong does not count then, nor does anything of a file that cannot be read. For those who need
-   * none of it: a rule that was meant to deny could be lost.
+   * Receives all problems in file order instead of an error. A section with a problem, or a file that cannot be read,
+   * is then ignored. For commands that do not act on the config, since a deny rule could be lost.
    */
   onProblems?: (mistakes: readonly Problem[]) => void
 }
 
-/** The config of a run. Nothing in it names a value's origin but `origin`. */
+/** The config of a run. Only `origin` tells where a value comes from. */
 export interface LoadedConfig {
-  /** Merged plain values, without `permission`. Objects have no prototype. */
+  /** Merged plain values without `permission`. Objects have no prototype. */
   config: Config
   /**
-   * Rules in rising precedence, each with its file and line. `user` holds `TACKLE_CONFIG` too, `environment` is
-   * `TACKLE_CONFIG_CONTENT`: the person's own, but above the project. `untrusted` holds those of the project's files that
-   * are not trusted: they come over `project` and may only tighten.
+   * Rules in rising precedence, with file and line. `user` includes `TACKLE_CONFIG`. `environment` is
+   * `TACKLE_CONFIG_CONTENT`, which is the user's but has precedence over the project. `untrusted` contains the rules of
+   * untrusted project files: they come after `project` and can only restrict.
    */
   permission: { user: Rule[]; project: Rule[]; untrusted: Rule[]; environment: Rule[] }
-  /** Rules of `agent.<name>.permission` and of agents in Markdown, in the person's own files. */
+  /** Rules of `agent.<name>.permission` and of Markdown agents in the user's files. */
   agentPermission: Record<string, Rule[]>
-  /** Those of a trusted project's files: they come over the person's and lift no deny. */
+  /** The same rules of a trusted project. They come after the user's and cannot lift a deny. */
   projectAgentPermission: Record<string, Rule[]>
-  /** Those of `TACKLE_CONFIG_CONTENT`, which come over the project's. */
+  /** The same rules of `TACKLE_CONFIG_CONTENT`, which come after the project's. */
   environmentAgentPermission: Record<string, Rule[]>
-  /** What the files name as plugins, each with the file it stands in. Of trusted files alone. */
+  /** Plugins named in trusted files, with the file. */
   plugins: (NamedPlugin & Pick<ConfigFile, "path" | "scope">)[]
-  /** False as soon as one config file of the project is not trusted. */
+  /** False if any config file of the project is untrusted. */
   projectTrusted: boolean
   /** The files that were read, in rising precedence. */
   files: Pick<ConfigFile, "path" | "kind" | "scope">[]
-  /** Where the value at the path stands that counts, such as `["provider", "openai", "name"]`. */
+  /** Returns where the effective value at a path is defined, such as `["provider", "openai", "name"]`. */
   origin(keyPath: readonly string[]): { file: string; line: number } | undefined
-  /** For people, one line each. */
+  /** One line each. */
   warnings: string[]
-  /** Those of the warnings that are mistakes in Tackle's own files, where an untrusted project's do not count anyway. */
+  /** The warnings that are problems in an untrusted project's own Tackle files, which are ignored anyway. */
   typos: string[]
-  /** What is not used of agents and commands in Markdown, most of them other programs', one line each. */
+  /** Unused fields of Markdown agents and commands, most of them of other programs, one line each. */
   notes: { file: string; text: string }[]
   /**
-   * The same with the agents and commands in Markdown as they are now, and all else as it was read. Throws `ConfigError`
-   * like {@link loadConfig}.
+   * Reads agents and commands in Markdown again and keeps everything else. Throws `ConfigError` like {@link
+   * loadConfig}.
    */
   withMarkdown(trusted: LoadConfigOptions["trusted"]): Promise<LoadedConfig>
-  /** What an untrusted project said in vain, one entry a file: `tackle.json: provider, model`. To be shown as one line. */
+  /** Ignored settings of an untrusted project, one entry per file: `tackle.json: provider, model`. */
   ignored: string[]
 }
 
 /**
- * Reads and merges every config there is. Objects merge by key, lists replace each other except `instructions` and
- * `secrets`, rules line up in written order. Missing files are normal, and with none at all no parser or schema is loaded.
- * Throws one `ConfigError` for all of these: files that cannot be read or understood, formatters that nobody knows, and
- * unknown keys and wrong types in Tackle's own files; in OpenCode's these are warnings.
+ * Reads and merges all config. Objects merge by key, lists replace each other except `instructions` and `secrets`, and
+ * rules are joined in written order. Missing files are normal; without any file, no parser or schema is loaded. Throws
+ * one `ConfigError` for all files that cannot be read or parsed, incomplete formatters, and unknown keys and wrong
+ * types in Tackle's own files. In OpenCode's files these are warnings.
  */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
   const { sources, problems } = readSources(options)
@@ -78,7 +77,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   return fromLayers({ ...read, problems: [...problems, ...read.problems] }, options)
 }
 
-/** Sources, understood, and what is said of those that were left out. */
+/** Parsed sources, and notes on the ones that were left out. */
 interface ReadLayers {
   layers: ConfigLayer[]
   notes: LoadedConfig["notes"]
@@ -96,19 +95,19 @@ async function readLayers(sources: readonly ConfigSource[], options: LoadConfigO
       read.problems.push(...layer.problems)
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
-      // A file that somebody wrote for another program in its own format stops nothing here.
+      // An invalid file in another program's own format stops nothing.
       if (isForeignMarkdown(source))
-        read.notes.push({ file: source.path, text: `${error.message} The file is left out.` })
+        read.notes.push({ file: source.path, text: `${error.message} The file is ignored.` })
       else read.problems.push(...error.problems)
     }
   }
   return read
 }
 
-/** Throws `ConfigError` for the problems, unless somebody wants to be told of them. */
+/** Throws `ConfigError` for the problems, unless `onProblems` is set. */
 function fromLayers({ layers, notes, problems }: ReadLayers, options: LoadConfigOptions): LoadedConfig {
   const merged = mergeTrees(layers)
-  // What another file adds may be missing.
+  // The missing part could be in a file or section with a problem.
   const isPart = problems.some(({ section }) => section === undefined || section === "formatter")
   const unknown = isPart ? [] : formatterProblems(merged)
   const mistakes = [...problems, ...unknown]
@@ -122,14 +121,14 @@ function fromLayers({ layers, notes, problems }: ReadLayers, options: LoadConfig
     ...loaded,
     notes: [...notes, ...loaded.notes],
     async withMarkdown(trusted) {
-      // Whoever was told of mistakes then is not who asks now.
+      // A later call reports problems by throwing.
       const { onProblems: _, ...now } = { ...options, trusted }
       const files = configFiles(options)
       const texts = readFiles(files.filter(isMarkdown))
       const read = await readLayers(await withTrust(texts.sources, now), now)
       const settings = layers.filter(({ source }) => !isMarkdown(source))
       const order = new Map(files.map(({ path }, index) => [path, index]))
-      // What came in a variable is no file, and stands over all.
+      // The variable is not a file and has the highest precedence.
       const rank = ({ source }: ConfigLayer) => order.get(source.path) ?? files.length
       const all = [...settings, ...read.layers].sort((a, b) => rank(a) - rank(b))
       return fromLayers(
@@ -159,7 +158,7 @@ function describe(
   const agentRulesOf = (wanted: (source: ConfigSource) => boolean) =>
     rulesByAgent(layers.filter(({ source }) => wanted(source)))
   return {
-    // Each file was checked against the schema, and merging by key keeps what the schema says.
+    // Each file was checked against the schema, and merging by key keeps it valid.
     config: toPlain(tree) as Config,
     permission: {
       user: rulesOf(isOwnFile),
@@ -228,19 +227,19 @@ function originOf(tree: ObjectNode, keyPath: readonly string[]): { file: string;
   return { file: entry.position.file, line: entry.position.line }
 }
 
-/** Tells which of a project's items the person has not trusted as they are now: `Trust.isTrusted` for its work tree. */
+/** Returns which items of a project are not trusted in their current form: `Trust.isTrusted` for its worktree. */
 export type TrustCheck = (items: readonly TrustItem[]) => { changed: readonly TrustItem[] }
 
-/** What was found, and what could not be read of it. */
+/** The sources, and the files that could not be read. */
 export interface Sources {
   sources: ConfigSource[]
   problems: Problem[]
 }
 
-/** The name that stands for a file where the config came in a variable. */
+/** Stands for the file name if the config comes from this variable. */
 export const contentName = "TACKLE_CONFIG_CONTENT"
 
-/** Every text that holds config, in rising precedence, before anyone looked into it. None is judged yet. */
+/** Reads every config text in rising precedence, without checking trust. */
 export function readSources(location: Location): Sources {
   const { sources, problems } = readFiles(configFiles(location))
   const text = location.environment[contentName]
@@ -249,7 +248,7 @@ export function readSources(location: Location): Sources {
   return { sources: [...sources, content], problems }
 }
 
-/** Those of the files that exist. */
+/** Reads the files that exist. */
 export function readFiles(files: readonly ConfigFile[]): Sources {
   const found: Sources = { sources: [], problems: [] }
   for (const file of files) {
@@ -263,14 +262,14 @@ export function readFiles(files: readonly ConfigFile[]): Sources {
   return found
 }
 
-/** None where there is no such file. */
+/** Returns an empty list if the file does not exist. */
 function readSource({ path, kind, scope, required }: ConfigFile): ConfigSource[] {
   const position = { file: path, line: 1, column: 1 }
   try {
     const file = readSmallFile(path)
     if (file) return [{ path, kind, scope, ...file, trusted: true }]
   } catch (error) {
-    // It cannot be pinned either, so that it is told as not trusted.
+    // It cannot be pinned either, so that it is reported as not trusted.
     if (isForeignMarkdown({ path, kind })) return []
     throw new ConfigError(
       [{ position, text: `the config file cannot be read: ${errorMessage(error)}.` }],
@@ -278,10 +277,10 @@ function readSource({ path, kind, scope, required }: ConfigFile): ConfigSource[]
     )
   }
   if (!required) return []
-  throw new ConfigError([{ position, text: "TACKLE_CONFIG names this file, and there is none." }])
+  throw new ConfigError([{ position, text: "TACKLE_CONFIG names this file, but it does not exist." }])
 }
 
-/** The sources with what the person trusts of them. Agents and commands of a project that are not trusted are left out. */
+/** Sets the trust of each source, and removes untrusted agents and commands of the project. */
 export async function withTrust(
   sources: ConfigSource[],
   options: Location & { trusted: boolean | TrustCheck },
@@ -296,13 +295,13 @@ export async function withTrust(
       : trusted === false
         ? { ...source, trusted: false }
         : await judge(source, trusted, options)
-    // An agent or command has no part that would count before trust.
+    // No part of an agent or command is used before trust.
     if (looked.trusted || !isMarkdown(looked)) judged.push(looked)
   }
   return judged
 }
 
-/** What counts of a trusted file, also of what it puts in, is what the check was about. */
+/** Checks trust by content, including included files. Only the checked content is used afterwards. */
 async function judge(source: ConfigSource, check: TrustCheck, location: Location): Promise<ConfigSource> {
   const kind = trustKind(source.path)
   const path = trustPath(location.worktree, source.path)
@@ -312,19 +311,19 @@ async function judge(source: ConfigSource, check: TrustCheck, location: Location
   return { ...source, trusted: check([{ kind, path, hash }]).changed.length === 0, read }
 }
 
-/** An agent or command in Markdown that was written for another program. */
+/** Returns whether it is a Markdown agent or command of another program. */
 export function isForeignMarkdown(source: Pick<ConfigSource, "path" | "kind">): boolean {
   return source.kind !== "tackle" && isMarkdown(source)
 }
 
-/** An agent or command in Markdown. */
+/** Returns whether it is a Markdown agent or command. */
 export function isMarkdown({ path }: Pick<ConfigSource, "path">): boolean {
   return trustKind(path) !== "config"
 }
 
 /**
- * The tree of a project's file, in which no agent gets a tool back that the person's own files may have taken from it:
- * where those list tools of an agent, the project's `true` for one does not count.
+ * Removes from a project's tree each tool that it gives back to an agent: if the user's files list tools of the agent,
+ * `true` in the project is ignored.
  */
 export function withoutRestoredTools(project: ObjectNode, own: readonly ObjectNode[]): ObjectNode {
   return mapObject(project, "agent", (agents) =>
@@ -345,17 +344,14 @@ function toolsOf(tree: ObjectNode, name: string) {
   return entryOf(entryOf(entryOf(tree, "agent")?.value, name)?.value, "tools")
 }
 
-/** The object with the object under the key replaced. */
+/** Replaces the object at the key. */
 function mapObject(node: ObjectNode, key: string, change: (value: ObjectNode) => ObjectNode): ObjectNode {
   return filterEntries(node, (entry) =>
     entry.key === key && entry.value.kind === "object" ? { ...entry, value: change(entry.value) } : entry,
   )
 }
 
-/**
- * The formatters that are not known and say too little. Asked of the whole config, since one file may add to what another
- * says.
- */
+/** Returns unknown formatters that lack settings. Checks the merged config, since one file may complete another. */
 export function formatterProblems(tree: ObjectNode): Problem[] {
   const section = entryOf(tree, "formatter")?.value
   if (section?.kind !== "object") return []

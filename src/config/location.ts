@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs"
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { isInside, realPath } from "../util/paths.ts"
 
-/** Where a run takes position. All paths absolute; `environment` is asked for `XDG_CONFIG_HOME` and `TACKLE_CONFIG`. */
+/** Where a run takes place. All paths are absolute. `environment` is read for `XDG_CONFIG_HOME` and `TACKLE_CONFIG`. */
 export interface Location {
   directory: string
   worktree: string
@@ -10,7 +10,9 @@ export interface Location {
   environment: Readonly<Record<string, string | undefined>>
 }
 
-/** The nearest directory upwards that has `.git` (a directory, or the file of a linked work tree), else `directory`. */
+/**
+ * Returns the nearest parent directory with `.git` (a directory, or the file of a linked worktree), else `directory`.
+ */
 export function findWorktree(directory: string): string {
   const start = resolve(directory)
   for (let current = start; ; ) {
@@ -21,30 +23,30 @@ export function findWorktree(directory: string): string {
   }
 }
 
-/** The directory that holds the directories of programs' own settings, `$XDG_CONFIG_HOME`. */
+/** Returns `$XDG_CONFIG_HOME`, which contains a directory for each program, or its default. */
 export function userDirectory({ home, environment }: Location): string {
   const configured = environment.XDG_CONFIG_HOME
   return configured && isAbsolute(configured) ? configured : join(home, ".config")
 }
 
-/** From the work tree's root down to the directory. */
+/** Lists the directories from the worktree root down to the directory. */
 export function projectLevels({ directory, worktree }: Location): string[] {
   if (!isInside(directory, worktree)) return [directory]
   const steps = relative(worktree, directory).split(sep).filter(Boolean)
   return [worktree, ...steps.map((_, index) => join(worktree, ...steps.slice(0, index + 1)))]
 }
 
-/** A directory that may hold tools and the like. */
+/** A directory that may contain tools, plugins and skills. */
 export interface ConfigDirectory {
   path: string
   scope: "user" | "project"
-  /** The person's own, but in the work tree: whatever works there could have written what it holds. */
+  /** The user's own, but inside the worktree: anything that works there could have written it. */
   exposed?: true
 }
 
 /**
- * The directories that may hold tools and the like, in rising precedence: the user's, then `.opencode` and `.tackle`
- * from the work tree's root down to the directory. Only those that exist.
+ * Lists the existing config directories in rising precedence: the user's, then `.opencode` and `.tackle` from the
+ * worktree root down to the directory.
  */
 export function configDirectories(location: Location): ConfigDirectory[] {
   return possibleConfigDirectories(location).filter(({ path }) =>
@@ -52,7 +54,7 @@ export function configDirectories(location: Location): ConfigDirectory[] {
   )
 }
 
-/** The same, whether they exist or not. */
+/** Lists the config directories, existing or not. */
 export function possibleConfigDirectories(location: Location): ConfigDirectory[] {
   return [
     ...ownConfigDirectories(location).map((path): ConfigDirectory => {
@@ -63,12 +65,12 @@ export function possibleConfigDirectories(location: Location): ConfigDirectory[]
   ]
 }
 
-/** The person's own, whether they exist or not. */
+/** Lists the user's config directories, existing or not. */
 export function ownConfigDirectories(location: Location): string[] {
   return ["opencode", "tackle"].map((name) => join(userDirectory(location), name))
 }
 
-/** Those of the project, whether they exist or not. */
+/** Lists the project's config directories, existing or not. */
 export function projectDirectories(location: Location): string[] {
   const levels = projectLevels(location)
   return [".opencode", ".tackle"].flatMap((name) => levels.map((level) => join(level, name)))

@@ -1,34 +1,34 @@
 import { join } from "node:path"
 import { directoryEntries, isDirectory, isFile } from "../util/file-system.ts"
 
-/** What a Markdown file of a config directory defines, as its path tells it. */
+/** An agent or command that a Markdown file defines, derived from its path. */
 export interface MarkdownDefinition {
   holds: "agent" | "command"
-  /** The name by its path: `review`, and for `team/review.md` `team/review` of an agent, `team:review` of a command. */
+  /** The name derived from the path. `team/review.md` is the agent `team/review` or the command `team:review`. */
   name: string
-  /** Whose fields it has. */
+  /** The program whose fields it uses. */
   dialect: "tackle" | "opencode" | "claude"
 }
 
-/** The folders of a config directory that hold agents and commands. `.claude` has those with an s. */
+/** Folders of a config directory with agents and commands. `.claude` uses the plural names. */
 const folders = ["agent", "agents", "command", "commands"] as const
 
-/** Folders within these are looked into so deep. */
+/** Maximum depth below these folders. */
 const maxDepth = 5
 
-/** The Markdown files in the folders of a config directory, in their order and by name. Absolute paths. */
+/** Lists the Markdown files in these folders of a config directory, by folder and name. Absolute paths. */
 export function markdownFiles(configDirectory: string): string[] {
   return folders.flatMap((folder) => filesIn(join(configDirectory, folder), maxDepth))
 }
 
-/** What to look at for a file of these that came, went or changed: folders, there or not, and all that is in them. */
+/** Lists the paths to watch for changed Markdown files: folders, existing or not, and their contents. */
 export function watchedMarkdown(configDirectory: string): string[] {
   return folders.flatMap((folder) => watchedIn(join(configDirectory, folder), maxDepth))
 }
 
 /**
- * Undefined for a path that is none of {@link markdownFiles}. Where a path passes through several such folders the
- * outermost counts from which {@link markdownFiles} leads there: it looks into no hidden directory.
+ * Returns undefined for a path that {@link markdownFiles} does not return. If a path contains several such folders, the
+ * outermost one counts that {@link markdownFiles} reaches; it does not enter hidden directories.
  */
 export function markdownDefinition(path: string): MarkdownDefinition | undefined {
   const [, directory = "", folder = "", inside = ""] = pattern.exec(path) ?? []
@@ -42,7 +42,7 @@ export function markdownDefinition(path: string): MarkdownDefinition | undefined
   }
 }
 
-/** A name is a pattern of rules, the word after a slash and a path: it holds no blanks, no wildcards and no `..`. */
+/** Returns whether the name is usable in rules, in commands and as a path: no spaces, wildcards or `..`. */
 export function isMarkdownName(name: string): boolean {
   return name.length <= 128 && /^[A-Za-z0-9][\w.-]*(?:[/:][A-Za-z0-9][\w.-]*)*$/.test(name)
 }
@@ -61,7 +61,7 @@ function filesIn(directory: string, depth: number): string[] {
 }
 
 function watchedIn(directory: string, depth: number): string[] {
-  // To list what is not there takes longer than to ask for it.
+  // Listing a missing directory takes longer than checking for it.
   const below = (isDirectory(directory) ? directoryEntries(directory) : []).flatMap((entry) => {
     const path = join(directory, entry.name)
     if (entry.name.startsWith(".")) return []

@@ -5,17 +5,17 @@ import { ConfigError, type Position, type Problem, positionFinder } from "./erro
 import { isMarkdownName, type MarkdownDefinition, markdownDefinition } from "./markdown-files.ts"
 import { type ConfigEntry, type ConfigNode, entryOf, filterEntries, type ObjectNode } from "./node.ts"
 
-/** A Markdown file as a config: its agent or command and nothing else. */
+/** A Markdown file as a config with one agent or command. */
 export interface ParsedMarkdown {
   tree: ObjectNode
-  /** What another program's file says that has no meaning here. */
+  /** Fields of another program that have no meaning here. */
   notes: Problem[]
 }
 
 /**
- * Reads an agent or command in Markdown as the config that says the same: `{agent: {name: {…, prompt}}}` or
- * `{command: {name: {…, template}}}`. A `name` in the fields goes before that of the path. Undefined for a path that holds
- * neither. Throws {@link ConfigError}.
+ * Parses an agent or command in Markdown into the equivalent config: `{agent: {name: {…, prompt}}}` or `{command:
+ * {name: {…, template}}}`. A `name` field takes precedence over the path. Returns undefined for other paths. Throws
+ * {@link ConfigError}.
  */
 export function parseMarkdown(path: string, text: string): ParsedMarkdown | undefined {
   const found = markdownDefinition(path)
@@ -24,7 +24,7 @@ export function parseMarkdown(path: string, text: string): ParsedMarkdown | unde
   const split = splitFrontMatter(text)
   if (!split && found.dialect === "tackle" && /^\uFEFF?---[ \t]*\r?\n/.test(text)) {
     throw new ConfigError([
-      { position: position(0), text: "the fields have no end: a second line of --- is missing." },
+      { position: position(0), text: "the front matter is not closed: add a second line with ---." },
     ])
   }
   const bodyPosition = position(split ? split.start : 0)
@@ -51,7 +51,7 @@ function readFields(
   try {
     return parseYaml(yaml, position)
   } catch (error) {
-    // Other programs take `description: Use it: like this`, which is no YAML, and people have such files.
+    // Other programs accept `description: Use it: like this`, which is invalid YAML, and such files exist.
     const loose = dialect === "tackle" ? undefined : looseFields(yaml, position)
     if (loose && error instanceof ConfigError) return loose
     throw error
@@ -70,7 +70,7 @@ function takeName(
     throw new ConfigError([
       {
         position,
-        text: `${what} must be letters, digits, ".", "_" and "-", with "/" or ":" between such words.`,
+        text: `${what} must consist of letters, digits, ".", "_" and "-", with "/" or ":" between words.`,
       },
     ])
   }
@@ -87,7 +87,7 @@ function translate(fields: ObjectNode, { holds, dialect }: MarkdownDefinition): 
   return { tree: dialect === "opencode" ? withSteps(fields) : fields, notes: [] }
 }
 
-/** The older name of OpenCode's for the limit of steps. */
+/** OpenCode's older name for the step limit. */
 function withSteps(fields: ObjectNode): ObjectNode {
   return filterEntries(fields, (entry) => (entry.key === "maxSteps" ? { ...entry, key: "steps" } : entry))
 }
@@ -97,7 +97,7 @@ function withBody(
   { holds }: MarkdownDefinition,
   { body, position }: { body: string; position: Position },
 ): ObjectNode {
-  // An agent without a text of its own keeps the prompt it has; a command without one says nothing.
+  // An agent without a body keeps its prompt.
   if (holds === "agent" && body === "") return tree
   const entry: ConfigEntry = {
     key: holds === "agent" ? "prompt" : "template",
@@ -108,13 +108,12 @@ function withBody(
 }
 
 /**
- * Reads YAML that is a list of fields; an empty text has none. `position` tells where an offset of the text stands.
- * Throws {@link ConfigError} with the position of the first fault. Aliases are refused: they let a short text become a long
- * one.
+ * Parses YAML that is a map of fields; an empty text has none. `position` converts offsets. Throws {@link ConfigError}
+ * with the position of the first error. Rejects aliases, which can expand a short text enormously.
  */
 export function parseYaml(text: string, position: (offset: number) => Position): ObjectNode {
-  const fault = (offset: number, told: string) =>
-    new ConfigError([{ position: position(offset), text: told }])
+  const failure = (offset: number, text: string) =>
+    new ConfigError([{ position: position(offset), text }])
 
   function toNode(node: Node | null | undefined, at: Position): ConfigNode {
     if (!node) return { kind: "scalar", position: at, value: null }
@@ -125,29 +124,29 @@ export function parseYaml(text: string, position: (offset: number) => Position):
     if (isSeq<Node>(node)) {
       return { kind: "array", position: here, items: node.items.map((item) => toNode(item, here)) }
     }
-    if (isAlias(node)) throw fault(node.range?.[0] ?? 0, "an alias (*name) cannot be used here.")
+    if (isAlias(node)) throw failure(node.range?.[0] ?? 0, "an alias (*name) cannot be used here.")
     return { kind: "scalar", position: here, value: isScalar(node) ? plain(node.value) : null }
   }
 
   function toEntry({ key, value }: Pair<Node, Node | null>, at: Position): ConfigEntry {
     const where = key.range ? position(key.range[0]) : at
-    if (!isScalar(key)) throw fault(key.range?.[0] ?? 0, "a key has to be a word.")
+    if (!isScalar(key)) throw failure(key.range?.[0] ?? 0, "a key must be a word.")
     return { key: String(key.value), position: where, value: toNode(value, where) }
   }
 
   try {
     const document = parseDocument<Node>(text, { prettyErrors: false })
     const [first] = document.errors
-    if (first) throw fault(first.pos[0], `this is no YAML: ${first.message}.`)
+    if (first) throw failure(first.pos[0], `this is not valid YAML: ${first.message}.`)
     const tree = toNode(document.contents, position(0))
     if (tree.kind === "object") return tree
     if (tree.kind === "scalar" && tree.value === null) {
       return { kind: "object", position: position(0), entries: [] }
     }
-    throw fault(0, "what stands between the lines of --- has to be fields, such as `description: …`.")
+    throw failure(0, "expected fields such as `description: …` between the lines of ---.")
   } catch (error) {
-    // The parser calls itself for each level: a hostile file must not end the process.
-    if (error instanceof RangeError) throw fault(0, "the fields are nested too deeply.")
+    // The parser is recursive. A hostile file must not end the process.
+    if (error instanceof RangeError) throw failure(0, "the fields are nested too deeply.")
     throw error
   }
 }
@@ -158,8 +157,8 @@ function plain(value: unknown): string | number | boolean | null {
 }
 
 /**
- * Reads `key: value` lines where the value is whatever follows the first colon, as other programs do with front matter
- * that is no YAML. Undefined where a line is anything else: what is nested cannot be read so.
+ * Parses `key: value` lines whose value is the rest of the line, as other programs do for front matter that is invalid
+ * YAML. Returns undefined if any line has another form.
  */
 export function looseFields(text: string, position: (offset: number) => Position): ObjectNode | undefined {
   const entries: ConfigEntry[] = []

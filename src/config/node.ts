@@ -1,16 +1,16 @@
 import type { Position } from "./errors.ts"
 
-/** A parsed config file: its values in written order, each with its position. Never changed once made. */
+/** A parsed config file: values in written order, with positions. Immutable. */
 export type ConfigNode = ObjectNode | ArrayNode | ScalarNode
 
-/** `{…}`. Two entries may have one key: see {@link withoutRepeats}. */
+/** `{…}`. May contain a key twice: see {@link withoutRepeats}. */
 export interface ObjectNode {
   kind: "object"
   position: Position
   entries: readonly ConfigEntry[]
 }
 
-/** `position` is that of the key. */
+/** `position` is the position of the key. */
 export interface ConfigEntry {
   key: string
   position: Position
@@ -24,22 +24,22 @@ export interface ArrayNode {
   items: readonly ConfigNode[]
 }
 
-/** All else. */
+/** Any other value. */
 export interface ScalarNode {
   kind: "scalar"
   position: Position
   value: string | number | boolean | null
 }
 
-/** Keys and indexes that lead from the root to a value. */
+/** Keys and indexes from the root to a value. */
 export type Path = readonly (string | number)[]
 
-/** The last entry of that key, as the last of two equal keys counts. */
+/** Returns the last entry with the key, since the last one counts. */
 export function entryOf(node: ConfigNode | undefined, key: string): ConfigEntry | undefined {
   return node?.kind === "object" ? node.entries.findLast((entry) => entry.key === key) : undefined
 }
 
-/** What stands at the path, if anything does. */
+/** Returns the node at the path, or undefined. */
 export function nodeAt(tree: ConfigNode | undefined, path: Path): ConfigNode | undefined {
   let node = tree
   for (const step of path)
@@ -47,7 +47,7 @@ export function nodeAt(tree: ConfigNode | undefined, path: Path): ConfigNode | u
   return node
 }
 
-/** The position of the deepest part of `path` that exists: a key's, or an item's. */
+/** Returns the position of the deepest existing part of `path`: a key or a list item. */
 export function positionOf(tree: ConfigNode, path: Path): Position {
   let node = tree
   let position = tree.position
@@ -61,7 +61,7 @@ export function positionOf(tree: ConfigNode, path: Path): Position {
   return position
 }
 
-/** As plain values. Objects have no prototype, so that a key such as `constructor` is a key and nothing else. */
+/** Converts to plain values. Objects have no prototype, so that a key such as `constructor` is only a key. */
 export function toPlain(node: ConfigNode): unknown {
   if (node.kind === "scalar") return node.value
   if (node.kind === "array") return node.items.map(toPlain)
@@ -70,7 +70,7 @@ export function toPlain(node: ConfigNode): unknown {
   return plain
 }
 
-/** The tree without what `path` names; without effect where that does not exist. */
+/** Removes the node at `path`, if it exists. */
 export function without<T extends ConfigNode>(node: T, path: Path): T
 export function without(node: ConfigNode, path: Path): ConfigNode {
   const [step, ...rest] = path
@@ -88,7 +88,7 @@ export function without(node: ConfigNode, path: Path): ConfigNode {
   })
 }
 
-/** The object with each entry replaced by what `change` makes of it; `undefined` drops it. */
+/** Replaces each entry by the result of `change`; `undefined` removes it. */
 export function filterEntries(
   node: ObjectNode,
   change: (entry: ConfigEntry) => ConfigEntry | undefined,
@@ -96,7 +96,7 @@ export function filterEntries(
   return { ...node, entries: node.entries.map(change).filter((entry) => entry !== undefined) }
 }
 
-/** Each key once, at every depth: the last of equal ones counts, as in JSON everywhere. */
+/** Removes repeated keys at every depth. The last one counts, as in JSON. */
 export function withoutRepeats<T extends ConfigNode>(node: T): T
 export function withoutRepeats(node: ConfigNode): ConfigNode {
   if (node.kind === "scalar") return node
@@ -108,7 +108,7 @@ export function withoutRepeats(node: ConfigNode): ConfigNode {
   }
 }
 
-/** Objects merge by key, some lists are joined; everything else of `over` replaces what stood there. */
+/** Merges objects by key and joins some lists. Any other value of `over` replaces the one in `under`. */
 export function mergeNodes(under: ObjectNode, over: ObjectNode): ObjectNode {
   const merged = new Map(under.entries.map((entry) => [entry.key, entry]))
   for (const entry of over.entries) {
@@ -121,7 +121,7 @@ export function mergeNodes(under: ObjectNode, over: ObjectNode): ObjectNode {
   return { ...over, entries: [...merged.values()] }
 }
 
-/** Of these lists nothing is lost: an instruction is one more, and a project cannot make the person's own secrets seen. */
+/** Lists that are joined: instructions accumulate, and a project cannot reveal the user's secrets. */
 const joinedLists: ReadonlySet<string> = new Set(["instructions", "secrets"])
 
 function mergeValues(key: string, under: ConfigNode, over: ConfigNode): ConfigNode {

@@ -8,7 +8,7 @@ import type { ObjectNode } from "./node.ts"
 import { parseToml } from "./toml.ts"
 
 /**
- * The tree of a config file, in the shape of our own whatever its format, and what was left out of it. Throws
+ * Parses a config file of any format into a tree of Tackle's own shape, with notes on what was left out. Throws
  * `ConfigError`.
  */
 export async function parseConfig(
@@ -17,7 +17,7 @@ export async function parseConfig(
 ): Promise<{ tree: ObjectNode; notes: Problem[] }> {
   if (path.endsWith(".toml")) return { tree: await parseToml(text, path), notes: [] }
   if (markdownDefinition(path)) {
-    // Brings the YAML parser, which takes longer than all else at a start: only where there is such a file.
+    // Loading the YAML parser takes longer than anything else at start, so that it is loaded only for such a file.
     const { parseMarkdown } = await import("./markdown.ts")
     const parsed = parseMarkdown(path, text)
     if (parsed) return parsed
@@ -26,7 +26,10 @@ export async function parseConfig(
   return { tree: basename(path) === claudeServersName ? fromClaudeServers(tree) : tree, notes: [] }
 }
 
-/** The tree alone. Undefined for a text that cannot be parsed: whoever loads the file says what is wrong with it. */
+/**
+ * Returns the tree alone, or undefined for a text that cannot be parsed. The caller that loads the config reports the
+ * problem.
+ */
 export async function treeOf(path: string, text: string): Promise<ObjectNode | undefined> {
   try {
     return (await parseConfig(path, text)).tree

@@ -9,26 +9,26 @@ import { loadJsonc } from "./jsonc.ts"
 import { entryOf, type ObjectNode, toPlain } from "./node.ts"
 import { readRules } from "./rules.ts"
 
-/** A verdict that rules must come to. */
+/** An expected decision of the rules. */
 export interface PermissionCase {
-  /** Where it stands, from 1. */
+  /** Line of the case, from 1. */
   line: number
-  /** A user's rules over the defaults. */
+  /** Rules of the user, above the defaults. */
   rules: Ruleset
   permission: string
   patterns: string[]
   expect: Action | "!allow"
-  /** The worktree, absolute. It need not exist. */
+  /** The worktree. Absolute; need not exist. */
   cwd?: string
   note?: string
 }
 
-/** What became of a case. A failed one is explained. */
+/** The result of a case. A failed one is explained. */
 export type CaseResult = { passed: true } | { passed: false; explanation: Explanation }
 
 /**
- * Reads cases from a text with one JSON object a line; empty lines are skipped, keys it does not know are left to people.
- * `file` names it in rules and errors. Throws {@link ConfigError} with everything that is wrong, by line.
+ * Parses one JSON object per line. Skips empty lines and ignores unknown keys. `file` is used in rules and errors.
+ * Throws {@link ConfigError} with all problems, by line.
  */
 export async function readPermissionCases(text: string, file: string): Promise<PermissionCase[]> {
   const parse = await loadJsonc()
@@ -50,7 +50,7 @@ export async function readPermissionCases(text: string, file: string): Promise<P
   return cases
 }
 
-/** Judges a case just as a call would be. `otherwise` is the worktree of cases that name none. */
+/** Evaluates a case like a call. `otherwise` is the worktree of cases without `cwd`. */
 export async function runPermissionCase(
   { rules, permission, patterns, expect, cwd }: PermissionCase,
   { otherwise, home }: { otherwise: string; home: string },
@@ -78,17 +78,17 @@ function readCase(source: string, at: { file: string; line: number }, parse: Par
 
   const section = entryOf(tree, "rules")
   const found = section ? readRules(section.value, "rules") : { rules: [], problems: [] }
-  if (!section) fail('"rules" is missing: the rules in the shape of `permission` in a config, {} for none.')
+  if (!section) fail('"rules" is missing: write the rules as in `permission` of a config, or {} for none.')
   for (const problem of found.problems) fail(problem.text, problem.position.column)
 
   const permission = textAt(tree, "permission")
-  if (!permission) fail('"permission" has to be a name such as "bash".')
+  if (!permission) fail('"permission" must be a name such as "bash".')
   const patterns = patternsAt(tree)
-  if (patterns.length === 0) fail('"pattern" has to be a string or a list of strings.')
+  if (patterns.length === 0) fail('"pattern" must be a string or a list of strings.')
   const expect = expectations.find((name) => name === textAt(tree, "expect"))
-  if (!expect) fail(`"expect" has to be one of ${expectations.join(", ")}.`)
+  if (!expect) fail(`"expect" must be one of ${expectations.join(", ")}.`)
   const cwd = textAt(tree, "cwd")
-  if (entryOf(tree, "cwd") && !isAbsolute(cwd ?? "")) fail('"cwd" has to be an absolute path.')
+  if (entryOf(tree, "cwd") && !isAbsolute(cwd ?? "")) fail('"cwd" must be an absolute path.')
   if (problems.length > 0 || !expect) throw new ConfigError(problems)
 
   const note = textAt(tree, "note")
@@ -105,7 +105,7 @@ function readCase(source: string, at: { file: string; line: number }, parse: Par
 
 const expectations = ["allow", "ask", "deny", "!allow"] as const
 
-/** Faults of the syntax come with the line of the whole file. */
+/** Gives syntax errors the line number within the file. */
 function readLine(
   source: string,
   { file, line }: { file: string; line: number },
@@ -117,7 +117,7 @@ function readLine(
     if (!(error instanceof ConfigError)) throw error
     const problems = error.problems.map(({ position, text }) => ({
       position: { ...position, line },
-      text: text.replace("a config file holds an object", "a case is an object"),
+      text: text.replace("a config file must contain an object", "a case must be an object"),
     }))
     throw new ConfigError(problems, error)
   }

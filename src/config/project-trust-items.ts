@@ -19,9 +19,9 @@ import { projectSkillFiles } from "./skill-files.ts"
 import { type FileReader, type SubstitutionContext, substitute } from "./substitute.ts"
 
 /**
- * What a project brings that has to be trusted before it counts: its config, tools, plugins, skills, agents and commands,
- * and the installed packages that its config names as plugins; also the person's own tools, where the work tree holds
- * them. A config that cannot be parsed has no hash, and names no packages: whoever loads it says what is wrong with it.
+ * Lists what a project contains that must be trusted: config, tools, plugins, skills, agents, commands, and the
+ * installed packages that its config names as plugins. Includes the user's own tools if the worktree contains them. A
+ * config that cannot be parsed has no hash and names no packages; loading it reports the problem.
  */
 export async function projectTrustItems(
   location: Location & { dataDirectory: string },
@@ -54,12 +54,12 @@ export async function projectTrustItems(
   return items.filter(({ kind }) => wanted.includes(kind))
 }
 
-/** As what a file of {@link configFiles} is trusted. */
+/** Returns the kind under which a config file is trusted. */
 export function trustKind(path: string): TrustItem["kind"] {
   return markdownDefinition(path)?.holds ?? "config"
 }
 
-/** Empty for what cannot be read: it is never trusted. */
+/** Returns an empty string for a file that cannot be read, which is never trusted. */
 async function hashConfig(path: string, file: SmallFile | undefined, location: Location): Promise<string> {
   return file === undefined ? "" : (await readTrustContent({ path, ...file }, location)).hash
 }
@@ -68,28 +68,27 @@ function readIfPossible(path: string): SmallFile | undefined {
   try {
     return readSmallFile(path)
   } catch {
-    // Whoever loads it says what is wrong with it.
+    // Loading the config reports the problem.
     return undefined
   }
 }
 
-/** What trust in a config is about: its own bytes, and those of every file that it puts in. */
+/** The content that trust in a config covers: its bytes and those of every included file. */
 export interface TrustContent {
   /**
-   * sha256 in hex: of the file alone where it puts in none. Empty: it cannot be parsed, or puts in more than is looked at,
-   * so that nobody can trust it.
+   * SHA-256 in hex, that of the file alone if it includes none. Empty if the file cannot be parsed or includes too many
+   * files: it cannot be trusted.
    */
   hash: string
-  /** Gives the files as they were when the hash was made, and no others. */
+  /** Returns the files as they were when the hash was computed, and no others. */
   read: FileReader
 }
 
-/** A config that puts in more files than these is not trusted, so that a hostile one cannot hold up the start. */
+/** Maximum number of included files, so that a hostile config cannot delay the start. */
 const maxFiles = 64
 
 /**
- * Reads each file that the config puts in, once. One that is missing or cannot be read counts with its reason, so that
- * trust lapses when it comes. Of a config that cannot be parsed whoever loads it says what is wrong.
+ * Reads each included file once. A missing or unreadable file is part of the hash, so that trust ends when it appears.
  */
 export async function readTrustContent(
   { path, text, hash }: SmallFile & { path: string },
@@ -116,7 +115,7 @@ type IncludedFile = { file: SmallFile | undefined } | { reason: string; cause: u
 
 const tooMany: IncludedFile = {
   reason: "too many",
-  cause: new RangeError(`more than ${maxFiles} files are put in by one config`),
+  cause: new RangeError(`one config includes more than ${maxFiles} files`),
 }
 
 function includeFile(path: string): IncludedFile {
@@ -137,12 +136,12 @@ function hashOf(own: string, files: ReadonlyMap<string, IncludedFile>): string {
     .digest("hex")
 }
 
-/** A position that has the data directory too. */
+/** A location with the data directory. */
 type PluginLocation = Location & { dataDirectory: string }
 
 /**
- * Where a package that a config file names is looked for: what the person installed comes first; only for what a file of
- * the project names, the project's own.
+ * Lists the directories to search for a package named in a config file: the user's first, then the project's own if the
+ * file belongs to the project.
  */
 export function packageDirectories(
   location: PluginLocation,
@@ -156,8 +155,8 @@ export function packageDirectories(
 }
 
 /**
- * The packages that a config file of the project names as plugins, as far as they are installed. A name that is put in
- * (`{env:…}`) is none: nobody could say yes to it. One that cannot be parsed names none.
+ * Lists the installed packages that a project's config file names as plugins. Ignores names with substitutions, which
+ * a user cannot confirm, and files that cannot be parsed.
  */
 export async function namedPackages(
   file: Pick<ConfigFile, "path" | "scope"> & { text: string },

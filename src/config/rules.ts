@@ -8,29 +8,29 @@ import { foundWords } from "./check.ts"
 import type { Position, Problem } from "./errors.ts"
 import { type ConfigNode, filterEntries, type ObjectNode } from "./node.ts"
 
-/** The rules of one config file: its own, and by agent. */
+/** The rules of one config file: general ones, and by agent. */
 export interface FileRules {
   permission: Rule[]
   agents: Map<string, Rule[]>
   examples: RuleExample[]
 }
 
-/** What a rule of a file claims of a pattern: that it gets this verdict. */
+/** An example in a rule: the decision that a pattern must get. */
 export interface RuleExample {
   permission: string
   pattern: string
   expected: Action
-  /** Set where the rule stands in `agent.<name>.permission`. */
+  /** Set if the rule is part of `agent.<name>.permission`. */
   agent?: string
   position: Position
-  /** Such as `permission.bash.git *.examples.ask[0]`. */
+  /** For example `permission.bash.git *.examples.ask[0]`. */
   path: string
 }
 
 /**
- * Takes every `permission` section out of a file's tree. Rules come in written order, each with its file and line, also
- * where keys look like numbers. What is no action becomes a problem and the action `ask`, so that a caller who only
- * warns of problems allows nothing by it.
+ * Takes every `permission` section out of a file's tree. Rules are in written order with file and line, even if keys
+ * look like numbers. An invalid action becomes a problem and the action `ask`, so that a caller that only warns allows
+ * nothing.
  */
 export function takeRules(tree: ObjectNode): { rest: ObjectNode; rules: FileRules; problems: Problem[] } {
   const rules: FileRules = { permission: [], agents: new Map(), examples: [] }
@@ -61,7 +61,7 @@ export function takeRules(tree: ObjectNode): { rest: ObjectNode; rules: FileRule
   return { rest, rules, problems }
 }
 
-/** One section: an action for everything, or permissions to an action or to patterns. `path` is how errors name it. */
+/** Reads one section: an action for everything, or actions by permission or pattern. `path` is used in problems. */
 export function readRules(
   node: ConfigNode,
   path: string,
@@ -102,12 +102,12 @@ export function readRules(
         }
     }
   }
-  // TOML may come back to a table: what counts is the order in the text.
+  // TOML can reopen a table. The order in the text counts.
   rules.sort((a, b) => a.position.line - b.position.line || a.position.column - b.position.column)
   return { rules: rules.map(({ position: _, ...rule }) => rule), examples, problems }
 }
 
-/** A pattern's action, which may stand in an object with examples beside it. */
+/** Reads the action of a pattern, which may be an object with examples. */
 function readPattern(
   node: ConfigNode,
   position: Position,
@@ -122,7 +122,7 @@ function readPattern(
     else if (key === "examples") examples.push(...readExamples(value, `${path}.examples`, problems))
     else {
       const [near] = nearNames(key, ["action", "examples"], 2)
-      const hint = near ? `Did you mean "${near}"?` : "Known here: action, examples."
+      const hint = near ? `Did you mean "${near}"?` : "Known keys: action, examples."
       problems.push({ position: at, text: `unknown key "${path}.${key}". ${hint}` })
       if (near === "action") action = value
     }
@@ -138,7 +138,7 @@ function readExamples(
   if (node.kind !== "object") {
     problems.push({
       position: node.position,
-      text: `${path}: expected "allow", "ask" or "deny" with a list each.`,
+      text: `${path}: expected "allow", "ask" or "deny" with a list for each.`,
     })
     return []
   }
@@ -166,7 +166,7 @@ function readExamples(
   })
 }
 
-/** A value that should be an action. `path` is how errors name it; `position` is that of its key. */
+/** A value that should be an action. `path` is used in problems; `position` is the position of its key. */
 interface Written {
   value: ConfigNode
   position: Position
@@ -183,16 +183,15 @@ function readAction({ value: node, position, path }: Written, orElse: string, pr
   return "ask"
 }
 
-/** No such position can exist, so that an example means the same on every machine: files are told by their names alone. */
+/** A path that cannot exist, so that an example has the same meaning on every machine. */
 const nowhere = "/dev/null/project"
 
 const verdicts = { allow: "is allowed", ask: "asks", deny: "is denied" } as const
 
 /**
- * The examples of a file's rules that do not hold. The file's own rules stand over the defaults and nothing else, as if
- * it were the only one; an agent's over those, with the bounds of a built-in one. Relative paths are in the worktree.
- * \`ofProject\`: the file is a project's, whose rules for an agent lift no deny.
- * The parser of commands is loaded where there is an example for `bash`.
+ * Returns the examples that do not hold. The file's rules apply above the defaults only; an agent's rules apply above
+ * those, within the ceiling of a built-in agent. Relative paths are in the worktree. `ofProject`: the rules of an agent
+ * lift no deny. Loads the shell parser only for `bash` examples.
  */
 export async function brokenExamples(
   rules: FileRules,
@@ -206,12 +205,14 @@ export async function brokenExamples(
     const { verdict, rule } = await explainRequest({ permission, patterns: [pattern] }, scope, home)
     if (verdict === expected) continue
     const line = rule?.line === undefined ? "" : `:${rule.line}`
-    const by = rule ? `, by the rule "${rule.permission}: ${rule.pattern}" (${rule.source}${line})` : ""
-    // The example itself is a value of the file and not shown: its position and path lead to it.
+    const by = rule
+      ? `, because of the rule "${rule.permission}: ${rule.pattern}" (${rule.source}${line})`
+      : ""
+    // The example is a value of the file and is not shown: position and path lead to it.
     problems.push({
       position,
       section: example.agent === undefined ? "permission" : "agent",
-      text: `${path}: this ${verdicts[verdict]} where the example says ${expected}${by}. Mend the rule or the example; \`tackle permission check\` explains a verdict.`,
+      text: `${path}: this ${verdicts[verdict]} where the example says ${expected}${by}. Fix the rule or the example. \`tackle permission check\` explains a decision.`,
     })
   }
   return problems

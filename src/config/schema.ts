@@ -8,10 +8,10 @@ import { SearchConfig } from "../tools/web/choose-search.ts"
 
 const count = z.number().int().positive()
 
-/** Permission rules as written. Order counts, so that they are read from the text and not through this schema. */
+/** Permission rules as written. They are read from the text instead of this schema, since their order counts. */
 const PermissionSection = z.lazy(() =>
   PermissionConfig.describe(
-    "What may be done without asking: permission to action, or to pattern to action. The last match wins",
+    "Permission rules: action by permission, or by permission and pattern. The last match wins",
   ),
 )
 
@@ -19,27 +19,28 @@ const ModelName = z.lazy(() => z.string().regex(/^[^/]+\/./, { error: "expected 
 
 const AgentSection = z.lazy(() =>
   z.strictObject({
-    model: ModelName.optional().describe("The agent's model, as provider/model"),
+    model: ModelName.optional().describe("Model of the agent, as provider/model"),
     prompt: z
       .string()
       .optional()
-      .describe("System prompt instead of the built-in one; {file:path} reads a file"),
+      .describe("System prompt that replaces the built-in one; {file:path} includes a file"),
     mode: z
       .enum(["primary", "subagent", "all"])
       .optional()
-      .describe("primary talks with the person, subagent is started by another agent"),
+      .describe("primary talks to the user, subagent is started by another agent"),
     temperature: z.number().min(0).max(2).optional().describe("Sampling temperature"),
-    steps: count.optional().describe("Steps of the model in one prompt (default 100)"),
+    steps: count.optional().describe("Maximum model steps per prompt (default 100)"),
     permission: PermissionSection.optional(),
     tools: z
       .record(z.string(), z.boolean())
       .optional()
-      .describe(
-        "Tools by id or pattern: false takes one from the agent. True allows nothing that rules do not",
-      ),
-    description: z.string().optional().describe("What the agent is for: the model chooses subagents by it"),
-    hidden: z.boolean().optional().describe("True leaves the agent out of lists for people"),
-    disable: z.boolean().optional().describe("True takes the agent away"),
+      .describe("Tools by id or pattern: false removes a tool. True does not override permission rules"),
+    description: z
+      .string()
+      .optional()
+      .describe("Purpose of the agent; the model chooses subagents by this text"),
+    hidden: z.boolean().optional().describe("True hides the agent in lists"),
+    disable: z.boolean().optional().describe("True removes the agent"),
   }),
 )
 
@@ -49,31 +50,33 @@ const CommandSection = z.lazy(() =>
       .string()
       .min(1)
       .describe(
-        "The prompt: $ARGUMENTS and $1, $2 … are what follows the name, @path a file, !`…` a command",
+        "Prompt: $ARGUMENTS and $1, $2 … are the arguments, @path includes a file, !`…` runs a command",
       ),
-    description: z.string().optional().describe("What the command is for"),
-    agent: z.string().optional().describe("The agent that works on it"),
-    model: ModelName.optional().describe("The model for it, as provider/model"),
-    subtask: z.boolean().optional().describe("True hands it to the agent as a subagent"),
-    argument_hint: z.string().optional().describe("What follows the name, for people"),
+    description: z.string().optional().describe("Purpose of the command"),
+    agent: z.string().optional().describe("Agent that runs the command"),
+    model: ModelName.optional().describe("Model for the command, as provider/model"),
+    subtask: z.boolean().optional().describe("True runs it in a subagent"),
+    argument_hint: z.string().optional().describe("Arguments of the command, shown to users"),
   }),
 )
 
 const TruncateSection = z.lazy(() =>
   z.strictObject({
-    maxLines: count.optional().describe("Lines of a tool's output that the model gets (default 2000)"),
-    maxBytes: count.optional().describe("Bytes of a tool's output that the model gets (default 51200)"),
-    spillBytes: count.optional().describe("Bytes at which the file with the full output ends (default 1 GB)"),
-    retentionDays: count.optional().describe("Days that full outputs are kept (default: retention.days)"),
+    maxLines: count.optional().describe("Maximum lines of tool output sent to the model (default 2000)"),
+    maxBytes: count.optional().describe("Maximum bytes of tool output sent to the model (default 51200)"),
+    spillBytes: count
+      .optional()
+      .describe("Maximum size of the file with the full output, in bytes (default 1 GB)"),
+    retentionDays: count.optional().describe("Days to keep full outputs (default: retention.days)"),
   }),
 )
 
 const RetentionSection = z.lazy(() =>
   z.strictObject({
-    days: count.optional().describe("Days after their last use that files are kept (default 7)"),
+    days: count.optional().describe("Days to keep files after their last use (default 7)"),
     megabytes: count
       .optional()
-      .describe("Megabytes of full outputs, and of copies of changed files, that are kept (default 512)"),
+      .describe("Maximum size of full outputs, and of copies of changed files, in megabytes (default 512)"),
   }),
 )
 
@@ -84,12 +87,14 @@ const SubagentSection = z.lazy(() =>
       .int()
       .nonnegative()
       .optional()
-      .describe("Levels of subagents; 1: a subagent starts none itself, 0: there are none (default 1)"),
-    timeoutSeconds: z.number().positive().optional().describe("Longest time for one task (default 1800)"),
-    steps: count.optional().describe("Steps of the model in one task (default: those of its agent)"),
-    tokens: count
+      .describe("Levels of subagents: 0 for none, 1 if subagents cannot start others (default 1)"),
+    timeoutSeconds: z
+      .number()
+      .positive()
       .optional()
-      .describe("Tokens that one task may use, without cached ones (default: no limit)"),
+      .describe("Time limit of a task in seconds (default 1800)"),
+    steps: count.optional().describe("Maximum model steps per task (default: that of its agent)"),
+    tokens: count.optional().describe("Maximum tokens per task, without cached ones (default: no limit)"),
   }),
 )
 
@@ -100,7 +105,7 @@ const ToolSearchSection = z.lazy(() =>
       .int()
       .nonnegative()
       .optional()
-      .describe("Bytes of definitions up to which all tools are offered at once (default 65536)"),
+      .describe("Maximum size of tool definitions in bytes before tools are deferred (default 65536)"),
   }),
 )
 
@@ -114,15 +119,19 @@ const ExperimentalSection = z.lazy(() =>
 
 const RetrySection = z.lazy(() =>
   z.strictObject({
-    maxAttempts: count.optional().describe("Attempts at one request to a provider"),
-    maxDelaySeconds: z.number().positive().optional().describe("Longest wait between two attempts"),
+    maxAttempts: count.optional().describe("Maximum attempts per request to a provider"),
+    maxDelaySeconds: z.number().positive().optional().describe("Maximum delay between attempts in seconds"),
   }),
 )
 
 const TimeoutSection = z.lazy(() =>
   z.strictObject({
-    firstByteSeconds: z.number().positive().optional().describe("Longest wait for an answer to begin"),
-    idleSeconds: z.number().positive().optional().describe("Longest silence within an answer"),
+    firstByteSeconds: z
+      .number()
+      .positive()
+      .optional()
+      .describe("Time limit for the first byte of a response in seconds"),
+    idleSeconds: z.number().positive().optional().describe("Idle timeout within a response in seconds"),
   }),
 )
 
@@ -131,75 +140,69 @@ const PluginEntry = z.lazy(() =>
 )
 
 /**
- * All that a config file may say. Every level is strict, but for options that go to a provider's package. Functions,
- * since to make all of the schema takes longer than to read and check a usual file.
+ * All sections of a config file. Every level is strict, except options for a provider package. Functions, since
+ * creating the whole schema takes longer than checking a typical file.
  */
 const sections = {
-  $schema: () => z.string().describe("Address of this schema, for editors"),
-  model: () => ModelName.describe("The model to use, as provider/model"),
-  small_model: () => ModelName.describe("A cheaper model for titles and summaries, as provider/model"),
-  default_agent: () => z.string().describe("The agent of a run that names none (default build)"),
-  provider: () => z.record(z.string(), ProviderConfig).describe("Model providers by their id"),
+  $schema: () => z.string().describe("URL of this schema, for editors"),
+  model: () => ModelName.describe("Model to use, as provider/model"),
+  small_model: () => ModelName.describe("Cheaper model for titles and summaries, as provider/model"),
+  default_agent: () => z.string().describe("Default agent (default build)"),
+  provider: () => z.record(z.string(), ProviderConfig).describe("Model providers by id"),
   permission: () => PermissionSection,
   agent: () =>
-    z.record(z.string(), AgentSection).describe("Agents by name: changes to built-in ones, and own"),
+    z.record(z.string(), AgentSection).describe("Agents by name: changes to built-in agents, and new ones"),
   command: () =>
-    z.record(z.string(), CommandSection).describe("Commands by name: prompts that are written as /name"),
-  tools: () => z.record(z.string(), z.boolean()).describe("Tools by id: false takes one away"),
+    z.record(z.string(), CommandSection).describe("Commands by name: prompts that users start with /name"),
+  tools: () => z.record(z.string(), z.boolean()).describe("Tools by id: false removes a tool"),
   tool_search: () =>
     z
       .union([z.literal(false), ToolSearchSection])
-      .describe(
-        "When tools of MCP servers, plugins and files are found by a search; false: all are offered at once",
-      ),
-  override: () => z.array(z.string()).describe("Ids of tools that a custom tool may replace"),
+      .describe("When to defer tools of MCP servers, plugins and files to a search; false never defers them"),
+  override: () => z.array(z.string()).describe("Ids of built-in tools that custom tools may replace"),
   plugin: () =>
     z
       .array(PluginEntry)
       .describe(
-        "Plugins: installed packages by name, or paths; with options as [name, { … }]. Those of all files count",
+        "Plugins: names of installed packages, or paths; with options as [name, { … }]. The lists of all files are joined",
       ),
   instructions: () =>
-    z
-      .array(z.string())
-      .describe("Files whose text is added to the system prompt; patterns and addresses are allowed"),
+    z.array(z.string()).describe("Files, or patterns of files, whose text is added to the system prompt"),
   truncate: () => TruncateSection.describe("Limits of tool output"),
-  retention: () =>
-    RetentionSection.describe("How long and how much is kept of the files beside the sessions"),
-  subagent: () => SubagentSection.describe("What the task tool may use"),
+  retention: () => RetentionSection.describe("Retention of the files that belong to sessions"),
+  subagent: () => SubagentSection.describe("Limits of the task tool"),
   experimental: () => ExperimentalSection.describe("Features that may change"),
   secrets: () =>
+    z.array(z.string().min(1)).describe("Environment variables whose values are masked in tool output"),
+  pass_environment: () =>
     z
       .array(z.string().min(1))
-      .describe("Environment variables whose values are hidden in the output of tools"),
-  pass_environment: () =>
-    z.array(z.string().min(1)).describe("Environment variables that commands get although they hold a key"),
-  shell: () =>
-    z.string().describe("The shell that runs commands (default: bash where there is one, else sh)"),
+      .describe("Environment variables that commands receive although they contain a key"),
+  shell: () => z.string().describe("Shell that runs commands (default: bash if installed, else sh)"),
   sandbox: () =>
     z
       .enum(["auto", "require", "off"])
       .describe(
-        "Commands in a sandbox: where one works (auto, the default), always or not at all (require), never (off)",
+        "Run commands in a sandbox: if available (auto, the default), always or fail (require), never (off)",
       ),
-  search: () => SearchConfig.describe("Who searches the web for websearch and codesearch"),
+  search: () => SearchConfig.describe("Search service of websearch and codesearch"),
   lsp: () =>
     LspConfig.describe(
-      "Language servers by their id: changes to known ones, and own; false: none. For experimental.lsp_tool",
+      "Language servers by id: changes to known servers, and new ones; false: none. For experimental.lsp_tool",
     ),
   formatter: () =>
     FormatterConfig.describe(
-      "Programs that format a file after it was changed: true for known ones that the project is set up for, or by name (default false)",
+      "Formatters that run after a file changes: true for known ones that the project configures, or by name (default false)",
     ),
-  mcp: () => McpConfig.describe("MCP servers by their id: their tools are offered as <id>_<tool>"),
-  retry: () => RetrySection.describe("How faults of a provider are met"),
-  timeout: () => TimeoutSection.describe("Patience with a provider"),
+  mcp: () => McpConfig.describe("MCP servers by id: their tools are offered as <id>_<tool>"),
+  retry: () => RetrySection.describe("Retries after provider errors"),
+  timeout: () => TimeoutSection.describe("Timeouts of a provider"),
 }
 
-/** The keys that a config file may have. */
+/** The top-level keys of a config file. */
 export const sectionNames: readonly string[] = Object.keys(sections)
 
-/** The schema of a config file; with `keys`, of one that has no others. */
+/** Returns the schema of a config file, limited to `keys`. */
 export function configSchema(keys: readonly string[] = sectionNames): z.ZodType {
   const shape = Object.entries(sections).flatMap(([name, make]) =>
     keys.includes(name) ? [[name, make().optional()] as const] : [],
@@ -209,12 +212,12 @@ export function configSchema(keys: readonly string[] = sectionNames): z.ZodType 
 
 type Sections = { [K in keyof typeof sections]?: z.infer<ReturnType<(typeof sections)[K]>> | undefined }
 
-/** The merged config as plain values. Permission rules are apart: see `LoadedConfig`. */
+/** The merged config as plain values, without permission rules: see `LoadedConfig`. */
 export type Config = Omit<Sections, "$schema" | "permission" | "agent"> & {
   agent?: Record<string, Omit<z.infer<typeof AgentSection>, "permission">>
 }
 
-/** JSON Schema (draft 7) of a config file, for editors. */
+/** Returns the JSON Schema (draft 7) of a config file, for editors. */
 export function configJsonSchema(): Record<string, unknown> {
   return z.toJSONSchema(configSchema(), { target: "draft-7", io: "input" })
 }

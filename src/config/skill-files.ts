@@ -3,27 +3,27 @@ import { findSkillFiles, skillLookouts } from "../skill/find-skills.ts"
 import { type Location, projectLevels, userDirectory } from "./location.ts"
 
 /**
- * Every `SKILL.md` there is, in rising precedence: of the person, then of the project from the work tree's root down; in
- * each of both those of Claude, of `.agents`, of OpenCode, of Tackle.
+ * Lists every `SKILL.md` in rising precedence: the user's, then the project's from the worktree root down. Within both:
+ * Claude Code, `.agents`, OpenCode, Tackle.
  */
 export function skillFiles(location: Location): string[] {
   return findSkillFiles([...userFolders(location), ...projectFolders(location)])
 }
 
-/** Those of the project alone. */
+/** Lists those of the project. */
 export function projectSkillFiles(location: Location): string[] {
   return findSkillFiles(projectFolders(location))
 }
 
-/** What to look at for a skill that came, went or changed. Absolute paths, there or not. */
+/** Lists the absolute paths to watch for changed skills, existing or not. */
 export function skillPaths(location: Location): string[] {
   return skillLookouts([...userFolders(location), ...projectFolders(location)])
 }
 
-/** Where other agents keep them. */
+/** Folders of other agents. */
 const foreignFolders = [".claude/skills", ".agents/skills"]
 
-/** Where they lie in a config directory. */
+/** Folders in a config directory. */
 const folders = ["skill", "skills"]
 
 function userFolders(location: Location): string[] {
@@ -32,7 +32,7 @@ function userFolders(location: Location): string[] {
   return [...foreignFolders.map((folder) => join(location.home, folder)), ...own]
 }
 
-/** Without those that are the person's own, where their home is the work tree. */
+/** Excludes the user's own folders if the home directory is the worktree. */
 function projectFolders(location: Location): string[] {
   const names = [
     ...foreignFolders,

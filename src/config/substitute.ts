@@ -4,21 +4,21 @@ import { describeProblem, type Position, type Problem } from "./errors.ts"
 import type { ConfigNode } from "./node.ts"
 import { readSmallFile, type SmallFile } from "./read.ts"
 
-/** Reads a file that is put in, by its absolute path. Throws where it cannot be read; undefined: there is none. */
+/** Reads an included file by its absolute path. Returns undefined if it does not exist. Throws if it cannot be read. */
 export type FileReader = (path: string) => SmallFile | undefined
 
-/** Where what is put in comes from. */
+/** The sources of substituted values. */
 export interface SubstitutionContext {
-  /** Where relative paths of a config without a file start. Absolute. */
+  /** Base of relative paths for a config without a file. Absolute. */
   directory: string
-  /** What `~` stands for. Absolute. */
+  /** Replaces `~`. Absolute. */
   home: string
   environment: Readonly<Record<string, string | undefined>>
-  /** Default: from the disk, as it is now. */
+  /** Default: reads from disk. */
   read?: FileReader
 }
 
-/** Who is told what went wrong. */
+/** Receives warnings and problems. */
 export interface Listener {
   warn(text: string): void
   fail(problem: Problem): void
@@ -27,9 +27,9 @@ export interface Listener {
 const pattern = /\{(env|file):([^{}]+)\}/g
 
 /**
- * Replaces `{env:NAME}` and `{file:path}` in every string value, once: what is put in is not looked at again. A
- * variable that is not set is empty, with a warning unless it is an `apiKey`; a file that cannot be read is empty too, and
- * a problem. File paths start at the config file; the white space around a file's text is dropped.
+ * Replaces `{env:NAME}` and `{file:path}` in every string value, once and not recursively. An unset variable becomes
+ * empty with a warning, except in `apiKey`. A file that cannot be read becomes empty and is a problem. Paths are
+ * relative to the config file, and the file's text is trimmed.
  */
 export function substitute<T extends ConfigNode>(node: T, around: SubstitutionContext, listener: Listener): T
 export function substitute(node: ConfigNode, around: SubstitutionContext, listener: Listener): ConfigNode {
@@ -38,7 +38,7 @@ export function substitute(node: ConfigNode, around: SubstitutionContext, listen
   }
   if (node.kind === "object") {
     const entries = node.entries.map((entry) => {
-      // A key of a provider that is not used is no fault; one that is used says itself what it misses.
+      // An unused provider needs no key, and a used one reports a missing key itself.
       const heard = entry.key === "apiKey" ? { ...listener, warn: () => {} } : listener
       return { ...entry, value: substitute(entry.value, around, heard) }
     })
@@ -61,7 +61,12 @@ function variable(
 ): string {
   const value = environment[name]
   if (value === undefined) {
-    warn(describeProblem({ position, text: `the environment variable ${name} is not set; taken as empty.` }))
+    warn(
+      describeProblem({
+        position,
+        text: `the environment variable ${name} is not set and is treated as empty.`,
+      }),
+    )
   }
   return value ?? ""
 }
@@ -78,7 +83,7 @@ function fileText(
   try {
     const file = read(path)
     if (file) return file.text.trim()
-    fail({ position, text: `there is no file ${path}.` })
+    fail({ position, text: `the file ${path} does not exist.` })
   } catch (error) {
     fail({ position, text: `${path} cannot be read: ${errorMessage(error)}.` })
   }

@@ -3,8 +3,8 @@ import { ConfigError, type Position, positionFinder } from "./errors.ts"
 import type { ConfigEntry, ConfigNode, ObjectNode, Path } from "./node.ts"
 
 /**
- * Reads TOML into the tree that JSON gives too. The library knows neither places nor the order of keys such as `"1"`;
- * both come from a scan of the text. Throws {@link ConfigError} with the position of the fault.
+ * Parses TOML into the same tree as JSON. The library provides neither positions nor the order of keys such as `"1"`,
+ * so that both come from a scan of the text. Throws {@link ConfigError} with the position of the error.
  */
 export async function parseToml(source: string, file: string): Promise<ObjectNode> {
   const { parse, TomlError } = await import("smol-toml")
@@ -16,14 +16,14 @@ export async function parseToml(source: string, file: string): Promise<ObjectNod
     return { kind: "object", position: position(0), entries: toEntries(values, [], 0, { offsets, position }) }
   } catch (error) {
     if (!(error instanceof TomlError)) throw error
-    // The rest of the library's message shows the lines around, which may hold a secret.
+    // The rest of the library's message quotes the text, which may contain a secret.
     const [message = ""] = errorMessage(error).split("\n")
     const at: Position = { file, line: error.line, column: error.column }
     throw new ConfigError([{ position: at, text: `${message.replace(/^Invalid TOML document: /, "")}.` }])
   }
 }
 
-/** The parts of a dotted key, from the tables that the key alone makes. */
+/** Returns the parts of a dotted key from the tables that the key creates. */
 function keyParts(table: object): string[] {
   const [entry] = Object.entries(table)
   if (entry === undefined) return []
@@ -36,7 +36,7 @@ interface Scan {
   position: (offset: number) => Position
 }
 
-/** `near` is the offset of the nearest key around, for what has none of its own. */
+/** `near` is the offset of the nearest enclosing key, for values without their own. */
 function toNode(value: unknown, path: Path, near: number, scan: Scan): ConfigNode {
   const position = scan.position(near)
   if (Array.isArray(value)) {
@@ -65,18 +65,18 @@ function toEntries(table: object, path: Path, near: number, scan: Scan): ConfigE
 /** The offset at which each key of a TOML text is first written, by {@link pathKey}. */
 export type KeyOffsets = ReadonlyMap<string, number>
 
-/** One text for one path, whatever characters its keys hold. */
+/** Returns a unique text for a path, whatever characters its keys contain. */
 export function pathKey(path: Path): string {
   return JSON.stringify(path)
 }
 
 /**
- * Finds the keys of a text that is known to be valid TOML. `parts` splits a dotted key as written (`a."b.c"`) into its
- * names. A text that is not valid gives wrong offsets, never an endless loop.
+ * Finds the keys of a valid TOML text. `parts` splits a dotted key as written (`a."b.c"`) into names. Invalid text
+ * gives wrong offsets, but never an endless loop.
  */
 export function keyOffsets(text: string, parts: (key: string) => string[]): KeyOffsets {
   const offsets = new Map<string, number>()
-  /** How many tables each array of tables has so far. */
+  /** Number of tables in each array of tables so far. */
   const counts = new Map<string, number>()
   let position = 0
 
@@ -151,11 +151,11 @@ export function keyOffsets(text: string, parts: (key: string) => string[]): KeyO
   return offsets
 }
 
-/** White space, ends of lines and comments. */
+/** White space, line ends and comments. */
 const blank = /(?:\s|#[^\n]*)*/y
-/** A key up to `=`, `]` or the end of the line; quoted parts may hold anything. */
+/** A key up to `=`, `]` or the end of the line. Quoted parts may contain anything. */
 const keyText = /(?:"(?:\\.|[^"\\\n])*"|'[^'\n]*'|[^=\]\n"'])+/y
-/** Over several lines; one or two quotes may stand right before the closing three. */
+/** A multi-line string. One or two quotes may precede the closing three. */
 const longString = /"""(?:\\[\s\S]|[^\\])*?"""(?:"{1,2})?|'''[\s\S]*?'''(?:'{1,2})?/y
 const shortString = /"(?:\\.|[^"\\\n])*"|'[^'\n]*'/y
 const bareValue = /[^,\]}#\n]*/y

@@ -127,7 +127,7 @@ test("config show says which rules of an untrusted project do not count, and why
   ])
   expect(text.stdout).toMatch(/^ {2}allow edit: \* .* does not count: the file is not trusted/m)
   expect(text.stdout).toMatch(/^ {2}deny {2}edit: notes<U\+001B>\[2J\.md {3}\(\S*tackle\.json:5\)$/m)
-  expect(text.stdout).toContain("not trusted: tackle.json: rules that allow")
+  expect(text.stdout).toContain("not trusted: tackle.json: allow rules")
   expect(JSON.parse(json.stdout).permission).toMatchObject({
     project: [],
     untrusted: [

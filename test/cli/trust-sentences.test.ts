@@ -92,7 +92,7 @@ describe("§7.7 sentence by sentence", () => {
     })
     expect((await machine.run(["run", "--format", "json", "hello"])).stderr).toBe(
       "tackle: this project is not trusted as it is now, so these do not count: opencode.json: plu<U+000A>tackle: trusted, " +
-        "formatter; tackle.json: shell, some instructions, rules that allow; .tackle/tool/a<U+001B>[2J<U+000A>.ts. " +
+        "formatter; tackle.json: shell, some instructions, allow rules; .tackle/tool/a<U+001B>[2J<U+000A>.ts. " +
         "`tackle trust` shows and enables them.\n",
     )
   })

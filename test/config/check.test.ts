@@ -24,11 +24,11 @@ describe("a mistake is told with its place and key, what was found, what is expe
     ['{"modle": "a/b"}', '1:2: unknown key "modle". Did you mean "model"?'],
     [
       '{"provider": {"openai": {"apiKey": "x"}}}',
-      '1:26: unknown key "provider.openai.apiKey". It belongs into "provider.openai.options".',
+      '1:26: unknown key "provider.openai.apiKey". It belongs in "provider.openai.options".',
     ],
     [
       '{"mcp": {"a": {"type": "local", "command": ["x"], "env": {}}}}',
-      '1:51: unknown key "mcp.a.env". Known here: type, command, environment, enabled, timeout.',
+      '1:51: unknown key "mcp.a.env". Known keys: type, command, environment, enabled, timeout.',
     ],
     [
       '{"permission": {"bash": {"a": {"actions": "ask"}}}}',
@@ -37,7 +37,7 @@ describe("a mistake is told with its place and key, what was found, what is expe
     // Kinds of values.
     [
       '{"model": "gpt-5"}',
-      "1:2: model: expected provider/model, found a string. The model to use, as provider/model.",
+      "1:2: model: expected provider/model, found a string. Model to use, as provider/model.",
     ],
     ['{"model": 5}', "1:2: model: expected a string, found a number. Write it in quotes."],
     [
@@ -47,20 +47,20 @@ describe("a mistake is told with its place and key, what was found, what is expe
     ['{"secrets": [""]}', "1:14: secrets[0]: expected a string that is not empty, found an empty string."],
     [
       '{"tools": ["bash"]}',
-      `1:2: tools: expected ${object}, found a list. Tools by id: false takes one away.`,
+      `1:2: tools: expected ${object}, found a list. Tools by id: false removes a tool.`,
     ],
     [
       '{"tools": {"bash": "false"}}',
       "1:12: tools.bash: expected true or false, found a string. Write it without quotes.",
     ],
-    ['{"timeout": 30}', `1:2: timeout: expected ${object}, found a number. Patience with a provider.`],
+    ['{"timeout": 30}', `1:2: timeout: expected ${object}, found a number. Timeouts of a provider.`],
     [
       '{"retry": {"maxAttempts": "3"}}',
       "1:12: retry.maxAttempts: expected a number, found a string. Write it without quotes.",
     ],
     [
       '{"truncate": {"maxLines": 1.5}}',
-      "1:15: truncate.maxLines: expected a whole number, found 1.5. Lines of a tool's output that the model gets (default 2000).",
+      "1:15: truncate.maxLines: expected a whole number, found 1.5. Maximum lines of tool output sent to the model (default 2000).",
     ],
     [
       '{"agent": {"a": {"temperature": 3}}}',
@@ -103,7 +103,7 @@ describe("a mistake is told with its place and key, what was found, what is expe
       "{'model': 1}",
       "1:2: expected a key or string in double quotes, a number, true, false or null, found a single quote.",
     ],
-    ['{"model": "a/b"', '1:16: expected "}", found the end of the file: a bracket is not closed.'],
+    ['{"model": "a/b"', '1:16: expected "}", found the end of the file: a closing bracket is missing.'],
     [
       '{"model": "a/b" "shell": "x"}',
       '1:17: expected "," or a closing bracket, found a string in double quotes.',

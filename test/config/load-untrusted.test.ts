@@ -43,7 +43,7 @@ describe("a project that is not trusted", () => {
     expect(loaded.projectTrusted).toBe(false)
     expect(loaded.ignored).toEqual([
       "opencode.json: theme, provider",
-      "tackle.json: model, provider, agent, rules that allow",
+      "tackle.json: model, provider, agent, allow rules",
     ])
     expect(loaded.warnings).toEqual([expect.stringContaining('unknown key "modle"')])
   })
@@ -120,7 +120,7 @@ describe("a project that is not trusted", () => {
     const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`k${index}`, 1]))
     place.write("project/tackle.json", many)
     expect((await place.load({ trusted: false })).warnings.at(-1)).toMatch(
-      /unknown key "k4"\..* \(And 95 more mistakes\.\)$/,
+      /unknown key "k4"\..* \(And 95 more problems\.\)$/,
     )
   })
 

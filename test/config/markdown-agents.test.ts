@@ -106,10 +106,10 @@ describe("our own files are strict", () => {
     ],
     ["no model name", agent("model: sonnet"), /a\.md:2:1: agent\.a\.model: expected provider\/model/],
     ["no action", agent("permission:\n  bash: alow"), /a\.md:3:3: agent\.a\.permission\.bash: .*"allow"\?/],
-    ["bad YAML", agent("description: a: b"), /a\.md:2:14: this is no YAML/],
+    ["bad YAML", agent("description: a: b"), /a\.md:2:14: this is not valid YAML/],
     ["an alias", agent("description: &x a\nprompt: *x"), /a\.md:3:9: an alias/],
-    ["a list", agent("- a"), /a\.md:2:1: .*has to be fields/],
-    ["a name with a wildcard", agent('name: "*"'), /a\.md:2:1: name: it must be/],
+    ["a list", agent("- a"), /a\.md:2:1: .*expected fields/],
+    ["a name with a wildcard", agent('name: "*"'), /a\.md:2:1: name: it must consist of/],
     ["deep nesting", agent(`a: ${"[".repeat(60_000)}`), /a\.md:\d+:\d+: /],
   ]
   test.for(faults)("%s", async ([, text, message]) => {
@@ -129,7 +129,7 @@ describe("other programs' files", () => {
     const { config, notes, warnings } = await place.load()
     expect(config.agent?.a).toEqual({ description: "Use it: like this", steps: 3, prompt: "Do." })
     expect(notes.map(({ text }) => text)).toEqual([
-      `${file}:4:1: agent.a.model: expected provider/model, found a string. The agent's model, as provider/model. Ignored.`,
+      `${file}:4:1: agent.a.model: expected provider/model, found a string. Model of the agent, as provider/model. Ignored.`,
       ".opencode/agent/a.md: Tackle does not use agent.a.color.",
     ])
     expect(new Set(notes.map((note) => note.file))).toEqual(new Set([file]))
@@ -141,7 +141,7 @@ describe("other programs' files", () => {
     place.write("project/.claude/agents/good.md", agent("name: good"))
     const { config, notes } = await place.load()
     expect(Object.keys(config.agent ?? {})).toEqual(["good"])
-    expect(notes).toEqual([{ file: bad, text: expect.stringMatching(/this is no YAML.*left out\.$/) }])
+    expect(notes).toEqual([{ file: bad, text: expect.stringMatching(/this is not valid YAML.*ignored\.$/) }])
   })
 
   test("Claude's list of tools leaves no others, and grants what is known", async () => {
@@ -156,7 +156,7 @@ describe("other programs' files", () => {
       tools: { "*": false, read: true, grep: true, docs_find: true, "all_*": true, list: false },
     })
     const told = notes.map(({ text }) => text).join("\n")
-    for (const word of ["NotebookEdit, so it is not given", "Bash(git diff:*), so it is not given", '"opus"'])
+    for (const word of ["NotebookEdit, so it is not added", "Bash(git diff:*), so it is not added", '"opus"'])
       expect(told).toContain(word)
   })
 
@@ -189,6 +189,6 @@ test("before trust nothing of a project's agent counts, not even a fault in it",
 test("fields without an end are no prompt", async () => {
   const file = place.write("project/.tackle/agent/review.md", "---\ndescription: Reads\nYou review.\n")
   await expect(place.load()).rejects.toThrow(
-    `${file}:1:1: the fields have no end: a second line of --- is missing.`,
+    `${file}:1:1: the front matter is not closed: add a second line with ---.`,
   )
 })

@@ -31,7 +31,7 @@ test("an example that does not hold is an error with its place and the rule that
   const message = await place.failure()
   expect(message).toContain(`${file}:3:`)
   expect(message).toContain("permission.bash.git *.examples.ask[1]: this is allowed")
-  expect(message).toContain(`by the rule "bash: git *" (${file}:2)`)
+  expect(message).toContain(`because of the rule "bash: git *" (${file}:2)`)
   expect(message).not.toContain("git push")
 })
 
@@ -67,7 +67,7 @@ test.each([
   [{ allow: "git status" }, "expected a list of strings"],
   [{ allow: [1] }, "expected a list of strings"],
   [{ maybe: ["x"] }, 'expected "allow", "ask" or "deny" as key'],
-  [["x"], 'expected "allow", "ask" or "deny" with a list each'],
+  [["x"], 'expected "allow", "ask" or "deny" with a list for each'],
 ])("examples of the form %j are refused", async (examples, text) => {
   place.write(user, gitRule(examples))
   expect(await place.failure()).toContain(text)

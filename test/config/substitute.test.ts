@@ -51,14 +51,18 @@ test("a variable that is not set is empty, with a warning", async () => {
   const file = place.write("project/tackle.json", '{\n "shell": "x{env:NOT_SET}" }')
   const { config, warnings } = await place.load()
   expect(config.shell).toBe("x")
-  expect(warnings).toEqual([`${file}:2:11: the environment variable NOT_SET is not set; taken as empty.`])
+  expect(warnings).toEqual([
+    `${file}:2:11: the environment variable NOT_SET is not set and is treated as empty.`,
+  ])
 })
 
 test("a file that is missing or cannot be read is an error with its place", async () => {
   const file = place.write("project/tackle.toml", '\nshell = "{file:none}"')
-  await expect(place.load()).rejects.toThrow(`${file}:2:1: there is no file ${join(place.project, "none")}.`)
+  await expect(place.load()).rejects.toThrow(
+    `${file}:2:1: the file ${join(place.project, "none")} does not exist.`,
+  )
   place.write("project/tackle.toml", '\nshell = "{file:.}"')
-  await expect(place.load()).rejects.toThrow(/no regular file/)
+  await expect(place.load()).rejects.toThrow(/not a regular file/)
 })
 
 test("a key that is not set is told by the provider that misses it, not by every command", async () => {

@@ -59,16 +59,16 @@ function number(value: string): number {
   return read
 }
 
-/** `all`: hidden agents too. */
+/** `all`: includes hidden agents. */
 export interface AgentListFlags extends FormatFlags {
   all?: boolean
 }
 
-/** An agent for people and programs: where it comes from, and all that counts of it. */
+/** An agent with its origin and all effective settings. */
 interface ShownAgent {
   name: string
   builtin: boolean
-  /** Where the configuration speaks of it last. */
+  /** The last file that configures it. */
   source?: { file: string; line: number }
   description: string
   mode: Agent["mode"]
@@ -76,12 +76,12 @@ interface ShownAgent {
   temperature?: number
   steps: number
   hidden: boolean
-  /** Its tools as written. Absent: all. */
+  /** Tools as configured. Absent: all. */
   tools?: Readonly<Record<string, boolean>>
   permission: Ruleset
-  /** Rules that the project brings, which lift no deny. */
+  /** Rules of the project, which cannot lift a deny. */
   projectPermission: Ruleset
-  /** Rules of the environment, over both. */
+  /** Rules of the environment, which take precedence over both. */
   environmentPermission: Ruleset
   prompt: string
 }
@@ -107,10 +107,10 @@ function widest(texts: readonly string[]): number {
   return Math.max(0, ...texts.map((text) => text.length))
 }
 
-/** A description with less room than this, in columns, has a line of its own. */
+/** Minimum columns for a description on the same line. */
 const shortest = 30
 
-/** `tackle agent show <name>`. Throws `UsageError` for a name that no agent has. */
+/** `tackle agent show <name>`. Throws `UsageError` for an unknown name. */
 export async function showAgent(name: string, flags: FormatFlags): Promise<void> {
   const { workspace, agents } = await shownAgents(flags)
   const agent = agents.find((each) => each.name === name)
@@ -185,24 +185,24 @@ function describeRule(rule: Rule): string {
   return `${rule.action.padEnd(11)} ${what}${origin === "" ? "" : `   (${wholeName(origin)})`}`
 }
 
-/** What goes into the file: a field without its flag is left out of it, or asked for. */
+/** Fields of the new file. Missing ones are omitted, or asked for. */
 export interface AgentCreateFlags extends FormatFlags {
   description?: string
-  /** `-` reads it from stdin. */
+  /** `-` reads stdin. */
   prompt?: string
   mode?: Agent["mode"]
   model?: string
   temperature?: number
   steps?: number
-  /** Ids with commas between them. Default: all tools. */
+  /** Comma-separated ids. Default: all tools. */
   tools?: string
-  /** Into the person's own folder, instead of the project's. */
+  /** Creates the file in the user's directory instead of the project's. */
   user?: boolean
 }
 
 /**
- * `tackle agent create [name]`: writes the file of a new agent and changes nothing that is there. Asks at a terminal for
- * the name, what it is for and the prompt, where they are not given. Throws `UsageError` for what is missing or wrong.
+ * `tackle agent create [name]`: writes the file of a new agent and changes no existing file. At a terminal, asks for
+ * missing name, description and prompt. Throws `UsageError` for invalid or missing values.
  */
 export async function createAgent(given: string | undefined, flags: AgentCreateFlags): Promise<void> {
   const workspace = await openWorkspace(flags)
@@ -223,7 +223,7 @@ export async function createAgent(given: string | undefined, flags: AgentCreateF
   )
   const file = join(directory, `${name}.md`)
   const scope = flags.user ? "user" : "project"
-  // What could not be read again is not written.
+  // Rejects a file that could not be read back.
   const source = { path: file, kind: "tackle", scope, text: content, hash: "", trusted: true } as const
   const { problems } = await readLayer(source, workspace)
   if (problems.length > 0) throw new ConfigError(problems)
@@ -260,7 +260,7 @@ async function ask(missing: string, message: string): Promise<string> {
   return answer
 }
 
-/** An agent without a prompt of its own has that of `build`. */
+/** An agent without a prompt uses that of `build`. */
 async function askPrompt(): Promise<string> {
   if (!atTerminal()) return ""
   const answer = await question(({ text }, signal) =>
@@ -281,7 +281,7 @@ function toolIDs(list: string | undefined): string[] | undefined {
     .filter((id) => id !== "")
 }
 
-/** Only where a name is of nothing that is known anyway are the tools of plugins and servers looked at. */
+/** Loads the tools of plugins and servers only for names that are not known otherwise. */
 async function checkTools(ids: readonly string[], workspace: Workspace): Promise<void> {
   const isCustom = customTools(workspace)
   const isKnown = (id: string) => knownPermissions.includes(permissionType(id)) || isCustom(id)
@@ -306,7 +306,7 @@ function offeredTools(workspace: Workspace): Promise<string[]> {
   })
 }
 
-/** A link in a project must not make its file one of somewhere else. */
+/** A link in the project must not place the file elsewhere. */
 function checkInside(directory: string, worktree: string): void {
   if (isInside(realPath(directory), realPath(worktree))) return
   throw new UsageError(`${wholeName(directory)} leads out of this project. Nothing was written.`)

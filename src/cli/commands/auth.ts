@@ -33,17 +33,17 @@ export function defineAuth(auth: Command): void {
     .action(logOut)
 }
 
-/** `method`: the label of one of the ways that a plugin offers. Default: asked for, where there are several. */
+/** `method`: label of a plugin's method. Default: asks if there are several. */
 export interface LoginFlags extends WorkspaceFlags {
   method?: string
 }
 
-/** What there is without a plugin. */
+/** The method without a plugin. */
 const plainKey: AuthMethod = { type: "api", label: "API key", prompts: [] }
 
 /**
- * `tackle auth login <provider>`: asks for a key, or for what a plugin's way wants, and keeps what comes of it. Away from a
- * terminal a key is read from stdin. Throws `UsageError` for a provider that there is not, and where nothing came of it.
+ * `tackle auth login <provider>`: asks for a key, or runs the method of a plugin, and stores the credentials. Without a
+ * terminal, reads the key from stdin. Throws `UsageError` for an unknown provider and if nothing was stored.
  */
 export async function logIn(provider: string, flags: LoginFlags): Promise<void> {
   await withTackle(flags, async (tackle, workspace) => {
@@ -56,7 +56,7 @@ export async function logIn(provider: string, flags: LoginFlags): Promise<void> 
   printLine(`Signed in to ${visible(provider)}.`)
 }
 
-/** `tackle auth list`: where somebody is signed in, and where plugins could sign in. No keys are shown. */
+/** `tackle auth list`: shows providers with credentials, and the methods of plugins. Shows no keys. */
 export async function listLogins(flags: FormatFlags): Promise<void> {
   const { kept, offered } = await withTackle(flags, async (tackle) => ({
     kept: await tackle.credentials.providers(),
@@ -71,7 +71,7 @@ export async function listLogins(flags: FormatFlags): Promise<void> {
   if (kept.length === 0) printLine("Nothing is kept. To sign in: tackle auth login <provider>")
 }
 
-/** `tackle auth logout <provider>`: what `auth login` kept is deleted; the provider is not told. */
+/** `tackle auth logout <provider>`: deletes the stored credentials. Does not notify the provider. */
 export async function logOut(provider: string, flags: WorkspaceFlags): Promise<void> {
   await withStore(flags, async ({ credentials }) => {
     const kept = await credentials.providers()
@@ -95,7 +95,7 @@ async function withTackle<T>(
   }
 }
 
-/** A key under a name that nothing asks for would never be used. */
+/** Rejects unknown providers: a key under a wrong name would never be used. */
 function assertKnown(provider: string, tackle: Tackle, { config }: Workspace): void {
   const known = [...new Set([...tackle.providers(), ...tackle.signIns().map((each) => each.provider)])]
   if (known.includes(provider)) return
@@ -150,7 +150,7 @@ async function askForKey(): Promise<string> {
   return key
 }
 
-/** What is wrong with a key, if anything: it is sent in a header, so that it is one word. */
+/** Returns what is wrong with a key. It is sent in a header, so that it must be one word. */
 function keyProblem(key: string | undefined): string | undefined {
   const word = key?.trim() ?? ""
   if (word === "") return "It cannot be empty."

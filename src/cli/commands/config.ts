@@ -27,7 +27,7 @@ export function defineConfig(config: Command): void {
     .action(showSchema)
 }
 
-/** `tackle config show`: what counts, and where it stands. Keys and headers of providers are masked. */
+/** `tackle config show`: prints the effective config and its files. Masks keys and headers of providers. */
 export async function showConfig(flags: FormatFlags): Promise<void> {
   const workspace = await openWorkspace(flags)
   const { config: loaded } = workspace
@@ -84,7 +84,7 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
   }
 }
 
-/** Those that can be used, in rising precedence. */
+/** Lists the usable skills in rising precedence. */
 async function skillsOf(workspace: Workspace): Promise<{ name: string; path: string; counts: boolean }[]> {
   const found: { name: string; path: string }[] = []
   for (const file of trustedSkillFiles(workspace)) {
@@ -100,7 +100,7 @@ export async function showSchema(): Promise<void> {
   printLine(JSON.stringify(configJsonSchema(), null, 2))
 }
 
-/** What becomes of a rule in a project's file that is not trusted. */
+/** Returns whether a rule of an untrusted project file is used. */
 function standing({ action }: Rule): { counts: boolean; reason?: string } {
   if (action !== "allow") return { counts: true }
   return { counts: false, reason: "does not count: the file is not trusted, so it may only tighten" }

@@ -34,12 +34,12 @@ export function defineDoctor(doctor: Command): void {
 
 interface Finding {
   check: string
-  /** `warn`: it works, with less. */
+  /** `warn`: works with limitations. */
   status: "ok" | "warn" | "fail"
   detail: string
 }
 
-/** `tackle doctor`: tries what the engine stands on. Exit code 1 where something fails. */
+/** `tackle doctor`: checks what the engine depends on. Exit code 1 if a check fails. */
 export async function checkHealth(flags: FormatFlags): Promise<void> {
   const workspace = await openWorkspaceWithProblems(flags)
   const findings = [
@@ -84,7 +84,7 @@ export async function checkHealth(flags: FormatFlags): Promise<void> {
     )
 }
 
-/** As wide as a mark and the name of a check before its details. */
+/** Width of a mark and the name of a check. */
 const indent = " ".repeat(17)
 
 function foldedHere(text: string): string {
@@ -109,7 +109,7 @@ function checkData({ dataDirectory }: Workspace): Outcome {
   return { detail: dataDirectory }
 }
 
-/** Each problem by itself: they are mended one by one. */
+/** Lists each problem on its own line. */
 function checkConfig({ config, problems }: Workspace): Outcome {
   if (problems.length > 0)
     return {
@@ -149,7 +149,7 @@ async function checkSearch({ directory }: Workspace): Promise<Outcome> {
     signal: AbortSignal.timeout(5_000),
     onUnreadable: () => {},
   }
-  // One file is enough to see that the engine runs.
+  // One file shows that the engine works.
   for await (const _ of defaultSearchEngine.files(query)) break
   return existsSync(rgPath)
     ? { detail: "ripgrep" }
@@ -190,7 +190,7 @@ async function checkSkills(workspace: Workspace): Promise<Outcome> {
   return { detail: skills.size === 0 ? "none" : [...skills.keys()].join(", ") }
 }
 
-/** The agents and commands in Markdown that were taken, and from where; what was not understood of them. */
+/** Lists the Markdown agents and commands in use, and notes on them. */
 function checkTexts({ config, worktree, home }: Workspace, kind: "agent" | "command"): Outcome {
   const shown = (path: string) => displayPath(path, isInside(path, worktree) ? worktree : home)
   const taken = config.files.filter(({ path }) => trustKind(path) === kind).map(({ path }) => shown(path))
@@ -199,7 +199,7 @@ function checkTexts({ config, worktree, home }: Workspace, kind: "agent" | "comm
   return notes.length === 0 ? { detail } : { status: "warn", detail: [detail, ...notes].join("; ") }
 }
 
-/** What other programs left that counts; what of their config and texts was not understood. */
+/** Lists settings of other programs that are in use, and what was not understood. */
 function checkForeignConfig(workspace: Workspace): Outcome {
   const { notes, typos } = workspace.config
   const warnings = workspace.config.warnings.filter((warning) => !typos.includes(warning))
@@ -227,7 +227,7 @@ async function checkSandbox({ mode, state }: Sandbox): Promise<Outcome> {
   }
 }
 
-/** Whether it could be asked: its name, its server's address and its key. Asks nothing. */
+/** Checks name, server URL and key of the model without a request. */
 async function checkModel(workspace: Workspace): Promise<Outcome> {
   const { config, environment, dataDirectory } = workspace
   const { model: name, provider = {} } = config.config
@@ -256,17 +256,20 @@ async function withTackle<T>(workspace: Workspace, work: (tackle: Tackle) => Pro
   }
 }
 
-/** What counts although it was written for another program, by the program's directory and then by what it is. */
+/** Settings of other programs in use, by the program's directory and kind. */
 export type ForeignConfig = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
 
-/** Where other programs keep theirs, as it stands in a path. */
+/** Path patterns of other programs' files. */
 const programs: readonly (readonly [directory: string, pattern: RegExp])[] = [
   [".opencode", /\/(?:\.opencode|opencode)\/|\/opencode\.jsonc?$/],
   [".claude", /\/\.claude\/|\/CLAUDE\.md$|\/\.mcp\.json$/],
   [".agents", /\/\.agents\//],
 ]
 
-/** Config files, agents, commands, skills and instructions of other programs that count here. Paths as people write them. */
+/**
+ * Lists config files, agents, commands, skills and instructions of other programs that are in use. Paths as users write
+ * them.
+ */
 export function foreignConfig(workspace: Workspace): ForeignConfig {
   const { config, worktree, home } = workspace
   const found: (readonly [what: string, path: string])[] = [
@@ -277,7 +280,7 @@ export function foreignConfig(workspace: Workspace): ForeignConfig {
   const taken: Record<string, Record<string, string[]>> = {}
   for (const [what, path] of found) {
     const shown = isInside(path, worktree) ? displayPath(path, worktree) : path.replace(`${home}/`, "~/")
-    // Of the path inside the project or home: what lies above says nothing of whose file it is.
+    // Uses the path inside the project or home. The part above does not tell whose file it is.
     const program = programs.find(([, pattern]) => pattern.test(`/${shown}`))?.[0]
     if (program === undefined) continue
     taken[program] ??= {}
@@ -286,7 +289,7 @@ export function foreignConfig(workspace: Workspace): ForeignConfig {
   return taken
 }
 
-/** On one line. */
+/** Formats them on one line. */
 export function describeForeignConfig(taken: ForeignConfig): string {
   const parts = Object.entries(taken).map(
     ([program, kinds]) =>

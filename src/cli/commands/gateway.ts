@@ -32,24 +32,24 @@ export function defineGateway(gateway: Command): void {
     .action(runGateway)
 }
 
-/** Defaults are those of the grammar; keys that are not given come from the environment. */
+/** Missing keys come from the environment. */
 export interface GatewayFlags {
   upstream: string
   policy: ToolCalling
   dialect?: DialectName
   host: string
   port: number
-  /** What clients have to send. Default: `TACKLE_GATEWAY_KEY`, else nothing. */
+  /** Key that clients must send. Default: `TACKLE_GATEWAY_KEY`, else none. */
   key?: string
-  /** Seconds for which the upstream may be silent. */
+  /** Idle timeout of the upstream, in seconds. */
   timeout?: number
   verbose?: boolean
 }
 
-/** Answers that have begun may end within this time after the first Ctrl-C. */
+/** Time for running responses to end after the first Ctrl-C, in milliseconds. */
 const graceMs = 10_000
 
-/** `tackle gateway`: serves until SIGINT or SIGTERM. A second one ends it at once. */
+/** `tackle gateway`: serves until SIGINT or SIGTERM. A second signal ends it at once. */
 export async function runGateway(flags: GatewayFlags): Promise<void> {
   const { startGateway } = await import("../../gateway/server.ts")
   const { httpFetch } = await import("../../model/http-fetch.ts")
@@ -75,7 +75,7 @@ export async function runGateway(flags: GatewayFlags): Promise<void> {
   restoreNetwork()
 }
 
-/** Resolves at the first signal; `again` is called at the second. */
+/** Resolves at the first signal and calls `again` at the second. */
 async function interrupted(again: () => void): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   let asked = 0

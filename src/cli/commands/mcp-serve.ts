@@ -11,20 +11,20 @@ import { openTackle, reportProblem } from "../workspace/engine.ts"
 import type { RuleFlags } from "../workspace/rules.ts"
 import { openWorkspace, type WorkspaceFlags } from "../workspace/workspace.ts"
 
-/** Whose tools are served, and to whom. `port`, `host`, `stream` and `key` are refused without `http`. */
+/** Flags of `tackle mcp serve`. `port`, `host`, `stream` and `key` are rejected without `http`. */
 export interface ServeFlags extends WorkspaceFlags, RuleFlags {
   agent?: string
   tools?: string[]
   http?: boolean
   port?: number
   host?: string
-  /** Seconds after which the stream of a call ends, and the client comes back for the rest. */
+  /** Seconds until the stream of a call ends and the client reconnects. */
   stream?: number
-  /** What clients have to send. Default: `TACKLE_MCP_KEY`, else nothing. */
+  /** Key that clients must send. Default: `TACKLE_MCP_KEY`, else none. */
   key?: string
 }
 
-/** `tackle mcp serve`: on stdin and stdout until stdin ends, with `--http` until SIGINT or SIGTERM. */
+/** `tackle mcp serve`: serves on stdin and stdout until stdin ends, or with `--http` until SIGINT or SIGTERM. */
 export async function serveMcp(flags: ServeFlags): Promise<void> {
   assertForHttp(flags)
   await interruptible(async (signal) => {
@@ -56,7 +56,7 @@ export async function serveMcp(flags: ServeFlags): Promise<void> {
   })
 }
 
-/** For a person who tries it by hand, and would look at nothing. */
+/** Shown to a user who runs it by hand. */
 const atTerminal =
   'this speaks MCP on stdin and stdout, with the program that starts it: name "tackle" with the arguments "mcp", "serve" as a server in your client. Ctrl-D ends it; --http offers an address instead.'
 
@@ -88,7 +88,7 @@ async function serveHttp(
 
 const defaultPort = 8485
 
-/** Stdout, which everything else in this process is kept from. */
+/** Returns stdout, which nothing else in this process writes to. */
 function protocolOutput(): Writable {
   return new Writable({
     decodeStrings: false,

@@ -71,7 +71,9 @@ export function defineMcp(mcp: Command): void {
 /** Time limit for each server, in milliseconds. The `timeout` of a server takes precedence. */
 const limitMs = 10_000
 
-/** `tackle mcp list`: starts every MCP server, and shows what it offers or why it does not, as soon as that is known. */
+/**
+ * `tackle mcp list`: starts every MCP server, and shows its tools or why it is unavailable, as soon as that is known.
+ */
 export async function listMcpServers(flags: FormatFlags): Promise<void> {
   const servers = await interruptible(async (signal) => {
     const workspace = await openWorkspace(flags)
@@ -85,7 +87,7 @@ export async function listMcpServers(flags: FormatFlags): Promise<void> {
     tellWaiting()
     try {
       const look = (server: McpServerStatus) => {
-        // What is known of a server that was not waited for is no answer.
+        // After an interrupt, the status of a pending server is unknown.
         if (signal.aborted) return
         status.clear()
         waiting.delete(server.id)
@@ -114,33 +116,33 @@ function show({ id, status, tools, problem }: McpServerStatus): void {
   }
 }
 
-/** So much of a description is shown however long the id is, in columns. */
+/** Minimum columns for a description. */
 const shortest = 20
 
-/** Why a server is not there stands in the list. */
+/** Reports problems other than those of servers, which are part of the list. */
 function tellOthers({ hide }: Workspace): NonNullable<TackleOptions["onProblem"]> {
   return (message, error) => {
     if (!(error instanceof McpServerError)) warn(hide(`${message}: ${errorMessage(error)}`))
   }
 }
 
-/** `env` is for a program, `header` for an address; each as `name=value`. */
+/** `env` is for a program, `header` for a URL; each as `name=value`. */
 export interface AddServerFlags extends WorkspaceFlags {
-  /** Into the person's own config, instead of the project's. */
+  /** Writes to the user's config instead of the project's. */
   user?: boolean
   env?: string[]
   header?: string[]
 }
 
-/** `browser` is false under `--no-browser`: the address is only printed. */
+/** `browser` is false with `--no-browser`: only prints the URL. */
 export interface AuthFlags extends WorkspaceFlags {
   browser: boolean
 }
 
-/** How long a person may take to sign in, in milliseconds. */
+/** Time limit for signing in, in milliseconds. */
 const signInMs = 10 * 60_000
 
-/** `tackle mcp add <id> <command…>`: writes a server into a config file, which it creates where there is none. */
+/** `tackle mcp add <id> <command…>`: adds a server to a config file, which is created if needed. */
 export async function addMcpServer(id: string, command: string[], flags: AddServerFlags): Promise<void> {
   const workspace = await openWorkspace(flags)
   const [first = ""] = command
@@ -155,7 +157,7 @@ export async function addMcpServer(id: string, command: string[], flags: AddServ
   if (!flags.user) printLine("It counts once the project is trusted: tackle trust")
 }
 
-/** `tackle mcp auth <id>`: the person signs in on the server's page, and what it gives is kept. */
+/** `tackle mcp auth <id>`: signs in on the server's page and stores the tokens. */
 export async function signInToServer(id: string, flags: AuthFlags): Promise<void> {
   const workspace = await openWorkspace(flags)
   const server = remoteServerNamed(id, workspace)
@@ -171,7 +173,7 @@ export async function signInToServer(id: string, flags: AuthFlags): Promise<void
   printLine(`Signed in to ${visible(id)}.`)
 }
 
-/** The server is not reached, or does not do what signing in takes: nothing of that is ours to mend. */
+/** The server is unreachable or does not support signing in, so that this is a usage error. */
 function signInFailed(id: string, error: unknown): UsageError {
   const cause = error instanceof Error && error.cause !== undefined ? ` (${errorMessage(error.cause)})` : ""
   return new UsageError(
@@ -180,7 +182,7 @@ function signInFailed(id: string, error: unknown): UsageError {
   )
 }
 
-/** `tackle mcp logout <id>`: what `mcp auth` kept is deleted. */
+/** `tackle mcp logout <id>`: deletes the tokens that `mcp auth` stored. */
 export async function signOutOfServer(id: string, flags: WorkspaceFlags): Promise<void> {
   const workspace = await openWorkspace(flags)
   const server = remoteServerNamed(id, workspace)
@@ -192,7 +194,10 @@ export async function signOutOfServer(id: string, flags: WorkspaceFlags): Promis
   )
 }
 
-/** `tickets.example.com/mcp` or `ws://…`: no program is written so, and what nobody meant would be started. */
+/**
+ * Recognizes `tickets.example.com/mcp` and `ws://…`. A program with such a name is improbable, and would be started by
+ * mistake.
+ */
 function looksLikeAddress(word: string): boolean {
   return !/^https?:\/\//.test(word) && /^(?:[\w+.-]+:\/\/|[\w-]+(?:\.[\w-]+)+(?::\d+)?\/)/.test(word)
 }
@@ -240,7 +245,7 @@ async function tokensOf({ dataDirectory }: Workspace) {
   return openTokenStore(dataPaths(dataDirectory).mcpTokens)
 }
 
-/** Where it does not open, the person has the address. */
+/** If the browser does not open, the user has the URL. */
 function showPage(url: URL, { worktree, environment }: Workspace): void {
   const name = process.platform === "darwin" ? "open" : "xdg-open"
   const program = findProgram(name, { worktree, trusted: false, searchPath: environment.PATH ?? "" })

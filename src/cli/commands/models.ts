@@ -30,13 +30,13 @@ export function defineModels(models: Command): void {
     .action((name: string, _flags: object, command: Command) => checkModel(name, command.optsWithGlobals()))
 }
 
-/** With `forgetTools` no models are listed. */
+/** With `forgetTools`, no models are listed. */
 export interface ModelsFlags extends FormatFlags {
   /** A model's name, or `all`. */
   forgetTools?: string
 }
 
-/** `tackle models`: those that are configured, and servers found on the usual ports of this machine. */
+/** `tackle models`: lists configured models and servers on the usual local ports. */
 export async function listModels(flags: ModelsFlags): Promise<void> {
   const workspace = await openWorkspace(flags)
   if (flags.forgetTools !== undefined) return forgetTools(workspace, flags.forgetTools)
@@ -62,19 +62,19 @@ export async function listModels(flags: ModelsFlags): Promise<void> {
   }
 }
 
-/** What a server says of tools may change with its next version or start. */
+/** A server may support tools after an update or restart. */
 function forgetTools(workspace: Workspace, name: string): void {
   const forgotten = openToolSupport(workspace.dataDirectory).forget(name === "all" ? undefined : name)
   if (forgotten.length === 0) printLine(`Nothing is remembered of ${name === "all" ? "any model" : name}.`)
   for (const model of forgotten) printLine(`${model} is offered tools again.`)
 }
 
-/** For all requests together: a local model may have to be loaded first. */
+/** Time limit for all requests: a local model may have to be loaded first. */
 const limitMs = 300_000
 
 /**
- * `tackle models check`: what a live server does with tools, and how Tackle gives it tools. Exit code 1 where something
- * does not hold. Asks the server four times at most, which may cost money.
+ * `tackle models check`: tests how a server handles tools, and shows how Tackle offers them. Exit code 1 if a test
+ * fails. Sends at most four requests, which may cost money.
  */
 export async function checkModel(name: string, flags: FormatFlags): Promise<void> {
   const ref = parseModelName(name)
@@ -85,7 +85,7 @@ export async function checkModel(name: string, flags: FormatFlags): Promise<void
   const credentials = createCredentials({ environment, authFile: dataPaths(dataDirectory).auth })
   const shared = { credentials, environment, fetch: httpFetch }
   try {
-    // Throws for a name that the config does not know.
+    // Throws for a name that is not in the config.
     await createModels({ ...shared, config }).get(ref)
     const model = await createModels({ ...shared, config: withoutPolicy(config, ref) }).get(ref)
     const language = await model.language()
@@ -106,7 +106,7 @@ export async function checkModel(name: string, flags: FormatFlags): Promise<void
   }
 }
 
-/** The config with this model's tools going to the server, whatever it says of them. */
+/** Returns the config with native tools for this model. */
 function withoutPolicy(
   config: Readonly<Record<string, ProviderConfig>>,
   { providerID, modelID }: ModelRef,
@@ -116,7 +116,7 @@ function withoutPolicy(
   return { ...config, [providerID]: { ...provider, models: { ...provider.models, [modelID]: model } } }
 }
 
-/** What the policy comes to with this server. */
+/** Returns the effective policy with this server. */
 function usedPolicy(policy: ToolCalling, findings: readonly ToolFinding[], refused: boolean): ToolCalling {
   if (policy !== "auto") return policy
   return refused || findings[0]?.holds === false ? "synthetic" : "native"

@@ -51,14 +51,14 @@ export function definePermission(permission: Command): void {
     .action(revokeGrants)
 }
 
-/** `agent`: by whose rules. Default: those of the default agent. */
+/** `agent`: agent whose rules apply. Default: the default agent. */
 export interface CheckFlags extends FormatFlags, RuleFlags {
   agent?: string
-  /** The older name of `--format json`. */
+  /** Older form of `--format json`. */
   json?: boolean
 }
 
-/** `tackle permission check <permission> <pattern…>`: the verdict and what it rests on. */
+/** `tackle permission check <permission> <pattern…>`: shows the decision and its reasons. */
 export async function checkPermission(
   permission: string,
   patterns: string[],
@@ -95,7 +95,7 @@ async function explainAll(
   return joinExplanations(explanations)
 }
 
-/** `tackle permission test <file…>`: whether rules come to the verdicts that a file expects of them. */
+/** `tackle permission test <file…>`: compares the decisions of rules with the expected ones. */
 export async function testPermissions(files: string[], flags: WorkspaceFlags): Promise<void> {
   const otherwise = directoryOf(flags.dir)
   let [passed, failed] = [0, 0]
@@ -115,7 +115,7 @@ export async function testPermissions(files: string[], flags: WorkspaceFlags): P
   if (failed > 0) process.exitCode = exitCode.failed
 }
 
-/** `tackle permission list`: what was granted with "always" in this project. */
+/** `tackle permission list`: lists what was granted with "always" in this project. */
 export async function listGrants(flags: FormatFlags): Promise<void> {
   const grants = await withStore(flags, (tackle) => tackle.grants())
   if (flags.format === "json") return printJson({ grants })
@@ -174,16 +174,16 @@ function describeGrant({ id, scope, sessionID, permission, pattern, time }: Gran
   return `${id}  ${permission}: ${oneLine(pattern, 60)}  (${where}, ${localDay(time.created)})`
 }
 
-/** How long a name may take to be looked up, in milliseconds: nobody waits longer for a verdict. */
+/** Time limit for looking up a host name, in milliseconds. */
 const lookupMs = 5000
 
-/** What a tool asks leave for, one after the other: what follows a refusal is not asked, nor looked for. */
+/** The requests of a tool in sequence. Nothing after a refusal is requested or looked up. */
 export type AskSequence = AsyncGenerator<PermissionAsk, void, void>
 
 /**
- * The requests of a tool that asks for `permission` with what a person named: a place for `list`, which may lie outside
- * or be protected; for `webfetch` its address in its plain form, then the hosts that are not of the public internet.
- * `note` is told what could not be found out.
+ * Returns the requests of a tool that needs `permission` for what the user named: a path for `list`, which may be
+ * outside the project or protected; for `webfetch` the normalized URL, then each private host. `note` receives what
+ * could not be determined.
  */
 export async function* askedBy(
   { permission, patterns }: { permission: string; patterns: readonly string[] },
@@ -215,7 +215,7 @@ async function* askedByWebfetch(patterns: readonly string[], note: (text: string
   }
 }
 
-/** Undefined for a pattern of rules, and for what `webfetch` does not take. */
+/** Returns undefined for a rule pattern, and for a URL that `webfetch` rejects. */
 function plainAddress(text: string, parse: (text: string) => URL): URL | undefined {
   if (text.includes("*") || !URL.canParse(text)) return undefined
   try {

@@ -55,27 +55,24 @@ export function defineRun(run: Command): void {
     .action(runPrompt)
 }
 
-/**
- * The session that goes on, the answers to questions, and what becomes of the run. Which flags exclude each other is
- * the grammar's.
- */
+/** Flags of `tackle run`. Conflicts between flags are part of their definition. */
 export interface RunFlags extends WorkspaceFlags, TaskFlags {
-  /** Goes on with the session of this id, `continue` with the last of the project; `fork`: with a copy of either. */
+  /** Continues the session with this id, `continue` the last one of the project, and `fork` a copy of either. */
   session?: string
   continue?: boolean
   fork?: boolean
   format: "text" | "json"
   auto?: boolean
-  /** Paths of what is attached. */
+  /** Paths to attach. */
   file?: string[]
-  /** Seconds until the run is interrupted. */
+  /** Time limit in seconds. */
   timeout?: number
-  /** Paths of recordings: one to be written, one to be run again. */
+  /** Paths of recordings: one to write, one to replay. */
   record?: string
   replay?: string
 }
 
-/** `tackle run`: one prompt to its end. Sets the exit code of the process. */
+/** `tackle run`: runs one prompt to its end and sets the exit code. */
 export async function runPrompt(message: readonly string[], flags: RunFlags): Promise<void> {
   if (flags.replay !== undefined && message.length > 0)
     throw new UsageError("The message is part of the recording: leave it out with --replay.")
@@ -115,7 +112,7 @@ async function runTask(
     flags.format === "json"
       ? createJsonView(stdout)
       : createTextView({
-          // Where the answer is JSON, other words are for people.
+          // If the answer is JSON, stdout contains nothing else.
           output: outputSchema ? process.stderr : stdout,
           notes: process.stderr,
           worktree: tackle.worktree,
@@ -150,7 +147,7 @@ async function runTask(
   })
 }
 
-/** Ends the run in order when its time is over. The caller clears the timer. */
+/** Interrupts the run when its time is over. The caller clears the timer. */
 function startTimeLimit(
   seconds: number | undefined,
   { signal, interrupt }: { signal: AbortSignal; interrupt(reason: unknown): void },
@@ -163,7 +160,7 @@ function startTimeLimit(
   }, seconds * 1000)
 }
 
-/** What was said on the command line goes before what the command says. */
+/** Resolves a command. Flags take precedence over the command's own settings. */
 async function commandOf(
   { prompt, agent }: RunTask,
   tackle: Tackle,
@@ -182,7 +179,7 @@ async function commandOf(
   return agent === undefined || found.call.subtask ? found.call : call
 }
 
-/** What only the server can tell again. */
+/** Returns what only the server can provide, for the recording. */
 function serverPrompt(command: CommandCall | undefined): Pick<RunLine, "command"> {
   if (command?.origin !== "mcp") return {}
   const { name, template, arguments: given, origin, description, attachments } = command
@@ -212,7 +209,7 @@ async function findSession(tackle: Tackle, task: RunTask, flags: RunFlags): Prom
     const session = await tackle.sessions.get(flags.session)
     if (!session)
       throw new UsageError(`There is no session ${flags.session}. \`tackle session list --all\` shows them.`)
-    // Its tools work in its directory, so the config, rules and trust have to be those of that place.
+    // Its tools work in its directory, so that config, rules and trust must be those of that directory.
     const { directory, worktree } = session.info()
     if (worktree !== tackle.worktree) {
       throw new UsageError(

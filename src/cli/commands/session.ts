@@ -79,22 +79,22 @@ export function defineSession(session: Command): void {
     .action(deleteSessions)
 }
 
-/** `all`: those of every project. */
+/** `all`: sessions of all projects. */
 export interface SessionListFlags extends FormatFlags {
   all?: boolean
 }
 
-/** `sanitize`: without what was said, read, written or run, and without paths. */
+/** `sanitize`: omits texts, file contents, commands and paths. */
 export interface SessionExportFlags extends WorkspaceFlags {
   sanitize?: boolean
 }
 
-/** `copy`: under new ids, so that one which is there already is no obstacle. */
+/** `copy`: uses new ids, so that an existing session is no conflict. */
 export interface SessionImportFlags extends WorkspaceFlags {
   copy?: boolean
 }
 
-/** `at`: the id of a message, whose turn is the last one taken over. Default: the whole history. */
+/** `at`: id of the last message to copy, with its turn. Default: the whole history. */
 export interface SessionForkFlags extends WorkspaceFlags {
   at?: string
 }
@@ -132,7 +132,7 @@ export async function showSession(id: string | undefined, flags: FormatFlags): P
   })
 }
 
-/** `tackle session export [id]`: everything that is stored, for `session import` and for bug reports. */
+/** `tackle session export [id]`: prints everything stored, for `session import` and bug reports. */
 export async function exportSession(id: string | undefined, flags: SessionExportFlags): Promise<void> {
   const write = async (tackle: Tackle) => {
     const { archiveText } = await archives()
@@ -163,7 +163,7 @@ export async function forkSession(id: string | undefined, flags: SessionForkFlag
   })
 }
 
-/** `tackle session delete <id...>`. Those that are there are removed even where another is not. */
+/** `tackle session delete <id...>`. Deletes the existing ones even if another is missing. */
 export async function deleteSessions(ids: readonly string[], flags: WorkspaceFlags): Promise<void> {
   await withStore(flags, async (tackle) => {
     const missing: string[] = []
@@ -175,7 +175,7 @@ export async function deleteSessions(ids: readonly string[], flags: WorkspaceFla
   })
 }
 
-/** Opens the engine of a place for a piece of work, and closes it. */
+/** Opens an engine, runs the work, and closes it. */
 export async function withTackle(
   flags: WorkspaceFlags,
   work: (tackle: Tackle) => Promise<void>,
@@ -188,14 +188,14 @@ export async function withTackle(
   }
 }
 
-/** The id that was given, or that of the project's last session. Throws `UsageError` where there is none yet. */
+/** Returns the given id, or that of the project's last session. Throws `UsageError` if there is none. */
 export async function namedOrLast(tackle: Tackle, id: string | undefined): Promise<string> {
   const found = id ?? (await tackle.sessions.latest())?.id
   if (found === undefined) throw new UsageError("There is no session of this project yet.")
   return found
 }
 
-/** Says of which file an archive's fault is. */
+/** Adds the file name to an error of an archive. */
 function naming(file: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof UsageError)) throw error
@@ -218,7 +218,7 @@ async function readInput(file: string): Promise<string> {
   }
 }
 
-/** For an id that no session has. */
+/** The error for an unknown id. */
 export function noSession(id: string): UsageError {
   return new UsageError(`There is no session ${id}. \`tackle session list --all\` shows them.`)
 }
@@ -228,7 +228,7 @@ function describeSession({ id, title, agent, directory, model }: Session): strin
   return `${prose(`${id} · ${agent}${asked} · ${directory}\n${title}`)}\n`
 }
 
-/** Text that people read, each line behind the mark: as `run` shows it, at a terminal broken between words. */
+/** Formats text for users, with a mark before each line, wrapped at a terminal. */
 function prose(text: string, mark = ""): string {
   const whole = visible(text)
   const { isTTY, columns } = process.stdout
@@ -254,7 +254,7 @@ function printMessage({ message, parts }: MessageWithParts, worktree: string): v
   if (message.role === "assistant" && message.error) printLine(prose(`✗ ${message.error.message}`))
 }
 
-/** The schema of a whole archive takes long to make, and every command would: they are one module. */
+/** Loaded on demand: creating the schema of an archive is slow. */
 function archives() {
   return import("../../session/archive.ts")
 }
@@ -276,7 +276,7 @@ export async function compactSession(id: string | undefined, flags: FormatFlags)
   })
 }
 
-/** Which sessions go: both limits have to be passed where both are given. */
+/** Which sessions to delete. If both limits are given, both must apply. */
 export interface SessionPruneFlags extends FormatFlags {
   /** In milliseconds. */
   olderThan?: number
@@ -304,7 +304,7 @@ export async function pruneSessions(flags: SessionPruneFlags): Promise<void> {
   })
 }
 
-/** `others`: files that were changed since stay as they are, where without it all of it is refused. */
+/** `others`: skips files that were changed since; otherwise such a file refuses everything. */
 export interface SessionUndoFlags extends FormatFlags {
   others?: boolean
   skip?: boolean

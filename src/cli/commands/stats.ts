@@ -12,12 +12,12 @@ export function defineStats(stats: Command): void {
   locationFlags(stats).option("--all", "sessions of all projects").addOption(formatFlag()).action(showStats)
 }
 
-/** `all`: of every project. */
+/** `all`: sessions of all projects. */
 export interface StatsFlags extends FormatFlags {
   all?: boolean
 }
 
-/** `tackle stats`: what the sessions of this project, or of all, used. */
+/** `tackle stats`: shows the usage of this project's sessions, or of all. */
 export async function showStats(flags: StatsFlags): Promise<void> {
   await withStore(flags, async (tackle) => {
     const stats = await tackle.sessions.stats({ everywhere: flags.all ?? false })
@@ -47,7 +47,7 @@ function words(usage: Usage): string[] {
   return known.length > 0 ? known : ["no tokens counted"]
 }
 
-/** Rows after an empty line, the columns under each other. */
+/** Prints aligned rows after an empty line. */
 function printTable(rows: readonly (readonly string[])[]): void {
   if (rows.length === 0) return
   const shown = rows.map((row) => row.map((cell) => visible(cell)))

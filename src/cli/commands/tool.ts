@@ -44,14 +44,14 @@ export function defineTool(tool: Command): void {
     .action(callTool)
 }
 
-/** `all`: also tools that are not offered. `model` and `agent`: to whom, by default to those of the config. */
+/** `all`: includes unavailable tools. `model` and `agent`: default to those of the config. */
 export interface ToolListFlags extends FormatFlags {
   all?: boolean
   model?: string
   agent?: string
 }
 
-/** `agent`: by whose rules. `auto`: every question is answered once with yes. */
+/** `agent`: agent whose rules apply. `auto`: allows every request once. */
 export interface ToolCallFlags extends FormatFlags, RuleFlags {
   agent?: string
   auto?: boolean
@@ -68,7 +68,7 @@ export async function listTools(flags: ToolListFlags): Promise<void> {
       printLine(`${(index === 0 ? tool.id : "").padEnd(width)}  ${line}`)
 }
 
-/** What a tool does is known from its beginning; why it is not there says what to do, and is shown whole. */
+/** A description is cut to one line; the reason why a tool is unavailable is shown completely. */
 function textOf({ description, offered, reason, source }: ToolListing, room: number): string[] {
   const origin = source === "builtin" ? "" : ` [${source}]`
   return offered
@@ -84,7 +84,7 @@ export async function showSchema(id: string, flags: WorkspaceFlags): Promise<voi
   printJson({ name: tool.id, description: tool.description, parameters: tool.parameters })
 }
 
-/** `tackle tool call <id> <json>`: the whole pipeline without a model. `-` reads the arguments from stdin. */
+/** `tackle tool call <id> <json>`: calls a tool without a model. `-` reads the arguments from stdin. */
 export async function callTool(id: string, input: string, flags: ToolCallFlags): Promise<void> {
   await interruptible(async (stopped, interrupt) => {
     const workspace = await openWorkspace(flags)
@@ -118,7 +118,7 @@ export async function callTool(id: string, input: string, flags: ToolCallFlags):
   })
 }
 
-/** What the text is read as is up to the call, which says so where it is nothing. */
+/** Does not report invalid text, which the call reports. */
 function reportUnknownKeys({ id, parameters }: ToolListing, text: string): void {
   const read = repairArguments(text)
   if (!read.ok) return
@@ -169,9 +169,9 @@ function readTools(flags: WorkspaceFlags & { model?: string; agent?: string }): 
 }
 
 /**
- * The keys of a call's arguments that its tool does not have, in words, each with the one that was probably meant. A tool
- * gets none of them, and a model that makes one up is not stopped by it; a person has made a slip. Where the schema leaves
- * open what else there may be, or which of several shapes is meant, nothing is said.
+ * Describes each argument that the tool does not have, with the one probably meant. Tools ignore them and models are
+ * not stopped by them, but for a user they are typos. Reports nothing if the schema allows other keys or has
+ * alternatives.
  */
 export function unknownKeys(schema: JsonSchema, input: unknown, path = ""): string[] {
   if (Array.isArray(input)) {

@@ -33,21 +33,21 @@ export function defineTrust(trust: Command): void {
     .action(trustProject)
 }
 
-/** `yes`: nothing is asked. `list` changes nothing. */
+/** `yes`: does not ask. `list`: changes nothing. */
 export interface TrustFlags extends FormatFlags {
   yes?: boolean
   list?: boolean
   revoke?: boolean
-  /** The older name of `--format json`. */
+  /** Older form of `--format json`. */
   json?: boolean
 }
 
 /**
- * `tackle trust [item...]`: shows what each item would enable, asks, and pins those that the person wants by their
- * hash. With names only these; `--list` and JSON without `--yes` change nothing.
+ * `tackle trust [item...]`: shows what each item enables, asks, and pins the chosen items by hash. With names, only
+ * these. `--list`, and JSON without `--yes`, change nothing.
  */
 export async function trustProject(names: readonly string[], flags: TrustFlags): Promise<void> {
-  // What is taken back, or only looked at, is not held up by a problem in what it says.
+  // Config problems do not stop revoking or listing.
   const workspace = await (flags.revoke || flags.list ? openWorkspaceWithProblems : openWorkspace)(flags)
   reportProblems(workspace.problems)
   const json = flags.json || flags.format === "json"
@@ -85,7 +85,7 @@ function list(workspace: Workspace, items: readonly ShownItem[], json: boolean):
   else printLine(items.map(shown).join("\n\n"))
 }
 
-/** Broken between words for a terminal, with what follows further in than anything that is a line of its own. */
+/** Wraps the text for a terminal. */
 function shown(item: ShownItem): string {
   const text = describeItem(item)
   return process.stdout.isTTY ? folded(text, process.stdout.columns) : text
@@ -111,7 +111,7 @@ function revoke(
   else for (const line of lines) printLine(line)
 }
 
-/** What is there, and what was trusted and is gone. */
+/** Returns the current items, and those that were trusted and no longer exist. */
 async function shownItems(workspace: Workspace): Promise<ShownItem[]> {
   const { trust, worktree, items } = workspace
   const found: ShownItem[] = []
@@ -129,7 +129,7 @@ async function describe(
   if (hash === "") return { kind, path, hash }
   if (kind === "config" || kind === "agent" || kind === "command") {
     const read = readSmallFile(file)
-    // What is shown has to be what is pinned.
+    // The shown content must be the pinned content.
     if (read === undefined || (await readTrustContent({ path: file, ...read }, workspace)).hash !== hash)
       throw new UsageError(`${wholeName(path)} changed just now. Run \`tackle trust\` again.`)
     return { kind, path, hash, settings: await settingsOf(file, read.text, kind) }
@@ -146,7 +146,7 @@ async function describe(
   }
 }
 
-/** Empty for another program's agent or command that cannot be read: it is left out. */
+/** Returns an empty list for an agent or command of another program that cannot be read: it is ignored. */
 async function settingsOf(file: string, text: string, kind: FoundItem["kind"]): Promise<EnabledSetting[]> {
   try {
     return await enabledSettings(file, text)
@@ -156,7 +156,7 @@ async function settingsOf(file: string, text: string, kind: FoundItem["kind"]): 
   }
 }
 
-/** Those that are named, or all. Throws `UsageError` for a name that none of them has. */
+/** Returns the named items, or all. Throws `UsageError` for an unknown name. */
 function chosen(items: readonly ShownItem[], names: readonly string[]): ShownItem[] {
   const unknown = names.find((name) => !items.some(({ path }) => path === name))
   if (unknown !== undefined) {
@@ -183,7 +183,7 @@ function root({ worktree }: Workspace): string {
   return wholeName(worktree)
 }
 
-/** Asks which of the items the person trusts: all, one after the other, or none. Escape is none. */
+/** Asks which items to trust: all, one by one, or none. Escape is none. */
 export async function chooseItems(items: readonly ShownItem[]): Promise<readonly ShownItem[]> {
   const [only] = items
   if (items.length === 1 && only) return (await wants(only)) ? items : []

@@ -2,13 +2,15 @@ import { AbortedError } from "../../util/abort.ts"
 import { errorMessage, TackleError, UsageError } from "../../util/errors.ts"
 import { warn } from "./notice.ts"
 
-/** What the command's exit code means. Where several apply: interrupted, usage, failed, limit, refused. */
+/** Exit codes. If several apply: interrupted, usage, failed, limit, refused. */
 export const exitCode = { finished: 0, failed: 1, usage: 2, refused: 3, limit: 4, interrupted: 130 } as const
 
-/** The exit codes of `permission check`. */
+/** Exit codes of `permission check`. */
 export const verdictCode = { allow: 0, ask: 10, deny: 11 } as const
 
-/** Tells the person what went wrong, on stderr, and sets the exit code. Errors that are not ours come with their stack. */
+/**
+ * Reports an error on stderr and sets the exit code. Unexpected errors are shown with their stack under `--verbose`.
+ */
 export function reportError(error: unknown, options: { verbose: boolean }): void {
   if (error instanceof AbortedError) {
     process.exitCode = exitCode.interrupted
@@ -22,13 +24,13 @@ export function reportError(error: unknown, options: { verbose: boolean }): void
   process.exitCode = error instanceof UsageError ? exitCode.usage : exitCode.failed
 }
 
-/** Signals by which a person or the system asks a command to stop. */
+/** Signals that ask a command to stop. */
 const names = ["SIGINT", "SIGTERM", "SIGHUP"] as const
 
 /**
- * Does work that a person may interrupt: the signal fires instead of the process's death, so that what the work has
- * started ends with it; a second one ends the process at once. `interrupt` does the same, and may say why by the signal's
- * reason. Settles as the work does.
+ * Runs work that can be interrupted. The first signal fires the abort signal instead of ending the process, so that
+ * everything the work started ends with it. A second one ends the process at once. `interrupt` does the same, with an
+ * optional reason. Settles like the work.
  */
 export async function interruptible<T>(
   work: (signal: AbortSignal, interrupt: (reason?: unknown) => void) => Promise<T>,

@@ -2,8 +2,8 @@ import { showInvisible } from "../../permission/invisible.ts"
 import { folded } from "../view/visible.ts"
 
 /**
- * A notice to the person, on stderr. Names of files and words of others may be in it: they move no cursor, and a line
- * of theirs does not look like one of ours.
+ * Prints a notice on stderr. It may contain file names and text of others: they cannot move the cursor or look like a
+ * line of Tackle's.
  */
 export function warn(message: string): void {
   outliveStderr()
@@ -12,8 +12,8 @@ export function warn(message: string): void {
 }
 
 /**
- * From now on nothing that cannot be written on stderr ends what is under way, or becomes another notice. A terminal that
- * is gone says so by SIGHUP to those who shall end with it; who was started apart from it goes on, and is stored whole.
+ * Ignores errors of stderr from now on. If the terminal closes, SIGHUP ends the processes that should end with it; a
+ * process that was started apart from it continues, and its session is stored completely.
  */
 export function outliveStderr(): void {
   if (process.stderr.listenerCount("error", onLost) === 0) process.stderr.on("error", onLost)

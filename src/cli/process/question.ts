@@ -1,6 +1,6 @@
 import { AbortedError } from "../../util/abort.ts"
 
-/** Loaded at the first question: few runs ask any, and it opens the terminal at once. */
+/** Loaded for the first question: most runs ask none, and loading opens the terminal. */
 export type Clack = typeof import("@clack/prompts")
 
 interface Key {
@@ -9,8 +9,8 @@ interface Key {
 }
 
 /**
- * Puts a question of clack's to the person. Undefined: they left it with Escape. Throws `AbortedError` for Ctrl-C,
- * which is no answer but an end to everything, and when the signal fires; the terminal is as it was in every case.
+ * Asks a question with clack. Returns undefined for Escape. Throws `AbortedError` for Ctrl-C, which ends everything,
+ * and when the signal fires. Restores the terminal in every case.
  */
 export async function question<T>(
   ask: (clack: Clack, signal: AbortSignal) => Promise<T>,
@@ -18,11 +18,11 @@ export async function question<T>(
 ): Promise<Exclude<T, symbol> | undefined> {
   const clack = await import("@clack/prompts")
   let interrupted = false
-  // At a question the terminal is in raw mode: Ctrl-C is a key and no signal, and clack takes it for Escape.
+  // During a question the terminal is in raw mode: Ctrl-C is a key instead of a signal, and clack treats it as Escape.
   const onKey = (_text: unknown, key?: Key) => {
     if (key?.ctrl && key.name === "c") interrupted = true
   }
-  // Clack listens to its signal for ever, and at its end would write over what is on the screen by then.
+  // clack never stops listening to its signal, and would write over the screen later.
   const open = new AbortController()
   const withdraw = () => open.abort(signal.reason)
   if (signal.aborted) withdraw()
@@ -39,21 +39,21 @@ export async function question<T>(
   }
 }
 
-/** Clients with a person who answers questions, by the names that OpenCode gives them. */
+/** Clients with a user who answers questions, by OpenCode's names. */
 const clients: readonly string[] = ["app", "cli", "desktop"]
 
-/** True where this process can ask a person: it has a terminal, and is not driven by a client that shows no questions. */
+/** Returns whether this process can ask the user: it has a terminal, and its client shows questions. */
 export function canAskHere(environment: Readonly<Record<string, string | undefined>>): boolean {
   return atTerminal() && clients.includes(environment.TACKLE_CLIENT ?? "cli")
 }
 
-/** The same for a list of tools: it tells what a run would be offered by the client that `TACKLE_CLIENT` names. */
+/** Returns the same for a list of tools: what the client in `TACKLE_CLIENT` would be offered. */
 export function clientCanAsk(environment: Readonly<Record<string, string | undefined>>): boolean {
   const { TACKLE_CLIENT: client } = environment
   return client === undefined ? atTerminal() : clients.includes(client)
 }
 
-/** Both ends of a question: where it is shown, and where it is answered. */
+/** Returns whether both stdin and stderr are terminals. */
 export function atTerminal(): boolean {
   return process.stdin.isTTY === true && process.stderr.isTTY === true
 }

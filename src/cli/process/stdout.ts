@@ -1,17 +1,17 @@
 import { systemCode } from "../../util/errors.ts"
 import { outliveStderr } from "./notice.ts"
 
-/** A line on stdout. */
+/** Prints a line on stdout. */
 export function printLine(text: string): void {
   stdout.write(`${text}\n`)
 }
 
-/** A value on stdout, for programs: indented at a terminal, one line elsewhere. */
+/** Prints a JSON value on stdout, indented at a terminal. */
 export function printJson(value: unknown): void {
   printLine(JSON.stringify(value, null, stdout.isTTY ? 2 : undefined))
 }
 
-/** What is written on stdout. */
+/** A destination for text. */
 export interface Output {
   write(text: string): unknown
   isTTY?: boolean
@@ -19,10 +19,10 @@ export interface Output {
 
 const write = process.stdout.write.bind(process.stdout)
 
-/** Stdout, for Tackle alone once it is reserved. */
+/** Stdout. Only Tackle writes to it after `reserveStdout`. */
 export const stdout: Output = { write: (text) => write(text), isTTY: process.stdout.isTTY === true }
 
-/** Writes pieces one after the other, each when the one before it is out: however long the whole, little is held. */
+/** Writes pieces one at a time, waiting for each, so that memory stays low. */
 export async function writePieces(pieces: AsyncIterable<string>): Promise<void> {
   for await (const piece of pieces) await new Promise<unknown>((resolve) => write(piece, resolve))
 }
@@ -31,17 +31,17 @@ let isRead = true
 
 process.stdout.on("error", (error) => {
   const code = systemCode(error)
-  // The terminal is gone: see `outliveStderr`.
+  // The terminal is closed: see `outliveStderr`.
   if (code === "EIO") return
   if (code !== "EPIPE") throw error
-  // When whoever reads our output goes away (`tackle session show | head`), we go too, in order where a run is under way.
+  // If the reader of a pipe ends (`tackle session show | head`), this process ends too, and a run ends in order.
   if (isRead) process.kill(process.pid, "SIGTERM")
   isRead = false
 })
 
 /**
- * From now on what other code of this process prints on stdout, such as a custom tool's `console.log`, goes to stderr:
- * whoever reads our stdout reads answers and events and nothing else.
+ * Redirects other writes to stdout, such as `console.log` in a custom tool, to stderr, so that stdout contains only
+ * answers and events.
  */
 export function reserveStdout(): void {
   outliveStderr()
@@ -49,8 +49,8 @@ export function reserveStdout(): void {
 }
 
 /**
- * Ends the process with its exit code once all output is out. Nothing of ours is left to wait for; a timer or a socket
- * that a custom tool left behind does not keep the command from ending.
+ * Ends the process with its exit code after all output is written. Timers and sockets left by custom tools do not delay
+ * it.
  */
 export async function exitAfterOutput(): Promise<never> {
   await new Promise<unknown>((resolve) => write("", resolve))

@@ -5,23 +5,23 @@ import { errorMessage } from "../../util/errors.ts"
 import { warn } from "../process/notice.ts"
 import { atTerminal } from "../process/question.ts"
 
-/** Who answers the requests of a run, and what becomes of its screen meanwhile. */
+/** How requests and questions of a run are answered. */
 export interface AnswerOptions {
-  /** `--auto`: yes, once, to everything but loops, the way out of the sandbox and protected files. */
+  /** `--auto`: allows every request once, except loops, leaving the sandbox and protected files. */
   auto: boolean
-  /** The model may ask questions: see `canAskHere`. Without a person, or under `--auto`, there are none. */
+  /** Whether the model may ask questions: see `canAskHere`. False without a user, and under `--auto`. */
   questions: boolean
-  /** Clears the screen for a question, and returns the function that gives it back. */
+  /** Clears the screen for a question. Returns the function that restores it. */
   pause(): () => void
-  /** Fires at the end of the run: an open question goes away. */
+  /** Fires at the end of the run, which closes an open question. */
   signal: AbortSignal
-  /** Ctrl-C at a question. */
+  /** Called for Ctrl-C at a question. */
   interrupt(): void
 }
 
 /**
- * Answers every request of the engine: by `--auto`, at the terminal, or with a refusal where there is none. Questions
- * come one after the other.
+ * Answers every request of the engine: by `--auto`, at the terminal, or by refusing without a terminal. Shows one
+ * question at a time.
  */
 export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
   const terminal = atTerminal()
@@ -32,7 +32,7 @@ export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
     if (!terminal) return give(request, { reply: "reject" }, "no-terminal")
     const { askAtTerminal } = await import("./ask.ts")
     await onScreen(async () => {
-      // Withdrawn while another question was on the screen.
+      // It was withdrawn while another question was on the screen.
       if (!tackle.pendingRequests(request.sessionID).some(({ id }) => id === request.id)) return
       const { worktree } = tackle
       await give(request, await askAtTerminal(request, { worktree, signal: options.signal }), "user")
@@ -87,10 +87,7 @@ export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
   })
 }
 
-/**
- * What `--auto` never says yes to: a call that goes round in circles, the way out of the sandbox, and files that no
- * rule names.
- */
+/** Returns the reply of `--auto`, which refuses loops, leaving the sandbox, and files that no rule names. */
 export function autoReply(request: PermissionRequest): PermissionReply {
   const guarded =
     request.permission === "doom_loop" ||

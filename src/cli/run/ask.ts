@@ -6,7 +6,7 @@ import { describeRequest, isShownWhole } from "../view/request.ts"
 import { style } from "../view/style.ts"
 import { visible } from "../view/visible.ts"
 
-/** Asks the person at the terminal. Escape is a refusal; Ctrl-C, or the signal, throws `AbortedError`. */
+/** Asks for permission at the terminal. Escape refuses; Ctrl-C or the signal throws `AbortedError`. */
 export async function askAtTerminal(
   request: PermissionRequest,
   { worktree, signal }: { worktree: string; signal: AbortSignal },
@@ -24,7 +24,7 @@ export async function askAtTerminal(
     if (choice === "session" || choice === "project") return { reply: "always", scope: choice }
     if (choice === "narrow") {
       const reply = await askNarrower(request, { worktree, signal })
-      // Escape leads back to the choice: nothing was said yet.
+      // Escape returns to the choice.
       if (reply) return reply
       continue
     }
@@ -34,7 +34,7 @@ export async function askAtTerminal(
 
 type Choice = "once" | "session" | "project" | "narrow" | "show" | "reject" | "feedback"
 
-/** "Always" is on offer only where everything that it is about was shown. */
+/** "Always" is offered only if the whole request was shown. */
 function choose(
   { always }: PermissionRequest,
   { worktree, whole, signal }: { worktree: string; whole: boolean; signal: AbortSignal },
@@ -54,7 +54,7 @@ function choose(
   return question(ask, signal)
 }
 
-/** Lets the person write narrower rules instead of those on offer. Undefined where they left it by Escape. */
+/** Asks for narrower rules than the proposed ones. Returns undefined for Escape. */
 async function askNarrower(
   { permission, always }: PermissionRequest,
   { worktree, signal }: { worktree: string; signal: AbortSignal },
@@ -96,12 +96,12 @@ async function refuseWithWords(signal: AbortSignal): Promise<PermissionReply> {
   return message ? { reply: "reject", message } : { reply: "reject" }
 }
 
-/** Stands for an answer in the person's own words. Labels cannot be numbers. */
+/** Represents an answer in the user's own words. Labels cannot be numbers. */
 const other = 0
 
 /**
- * Puts the questions to the person, one after the other. Undefined: they dismissed them, by Escape at any one. Ctrl-C,
- * or the signal, throws `AbortedError`.
+ * Asks questions in sequence. Returns undefined if the user dismisses one by Escape. Ctrl-C or the signal throws
+ * `AbortedError`.
  */
 export async function askQuestions(
   { questions, document, tool }: QuestionRequest,
@@ -118,7 +118,7 @@ export async function askQuestions(
   return answers
 }
 
-/** The text between lines that say where it begins and ends. */
+/** Shows the text between lines that mark its beginning and end. */
 function showDocument({ title, path, text }: QuestionDocument): string {
   const head = style.dim(`── ${visible(title)} (${visible(path)})`)
   return `${head}\n${visible(text)}\n${style.dim("──")}`

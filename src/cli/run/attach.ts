@@ -9,9 +9,9 @@ import { resolvePath } from "../../util/paths.ts"
 import { warn } from "../process/notice.ts"
 
 /**
- * What the model gets of the files that the person named with `--file`: just what `read` and, for a directory, `list`
- * would give it, with their limits and their block around it. Naming a file is leave to read it; a rule may still deny.
- * Throws `UsageError` for what cannot be attached.
+ * Returns what the model gets for the files named with `--file`: the result of `read` or, for a directory, `list`, with
+ * the same limits. Naming a file allows reading it; a rule may still deny it. Throws `UsageError` for a file that
+ * cannot be attached.
  */
 export async function attachFiles(
   tackle: Tackle,
@@ -39,10 +39,10 @@ async function attach(tackle: Tackle, given: string, signal: AbortSignal): Promi
   throw new UsageError(`${given} cannot be attached (--file): ${shown.problem}`)
 }
 
-/** More are not told of one prompt: a text that was pasted may be full of them. */
+/** Maximum number of reports per prompt. A pasted text may contain many `@`. */
 const maxReported = 5
 
-/** Tells the person which paths with `@` of their prompt are not there, so that nothing was attached for them. */
+/** Reports paths with `@` in the prompt that do not exist and are not attached. */
 export async function reportMissingMentions(
   prompt: string,
   { directory, worktree, agents }: Tackle,

@@ -4,13 +4,13 @@ import type { LocalServer } from "../../model/local.ts"
 import { isRecord, parseJson } from "../../util/json.ts"
 import type { Workspace } from "../workspace/workspace.ts"
 
-/** The stand-in that is always there. */
+/** The built-in model, which is always available. */
 const offline = "tackle/offline"
 
 /**
- * The model of a run for which none is configured. At a terminal a server on this machine is offered, once: a yes is
- * written into the person's own config, a no is remembered. It is never taken unasked, since any local program could
- * be listening. Everywhere else, and after a no, it is the built-in stand-in.
+ * Chooses the model of a run without a configured one. At a terminal, offers each local model server once: a yes is
+ * written to the user's config, and a no is remembered. Never uses a local server unasked, since any local program
+ * could be listening. Otherwise returns the built-in model.
  */
 export async function chooseModel(workspace: Workspace): Promise<string> {
   const remembered = join(workspace.dataDirectory, "local-servers.json")
@@ -44,7 +44,7 @@ async function offer(server: LocalServer): Promise<string | undefined> {
   return choice === "" ? undefined : choice
 }
 
-/** A new config file in the person's own directory; an existing one is theirs to edit, and they are told what to add. */
+/** Writes a new config file in the user's directory. An existing file is not changed; the user is shown what to add. */
 function remember(workspace: Workspace, server: LocalServer, model: string): string {
   const id = server.name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")
   const config = {

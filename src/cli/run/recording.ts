@@ -31,24 +31,27 @@ import { warn } from "../process/notice.ts"
 import type { Workspace } from "../workspace/workspace.ts"
 import type { RunTask } from "./task.ts"
 
-/** A run that is written down, for `--record`. */
+/** A run that is recorded, for `--record`. */
 export interface StartedRecording {
-  /** What the engine is to be opened with. */
+  /** Options for the engine. */
   options: Pick<TackleOptions, "aroundFetch" | "attach" | "openMcp">
-  /** To be called with what the run is asked, before it begins. */
+  /** Must be called with the task before the run starts. */
   begin(run: RunTask & Pick<RunLine, "questions" | "command"> & { files: readonly PromptFile[] }): void
-  /** A subscriber: keeps how calls end. */
+  /** A subscriber that records the results of calls. */
   take(event: TackleEvent): void
   end(): void
 }
 
-/** Writes over a file that is there. It is readable by this person alone. Throws `UsageError` where it cannot be written. */
+/**
+ * Starts a recording. Overwrites an existing file and makes it readable by this user only. Throws `UsageError` if the
+ * file cannot be written.
+ */
 export function startRecording(file: string, workspace: Workspace): StartedRecording {
   const { provider: providers = {} } = workspace.config.config
   const places = placesOf(workspace)
   const descriptor = openForWriting(file)
 
-  /** What came before the run's own line. */
+  /** Lines before the line of the run. */
   let early: RecordingLine[] | undefined = []
 
   function write(line: RecordingLine): void {
@@ -92,16 +95,16 @@ export function startRecording(file: string, workspace: Workspace): StartedRecor
   }
 }
 
-/** A recorded run that is run again, for `--replay`. */
+/** A recorded run that is replayed, for `--replay`. */
 export interface StartedReplay {
-  /** What it was asked. */
+  /** The recorded task. */
   run: RunLine
   options: Pick<TackleOptions, "aroundFetch" | "recorded" | "providers" | "questions" | "attach" | "openMcp">
-  /** Tells the person what came of it, and returns whether all was as recorded. */
+  /** Reports the result. Returns whether the run was as recorded. */
   end(): boolean
 }
 
-/** Throws `UsageError` for a file that is no recording. */
+/** Opens a recording. Throws `UsageError` for any other file. */
 export function openReplay(file: string, workspace: Workspace): StartedReplay {
   const recording = parseRecording(withPlaces(readText(file), placesOf(workspace)), file)
   const { run, exchanges, tools, mentions = { files: [], notes: [], refused: [] }, mcp } = recording
@@ -131,7 +134,7 @@ function placesOf({ dataDirectory, directory, worktree, home }: Workspace): Plac
   return { data: dataDirectory, directory, worktree, home, today: localDay(Date.now()) }
 }
 
-/** What is needed to ask the same again: the model's provider is among them, also where the config does not name it. */
+/** Keeps what a replay needs, including the provider of the model if the config does not name it. */
 function withoutKeys(
   providers: Readonly<Record<string, ProviderConfig>>,
   model: string,
@@ -150,7 +153,10 @@ function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`
 }
 
-/** A recording may be a stranger's, and to import what it names would run it. Throws `UsageError`. */
+/**
+ * Rejects unknown provider packages: a recording may come from a stranger, and importing a package runs it. Throws
+ * `UsageError`.
+ */
 function checkPackages(recorded: RunLine["providers"], own: Readonly<Record<string, ProviderConfig>>): void {
   const known = new Set(Object.values(own).map(({ npm }) => npm))
   for (const [id, { npm }] of Object.entries(recorded)) {
@@ -165,7 +171,7 @@ function openForWriting(file: string): number {
   let descriptor: number | undefined
   try {
     descriptor = openSync(file, constants.O_WRONLY | constants.O_CREAT, 0o600)
-    // One that was there may be readable by others. A pipe or a device is not ours to change.
+    // An existing file may be readable by others. The mode of a pipe or device stays unchanged.
     if (fstatSync(descriptor).isFile()) {
       fchmodSync(descriptor, 0o600)
       ftruncateSync(descriptor)

@@ -9,7 +9,7 @@ import type { RuleFlags } from "../workspace/rules.ts"
 import type { Workspace } from "../workspace/workspace.ts"
 import { chooseModel } from "./choose-model.ts"
 
-/** What the flags of a run say about its work. */
+/** Flags of a run that define its task. */
 export interface TaskFlags extends RuleFlags {
   model?: string
   agent?: string
@@ -19,23 +19,23 @@ export interface TaskFlags extends RuleFlags {
   outputSchema?: string
 }
 
-/** What a run is to do. */
+/** The task of a run. */
 export interface RunTask extends Required<RuleFlags> {
   prompt: string
-  /** `provider/model`, for whatever has no model of its own. */
+  /** `provider/model`, for everything without its own model. */
   model: string
-  /** The model was named for this run, so that it goes before that of the agent or session. */
+  /** Whether the model was named for this run, so that it takes precedence over that of the agent or session. */
   named: boolean
   agent?: string
   limits: Pick<PromptOptions, "maxSteps" | "maxTokens" | "maxCost">
   outputSchema?: Record<string, unknown>
-  /** As they were attached when the run was recorded. */
+  /** As attached when the run was recorded. */
   files?: readonly PromptFile[]
-  /** As a server filled it in when the run was recorded. */
+  /** As filled in by a server when the run was recorded. */
   command?: NonNullable<RunLine["command"]>
 }
 
-/** The task of a command line. Throws `UsageError` for what is wrong with it. */
+/** Returns the task of a command line. Throws `UsageError` if it is invalid. */
 export async function readTask(
   message: readonly string[],
   flags: TaskFlags,
@@ -54,7 +54,7 @@ export async function readTask(
   }
 }
 
-/** The task of a recording. */
+/** Returns the task of a recording. */
 export function recordedTask({ limits, files, ...run }: RunLine): RunTask {
   const { prompt, model, named, agent, allow, deny, outputSchema, command } = run
   return {
@@ -71,7 +71,7 @@ export function recordedTask({ limits, files, ...run }: RunLine): RunTask {
   }
 }
 
-/** Of flags, or of a line of a recording: those that are there. */
+/** Takes the limits from flags or from a line of a recording. */
 function limitsOf({
   maxSteps,
   maxTokens,
@@ -108,7 +108,7 @@ async function readSchema(file: string): Promise<Record<string, unknown>> {
   throw new UsageError(`${file} (--output-schema) is no JSON Schema: ${problem}.`)
 }
 
-/** Before there is a session for it. */
+/** Checks the schema before a session is created. */
 async function usable(schema: Record<string, unknown>, file: string): Promise<Record<string, unknown>> {
   const { readAnswerSchema } = await import("../../model/answer-schema.ts")
   try {

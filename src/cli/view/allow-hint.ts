@@ -1,18 +1,18 @@
 import { visible } from "./visible.ts"
 
-/** What was asked for. */
+/** A permission with patterns that was requested. */
 interface Asked {
   permission: string
   patterns: readonly string[]
 }
 
-/** So many rules are named, and patterns up to so many characters: a longer one is for a person to shorten. */
+/** Limits of the hint: number of rules, and characters of a pattern. */
 const maxRules = 3
 const maxPattern = 60
 
 /**
- * For a person where nobody could be asked: the flags that would have allowed it, as they are typed in a shell. Undefined
- * where nothing was asked, or nothing of it is short enough.
+ * Returns the flags that would have allowed the requests, as typed in a shell. Undefined if nothing was requested, or
+ * no pattern is short enough.
  */
 export function allowHint(asked: readonly Asked[]): string | undefined {
   const rules = asked.flatMap(({ permission, patterns }) =>
@@ -26,7 +26,7 @@ function isShort(pattern: string): boolean {
   return pattern.length <= maxPattern && visible(pattern) === pattern && !pattern.includes("\n")
 }
 
-/** As one word of a shell's line. */
+/** Quotes text as one shell word. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }

@@ -5,12 +5,12 @@ import { displayPath } from "../../util/paths.ts"
 import { style } from "./style.ts"
 import { columns, oneLine, wrapped } from "./visible.ts"
 
-/** A call that begins: `· bash npm test`. */
+/** Formats a call that starts: `· bash npm test`. */
 export function startLine(part: ToolPart, worktree: string, width: number): string {
   return oneLine(`· ${part.tool} ${subject(part, worktree)}`, width)
 }
 
-/** A call that ended, with what people want to know of it: one line, and a second for an error or a to-do list. */
+/** Formats a call that ended: one line, with further lines for an error, formatters or a to-do list. */
 export function callLine(part: ToolPart, worktree: string, width: number): string[] {
   const { state } = part
   if (state.status === "completed") return completedLines(part, state, worktree, width)
@@ -36,7 +36,7 @@ function completedLines(
   ]
 }
 
-/** Rows that an error may take: enough for what was wrong, without the whole advice that the model reads. */
+/** Maximum rows of an error: the cause without the advice for the model. */
 const maxErrorRows = 3
 
 function errorLines(part: ToolPart, state: ToolStateError, worktree: string, width: number): string[] {
@@ -46,10 +46,10 @@ function errorLines(part: ToolPart, state: ToolStateError, worktree: string, wid
   return [line, ...wrapped(state.error, width - 2, maxErrorRows).map((row) => style.dim(`  ${row}`))]
 }
 
-/** The first of these that an input has says most about the call. */
+/** Input keys that describe a call, the best first. */
 const subjectKeys = ["command", "pattern", "filePath", "path", "url", "query", "id", "action", "description"]
 
-/** What the call is about, in a word. */
+/** Returns the subject of a call. */
 function subject({ tool, state }: ToolPart, worktree: string): string {
   const { input } = state
   for (const key of subjectKeys) {
@@ -78,7 +78,7 @@ function detailsOf(tool: string, { metadata, output }: ToolStateCompleted): stri
   return details
 }
 
-/** Only waits that people notice, and not for themselves. */
+/** Shows only noticeable times, without waits for the user. */
 function duration({ time }: ToolStateCompleted): string[] {
   const ms = workMs(time)
   return ms < 500 ? [] : [`${(ms / 1000).toFixed(1)} s`]
@@ -103,8 +103,8 @@ function todoLines({ metadata }: ToolStateCompleted, width: number): string[] {
 }
 
 /**
- * What formatters did after a change of files, a line each: `formatted by biome · +2 −1`, `not formatted: biome: …`. The
- * file is named where the call changed several.
+ * Formats what formatters did, a line each: `formatted by biome · +2 −1`, `not formatted: biome: …`. Names the file if
+ * the call changed several.
  */
 export function formattingLines({ metadata }: ToolStateCompleted, worktree: string, width: number): string[] {
   const named = (file: Record<string, unknown>) =>
@@ -124,7 +124,7 @@ export function formattingLines({ metadata }: ToolStateCompleted, worktree: stri
   ]
 }
 
-/** How many lines a unified diff adds and takes away: `+3 −1`. */
+/** Counts added and removed lines of a unified diff: `+3 −1`. */
 export function diffCount(diff: string): string {
   const lines = diff.split("\n")
   const count = (sign: string) =>

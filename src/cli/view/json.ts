@@ -4,9 +4,9 @@ import type { View } from "./view.ts"
 import { createChildren } from "./view.ts"
 
 /**
- * One event a line, nothing else, in the order in which they happened. Those of subagents are among them, but for their
- * `run.completed`: the last line is the end of the run, and the only one of its type. Lines of one turn of the event
- * loop leave in one write, which costs more than a line, and are written after all that the engine does in that turn.
+ * Creates a view that prints one event per line, in order. Events of subagents are included except `run.completed`, so
+ * that the last line is the end of the run and the only one of its type. The lines of one turn of the event loop are
+ * written at once at its end, since a write costs more than a line.
  */
 export function createJsonView(output: Output): View {
   const children = createChildren()

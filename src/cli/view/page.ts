@@ -5,33 +5,33 @@ import { visible } from "./visible.ts"
 import { createWordFold } from "./word-fold.ts"
 
 /**
- * Where a run is shown to people: the model's words on one stream, lines about its work on the other. Where both are one
- * terminal, a line never runs into the words.
+ * Shows a run to users: the model's text on one stream, lines about its work on the other. If both are one terminal, a
+ * line never starts within the text.
  */
 export interface Page {
-  /** At a terminal what is under way is one live line that vanishes. */
+  /** At a terminal, current activity is a live line that disappears. */
   readonly live: boolean
   /** Columns of a line. */
   width(): number
-  /** Columns of sentences: in a log they stay whole, for those who search it. */
+  /** Columns of sentences, which stay whole in a log so that they can be searched. */
   proseWidth(): number
   /** Writes a line about the work. */
   note(line: string): void
-  /** Writes words of the model. */
+  /** Writes text of the model. */
   say(text: string): void
-  /** Ends the line of words, where one has begun. */
+  /** Ends the current line of text, if any. */
   endLine(): void
-  /** What the live line says. */
+  /** Sets the content of the live line. */
   setActivity(activity: Activity | undefined): void
-  /** Keeps the live line away until the function it returns is called. */
+  /** Hides the live line until the returned function is called. */
   pause(): () => void
   end(): void
 }
 
-/** Columns of a line where nobody's terminal sets them, as in the log of a build. */
+/** Columns without a terminal, as in a build log. */
 const logWidth = 120
 
-/** Words go to `output`, so that a pipe gets the answer alone. */
+/** Creates a page. Text goes to `output`, so that a pipe receives only the answer. */
 export function createPage({ output, notes }: { output: Output; notes: WriteStream }): Page {
   const live = notes.isTTY === true
   const width = () => notes.columns || (live ? 80 : logWidth)
@@ -41,7 +41,7 @@ export function createPage({ output, notes }: { output: Output; notes: WriteStre
 
   function say(text: string): void {
     status.clear()
-    // A file or a program gets the words as they are; only a terminal would act on what is in them.
+    // Only a terminal would act on control characters.
     output.write(output.isTTY ? fold.push(visible(text)) : text)
     atLineStart = text.endsWith("\n")
   }

@@ -2,22 +2,22 @@ import { showInvisible } from "../../permission/invisible.ts"
 import type { PermissionRequest } from "../../schema/permission.ts"
 import { style } from "./style.ts"
 
-/** Lines of a diff that are shown before it is cut. */
+/** Maximum lines of a diff before it is cut. */
 const maxDiffLines = 60
 
-/** False where {@link describeRequest} leaves lines of the diff out unless it is told to show all. */
+/** Returns false if {@link describeRequest} cuts the diff by default. */
 export function isShownWhole({ metadata }: PermissionRequest): boolean {
   return typeof metadata.diff !== "string" || linesOf(metadata.diff).length <= maxDiffLines
 }
 
-/** What is asked for, with every hidden character made visible: the command, each pattern and path, the diff. */
+/** Describes a request with all hidden characters made visible: the command, each pattern and path, the diff. */
 export function describeRequest(
   request: PermissionRequest,
   { worktree, whole }: { worktree: string; whole: boolean },
 ): string {
   const { permission, patterns, always, metadata, tool } = request
   const command = typeof metadata.command === "string" ? metadata.command : undefined
-  // The command as it was written says more than the parts of it that need leave.
+  // The command as written says more than its parts that need permission.
   const subject = permission === "bash" && command !== undefined ? [command] : patterns
   const asker = tool?.parent ? style.dim(` (the subagent ${showInvisible(tool.parent.agent)} asks)`) : ""
   const lines = [style.bold(`? ${permission}`) + asker, ...subject.flatMap((text) => indented(text, "    "))]
@@ -36,7 +36,7 @@ export function describeRequest(
   return lines.join("\n")
 }
 
-/** What helps to decide beside the subject, with its name. What would only repeat the subject is left out. */
+/** Returns named details that help to decide, without repeating the subject. */
 function details(
   { patterns, metadata }: PermissionRequest,
   subject: readonly string[],

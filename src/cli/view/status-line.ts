@@ -2,20 +2,20 @@ import type { WriteStream } from "node:tty"
 import { style } from "./style.ts"
 import { oneLine } from "./visible.ts"
 
-/** What takes less than this shows no progress. */
+/** Activity that takes less time is not shown. */
 const patienceMs = 1_000
 const frameMs = 120
 const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
 
-/** What is under way. Its time is counted from where its kind began. */
+/** Current activity. Its time starts with its kind. */
 export interface Activity {
   kind: "model" | "calls"
   text: string
 }
 
 /**
- * One line at the bottom of a terminal that says what is under way, and vanishes. Elsewhere it does nothing. It is drawn
- * only where `isFree` says that the cursor stands on an empty line: drawing clears that line first.
+ * Creates a line at the bottom of a terminal that shows current activity and disappears. Does nothing elsewhere. Draws
+ * only if `isFree` returns true, since drawing clears the line of the cursor.
  */
 export function createStatusLine(terminal: WriteStream, isFree: () => boolean) {
   const live = terminal.isTTY === true
@@ -50,7 +50,7 @@ export function createStatusLine(terminal: WriteStream, isFree: () => boolean) {
 
   return {
     clear,
-    /** Undefined: nothing is under way. */
+    /** Undefined: no activity. */
     set(next: Activity | undefined): void {
       if (next?.kind !== activity?.kind) since = Date.now()
       activity = next

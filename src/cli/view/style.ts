@@ -2,7 +2,7 @@ import { styleText } from "node:util"
 
 type Name = Parameters<typeof styleText>[0]
 
-/** Colours for stderr; plain where it is no terminal or `NO_COLOR` is set. */
+/** Colors for stderr. Plain without a terminal or with `NO_COLOR`. */
 export const style = {
   bold: paint("bold"),
   dim: paint("dim"),

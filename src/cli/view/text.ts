@@ -17,23 +17,23 @@ const waiting: Activity = { kind: "model", text: "waiting for the model" }
 const thinking: Activity = { kind: "model", text: "thinking" }
 
 /**
- * A run for people. The model's words go to `output`, everything about its calls to `notes`, so that a pipe gets the
- * answer alone: each text once it has ended, since one that breaks off is taken back and asked for anew. At a terminal
- * words are shown as they come, and what is under way is one live line that vanishes; elsewhere each start is a line.
+ * Creates a view for users. The model's text goes to `output` and everything about calls to `notes`, so that a pipe
+ * receives only the answer. A text is written when it has ended, since an interrupted one is requested again. At a
+ * terminal, text streams and current activity is a live line; elsewhere each start is a line.
  */
 export function createTextView(options: { output: Output; notes: WriteStream; worktree: string }): View {
   const { output, worktree } = options
   const page = createPage(options)
   const children = createChildren()
   const running = new Map<string, ToolPart>()
-  /** Text that was shown so far, by part. */
+  /** Length of the text shown so far, by part. */
   const shown = new Map<string, number>()
   const reasoning = new Set<string>()
-  /** The messages of the person. */
+  /** Messages of the user. */
   const own = new Set<string>()
-  /** A new session, until it was told of. */
+  /** A new session that was not shown yet. */
   let begun: Session | undefined
-  /** What happens while a question is on the screen. */
+  /** Events during a question. */
   let held: TackleEvent[] | undefined
 
   function noteAll(lines: readonly string[], paint: (text: string) => string): void {
@@ -42,7 +42,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
 
   function say(text: string): void {
     if (text === "") return
-    // The words themselves show that the model is at work; what else there may be under way are calls.
+    // The text itself shows that the model is working.
     if (output.isTTY) page.setActivity(runningCalls())
     page.say(text)
   }
@@ -69,7 +69,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
     }
   }
 
-  /** What was not shown as deltas. */
+  /** Shows what was not shown as deltas. */
   function showText(id: string, text: string, ended: boolean): void {
     if (!output.isTTY && !ended) return
     const from = shown.get(id) ?? 0
@@ -114,7 +114,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
     else showOwn(event)
   }
 
-  /** Of a subagent the calls are shown as they end; its words go to the agent that asked it. */
+  /** Shows calls of a subagent when they end. Its text goes to the agent that started it. */
   function showChild(event: TackleEvent, agent: string): void {
     if (event.type !== "part.updated" || event.part.type !== "tool") return
     const { status: state } = event.part.state
@@ -124,7 +124,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
       page.note(style.dim(prefix) + line)
   }
 
-  /** Once: a new session with who works on its first prompt, which for a command may be others than its own. */
+  /** Shows a new session once, with the agent and model of its first prompt, which a command may change. */
   function introduce(...workers: string[]): void {
     if (!begun) return
     page.note(style.dim([`session ${begun.id}`, ...workers.map(visible)].join(" · ")))
@@ -137,7 +137,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
         begun = event.session
         return
       case "part.updated":
-        // The person's own words need not be repeated to them; the calls of a command are in their message too.
+        // The user's own text is not repeated. The message may also contain calls of a command.
         if (event.part.type === "tool" || !own.has(event.part.messageID)) showPart(event.part)
         return
       case "message.created":
@@ -184,18 +184,20 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
   }
 }
 
-/** That a request to the model is made again. */
+/** Describes a repeated request to the model. */
 export function retryText({ attempt, delayMs, error }: RetryPart): string {
   return `↻ attempt ${attempt} failed, trying again in ${Math.ceil(delayMs / 1000)} s: ${error}`
 }
 
-/** That the model's context will soon be full. */
+/** Warns that the model's context is almost full. */
 export function fillingText({ used, room }: EventOf<"context.filling">): string {
   const share = `${Math.round((used / room) * 100)} % of the model's context is used (${used} of ${room} tokens)`
   return `! ${share}: older parts will be replaced by a summary when it is full`
 }
 
-/** How a run ended, what it took, and how to go on. An end without a word is told: it looks like a fault of ours. */
+/**
+ * Describes the end of a run, its usage and how to continue. Reports an empty answer, which would look like a defect.
+ */
 export function summary(event: EventOf<"run.completed">): string[] {
   const { status, text, usage, refused, durationMs, sessionID } = event
   const words = [

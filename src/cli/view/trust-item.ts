@@ -4,24 +4,21 @@ import type { TrustItem } from "../../permission/trust-items.ts"
 import { isRecord } from "../../util/json.ts"
 import { isModuleFile } from "../../util/load-module.ts"
 
-/** An item of a project with all that it would enable. */
+/** An item of a project with everything that it would enable. */
 export interface ShownItem extends TrustItem {
-  /** `gone`: trusted once and not there any more. */
+  /** `gone`: trusted before and no longer exists. */
   state: "trusted" | "changed" | "new" | "gone"
-  /** Of a config file, an agent and a command. */
+  /** Of a config file, agent or command. */
   settings?: EnabledSetting[]
-  /** Of a tool: the id it is offered under. Absent where it is not loaded by itself. */
+  /** Id of the tool. Absent if the file is not loaded by itself. */
   tool?: string
-  /**
-   * Of a tool or plugin all files that it may run, of a skill all that it comes with, relative to the work tree, with
-   * hashes.
-   */
+  /** All files that a tool or plugin may run, or that belong to a skill, relative to the worktree, with hashes. */
   files?: Record<string, string>
-  /** Of a package, how many packages it needs that its hash covers, and the names of those that it does not. */
+  /** For a package: the number of dependencies that its hash covers, and the names of the others. */
   dependencies?: { covered: number; beyond: readonly string[] }
 }
 
-/** The item on as many lines as it needs. Whatever a file holds, each line is one line of the terminal's. */
+/** Formats an item. Content of a file cannot look like another line. */
 export function describeItem(item: ShownItem): string {
   return [
     `${wholeName(item.path)}  (${states[item.state]})`,
@@ -82,7 +79,7 @@ function describeSetting({ key, value, rule, note }: EnabledSetting): string {
   return `${wholeName(key)} = ${wholeName(spacedJson(value))}${note === undefined ? "" : `   (${wholeName(note)})`}`
 }
 
-/** JSON on one line, with blanks at which a terminal can break it. */
+/** Formats JSON on one line, with spaces at which a terminal can wrap it. */
 function spacedJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(spacedJson).join(", ")}]`
   if (!isRecord(value)) return JSON.stringify(value)

@@ -1,17 +1,17 @@
 import type { TackleEvent } from "../../event/events.ts"
 
-/** Shows a run to somebody. */
+/** Shows a run. */
 export interface View {
   show(event: TackleEvent): void
-  /** Holds back what is drawn live, for a question. Returns the function that goes on. */
+  /** Pauses live drawing for a question. Returns the function that resumes it. */
   pause(): () => void
-  /** The run is over: clears what was drawn live. */
+  /** Clears live drawing at the end of the run. */
   end(): void
 }
 
 /**
- * Tells the events of subagents from the run's own. The run's session is the first that is heard of; of the others the
- * name of the agent is given.
+ * Distinguishes events of subagents from those of the run, whose session is the first one seen. Returns the agent name
+ * of a subagent.
  */
 export function createChildren(): { agentOf(event: TackleEvent): string | undefined } {
   const agents = new Map<string, string>()

@@ -1,7 +1,7 @@
-/** Controls, bidi marks, zero-width and tag characters: what a terminal would act on or hide. Tab and newline stay. */
+/** Controls, bidi marks, zero-width and tag characters, except tab and newline. */
 const hidden = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u{E0000}-\u{E007F}]/gu
 
-/** The text with every such character written out, as in `<U+202E>`. Nothing of it can move the cursor. */
+/** Replaces hidden characters by text such as `<U+202E>`, so that they cannot move the cursor. */
 export function visible(text: string): string {
   return text.replaceAll(hidden, (character) => {
     if (character === "\n" || character === "\t") return character
@@ -9,13 +9,13 @@ export function visible(text: string): string {
   })
 }
 
-/** The same on one line, cut to the width in columns with a mark, between words where that is possible. */
+/** Does the same on one line, cut to the width in columns with a mark, preferably between words. */
 export function oneLine(text: string, width: number): string {
   const line = visible(text).replaceAll(/\s+/g, " ").trim()
   return columns(line) > width ? `${takeWords(line, width - 1)}…` : line
 }
 
-/** The same on at most `rows` lines, broken between words where that is possible; the last one is cut with a mark. */
+/** Does the same on at most `rows` lines, wrapped between words where possible. The last line is cut with a mark. */
 export function wrapped(text: string, width: number, rows = Number.POSITIVE_INFINITY): string[] {
   const lines: string[] = []
   let rest = visible(text).replaceAll(/\s+/g, " ").trim()
@@ -28,8 +28,7 @@ export function wrapped(text: string, width: number, rows = Number.POSITIVE_INFI
 }
 
 /**
- * The lines of a text, broken between words where they are wider than a terminal, with what follows further in. A word
- * that is wider stays whole, such as a path that is to be copied.
+ * Wraps each line between words, with continuation lines indented. A longer word, such as a path to copy, stays whole.
  */
 export function folded(text: string, width = 80): string {
   return text
@@ -50,14 +49,14 @@ function foldLine(line: string, width: number): string {
   return lines.join("\n")
 }
 
-/** The words that fit into the columns, or part of one that would leave half of them empty. */
+/** Returns the words that fit, or part of a word if they would leave half of the line empty. */
 function takeWords(text: string, width: number): string {
   const head = take(text, width)
   const space = text[head.length] === " " ? head.length : head.lastIndexOf(" ")
   return space > width / 2 ? text.slice(0, space) : head
 }
 
-/** As much of the beginning as fits into the columns. */
+/** Returns the beginning that fits. */
 function take(text: string, width: number): string {
   let room = width
   let length = 0
@@ -69,12 +68,12 @@ function take(text: string, width: number): string {
   return text.slice(0, length)
 }
 
-/** East Asian scripts and emoji take two columns of a terminal. */
+/** East Asian characters and emoji take two columns. */
 const wide =
   /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}/u
 const combining = /^\p{M}$/u
 
-/** Columns that the text takes in a terminal. */
+/** Returns the columns of a text in a terminal. */
 export function columns(text: string): number {
   let count = 0
   for (const character of text) count += combining.test(character) ? 0 : wide.test(character) ? 2 : 1

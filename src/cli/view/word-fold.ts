@@ -1,22 +1,22 @@
 import { columns } from "./visible.ts"
 
-/** Breaks text between words while it comes in. */
+/** Wraps text between words as it arrives. */
 export interface WordFold {
-  /** What can be shown by now: all but a word that may go on. */
+  /** Returns what can be shown now: everything except an unfinished word. */
   push(text: string): string
-  /** The rest. The next text begins a line. */
+  /** Returns the rest. The next text starts a line. */
   end(): string
 }
 
 /**
- * For prose on a terminal, which would break it within words. Code and tables (fenced, further in, or between bars) stay
- * as they are, and so does a word that is wider than the terminal. `width` is asked at each word.
+ * Wraps prose for a terminal. Code and tables (fenced, indented, or between bars) and longer words stay unchanged.
+ * Calls `width` for each word.
  */
 export function createWordFold(width: () => number): WordFold {
   let column = 0
   let blank = ""
   let word = ""
-  /** The line so far, as far as it tells what kind of line it is. */
+  /** The beginning of the line, which determines its kind. */
   let head = ""
   let fenced = false
 
@@ -65,7 +65,7 @@ export function createWordFold(width: () => number): WordFold {
   }
 }
 
-/** The same for a text that is there already. */
+/** Does the same for a complete text. */
 export function foldWords(text: string, width: number): string {
   const { push, end } = createWordFold(() => width)
   return push(text) + end()

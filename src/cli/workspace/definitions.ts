@@ -13,17 +13,17 @@ import { watchPlugins } from "./plugins.ts"
 import { describeChange, recheckTrust, trustHint, type UntrustedChange } from "./recheck-trust.ts"
 import { trustedItems, type Workspace } from "./workspace.ts"
 
-/** What {@link definitionsOf} found. */
+/** The result of {@link definitionsOf}. */
 export type WorkspaceDefinitions = Omit<DefinitionSet, "skillFiles"> & { skillFiles: readonly SkillFile[] }
 
-/** Agents, commands and skills of the place as they were found at the start. */
+/** Returns the agents, commands and skills of the workspace as found at start. */
 export function definitionsOf(workspace: Workspace): WorkspaceDefinitions {
   return { ...configured(workspace.config), skillFiles: trustedSkillFiles(workspace) }
 }
 
 /**
- * The same, as they are whenever something changed: those of the person, and those of the project that are trusted as they
- * are then. Config files that are no Markdown stay as they were read, and so do plugins: of a change of these it is told.
+ * Returns a source that finds them again after a change: the user's, and those of the project that are trusted at that
+ * time. Other config files and plugins are not loaded again; changes of plugins are reported.
  */
 export function definitionSource(
   workspace: Workspace,
@@ -79,8 +79,8 @@ function agentsOf(config: LoadedConfig["config"]): NonNullable<DefinitionSet["ag
 }
 
 /**
- * Skills of the person, and those of the project whose text is the trusted one, in rising precedence. `trusted`: those
- * skills of the project; by default the ones that were found at the start.
+ * Lists the skills of the user, and those of the project whose text is trusted, in rising precedence. `trusted`:
+ * trusted skills of the project, by default those found at start.
  */
 export function trustedSkillFiles(
   workspace: Workspace,

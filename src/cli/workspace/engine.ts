@@ -19,7 +19,7 @@ import { layersOf, misspeltPermissions, type RuleFlags } from "./rules.ts"
 import { toolFilesOf } from "./tool-files.ts"
 import { openWorkspaceWithProblems, trustedItems, type Workspace, type WorkspaceFlags } from "./workspace.ts"
 
-/** An engine for the place. `overrides` come last. */
+/** Opens an engine for the workspace. `overrides` take precedence. */
 export async function openTackle(
   workspace: Workspace,
   flags: RuleFlags,
@@ -35,8 +35,8 @@ export async function openTackle(
 }
 
 /**
- * Custom tools run in this process and start programs with its environment. From here on keys are in our own copy alone,
- * unless the config passes them on.
+ * Custom tools run in this process and start programs with its environment. Removes keys from it, unless the config
+ * passes them on.
  */
 function keepKeysFromChildren({ provider, pass_environment: passed = [] }: LoadedConfig["config"]): void {
   for (const name of keyVariables(provider)) if (!passed.includes(name)) delete process.env[name]
@@ -52,10 +52,9 @@ function reportIgnored({ config, untrusted }: Workspace): void {
 }
 
 /**
- * Opens an engine for what is stored, for a piece of work, and closes it. It has no plugins, tools or servers, and takes of
- * the config what is secret and how long files are kept. So problems in config files do not stop it: they are told in one
- * line. Where what is stored leaves for others, `open` has to be `openWorkspace`: a key that stands beside a problem is not
- * known, so that it would not be hidden.
+ * Opens an engine for stored data, runs the work, and closes it. It has no plugins, tools or servers, and takes only
+ * secrets and retention from the config, so that problems in config files are reported but stop nothing. If stored data
+ * leaves the machine, `open` must be `openWorkspace`: a key next to a problem is unknown and would not be masked.
  */
 export async function withStore<T>(
   flags: Omit<WorkspaceFlags, "trust">,
@@ -81,7 +80,7 @@ export async function withStore<T>(
   }
 }
 
-/** The first of the problems, in one line, with the way to the others. */
+/** Reports the first problem on one line, and how to see the others. */
 export function reportProblems([first, ...others]: readonly Problem[]): void {
   if (first === undefined) return
   const more = others.length > 0 ? ` (And ${others.length} more: \`tackle doctor\` shows them.)` : ""
@@ -90,7 +89,7 @@ export function reportProblems([first, ...others]: readonly Problem[]): void {
   )
 }
 
-/** What the config and trust of a place say of an engine. Tells of instructions that cannot be read. */
+/** Returns the engine options from config and trust. Reports instructions that cannot be read. */
 export async function engineOptions(workspace: Workspace, flags: RuleFlags): Promise<TackleOptions> {
   const { config } = workspace.config
   const plugins = trustedPlugins(workspace, trustedItems(workspace, "plugin"))
@@ -141,7 +140,10 @@ export async function engineOptions(workspace: Workspace, flags: RuleFlags): Pro
   }
 }
 
-/** The limits of the config. Where that has problems no old files are removed: how long they are kept may be one. */
+/**
+ * Returns the limits of the config. If it has problems, no old files are removed, since the retention may be one of
+ * them.
+ */
 export function limitsOf({ config: loaded, problems }: Workspace): NonNullable<TackleOptions["limits"]> {
   const { config } = loaded
   return {
@@ -176,7 +178,7 @@ function isLevel(level: string): level is LogLevel {
 
 type Picked<K extends string, V> = { [key in K]?: NonNullable<V> }
 
-/** The key with its value, or nothing where there is none: optional keys are left out rather than undefined. */
+/** Returns the key with its value, or an empty object if the value is undefined. */
 function pick<K extends string, V>(key: K, value: V | undefined): Picked<K, V>
 function pick<K extends string>(key: K, value: number | undefined, factor: number): Picked<K, number>
 function pick(key: string, value: unknown, factor?: number): Record<string, unknown> {
@@ -184,7 +186,7 @@ function pick(key: string, value: unknown, factor?: number): Record<string, unkn
   return { [key]: factor === undefined ? value : Number(value) * factor }
 }
 
-/** Notes a fault in the log and on stderr. Returns what was shown. */
+/** Reports a problem in the log and on stderr. Returns the text that was shown. */
 export function reportProblem(workspace: Workspace, message: string, error: unknown): string {
   workspace.log.write("error", message, { error: errorMessage(error) })
   const text = workspace.hide(`${message}: ${errorMessage(error)}`)

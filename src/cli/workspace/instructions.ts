@@ -8,21 +8,20 @@ import type { FoundInstructions } from "../../tool/context.ts"
 import { errorMessage } from "../../util/errors.ts"
 import { displayPath, isInside, realPath } from "../../util/paths.ts"
 
-/** Longest text that one instruction file may add to the system prompt, in bytes. */
+/** Maximum bytes that one instruction file adds to the system prompt. */
 const maxBytes = 64 * 1024
 
-/** Texts for the system prompt: files that were found, and what the config names. */
+/** Instruction files that were found, and those that the config names. */
 export interface InstructionSources {
   /** Absolute paths, the nearest last. */
   found: readonly string[]
-  /** The config's `instructions`: absolute paths, patterns and addresses. They follow what was found. */
+  /** `instructions` of the config: absolute paths, patterns and URLs. They follow the found files. */
   named: readonly string[]
 }
 
 /**
- * The texts, each once and headed by its path. One that cannot be read is told and left out; addresses are not fetched.
- * A project that is not `trusted` cannot have other files of the person sent to the model by putting links to them among
- * its own.
+ * Returns the texts, each once, with its path as heading. Reports and skips a file that cannot be read. Does not fetch
+ * URLs. An untrusted project cannot send other files of the user to the model through links.
  */
 export async function readInstructions(
   { found, named }: InstructionSources,
@@ -42,10 +41,13 @@ export async function readInstructions(
   return [...texts.values()]
 }
 
-/** Longest text that comes with a file that is read, in bytes: it stands beside the file's own in one result. */
+/** Maximum bytes of instructions that accompany a file that is read. */
 const maxNearBytes = 16 * 1024
 
-/** Reads what holds for a file deeper in the project, by the same rules: see `TackleOptions.instructionsNear`. */
+/**
+ * Returns a function that reads the instructions for a deeper file of the project, by the same rules: see
+ * `TackleOptions.instructionsNear`.
+ */
 export function instructionsNear(
   location: Location,
   { trusted, named }: { trusted: boolean; named: readonly string[] },
@@ -64,7 +66,7 @@ export function instructionsNear(
   }
 }
 
-/** Undefined for one that is empty, cannot be read or must not be sent, which is told. */
+/** Returns undefined for a file that is empty, unreadable or must not be sent. Reports the last two. */
 async function readOne(
   path: string,
   { worktree, trusted, maxBytes }: { worktree: string; trusted: boolean; maxBytes: number },
@@ -86,7 +88,7 @@ async function readOne(
   }
 }
 
-/** Why a project must not send this text: it would be another file of the person's, or one with secrets. */
+/** Returns why an untrusted project must not send this text: it is outside the project or may contain secrets. */
 function linkProblem({ path, real, worktree }: { path: string; real: string; worktree: string }) {
   if (!isInside(path, worktree)) return undefined
   if (!isInside(real, realPath(worktree))) return "leads out of this project"
@@ -95,13 +97,13 @@ function linkProblem({ path, real, worktree }: { path: string; real: string; wor
     : `leads to ${wholeName(basename(real))} of this project`
 }
 
-/** The text, or its first bytes with a note. */
+/** Returns the text, or its beginning with a note. */
 async function readStart(path: string, maxBytes: number): Promise<string> {
   const file = await open(path)
   try {
     const { size } = await file.stat()
     const { buffer, bytesRead } = await file.read(Buffer.alloc(Math.min(size, maxBytes)), 0)
-    // A character that the limit cuts is left out, not garbled.
+    // A character that the limit splits is left out.
     const text = new TextDecoder().decode(buffer.subarray(0, bytesRead), { stream: true }).trim()
     if (size <= maxBytes) return text
     return `${text}\n(Cut here: these are the first ${maxBytes} of ${size} bytes. Read the file for the rest.)`

@@ -4,8 +4,8 @@ import { workMs } from "../../schema/tool-state.ts"
 import type { Log } from "../../util/log.ts"
 
 /**
- * A subscriber that notes what a run does: its steps, calls, requests, retries and its end, with times and sizes. What
- * was said, what commands held and what files contain is not noted: it may be secret, and stands in the session.
+ * Returns a subscriber that logs steps, calls, requests, retries and the end of a run, with times and sizes. Texts,
+ * commands and file contents are not logged: they may be secret, and the session contains them.
  */
 export function eventLogger(log: Log): (event: TackleEvent) => void {
   return (event) => {

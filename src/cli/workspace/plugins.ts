@@ -22,9 +22,9 @@ import type { Workspace } from "./workspace.ts"
 type NamedPlugin = Workspace["config"]["plugins"][number]
 
 /**
- * The plugins of the place in the order in which they are called: what the config files name, in rising precedence, then
- * the files of the config directories. Of a project only what is trusted (`trusted` are its plugin files). Of what is
- * named twice the place of the first and the options of the last count. One that is not there is told on stderr.
+ * Lists the plugins in the order in which they are called: those named in config files, in rising precedence, then the
+ * files of the config directories. `trusted` are the trusted plugin files of the project. If a plugin is named twice,
+ * the first position and the last options count. Reports missing plugins on stderr.
  */
 export function trustedPlugins(workspace: Workspace, trusted: readonly FoundItem[]): PluginSource[] {
   const pinned = new Map(trusted.flatMap(({ contents }) => [...contents]))
@@ -33,7 +33,7 @@ export function trustedPlugins(workspace: Workspace, trusted: readonly FoundItem
   const add = (source: PluginSource) => found.set(source.path, { ...found.get(source.path), ...source })
 
   function ofPath(path: string, { scope }: NamedPlugin): PluginSource {
-    // What the person's own config names is their own word. A link back into the project leads to what is the project's.
+    // A plugin named in the user's own config needs no trust, unless its path leads into the project.
     const ofProject =
       isInside(path, workspace.worktree) || isInside(realPath(path), realPath(workspace.worktree))
     if (scope !== "project" || !ofProject) return { name: path, path }
@@ -83,19 +83,18 @@ function heldBy({ dependencies }: FoundItem): Pick<PluginSource, "held"> {
   return { held: { roots: dependencies.roots, files: new Map(dependencies.contents) } }
 }
 
-/** The files of plugins, of which it is only told that they changed: plugins are loaded once. */
+/** Plugin files, whose changes are only reported: plugins are loaded once. */
 export interface PluginChanges {
-  /** Those of the start, as absolute paths. */
+  /** Files at start. Absolute paths. */
   begun: readonly string[]
-  /** Absolute paths of files and folders, there or not. */
+  /** Absolute paths to watch, existing or not. */
   watched(): string[]
-  /** What differs from what the run began with. */
+  /** Differences from the start of the run. */
   problems(): DefinitionProblem[]
 }
 
 /**
- * Compares with the files as they are now: of the folders for plugins, and those of `loaded` beside them. Packages are left
- * out: they are installed, not edited.
+ * Compares the current plugin files with those at start. Packages are excluded: they are installed rather than edited.
  */
 export function watchPlugins(workspace: Workspace, loaded: readonly PluginSource[]): PluginChanges {
   const named = loaded.filter((source) => !source.package).map(({ path }) => path)
@@ -103,7 +102,7 @@ export function watchPlugins(workspace: Workspace, loaded: readonly PluginSource
     ({ kind, dependencies }) => kind === "plugin" && dependencies === undefined,
   )
   const begun = stampFiles([...named, ...found.map(({ file }) => file).filter(isModuleFile)])
-  // Looked for when they are asked for: most runs have no plugins, and are to begin without this.
+  // Evaluated on demand: most runs have no plugins and should start without this.
   const directories = () => possibleConfigDirectories(workspace).map(({ path }) => path)
   const files = () => [...new Set([...begun.keys(), ...findPluginFiles(directories())])]
   return {

@@ -5,25 +5,25 @@ import type { FoundItem, TrustItem } from "../../permission/trust-items.ts"
 import { warn } from "../process/notice.ts"
 import type { Workspace } from "./workspace.ts"
 
-/** What of a project is trusted while a run goes on. */
+/** What is trusted of a project at this time. */
 export interface CurrentTrust {
-  /** Of the kinds that were asked about, as they are now. */
+  /** Trusted items of the requested kinds, as they are now. */
   trusted: FoundItem[]
-  /** Those that are not, without those of which the start has told. */
+  /** Untrusted items, without those reported at start. */
   news: UntrustedChange[]
   isTrusted(item: TrustItem): boolean
 }
 
-/** An item that came or changed while a run went on. */
+/** An item that was added or changed during a run. */
 export interface UntrustedChange {
   item: FoundItem
-  /** It was there when the run began, or was trusted once. */
+  /** It existed at start, or was trusted before. */
   changed: boolean
 }
 
 /**
- * Looks at the project's items of these kinds anew, and asks the trust file anew. What `--trust` covers is what was there
- * when the run began. A config that cannot be parsed now plays no part.
+ * Finds the project's items of these kinds again, and reads the trust file again. `--trust` covers what existed at
+ * start. A config that cannot be parsed now is ignored.
  */
 export async function recheckTrust(
   workspace: Workspace,
@@ -50,12 +50,12 @@ export async function recheckTrust(
   }
 }
 
-/** The beginning of a line about it. */
+/** Returns the beginning of a message about the item. */
 export function describeChange({ changed }: UntrustedChange): string {
   return changed ? "it has changed, and is not trusted as it is now" : "it is new and not trusted"
 }
 
-/** The end of such a line. */
+/** The end of such a message. */
 export const trustHint = "`tackle trust` shows and enables them."
 
 function keyOf({ kind, path }: TrustItem): string {

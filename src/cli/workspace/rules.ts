@@ -8,15 +8,15 @@ import type { Rule } from "../../schema/permission.ts"
 import { nearNames } from "../../util/similarity.ts"
 import type { Workspace } from "./workspace.ts"
 
-/** The layers of rules above the defaults and below what was granted, an agent's own left out. */
+/** Returns the layers of rules between the defaults and the grants, without those of an agent. */
 export function layersOf({ config }: Workspace, flags: RuleFlags): Layer[] {
   const { user, project, untrusted, environment } = config.permission
   return [
     { name: "user", rules: user },
     { name: "project", rules: project },
-    // Last of the project's, so that an allow of a trusted file does not undo what these tighten.
+    // After the project's rules, so that an allow in a trusted file does not undo what these restrict.
     { name: "project", rules: untrusted, tightenOnly: true },
-    // The person's own words, though they stand above the project's.
+    // The user's own, although above the project's.
     { name: "project", rules: environment },
     {
       name: "flags",
@@ -28,24 +28,24 @@ export function layersOf({ config }: Workspace, flags: RuleFlags): Layer[] {
   ]
 }
 
-/** Flags that change what may be done. */
+/** Flags that change permissions. */
 export interface RuleFlags {
   allow?: string[]
   deny?: string[]
 }
 
-/** The rules of the config that can never decide: for everyone, and of each agent's own. */
+/** Returns the rules of the config that can never decide: general ones, and those of each agent. */
 export function shadowedConfigRules(workspace: Workspace): ShadowedRule[] {
   const layers = layersOf(workspace, {})
   const ofAgents = agentRulesets(workspace).flatMap((rules) => {
     const own = new Set(rules)
-    // What an agent's rules make of the others holds for that agent alone.
+    // The effect of an agent's rules on others applies to that agent only.
     return shadowedRules([...layers, { name: "agent", rules }]).filter(({ rule }) => own.has(rule))
   })
   return [...shadowedRules(layers), ...ofAgents]
 }
 
-/** What the config says of single agents: for each of its origins the rules of each agent, in rising precedence. */
+/** Returns the rules of each agent in the config, in rising precedence. */
 export function agentRulesets({ config }: Pick<Workspace, "config">): Rule[][] {
   const { agentPermission, projectAgentPermission, environmentAgentPermission } = config
   return [agentPermission, projectAgentPermission, environmentAgentPermission].flatMap((rules) =>
@@ -53,21 +53,21 @@ export function agentRulesets({ config }: Pick<Workspace, "config">): Rule[][] {
   )
 }
 
-/** Where a rule stands: `tackle.json:4`. */
+/** Returns where a rule is defined: `tackle.json:4`. */
 export function ruleOrigin({ source }: Rule): string {
   if (source === undefined) return ""
   return source.line === undefined ? source.file : `${source.file}:${source.line}`
 }
 
-/** What Tackle itself asks for: its tools, and what they ask for beside. */
+/** Permissions that Tackle itself requests. */
 export const knownPermissions: readonly string[] = (
   "bash batch codesearch doom_loop edit external_directory glob grep invalid job list lsp network plan_enter plan_exit " +
   "private_network question read sandbox_escape skill task todo tool_search webfetch websearch"
 ).split(" ")
 
 /**
- * A line for each name in the rules that is no permission but nearly one, such as `bsh`. A name may also be that
- * of a custom tool, an MCP server's or a plugin's, so this is no error.
+ * Returns a warning for each name in the rules that is almost a permission, such as `bsh`. It is no error, since a
+ * custom tool, an MCP server or a plugin may have this name.
  */
 export function misspeltPermissions(workspace: Workspace, flags: RuleFlags): string[] {
   const layers = layersOf(workspace, flags).map(({ rules }) => rules)
@@ -82,7 +82,10 @@ export function misspeltPermissions(workspace: Workspace, flags: RuleFlags): str
   })
 }
 
-/** Tells of a name whether it may be that of a custom tool, trusted or not, or of an MCP server's. Nothing is started. */
+/**
+ * Returns a function that tells whether a name may belong to a custom tool, trusted or not, or to an MCP server. Starts
+ * nothing.
+ */
 export function customTools(workspace: Workspace): (name: string) => boolean {
   const tools = findToolFiles(configDirectories(workspace).map(({ path }) => path)).map(toolName)
   const servers = Object.keys(workspace.config.config.mcp ?? {})
@@ -91,7 +94,7 @@ export function customTools(workspace: Workspace): (name: string) => boolean {
     servers.some((server) => name.startsWith(`${server}_`))
 }
 
-/** What was probably meant by a name that is neither a permission of Tackle's nor one of a custom tool or an MCP server. */
+/** Returns the permission that an unknown name probably means. */
 export function nearPermission(permission: string, workspace: Workspace): string | undefined {
   const isKnown = knownPermissions.includes(permissionType(permission)) || customTools(workspace)(permission)
   return isKnown ? undefined : nearest(permission)
@@ -109,7 +112,7 @@ function describe(rule: Rule): string[] {
   ]
 }
 
-/** One letter in four may be wrong, or two may have changed places. */
+/** Allows one wrong letter in four, or two swapped letters. */
 function nearest(name: string): string | undefined {
   const letters = (text: string) => [...text.toLowerCase()].sort().join("")
   const swapped = nearNames(name, knownPermissions, 2).find((known) => letters(known) === letters(name))

@@ -10,8 +10,8 @@ import { describeChange, recheckTrust, trustHint, type UntrustedChange } from ".
 import { trustedItems, type Workspace } from "./workspace.ts"
 
 /**
- * Custom tools of the person, and those of the project, which holds what lies in its work tree, that are trusted: of these
- * only what was trusted may run. When something changes they are looked for again, and trust is asked anew.
+ * Returns the custom tools of the user, and the trusted ones of the project, which includes everything inside its
+ * worktree. Only the trusted content may run. After a change, files and trust are checked again.
  */
 export function toolFilesOf(workspace: Workspace): ToolFileSource {
   const directories = possibleConfigDirectories(workspace).map(({ path }) => path)
@@ -19,7 +19,7 @@ export function toolFilesOf(workspace: Workspace): ToolFileSource {
   return {
     watched: () => [...watchedToolPaths(directories), dataPaths(workspace.dataDirectory).trust],
     async find() {
-      // What the start has found, it has also told of.
+      // Reported at start already.
       if (begun) return findAgain(workspace)
       begun = true
       return {
@@ -38,7 +38,7 @@ async function findAgain(workspace: Workspace): ReturnType<ToolFileSource["find"
   }
 }
 
-/** What a person wrote as a tool and forgot to let run. */
+/** Returns a problem for each script that is not executable. */
 function notExecutable(workspace: Workspace): RegistryProblem[] {
   const directories = configDirectories(workspace).map(({ path }) => path)
   return nonExecutableScripts(directories).map((file) => ({
@@ -57,7 +57,7 @@ function filesOf(workspace: Workspace, trusted: readonly FoundItem[]): ToolFile[
   return configDirectories(workspace).flatMap(({ path: directory, scope, exposed }) => {
     const found = findToolFiles([directory])
     if (scope === "user" && !exposed) return found.map((path) => ({ path }))
-    // One that came since the items were looked at is not among them.
+    // A file that was added since the items were collected is not among them.
     return found.filter((path) => files.has(path)).map((path) => ({ path, pinned }))
   })
 }

@@ -16,45 +16,47 @@ import { homeDirectory } from "../../util/paths.ts"
 import { warn } from "../process/notice.ts"
 import { reserveStdout } from "../process/stdout.ts"
 
-/** Flags of every command with a project. */
+/** Flags of every command that works in a project. */
 export interface WorkspaceFlags {
   dir?: string
   trust?: boolean
   verbose?: boolean
 }
 
-/** Flags of a command that prints for people or programs. */
+/** Flags of a command with text and JSON output. */
 export interface FormatFlags extends WorkspaceFlags {
   format: "text" | "json"
 }
 
-/** Where a command runs and what it was told: all that is read from the process, the disk and the environment. */
+/** Everything that a command reads from flags, the process, the disk and the environment. */
 export interface Workspace extends Location {
   dataDirectory: string
   config: LoadedConfig
-  /** What is wrong in config files and does not count. Empty but for {@link openWorkspaceWithProblems}. */
+  /** Problems of ignored sections in config files. Empty except for {@link openWorkspaceWithProblems}. */
   problems: readonly Problem[]
   trust: Trust
-  /** The person trusts the project as it is, by `tackle trust` or `--trust`. One with no items was not asked about. */
+  /**
+   * Whether the user trusts the project as it is, by `tackle trust` or `--trust`. False for a project without items.
+   */
   trusted: boolean
-  /** Whether that is by `--trust`: it covers what was found, and nothing that comes later. */
+  /** Whether it is trusted by `--trust`, which covers only what was found at start. */
   trustedForRun: boolean
-  /** What the project brings, as it was found. */
+  /** The items of the project that need trust. */
   items: readonly FoundItem[]
-  /** Those of the items that the person has not trusted as they are. Empty under `--trust`. */
+  /** The items that are not trusted in their current form. Empty with `--trust`. */
   untrusted: readonly TrustItem[]
-  /** When all this was read, in milliseconds since the epoch: what changed later is not in it. */
+  /** When this was read, in milliseconds since the epoch. */
   readAt: number
   log: Log
-  /** Knows what is secret here. The engine of the place adds what it comes to know. */
+  /** Knows the secrets of the workspace. The engine adds the ones it learns. */
   mask: SecretMask
-  /** Puts marks in the place of secrets, for what is shown and noted. */
+  /** Masks secrets in values that are shown or logged. */
   hide: <T>(value: T) => T
 }
 
 /**
- * Reads config and trust for the directory the flags name. Tells the warnings of the config, and throws `UsageError` for
- * what is wrong with it.
+ * Reads config and trust for the directory in the flags. Reports config warnings. Throws `UsageError` for config
+ * problems.
  */
 export async function openWorkspace(flags: WorkspaceFlags): Promise<Workspace> {
   const workspace = await openWorkspaceWithProblems(flags)
@@ -64,8 +66,8 @@ export async function openWorkspace(flags: WorkspaceFlags): Promise<Workspace> {
 }
 
 /**
- * The same without a word on the config: what is wrong with it is in `problems`, and the sections that it stands in do not
- * count. For commands that do not act by the config: a rule that was meant to deny can be missing.
+ * Does the same but returns config problems in `problems` and ignores their sections. For commands that do not act on
+ * the config, since a deny rule may be missing.
  */
 export async function openWorkspaceWithProblems(flags: WorkspaceFlags): Promise<Workspace> {
   reserveStdout()
@@ -111,7 +113,7 @@ export async function openWorkspaceWithProblems(flags: WorkspaceFlags): Promise<
   }
 }
 
-/** The directory that `--dir` names, links followed. Throws `UsageError` where there is none. */
+/** Returns the directory of `--dir`, with links resolved. Throws `UsageError` if it does not exist. */
 export function directoryOf(given: string | undefined): string {
   const directory = fromHere(given ?? ".")
   if (!existsSync(directory)) throw new UsageError(`There is no directory ${directory} (--dir).`)
@@ -130,7 +132,7 @@ function fromHere(path: string): string {
   }
 }
 
-/** The items of a kind that the person trusted as they were found at the start. */
+/** Returns the items of a kind that were trusted at start. */
 export function trustedItems({ items, untrusted }: Workspace, wanted: FoundItem["kind"]): FoundItem[] {
   const changed = new Set(untrusted.map(({ path }) => path))
   return items.filter(({ kind, path }) => kind === wanted && !changed.has(path))

@@ -104,6 +104,6 @@ test("uses .mcp.json only after trust, and shows its servers for it", async () =
   expect(await enabledSettings(file, JSON.stringify(claudeServers))).toContainEqual({
     key: "mcp.files.command",
     value: ["npx", "-y", "server", "{env:ROOT}"],
-    note: expect.stringMatching(/program that is started.*puts in the variable ROOT/),
+    note: expect.stringMatching(/program that is started.*includes the variable ROOT/),
   })
 })
