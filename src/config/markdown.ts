@@ -112,8 +112,7 @@ function withBody(
  * with the position of the first error. Rejects aliases, which can expand a short text enormously.
  */
 export function parseYaml(text: string, position: (offset: number) => Position): ObjectNode {
-  const failure = (offset: number, text: string) =>
-    new ConfigError([{ position: position(offset), text }])
+  const failure = (offset: number, text: string) => new ConfigError([{ position: position(offset), text }])
 
   function toNode(node: Node | null | undefined, at: Position): ConfigNode {
     if (!node) return { kind: "scalar", position: at, value: null }
