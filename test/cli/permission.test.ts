@@ -224,7 +224,7 @@ describe("permission test", () => {
     const bad = await machine.run(["permission", "test", "bad.jsonl"])
     expect(bad.code).toBe(1)
     expect(bad.stdout).toContain('bad.jsonl:2: expected allow, got deny: bash "rm x" (wishful)\n')
-    expect(bad.stdout).toContain("by deny bash: rm * (bad.jsonl:2)")
+    expect(bad.stdout).toContain("rule: deny bash: rm * (bad.jsonl:2)")
     expect(bad.stdout.endsWith("\n1 passed, 1 failed\n")).toBe(true)
   })
 

@@ -311,7 +311,7 @@ test("an agent of a plugin's is there, bound by the person's rules", async () =>
   })
   const session = await engine.tackle.sessions.create({ agent: "poet" })
   await run(engine, { session })
-  expect((await resultsOf(session))[0]).toContain("Not allowed")
+  expect((await resultsOf(session))[0]).toContain("unavailable")
   expect(JSON.stringify(engine.server.requests[0]?.body.messages[0])).toContain("You rhyme.")
 })
 

@@ -53,8 +53,8 @@ test.each([
     { action: "accept", content: { answer: "reject", message: "use npm" } },
     /said: use npm/,
   ],
-  ["a declined form", { action: "decline" }, /person refused/],
-  ["a dismissed form", { action: "cancel" }, /person refused/],
+  ["a declined form", { action: "decline" }, /user refused/],
+  ["a dismissed form", { action: "cancel" }, /user refused/],
   [
     "an answer that was not offered",
     { action: "accept", content: { answer: "yes" } },

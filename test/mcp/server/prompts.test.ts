@@ -67,7 +67,7 @@ test("asks for permission to run the shell lines of a prompt", async () => {
   const text = async (name: string) => JSON.stringify((await client.getPrompt({ name })).messages)
   expect(await text("state")).toContain("State: fine")
   expect(asked[0]).toContain("echo fine")
-  expect(await text("state")).toContain("could not be done")
+  expect(await text("state")).toContain("The user refused")
   // Protected files always ask.
   const received = await text("secret")
   expect(received).toContain("was not attached")
