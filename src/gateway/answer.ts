@@ -2,28 +2,28 @@ import type { ModelAnswer, ModelPart, ModelUsage } from "../model/chat-completio
 import { newId } from "../util/id.ts"
 import { GatewayError } from "./errors.ts"
 
-/** What of the request decides how its answer is written. */
+/** The fields of the request that affect the format of the answer. */
 export interface AnswerOptions {
-  /** As the client named it. */
+  /** The model name that the client sent. */
   model: string
-  /** False: the client takes one call at most, and further ones are left out. */
+  /** False: the client accepts at most one call. Further calls are dropped. */
   parallel: boolean
-  /** Whether a stream ends with a chunk that holds the usage. */
+  /** True if a stream ends with a chunk that contains the usage. */
   includeUsage: boolean
 }
 
-/** A chunk or a whole answer in OpenAI's format. */
+/** A chunk or a complete answer in OpenAI's format. */
 type Json = Record<string, unknown>
 
-/** Turns the parts of a model's stream into chunks of `chat.completion.chunk`. */
+/** Converts stream parts of a model to `chat.completion.chunk` objects. */
 interface ChunkWriter {
-  /** Throws what the part reports as an error, and `GatewayError` where an answer cannot be told as chunks. */
+  /** Returns the chunks of a part. Throws the error of an error part, and `GatewayError` if the answer cannot continue. */
   take(part: ModelPart): Json[]
-  /** Throws `GatewayError` where the answer ended before its finish reason. */
+  /** Returns the last chunks. Throws `GatewayError` if the answer has no finish reason. */
   end(): void
 }
 
-/** A writer for one answer. All its chunks have one id. */
+/** Creates a writer for one answer. All its chunks share an id. */
 export function createChunkWriter(options: AnswerOptions): ChunkWriter {
   const head = answerHead("chat.completion.chunk", options.model)
   const calls = new Map<string, { index: number; sent: string }>()
@@ -56,7 +56,7 @@ export function createChunkWriter(options: AnswerOptions): ChunkWriter {
     return index > 0 && !options.parallel
   }
 
-  /** What was sent of a call cannot be taken back: if it is no beginning of the call, the client must not run it. */
+  /** Fails if the streamed pieces are not the beginning of the call. The client must not execute such a call. */
   function endCall({ toolCallId: id, toolName, input }: Extract<ModelPart, { type: "tool-call" }>): Json[] {
     const started = calls.has(id) ? [] : startCall(id, toolName)
     const sent = calls.get(id)?.sent ?? ""
@@ -95,7 +95,7 @@ export function createChunkWriter(options: AnswerOptions): ChunkWriter {
   }
 }
 
-/** The answer as one `chat.completion`. Throws `GatewayError` where the upstream's broke off. */
+/** Returns the answer as one `chat.completion`. Throws `GatewayError` if the upstream's answer broke off. */
 export function wholeAnswer(answer: ModelAnswer, options: AnswerOptions): Json {
   const texts: string[] = []
   const reasoning: string[] = []
@@ -113,14 +113,13 @@ export function wholeAnswer(answer: ModelAnswer, options: AnswerOptions): Json {
     role: "assistant",
     content: text === "" && calls.length > 0 ? null : text,
     refusal: null,
-    ...(reasoning.length > 0 && { reasoning_content: reasoning.join("") }),
-    ...(calls.length > 0 && { tool_calls: calls }),
+    reasoning_content: reasoning.join("") || undefined,
+    tool_calls: calls.length > 0 ? calls : undefined,
   }
-  const usage = writeUsage(answer.usage)
   return {
     ...answerHead("chat.completion", options.model),
     choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason(answer.finishReason) }],
-    ...(usage && { usage }),
+    usage: writeUsage(answer.usage),
   }
 }
 
@@ -128,7 +127,7 @@ function answerHead(object: string, model: string): Json {
   return { id: `chatcmpl-${newId("msg")}`, object, created: Math.floor(Date.now() / 1_000), model }
 }
 
-/** A reason that the upstream did not give means that its answer is not whole. */
+/** Returns the finish reason. Without a reason from the upstream, the answer is incomplete. */
 function finishReason({ unified, raw }: ModelAnswer["finishReason"]): string {
   switch (unified) {
     case "tool-calls":
@@ -147,7 +146,7 @@ function finishReason({ unified, raw }: ModelAnswer["finishReason"]): string {
   }
 }
 
-/** Undefined where the upstream counted nothing. */
+/** Returns the usage. Undefined if the upstream sent none. */
 function writeUsage({ inputTokens, outputTokens }: ModelUsage): Json | undefined {
   if (inputTokens.total === undefined && outputTokens.total === undefined) return undefined
   const [prompt, completion] = [inputTokens.total ?? 0, outputTokens.total ?? 0]
@@ -155,17 +154,15 @@ function writeUsage({ inputTokens, outputTokens }: ModelUsage): Json | undefined
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
-    ...(inputTokens.cacheRead !== undefined && {
-      prompt_tokens_details: { cached_tokens: inputTokens.cacheRead },
-    }),
-    ...(outputTokens.reasoning !== undefined && {
-      completion_tokens_details: { reasoning_tokens: outputTokens.reasoning },
-    }),
+    prompt_tokens_details:
+      inputTokens.cacheRead === undefined ? undefined : { cached_tokens: inputTokens.cacheRead },
+    completion_tokens_details:
+      outputTokens.reasoning === undefined ? undefined : { reasoning_tokens: outputTokens.reasoning },
   }
 }
 
 function brokenOff(): GatewayError {
-  return new GatewayError("The upstream's answer broke off before it was finished. Ask again.", {
+  return new GatewayError("The upstream's answer broke off. Send the request again.", {
     status: 502,
     label: "upstream_broke_off",
   })
@@ -173,7 +170,7 @@ function brokenOff(): GatewayError {
 
 function unreadableCall(tool: string): GatewayError {
   return new GatewayError(
-    `The model wrote a call of ${tool} that could not be read, and part of it was sent already. Ask again.`,
+    `The model wrote a malformed call of ${tool}, and part of it was already sent. Send the request again.`,
     { status: 502, label: "malformed_call" },
   )
 }

@@ -17,34 +17,34 @@ import {
 } from "./request.ts"
 import type { Upstream } from "./upstream.ts"
 
-/** What all requests of a gateway share. */
+/** Dependencies of all requests. */
 export interface ChatDependencies {
   upstream: Upstream
   policy: ToolCalling
-  /** How models are told to write calls. Undefined: by their names. */
+  /** The format of calls. Undefined: by the model's name. */
   dialect: DialectName | undefined
-  /** Which models the upstream refused tools for. */
+  /** The models for which the upstream refused tools. */
   memory: ToolSupport
 }
 
-/** A client's request for an answer. */
+/** A client's request. */
 interface ChatExchange {
-  /** The body as it came. */
+  /** The unchanged body. */
   text: string
-  /** For the upstream. */
+  /** Headers for the upstream. */
   headers: Record<string, string>
   signal: AbortSignal
   reply: Reply
 }
 
 /**
- * Answers one request under the policy for tools:
- * - `native`: it goes to the upstream as it came, and so does the answer.
- * - `synthetic`: tools go into the prompt, calls are read out of the text.
- * - `reject`: with tools it is refused; without, as `native`.
- * - `ignore`: as `synthetic`, without the tools: calls and results of the history become text.
- * - `auto`: as `native` until the upstream refuses tools, and for that model from then on as `synthetic`.
- * Rejects with whatever went wrong before the answer began.
+ * Answers one request according to the tool policy:
+ * - `native`: passes request and answer through.
+ * - `synthetic`: describes tools in the prompt and reads calls from the text.
+ * - `reject`: refuses requests with tools. Others are `native`.
+ * - `ignore`: like `synthetic` without the tools. Calls and results of the history become text.
+ * - `auto`: `native` until the upstream refuses tools for a model, then `synthetic` for that model.
+ * Rejects with the error if the answer has not begun.
  */
 export async function answerChat(exchange: ChatExchange, dependencies: ChatDependencies): Promise<void> {
   const request = parseChatRequest(exchange.text)
@@ -119,7 +119,7 @@ async function answerFromText(
   reply.sendJson(200, wholeAnswer(answer, options))
 }
 
-/** Nothing is sent before the first chunk is there: until then an error can be told by its status. */
+/** Sends nothing before the first chunk, so that an error can still be an HTTP status. */
 async function streamAnswer(
   language: LanguageModel,
   call: Parameters<LanguageModel["doStream"]>[0],

@@ -2,27 +2,27 @@ import { AbortedError, TimeoutError } from "../util/abort.ts"
 import { errorMessage, systemCode, TackleError } from "../util/errors.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 
-/** What the client is told of an error beside its text. */
-interface GatewayFault {
-  /** HTTP status of the answer. */
+/** Details of an error that the client receives. */
+interface GatewayErrorDetails {
+  /** HTTP status. */
   status: number
-  /** For programs: OpenAI's own word where it has one. */
+  /** Error code: OpenAI's if there is one. */
   label: string
-  /** The part of the request that is wrong, such as `messages.0.role`. */
+  /** The invalid field of the request, such as `messages.0.role`. */
   param?: string
-  /** Sent with the answer, such as `retry-after`. */
+  /** Headers of the answer, such as `retry-after`. */
   headers?: Record<string, string>
-  /** For whoever debugs the gateway: the client is not told of it. */
+  /** For debugging. The client does not receive it. */
   cause?: unknown
 }
 
-/** Why a request of the gateway is not answered. */
+/** The reason why a request is not answered. */
 export class GatewayError extends TackleError {
   readonly status: number
   readonly label: string
   readonly param: string | undefined
   readonly headers: Record<string, string>
-  constructor(message: string, { status, label, param, headers = {}, cause }: GatewayFault) {
+  constructor(message: string, { status, label, param, headers = {}, cause }: GatewayErrorDetails) {
     super(message, { code: `gateway.${label.replaceAll("_", "-")}`, recoverable: false, cause })
     this.status = status
     this.label = label
@@ -31,7 +31,7 @@ export class GatewayError extends TackleError {
   }
 }
 
-/** The error as OpenAI's API writes it. */
+/** Returns the error in the format of OpenAI's API. */
 export function errorBody({ message, status, label, param = null }: GatewayErrorFields): object {
   const type = status === 429 ? "rate_limit_error" : status >= 500 ? "server_error" : "invalid_request_error"
   return { error: { message, type, param, code: label } }
@@ -42,8 +42,8 @@ type GatewayErrorFields = Pick<GatewayError, "message" | "status" | "label"> & {
 }
 
 /**
- * Sorts what was thrown while the upstream was asked. An error status of the upstream stays, with its text; 504 is a
- * silence, 502 everything else that its answer or its absence can do wrong.
+ * Converts an error of an upstream request. Keeps the upstream's error status and text. 504: the upstream was silent.
+ * 502: it could not be reached or its answer could not be read.
  */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
@@ -54,8 +54,8 @@ export function toGatewayError(error: unknown): GatewayError {
   const fields = isRecord(error) ? error : {}
   const { statusCode, responseBody } = fields
   if (typeof statusCode === "number" && statusCode >= 400) {
-    const said = typeof responseBody === "string" ? ownWords(responseBody) : undefined
-    return new GatewayError(said ?? `The upstream answered with status ${statusCode}.`, {
+    const message = typeof responseBody === "string" ? ownWords(responseBody) : undefined
+    return new GatewayError(message ?? `The upstream answered with status ${statusCode}.`, {
       status: statusCode,
       label: "upstream_error",
       headers: retryAfter(fields.responseHeaders),
@@ -64,20 +64,23 @@ export function toGatewayError(error: unknown): GatewayError {
   }
   const code = deepestCode(error)
   if (code !== undefined) {
-    return new GatewayError(`The upstream cannot be reached (${code}). Check --upstream and that it runs.`, {
-      status: 502,
-      label: "upstream_unreachable",
-      cause: error,
-    })
+    return new GatewayError(
+      `Cannot reach the upstream (${code}). Check --upstream and that the server is running.`,
+      {
+        status: 502,
+        label: "upstream_unreachable",
+        cause: error,
+      },
+    )
   }
-  return new GatewayError(`The upstream's answer cannot be read: ${errorMessage(error)}`, {
+  return new GatewayError(`Cannot read the upstream's answer: ${errorMessage(error)}`, {
     status: 502,
     label: "upstream_bad_answer",
     cause: error,
   })
 }
 
-/** The text of an error in the upstream's answer. */
+/** Returns the error message of the upstream's answer. */
 function ownWords(body: string): string | undefined {
   const { value } = { value: undefined, ...parseJson(body) }
   if (!isRecord(value)) return body.slice(0, longestText) || undefined
@@ -90,7 +93,7 @@ function retryAfter(headers: unknown): Record<string, string> {
   return typeof value === "string" ? { "retry-after": value } : {}
 }
 
-/** The system's code of the error or of what caused it. */
+/** Returns the system code of the error or of its causes. */
 function deepestCode(error: unknown): string | undefined {
   let current = error
   for (let depth = 0; depth < 5 && current instanceof Error; depth++) {
@@ -101,5 +104,5 @@ function deepestCode(error: unknown): string | undefined {
   return undefined
 }
 
-/** In characters: a proxy's error page is longer than anyone reads. */
+/** In characters. Error pages of proxies can be very long. */
 const longestText = 2_000

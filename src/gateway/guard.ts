@@ -2,21 +2,21 @@ import type { IncomingMessage } from "node:http"
 import { isAuthorized, loopbackHosts } from "../util/local-server.ts"
 import { GatewayError } from "./errors.ts"
 
-/** What every request is held against. */
+/** Requirements for every request. */
 export interface GuardOptions {
-  /** What a client has to send as `Authorization: Bearer`. Undefined: nothing. */
+  /** The key that clients send as `Authorization: Bearer`. Undefined: none. */
   key: string | undefined
-  /** Of a request. A longer one is refused with status 413. */
+  /** Maximum size of a request. A larger one is refused with status 413. */
   maxBodyBytes: number
 }
 
 /**
- * Throws `GatewayError` for a request that must not be served. Without a key only a client that names this machine is:
- * a page in a browser can have its own domain lead here, and then names that.
+ * Throws `GatewayError` for a request that is not allowed. Without a key, the `Host` header must name this machine: a web
+ * page can make its own domain resolve to it.
  */
 export function assertAllowed({ headers, method }: IncomingMessage, { key }: GuardOptions): void {
   if (key !== undefined && !isAuthorized(headers.authorization, key)) {
-    throw new GatewayError("The key is missing or wrong. Send the gateway's own as the API key.", {
+    throw new GatewayError("The key is missing or wrong. Send the gateway's key as the API key.", {
       status: 401,
       label: "invalid_api_key",
     })
@@ -28,20 +28,20 @@ export function assertAllowed({ headers, method }: IncomingMessage, { key }: Gua
       label: "wrong_host",
     })
   }
-  // Any page may send a form or plain text to any address; for JSON a browser asks first, and gets no leave here.
+  // A web page can send a form or plain text anywhere. For JSON, a browser sends a preflight, which fails here.
   if (method === "POST" && !/^application\/json\b/i.test(headers["content-type"] ?? "")) {
-    throw new GatewayError("The body has to be sent as application/json.", {
+    throw new GatewayError("Send the body as application/json.", {
       status: 415,
       label: "unsupported_media_type",
     })
   }
 }
 
-/** The body as text. Rejects with `GatewayError` where it is too long; what follows is then not read. */
+/** Reads the body as text. Rejects with `GatewayError` if it is too long, without reading the rest. */
 export async function readBody(incoming: IncomingMessage, { maxBodyBytes }: GuardOptions): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0
-  // Not destroyed where it is left early: the answer goes out on the same connection.
+  // Keep the stream open on early exit: the answer uses the same connection.
   const arriving: AsyncIterable<Buffer> = incoming.iterator({ destroyOnReturn: false })
   for await (const chunk of arriving) {
     bytes += chunk.length

@@ -2,33 +2,32 @@ import { once } from "node:events"
 import type { ServerResponse } from "node:http"
 import { errorBody, type GatewayError } from "./errors.ts"
 
-/** The answer to one request of a client. What is sent after the client went away is dropped. */
+/** The answer to one request. Data sent after the client disconnected is dropped. */
 export interface Reply {
   sendJson(status: number, body: object, headers?: Record<string, string>): void
   sendError(error: GatewayError): void
-  /** The upstream's answer, whose text was read already. */
+  /** Sends an answer of the upstream whose text was already read. */
   sendText(from: Response, text: string): void
-  /** The upstream's answer as it comes. Rejects where it breaks off. */
+  /** Streams an answer of the upstream. Rejects if it breaks off. */
   pipe(from: Response): Promise<void>
-  /** Server-sent events. The head goes out with the first. */
+  /** Starts server-sent events. The first event sends the head. */
   events(): EventReply
   readonly begun: boolean
 }
 
 /**
- * An answer as a stream of server-sent events. Its head, with status 200, goes out with the first of them: before that
- * the reply can still be another.
+ * A stream of server-sent events. The first event sends the head with status 200. Before it, another reply is possible.
  */
 interface EventReply {
   readonly begun: boolean
   send(event: object): Promise<void>
-  /** Ends the stream in order. */
+  /** Ends the stream with `[DONE]`. */
   end(): Promise<void>
-  /** Ends the stream with an error, and without the mark of a whole answer. */
+  /** Ends the stream with an error and without `[DONE]`. */
   fail(error: GatewayError): Promise<void>
 }
 
-/** A reply on this response; `signal` fires when the client goes away. */
+/** Creates a reply. `signal` fires when the client disconnects. */
 export function createReply(response: ServerResponse, signal: AbortSignal): Reply {
   async function write(data: string | Uint8Array): Promise<void> {
     if (response.destroyed || response.write(data)) return
@@ -86,7 +85,7 @@ export function createReply(response: ServerResponse, signal: AbortSignal): Repl
 
 const eventHeaders = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" }
 
-/** Those of the upstream's headers that tell the client something. Length and encoding are those of another connection. */
+/** Headers of the upstream that the client receives. Length and encoding belong to the other connection. */
 const passedBack = [
   "content-type",
   "cache-control",

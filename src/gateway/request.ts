@@ -3,7 +3,7 @@ import type { ModelCall } from "../model/chat-completions.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 import { GatewayError } from "./errors.ts"
 
-/** What every policy has to know of a request. Anything else may stand in it. */
+/** The fields that every policy needs. Others are allowed. */
 const ChatRequest = z.looseObject({
   model: z.string().min(1),
   messages: z.array(z.unknown()).min(1),
@@ -12,14 +12,14 @@ const ChatRequest = z.looseObject({
 })
 export type ChatRequest = z.infer<typeof ChatRequest>
 
-/** The request of this body. Throws `GatewayError` with status 400. */
+/** Parses a request body. Throws `GatewayError` with status 400. */
 export function parseChatRequest(text: string): ChatRequest {
   const parsed = parseJson(text)
-  if (!parsed.ok) throw invalid(`The body is no JSON: ${parsed.error}`)
+  if (!parsed.ok) throw invalid(`The body is not valid JSON: ${parsed.error}`)
   return checked(ChatRequest, parsed.value)
 }
 
-/** A list with nothing in it offers none. */
+/** True if the request offers at least one tool. */
 export function offersTools({ tools }: ChatRequest): boolean {
   return (tools ?? []).length > 0
 }
@@ -43,12 +43,12 @@ const Message = z.discriminatedUnion("role", [
   z.object({ role: z.literal("assistant"), content: spoken.nullish(), tool_calls: z.array(Call).nullish() }),
   z.object({ role: z.literal("tool"), tool_call_id: z.string(), content: shown }),
 ])
-/** A message of a request whose tools become text. */
+/** A message of a request that is converted to text. */
 export type ChatMessage = z.infer<typeof Message>
-/** What may hold pictures: the contents of people and tools. */
-type ShownContent = z.infer<typeof shown>
-/** What is text alone: the contents of models, and of who instructs them. */
-type SpokenContent = z.infer<typeof spoken>
+/** Content of users and tools, which can contain images. */
+type MixedContent = z.infer<typeof shown>
+/** Content of models and instructions, which is only text. */
+type TextContent = z.infer<typeof spoken>
 
 const FunctionTool = z.object({
   type: z.literal("function"),
@@ -61,7 +61,7 @@ const FunctionTool = z.object({
 
 const NamedTool = z.object({ type: z.literal("function"), function: z.object({ name: z.string() }) })
 
-/** What has to be understood where tools become text. Keys that are not named here go to the upstream as they stand. */
+/** A request that is converted to text. Other keys go to the upstream unchanged. */
 const TextRequest = z.looseObject({
   model: z.string(),
   messages: z.array(Message).min(1),
@@ -75,7 +75,7 @@ const TextRequest = z.looseObject({
 })
 export type TextRequest = z.infer<typeof TextRequest>
 
-/** The request in all parts that become text. Throws `GatewayError` with status 400. */
+/** Parses all parts that are converted to text. Throws `GatewayError` with status 400. */
 export function parseTextRequest(request: ChatRequest): TextRequest {
   const parsed = checked(TextRequest, request)
   const { tools, tool_choice: choice } = parsed
@@ -96,14 +96,13 @@ function checked<T>(schema: z.ZodType<T>, value: unknown): T {
 }
 
 function invalid(message: string, param?: string): GatewayError {
-  const fault = { status: 400, label: "invalid_request" }
-  return new GatewayError(message, param === undefined ? fault : { ...fault, param })
+  return new GatewayError(message, { status: 400, label: "invalid_request", param })
 }
 
 type Prompt = ModelCall["prompt"]
 type Call = Pick<ModelCall, "prompt" | "tools" | "toolChoice">
 
-/** The request as a model of `src/model/` is asked. Throws `GatewayError` for an image that is no URL. */
+/** Converts the request to a model call. Throws `GatewayError` for an image without a valid URL. */
 export function toModelCall(request: TextRequest): Call {
   const call: Call = { prompt: toPrompt(request.messages) }
   const tools = request.tools ?? []
@@ -111,7 +110,7 @@ export function toModelCall(request: TextRequest): Call {
   call.tools = tools.map(({ function: { name, description, parameters } }) => ({
     type: "function",
     name,
-    ...(description && { description }),
+    description: description || undefined,
     inputSchema: { type: "object", properties: {}, ...parameters },
   }))
   const choice = request.tool_choice
@@ -122,7 +121,7 @@ export function toModelCall(request: TextRequest): Call {
   return call
 }
 
-/** The keys that the call above does not hold. */
+/** Returns the keys that the model call does not contain. */
 export function otherSettings(request: TextRequest): Record<string, unknown> {
   const {
     model: _model,
@@ -137,7 +136,7 @@ export function otherSettings(request: TextRequest): Record<string, unknown> {
   return rest
 }
 
-/** A result names its call by an id; what it is told as is the tool's name, which only the call has. */
+/** Converts messages. A result contains only the id of its call; the tool's name comes from the call. */
 function toPrompt(messages: readonly ChatMessage[]): Prompt {
   const calls = messages.flatMap((message) =>
     message.role === "assistant" ? (message.tool_calls ?? []) : [],
@@ -146,7 +145,7 @@ function toPrompt(messages: readonly ChatMessage[]): Prompt {
   return messages.map((message, index) => toMessage(message, names, `messages.${index}.content`))
 }
 
-/** `where` is the place of its content in the request. */
+/** Converts a message. `where` is the path of its content in the request. */
 function toMessage(
   message: ChatMessage,
   toolNames: ReadonlyMap<string, string>,
@@ -155,11 +154,11 @@ function toMessage(
   switch (message.role) {
     case "system":
     case "developer":
-      return { role: "system", content: spokenText(message.content) }
+      return { role: "system", content: textOf(message.content) }
     case "user":
-      return { role: "user", content: shownParts(message.content, where) }
+      return { role: "user", content: mixedParts(message.content, where) }
     case "assistant": {
-      const text = spokenText(message.content ?? "")
+      const text = textOf(message.content ?? "")
       const calls = (message.tool_calls ?? []).map((call) => ({
         type: "tool-call" as const,
         toolCallId: call.id,
@@ -168,24 +167,24 @@ function toMessage(
       }))
       return {
         role: "assistant",
-        content: [...(text === "" ? [] : [{ type: "text" as const, text }]), ...calls],
+        content: text === "" ? calls : [{ type: "text", text }, ...calls],
       }
     }
     case "tool": {
       const { tool_call_id: toolCallId } = message
-      const output = { type: "content" as const, value: shownParts(message.content, where) }
+      const output = { type: "content" as const, value: mixedParts(message.content, where) }
       const toolName = toolNames.get(toolCallId) ?? "unknown"
       return { role: "tool", content: [{ type: "tool-result", toolCallId, toolName, output }] }
     }
   }
 }
 
-function spokenText(content: SpokenContent): string {
+function textOf(content: TextContent): string {
   if (typeof content === "string") return content
   return content.map((part) => (part.type === "text" ? part.text : part.refusal)).join("")
 }
 
-function shownParts(content: ShownContent, where: string) {
+function mixedParts(content: MixedContent, where: string) {
   const parts = typeof content === "string" ? [{ type: "text" as const, text: content }] : content
   return parts.map((part) =>
     part.type === "text"
@@ -200,14 +199,14 @@ function readImage(url: string, where: string) {
     return { mediaType, data: { type: "data" as const, data: base64 } }
   if (/^https?:/i.test(url) && URL.canParse(url))
     return { mediaType: "image", data: { type: "url" as const, url: new URL(url) } }
-  throw new GatewayError("The image is neither an http(s) address nor a data: URL in base64.", {
+  throw new GatewayError("The image is not an http(s) URL or a data: URL in base64.", {
     status: 400,
     label: "invalid_request",
     param: where,
   })
 }
 
-/** The model sees what it wrote, also where that was no JSON. */
+/** Returns the arguments, or the text of the model if it is not JSON. */
 function readArguments(text: string): Record<string, unknown> {
   const parsed = parseJson(text)
   if (parsed.ok && isRecord(parsed.value)) return parsed.value

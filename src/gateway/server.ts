@@ -11,39 +11,39 @@ import { assertAllowed, type GuardOptions, readBody } from "./guard.ts"
 import { createReply, type Reply } from "./reply.ts"
 import { createUpstream } from "./upstream.ts"
 
-/** Where the gateway listens, whom it asks and what it does with tools. */
+/** Options of the gateway. */
 export interface GatewayOptions {
-  /** The base URL of a chat completions API, with its `/v1`. */
+  /** Base URL of a chat completions API, including `/v1`. */
   upstream: string
-  /** In the place of the clients' own. */
+  /** Replaces the keys of the clients. */
   upstreamKey?: string
   policy: ToolCalling
-  /** How models are told to write calls. Default: by their names. */
+  /** The format of calls. Default: by the model's name. */
   dialect?: DialectName
-  /** Default: 127.0.0.1. Any other than this machine's own needs a key. */
+  /** Default: 127.0.0.1. Addresses other than loopback need a key. */
   host?: string
-  /** 0: any free one. */
+  /** 0: any free port. */
   port: number
-  /** What clients have to send. Default: nothing, and their own key goes to the upstream. */
+  /** The key that clients must send. Default: none; the client's own key goes to the upstream. */
   key?: string
-  /** Milliseconds for which the upstream may be silent. Default: 10 minutes, as long as OpenAI's clients wait. */
+  /** Maximum silence of the upstream in milliseconds. Default: 10 minutes, the timeout of OpenAI's clients. */
   silenceMs?: number
-  /** Of a request. Default: 64 MiB. */
+  /** Maximum size of a request. Default: 64 MiB. */
   maxBodyBytes?: number
   fetch: typeof fetch
-  /** Told of each request that failed, in one line. */
+  /** Receives one line for each failed request. */
   onFailure?: (text: string) => void
 }
 
-/** A gateway that listens. */
+/** A running gateway. */
 export interface Gateway {
-  /** What a client takes as its base URL. */
+  /** The base URL for clients. */
   url: string
-  /** Lets answers that have begun end, for `graceMs` (default 0), then ends every connection. May be called twice. */
+  /** Waits up to `graceMs` (default 0) for running answers, then closes all connections. Can be called twice. */
   close(graceMs?: number): Promise<void>
 }
 
-/** Starts the gateway. Throws `UsageError` for an option that cannot be, or a port that is taken. */
+/** Starts the gateway. Throws `UsageError` for an invalid option or a port in use. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { host = "127.0.0.1", key, policy, dialect, silenceMs = 600_000 } = options
   const guard: GuardOptions = { key, maxBodyBytes: options.maxBodyBytes ?? 64 * 1024 * 1024 }
@@ -66,7 +66,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       return await reply.pipe(await upstream.fetchUntil(signal)(models, { headers }))
     }
     throw new GatewayError(
-      `There is no ${method} ${path} here, only POST /v1/chat/completions and GET /v1/models. Set the client to the chat completions API.`,
+      `${method} ${path} is not supported. Supported: POST /v1/chat/completions and GET /v1/models. Configure the client for the chat completions API.`,
       { status: 404, label: "not_found" },
     )
   }
@@ -74,7 +74,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   async function handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const gone = new AbortController()
     const signal = AbortSignal.any([gone.signal, closing.signal])
-    response.once("close", () => gone.abort(new AbortedError("The client went away.")))
+    response.once("close", () => gone.abort(new AbortedError("The client disconnected.")))
     const reply = createReply(response, signal)
     try {
       await serve(incoming, reply, signal)
@@ -82,7 +82,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       if (gone.signal.aborted) return
       const failure = toGatewayError(error)
       options.onFailure?.(`${incoming.method} ${incoming.url}: ${failure.status} ${failure.message}`)
-      // Of an answer that has begun only its end can tell that it is not whole.
+      // After the head was sent, only a broken connection shows that the answer is incomplete.
       if (reply.begun) response.destroy()
       else reply.sendError(failure)
     }
@@ -99,7 +99,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   return {
     url: `${origin}/v1`,
     close: (graceMs = 0) =>
-      close(server, graceMs, () => closing.abort(new AbortedError("The gateway ends."))),
+      close(server, graceMs, () => closing.abort(new AbortedError("The gateway is closing."))),
   }
 }
 
@@ -107,7 +107,7 @@ function readBaseURL(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.search !== "" || url.username !== "") {
     throw new UsageError(
-      `--upstream "${text}" is no base URL: write the address of a chat completions API, such as http://127.0.0.1:8000/v1.`,
+      `--upstream "${text}" is not a base URL. Use the address of a chat completions API, such as http://127.0.0.1:8000/v1.`,
     )
   }
   return url.href.replace(/\/+$/, "")

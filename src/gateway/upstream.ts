@@ -3,13 +3,13 @@ import { text } from "node:stream/consumers"
 import { watchStream } from "../model/stream-watch.ts"
 import { TimeoutError } from "../util/abort.ts"
 
-/** Whom the gateway asks, and how long it waits. */
+/** Options of the upstream. */
 interface UpstreamOptions {
-  /** With `/v1`, without a slash at the end. */
+  /** Includes `/v1`, without a trailing slash. */
   baseURL: string
-  /** In the place of the client's own. */
+  /** Replaces the client's key. */
   key: string | undefined
-  /** Milliseconds for which it may stay silent, before its answer and within it. */
+  /** Maximum silence in milliseconds, before and within an answer. */
   silenceMs: number
   fetch: typeof fetch
 }
@@ -17,13 +17,13 @@ interface UpstreamOptions {
 /** The server behind the gateway. */
 export interface Upstream {
   readonly baseURL: string
-  /** Of the client's headers those that the upstream is meant to see. `keepKey`: the client's key is for it. */
+  /** Returns the client's headers for the upstream. `keepKey`: pass on the client's key. */
   headers(from: IncomingHttpHeaders, keepKey: boolean): Record<string, string>
-  /** A `fetch` that ends at the signal and when the upstream is silent for too long, also within the body. */
+  /** Returns a `fetch` that ends at the signal, or when the upstream is silent for too long, also within the body. */
   fetchUntil(signal: AbortSignal): typeof fetch
 }
 
-/** Makes no request by itself. */
+/** Creates the client for an upstream. Makes no request. */
 export function createUpstream({ baseURL, key, silenceMs, fetch: ask }: UpstreamOptions): Upstream {
   return {
     baseURL,
@@ -48,7 +48,7 @@ export function createUpstream({ baseURL, key, silenceMs, fetch: ask }: Upstream
   }
 }
 
-/** What a client says about itself and its account. Everything else is between it and the gateway. */
+/** Headers about the client and its account. Others are not passed on. */
 const passedOn = ["user-agent", "openai-organization", "openai-project", "http-referer", "x-title"]
 
 function silence(limitMs: number): TimeoutError {
@@ -85,7 +85,7 @@ function watchedBody(
   )
 }
 
-/** The answer with another body, as far as it is read here and by the provider's package. */
+/** Returns the response with another body. Contains only what the gateway and the provider package read. */
 function withBody(
   { url, ok, status, statusText, headers }: Response,
   body: ReadableStream<Uint8Array>,

@@ -4,24 +4,23 @@ import { isRecord, parseJson } from "../util/json.ts"
 import type { LanguageModel } from "./model.ts"
 import { toolRefusal } from "./provider-error.ts"
 
-/** What a server has to do for tools to work natively. */
+/** A capability that a server needs for native tool calling. */
 export interface ToolFinding {
   name: string
-  /** Undefined: it could not be tried, since an earlier step failed. */
+  /** Undefined: not tested, because an earlier step failed. */
   holds: boolean | undefined
-  /** What was seen. */
+  /** The observation. */
   detail: string
 }
 
-/** What became of one step. */
+/** The result of one step. */
 type Outcome = Omit<ToolFinding, "name">
 
 /**
- * Tries a live server with four small requests: takes `tools`, returns `tool_calls` with arguments that fit, says so in its
- * finish reason, takes `role: "tool"` and answers from what stands there, streams arguments in increments, calls several
- * tools at once. `model` has to be without a tool policy.
- * A model may also fail to call where its server could; the details say what was seen. Rejects where the server
- * cannot be asked at all: with any error of the first request that is no refusal of tools.
+ * Tests a live server with four small requests: it accepts `tools`, returns `tool_calls` with valid arguments and the
+ * right finish reason, accepts `role: "tool"` and uses the result, streams arguments, and makes several calls at once.
+ * `model` must not have a tool policy. A model may also choose not to call a tool; the details show what happened.
+ * Rejects with the error of the first request, unless it is a refusal of tools.
  */
 export async function checkTools(model: LanguageModel, signal: AbortSignal): Promise<ToolFinding[]> {
   const ask = (prompt: LanguageModelV4Prompt): LanguageModelV4CallOptions => ({
@@ -31,18 +30,21 @@ export async function checkTools(model: LanguageModel, signal: AbortSignal): Pro
   })
   const first = await firstAnswer(model, ask(question("What is the weather in Paris? Call the tool.")))
   if (typeof first === "string") {
-    const untried = names.slice(1).map((name) => ({ name, holds: undefined, detail: "not tried" }))
+    const untried = names.slice(1).map((name) => ({ name, holds: undefined, detail: "not tested" }))
     return [{ name: names[0], holds: false, detail: first }, ...untried]
   }
   const call = first.content.find((part) => part.type === "tool-call")
   const { unified, raw } = first.finishReason
   const outcomes: Outcome[] = [
     { holds: true, detail: "no error" },
-    { holds: call !== undefined, detail: call ? `${call.toolName} ${call.input}` : "an answer in words" },
+    {
+      holds: call !== undefined,
+      detail: call ? `${call.toolName} ${call.input}` : "an answer without a call",
+    },
     call === undefined
       ? { holds: undefined, detail: "no call to finish with" }
       : { holds: unified === "tool-calls", detail: raw ?? unified },
-    call === undefined ? { holds: undefined, detail: "no call to look at" } : fits(call.input),
+    call === undefined ? { holds: undefined, detail: "no call to check" } : fits(call.input),
     ...(await settled(signal, 2, () => takesResults(model, ask))),
     ...(await settled(signal, 1, async () => [await streams(model, ask)])),
     ...(await settled(signal, 1, async () => [await callsSeveral(model, ask)])),
@@ -54,7 +56,7 @@ const names = [
   "accepts tools",
   "returns tool_calls",
   "finish reason tool_calls",
-  "arguments are JSON that fits",
+  "arguments match the schema",
   "accepts role tool",
   "uses the result",
   "streams arguments in increments",
@@ -78,7 +80,7 @@ function question(text: string): LanguageModelV4Prompt {
   return [{ role: "user", content: [{ type: "text", text }] }]
 }
 
-/** The answer, or what the server said when it refused tools. */
+/** Returns the answer, or the server's message if it refuses tools. */
 async function firstAnswer(model: LanguageModel, call: LanguageModelV4CallOptions) {
   try {
     return await model.doGenerate(call)
@@ -91,14 +93,14 @@ async function firstAnswer(model: LanguageModel, call: LanguageModelV4CallOption
 
 function fits(input: string): Outcome {
   const parsed = parseJson(input)
-  if (!parsed.ok) return { holds: false, detail: `no JSON: ${parsed.error}` }
+  if (!parsed.ok) return { holds: false, detail: `not valid JSON: ${parsed.error}` }
   const given = isRecord(parsed.value) ? parsed.value : {}
   const wrong = weather.inputSchema.required.filter((name) => typeof given[name] !== "string")
-  if (wrong.length > 0) return { holds: false, detail: `without ${wrong.join(" and ")}` }
+  if (wrong.length > 0) return { holds: false, detail: `missing: ${wrong.join(", ")}` }
   return { holds: true, detail: Object.keys(given).join(", ") }
 }
 
-/** Whether it takes the message, and whether it reads it. */
+/** Tests that the server accepts a result and that the model uses it. */
 async function takesResults(model: LanguageModel, ask: Ask): Promise<Outcome[]> {
   const named = { toolCallId: "call_1", toolName: weather.name }
   const { content } = await model.doGenerate(
@@ -118,7 +120,7 @@ async function takesResults(model: LanguageModel, ask: Ask): Promise<Outcome[]> 
   const used = text.includes("31")
   return [
     { holds: true, detail: "no error" },
-    { holds: used, detail: used ? "it is in the answer" : "the answer does not speak of it" },
+    { holds: used, detail: used ? "the answer contains it" : "the answer does not contain it" },
   ]
 }
 
@@ -140,7 +142,7 @@ async function callsSeveral(model: LanguageModel, ask: Ask): Promise<Outcome> {
   return { holds: count > 1, detail: `${count} of 2` }
 }
 
-/** An error in a later step is what was found out, unless it is our own end; what rests on it was not tried. */
+/** Reports an error of a later step as its result and the dependent steps as not tested. Rethrows an abort. */
 async function settled(
   signal: AbortSignal,
   count: number,
@@ -150,7 +152,7 @@ async function settled(
     return await step()
   } catch (error) {
     signal.throwIfAborted()
-    const untried: Outcome = { holds: undefined, detail: "not tried" }
+    const untried: Outcome = { holds: undefined, detail: "not tested" }
     return [{ holds: false, detail: errorMessage(error) }, ...Array<Outcome>(count - 1).fill(untried)]
   }
 }

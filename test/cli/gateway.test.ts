@@ -27,7 +27,7 @@ test("the gateway serves until Ctrl-C and lets an answer that has begun end", as
 test("what the gateway cannot start with is a mistake of usage", async () => {
   const machine = await createMachine()
   const { code, stderr } = await machine.run(["gateway", "--upstream", "nowhere"])
-  expect([code, stderr]).toEqual([2, expect.stringContaining('"nowhere" is no base URL')])
+  expect([code, stderr]).toEqual([2, expect.stringContaining('"nowhere" is not a base URL')])
   const open = await machine.run(["gateway", "--upstream", machine.server.url, "--host", "0.0.0.0"])
   expect([open.code, open.stderr]).toEqual([2, expect.stringContaining("--key")])
 })

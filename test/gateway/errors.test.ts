@@ -3,8 +3,8 @@ import { describe, expect, onTestFinished, test } from "vitest"
 import { startModelServer } from "../../src/testing/model-server.ts"
 import { called, collect, failure, gatewayFor, messages, setUp, tools } from "./start-gateway.ts"
 
-describe("an upstream that fails", () => {
-  test("with a status: the same, with its words", async () => {
+describe("gateway: upstream errors", () => {
+  test("keeps status and message of the upstream", async () => {
     const { client } = await setUp([{ status: 429, text: "Slow down.", headers: { "retry-after": "7" } }])
     const error = await failure(client.chat.completions.create({ model: "m", messages, tools }))
     expect(error).toMatchObject({ status: 429, type: "rate_limit_error" })
@@ -36,7 +36,7 @@ describe("an upstream that fails", () => {
     expect(await failure(asked)).toMatchObject({ status: 504, code: "upstream_timeout" })
   })
 
-  test("by not being there", async () => {
+  test("answers 502 if the upstream cannot be reached", async () => {
     const gone = await startModelServer({ script: [] })
     await gone.close()
     const { client } = await gatewayFor(gone.url)
@@ -46,20 +46,20 @@ describe("an upstream that fails", () => {
   })
 })
 
-test("a call of which part was sent and that cannot be read after all ends the stream with an error", async () => {
+test("ends the stream with an error if a partly sent call is malformed", async () => {
   const broken = '<tool_call>\n{"name": "read", "arguments": {"path": "a", "b": [}'
   const { client } = await setUp([{ text: broken, pieceSize: 5 }, { text: called("a") }])
   expect(await failure(collect(client, {}))).toMatchObject({ code: "malformed_call" })
 })
 
-test("an answer that is passed on and breaks off breaks off for the client too", async () => {
+test("breaks off a passed-through answer when the upstream does", async () => {
   const { client } = await setUp([{ text: "Some words.", pieceSize: 2, pieceDelayMs: 1, fault: "cut" }], {
     policy: "native",
   })
   await expect(collect(client, {})).rejects.toThrow()
 })
 
-test("a client that goes away ends the request to the upstream", async () => {
+test("ends the upstream request when the client disconnects", async () => {
   const { promise: gone, resolve } = Promise.withResolvers<void>()
   const upstream = createServer((_, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" })
@@ -76,7 +76,7 @@ test("a client that goes away ends the request to the upstream", async () => {
   await gone
 })
 
-test("a wrong request is told which part of it is wrong", async () => {
+test("names the invalid field of a request", async () => {
   const { client } = await setUp([])
   const asked = client.chat.completions.create({ model: "m", messages: [{ role: "user" } as never], tools })
   expect(await failure(asked)).toMatchObject({ status: 400, param: "messages.0.content" })

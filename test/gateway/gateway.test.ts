@@ -2,10 +2,10 @@ import { describe, expect, test } from "vitest"
 import type { Reply } from "../../src/testing/reply.ts"
 import { called, collect, failure, lastBody, messages, setUp, tools } from "./start-gateway.ts"
 
-describe("an answer with calls", () => {
+describe("gateway: answers with calls", () => {
   const usage = { input: 11, output: 7 }
 
-  test("whole: calls with ids, no content, the finish reason and usage", async () => {
+  test("returns calls with ids, null content, finish reason and usage", async () => {
     const { client, upstream } = await setUp([{ text: `${called("a")}\n${called("b", "write")}`, usage }])
     const answer = await client.chat.completions.create({
       model: "m",
@@ -34,7 +34,7 @@ describe("an answer with calls", () => {
     expect(upstream.requests[0]?.headers.authorization).toBe("Bearer client-key")
   })
 
-  test("streamed: arguments in increments, the same call, the finish reason and usage where it is wanted", async () => {
+  test("streams arguments in pieces, the finish reason and requested usage", async () => {
     const long = "x".repeat(200)
     const script = () => ({ text: `Now.\n${called(long)}\n${called("b")}`, usage, pieceSize: 7 })
     const { client } = await setUp(script)
@@ -53,7 +53,7 @@ describe("an answer with calls", () => {
     expect(unasked.filter((chunk) => chunk.usage)).toEqual([])
   })
 
-  test("only the first call, where the client takes no more", async () => {
+  test("returns only the first call without parallel_tool_calls", async () => {
     const { client } = await setUp(() => ({ text: `${called("a")}\n${called("b")}` }))
     const { calls } = await collect(client, { parallel_tool_calls: false })
     expect(calls.map((call) => call.arguments)).toEqual(['{"path": "a"}'])
@@ -66,14 +66,14 @@ describe("an answer with calls", () => {
     expect(answer.choices[0]?.message.tool_calls).toHaveLength(1)
   })
 
-  test("a stream of which the upstream makes one answer", async () => {
+  test("streams an answer that the upstream sends at once", async () => {
     const { client } = await setUp([{ text: called("a"), whole: true }])
     const { calls, finish } = await collect(client, {})
     expect(calls.map((call) => call.arguments)).toEqual(['{"path": "a"}'])
     expect(finish).toEqual(["tool_calls"])
   })
 
-  test("an answer in words stays one", async () => {
+  test("returns an answer without calls as text", async () => {
     const { client } = await setUp(() => ({ text: "Hello." }))
     const answer = await client.chat.completions.create({ model: "m", messages, tools })
     expect(answer.choices[0]).toMatchObject({ finish_reason: "stop", message: { content: "Hello." } })
@@ -81,7 +81,7 @@ describe("an answer with calls", () => {
   })
 })
 
-test("calls and results of the history become text", async () => {
+test("sends calls and results of the history as text", async () => {
   const { client, upstream } = await setUp([{ text: "Done." }])
   const call = (id: string, path: string) => ({
     id,
@@ -107,7 +107,7 @@ test("calls and results of the history become text", async () => {
   expect(sent.some((message) => message.tool_calls)).toBe(false)
 })
 
-/** What agents that were tried send in the third step of a task, but for the words: see docs/gateway.md. */
+/** Requests of the tested agents in the third step of a task, with shortened texts: see docs/gateway.md. */
 const agents = {
   pi: {
     settings: {
@@ -213,7 +213,7 @@ test.for(Object.entries(agents))(
   },
 )
 
-test("another API of OpenAI's or Anthropic's is told as what to set in the client", async () => {
+test("answers 404 for other APIs and names the one to configure", async () => {
   const { gateway } = await setUp([])
   for (const path of ["responses", "messages", "completions"]) {
     const response = await fetch(`${gateway.url}/${path}`, {
@@ -227,14 +227,14 @@ test("another API of OpenAI's or Anthropic's is told as what to set in the clien
 })
 
 describe("tool_choice", () => {
-  test("none: no call is looked for", async () => {
+  test("none: does not look for calls", async () => {
     const { client } = await setUp([{ text: called("a") }])
     const body = { model: "m", messages, tools, tool_choice: "none" as const }
     const { choices } = await client.chat.completions.create(body)
     expect(choices[0]?.message.tool_calls).toBeUndefined()
   })
 
-  test("required: a model that answers in words is asked again", async () => {
+  test("required: calls the model again if it answers without a call", async () => {
     const { client, upstream } = await setUp([{ text: "I could." }, { text: called("a") }])
     const body = { model: "m", messages, tools, tool_choice: "required" as const }
     const { choices } = await client.chat.completions.create(body)
@@ -242,20 +242,20 @@ describe("tool_choice", () => {
     expect(upstream.requests).toHaveLength(2)
   })
 
-  test("a named tool: it is told, and one that is not offered is an error", async () => {
+  test("a named tool: requires it, and rejects a tool that is not offered", async () => {
     const { client, upstream } = await setUp([{ text: called("a", "write") }])
     const named = (name: string) => ({ type: "function" as const, function: { name } })
     await client.chat.completions.create({ model: "m", messages, tools, tool_choice: named("write") })
-    expect(JSON.stringify(lastBody(upstream).messages)).toContain("must hold a call of write")
+    expect(JSON.stringify(lastBody(upstream).messages)).toContain("must contain a call of write")
     const wrong = client.chat.completions.create({ model: "m", messages, tools, tool_choice: named("rm") })
     expect(await failure(wrong)).toMatchObject({ status: 400, param: "tool_choice" })
   })
 })
 
-describe("policies", () => {
+describe("gateway: policies", () => {
   const native: Reply = { calls: [{ id: "c1", name: "read", arguments: { path: "a" } }], pieceSize: 3 }
 
-  test("native: the request and the answer as they come", async () => {
+  test("native: passes request and answer through", async () => {
     const { client, upstream } = await setUp(() => native, { policy: "native" })
     const body = { model: "m", messages, tools, tool_choice: "auto" as const, seed: 4 }
     const answer = await client.chat.completions.create(body)
@@ -266,7 +266,7 @@ describe("policies", () => {
     expect(finish).toEqual(["tool_calls"])
   })
 
-  test("reject: an error for tools, an answer without them", async () => {
+  test("reject: refuses a request with tools and answers others", async () => {
     const { client, upstream } = await setUp([{ text: "Hi." }], { policy: "reject" })
     const refused = await failure(client.chat.completions.create({ model: "m", messages, tools }))
     expect(refused).toMatchObject({ status: 400, code: "tools_not_supported", param: "tools" })
@@ -275,7 +275,7 @@ describe("policies", () => {
     expect(answer.choices[0]?.message.content).toBe("Hi.")
   })
 
-  test("ignore: the upstream hears nothing of tools", async () => {
+  test("ignore: sends no tools to the upstream", async () => {
     const { client, upstream } = await setUp([{ text: "In words." }], { policy: "ignore" })
     const answer = await client.chat.completions.create({
       model: "m",
@@ -287,7 +287,7 @@ describe("policies", () => {
     expect(JSON.stringify(lastBody(upstream))).not.toMatch(/tool|To read a file/)
   })
 
-  test("auto: native until tools are refused, then text, each model for itself", async () => {
+  test("auto: switches a model to text after a refusal of tools", async () => {
     const { client, upstream } = await setUp(
       ({ body }) => {
         if (body.model === "other") return native
@@ -303,7 +303,7 @@ describe("policies", () => {
     expect(upstream.requests.map(({ body }) => body.tools !== undefined)).toEqual([true, false, false, true])
   })
 
-  test("auto: any other error is passed on and teaches nothing", async () => {
+  test("auto: passes other errors on and does not switch", async () => {
     const { client, upstream } = await setUp([{ status: 429, text: "Slow down." }, native], {
       policy: "auto",
     })
@@ -314,12 +314,12 @@ describe("policies", () => {
   })
 })
 
-test("the models are the upstream's", async () => {
+test("lists the models of the upstream", async () => {
   const { client } = await setUp([])
   expect((await client.models.list()).data.map(({ id }) => id)).toEqual(["m", "other"])
 })
 
-test("requests side by side get their own answers", async () => {
+test("keeps concurrent requests apart", async () => {
   const { client } = await setUp(({ body }) => ({
     text: called(JSON.stringify(body.messages).match(/file-\d+/)?.[0] ?? ""),
     pieceSize: 5,

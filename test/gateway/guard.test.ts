@@ -3,7 +3,7 @@ import OpenAI from "openai"
 import { describe, expect, test } from "vitest"
 import { failure, gatewayFor, messages, setUp } from "./start-gateway.ts"
 
-describe("who may ask", () => {
+describe("gateway: access", () => {
   /** A request with these headers, the client's own aside. */
   async function statusOf(url: string, headers: Record<string, string>, body = "{}"): Promise<number> {
     const { promise, resolve, reject } = Promise.withResolvers<number>()
@@ -17,7 +17,7 @@ describe("who may ask", () => {
   }
   const json = { "content-type": "application/json" }
 
-  test("with a key: who has it, and the upstream does not see it", async () => {
+  test("accepts only the key if one is set, and does not send it upstream", async () => {
     const { client, gateway, upstream } = await setUp([{ text: "Hi." }], { key: "sesame" })
     expect(await failure(client.models.list())).toMatchObject({ status: 401, code: "invalid_api_key" })
     const known = new OpenAI({ baseURL: gateway.url, apiKey: "sesame", maxRetries: 0 })
@@ -25,20 +25,20 @@ describe("who may ask", () => {
     expect(upstream.requests.map(({ headers }) => headers.authorization)).toEqual([undefined])
   })
 
-  test("no page of a browser: neither under a name of its own nor with a plain text", async () => {
+  test("refuses requests of web pages", async () => {
     const { gateway } = await setUp([])
     expect(await statusOf(gateway.url, { ...json, host: "rebound.example.com" })).toBe(403)
     expect(await statusOf(gateway.url, { "content-type": "text/plain" })).toBe(415)
     expect(await statusOf(gateway.url, json)).toBe(400)
   })
 
-  test("no body without an end", async () => {
+  test("refuses a body above the limit", async () => {
     const { gateway } = await setUp([], { maxBodyBytes: 100 })
     expect(await statusOf(gateway.url, json, " ".repeat(101))).toBe(413)
     expect(await statusOf(gateway.url, json, " ".repeat(400_000))).toBe(413)
   })
 
-  test("nobody from elsewhere without a key", async () => {
+  test("does not listen on other addresses without a key", async () => {
     await expect(gatewayFor("http://127.0.0.1:1/v1", { host: "0.0.0.0" })).rejects.toThrow("--key")
   })
 })

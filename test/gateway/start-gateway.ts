@@ -19,7 +19,7 @@ export async function gatewayFor(upstream: string, options: Partial<GatewayOptio
   return { gateway, client }
 }
 
-/** What the tests offer. */
+/** The offered tools. */
 export const tools: OpenAI.Chat.Completions.ChatCompletionTool[] = ["read", "write"].map((name) => ({
   type: "function",
   function: {
@@ -28,17 +28,17 @@ export const tools: OpenAI.Chat.Completions.ChatCompletionTool[] = ["read", "wri
     parameters: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
   },
 }))
-/** What the tests ask. */
+/** The prompt of the tests. */
 export const messages: OpenAI.Chat.Completions.ChatCompletionMessageParam[] = [
   { role: "user", content: "Go." },
 ]
 
-/** A call in the words of a model that has no tools. */
+/** Returns a call as text. */
 export function called(path: string, tool = "read"): string {
   return `<tool_call>\n{"name": "${tool}", "arguments": {"path": "${path}"}}\n</tool_call>`
 }
 
-/** What the upstream was asked last. */
+/** Returns the body of the last request to the upstream. */
 export function lastBody(upstream: ModelServer) {
   const last = upstream.requests.at(-1)
   if (last === undefined) throw new Error("The upstream was not asked.")

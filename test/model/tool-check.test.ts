@@ -29,7 +29,7 @@ test("a server that does everything", async () => {
     "yes accepts tools",
     "yes returns tool_calls",
     "yes finish reason tool_calls",
-    "yes arguments are JSON that fits",
+    "yes arguments match the schema",
     "yes accepts role tool",
     "yes uses the result",
     "yes streams arguments in increments",
@@ -60,7 +60,7 @@ test("one that calls without what is needed, and does not read results", async (
   const incomplete = { name: "weather", arguments: { city: "Paris" } }
   const findings = await check([{ calls: [incomplete] }, { text: "I know nothing." }, { status: 500 }, {}])
   expect(findings.slice(3, 6)).toEqual([
-    "no arguments are JSON that fits",
+    "no arguments match the schema",
     "yes accepts role tool",
     "no uses the result",
   ])
