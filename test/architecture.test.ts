@@ -68,16 +68,16 @@ function place(file: string): string {
 
 const all = sources().flatMap(imports)
 
-test("imports are found at all", () => {
+test("finds imports", () => {
   expect(all.length).toBeGreaterThan(50)
 })
 
-test("every folder of src has a rank", () => {
+test("ranks every folder of src", () => {
   const places = new Set(sources().map((file) => place(relative(root, file))))
   expect([...places].filter((name) => rankOf(name) === undefined)).toEqual([])
 })
 
-test("imports go down the ranks", () => {
+test("imports only lower ranks", () => {
   const wrong = all.filter(({ from, specifier }) => {
     if (!specifier.startsWith(".")) return false
     const target = relative(root, resolve(root, dirname(from), specifier))
@@ -88,7 +88,7 @@ test("imports go down the ranks", () => {
   expect(wrong).toEqual([])
 })
 
-test("nothing in src imports the public entry", () => {
+test("does not import the public entry inside src", () => {
   expect(
     all.filter(
       ({ from, specifier }) =>
@@ -98,7 +98,7 @@ test("nothing in src imports the public entry", () => {
   ).toEqual([])
 })
 
-test("fenced libraries stay behind their fence", () => {
+test("keeps fenced libraries behind their fence", () => {
   const wrong = all.filter(({ from, specifier }) =>
     Object.entries(fences).some(
       ([library, allowed]) =>

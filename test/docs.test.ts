@@ -20,7 +20,7 @@ const pages = globSync("{*.md,docs/**/*.md,examples/**/*.md}", { cwd: root }).so
 const read = (page: string) => readFileSync(join(root, page), "utf8")
 
 describe("links", () => {
-  test.each(pages)("of %s lead somewhere", (page) => {
+  test.each(pages)("of %s resolve", (page) => {
     const broken = linksOf(page).filter((link) => !resolves(page, link))
     expect(broken).toEqual([])
   })
@@ -28,8 +28,8 @@ describe("links", () => {
 
 describe("config blocks", () => {
   const blocks = pages.flatMap((page) => blocksOf(page, /^(json|jsonc|toml) config$/))
-  test("are there", () => expect(blocks.length).toBeGreaterThan(5))
-  test.each(blocks)("$place is a config that Tackle takes", async ({ info, text }) => {
+  test("exist", () => expect(blocks.length).toBeGreaterThan(5))
+  test.each(blocks)("$place is a valid config", async ({ info, text }) => {
     const file = `tackle.${info.split(" ")[0]}`
     const home = await temporaryProject({ [file]: text })
     for (const [, path] of text.matchAll(/\{file:~\/([^}]+)\}/g)) await home.write(path ?? "", "a key\n")
@@ -43,7 +43,7 @@ describe("config blocks", () => {
 
 describe("events", () => {
   const blocks = pages.flatMap((page) => blocksOf(page, /^json event$/))
-  test.each(blocks)("$place is an event as it comes", ({ text }) => {
+  test.each(blocks)("$place matches a real event", ({ text }) => {
     const event: unknown = JSON.parse(text)
     const { type } = z.object({ type: z.enum(Object.keys(payloads) as EventType[]) }).parse(event)
     z.strictObject({ type: z.string(), time: z.number(), sessionID: z.string(), ...payloads[type] }).parse(
@@ -51,7 +51,7 @@ describe("events", () => {
     )
   })
 
-  test("of every type are told of", () => {
+  test("document every event type", () => {
     const untold = Object.keys(payloads).filter(
       (type) => !read("docs/command-line.md").includes(`**\`${type}\`**`),
     )
@@ -99,7 +99,7 @@ describe("programs", () => {
 describe("the command line", () => {
   const page = read("docs/command-line.md")
 
-  test("is told of whole: every command and every flag of its help", async () => {
+  test("documents every command and flag of the help", async () => {
     const machine = await createMachine({ config: null })
     const help = async (...command: string[]) => (await machine.run([...command, "--help"])).stdout
     const untold: string[] = []

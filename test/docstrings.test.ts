@@ -62,7 +62,7 @@ const files = readdirSync(root, { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
   .map((entry) => join(entry.parentPath, entry.name))
 
-test("declarations are found at all", () => {
+test("finds declarations", () => {
   expect(files.flatMap(declarations).length).toBeGreaterThan(2000)
 })
 

@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(workshop, { recursive: true, force: true, maxRetries: 3 }))
 
 describe("the packed package", () => {
-  test("holds the command, the library with its types, and nothing of the workshop", () => {
+  test("contains the command and the library with types, and no development files", () => {
     const files = filesBelow(installed)
     expect(files).toContain("bin/tackle")
     expect(files).toContain("dist/cli/main.cjs")
@@ -44,7 +44,7 @@ describe("the packed package", () => {
     expect(files.filter((file) => /\.test\.|(^|\/)\.|(?<!\.d)\.ts$/.test(file))).toEqual([])
   })
 
-  test("names no path of the machine that packed it", () => {
+  test("contains no path of the machine that packed it", () => {
     const named = filesBelow(installed).filter((file) => {
       // Only here do the modules lie outside the clone that is packed: the bundle names them by their relative paths.
       const text = readFileSync(join(installed, file), "latin1").replaceAll(join(root, "node_modules"), "")
@@ -53,7 +53,7 @@ describe("the packed package", () => {
     expect(named).toEqual([])
   })
 
-  test("needs nothing that only a clone needs", () => {
+  test("has no dependency that only a clone needs", () => {
     const { optionalDependencies, devDependencies, scripts, allowScripts, ...rest } = manifest()
     expect({ optionalDependencies, devDependencies, scripts, allowScripts }).toEqual({})
     expect(JSON.stringify(rest)).not.toContain("node-linux")
@@ -61,7 +61,7 @@ describe("the packed package", () => {
     expect(rest).toMatchObject({ name: "tackle", version, dependencies })
   })
 
-  test("every export is there, with its types, and can be imported", async () => {
+  test("exports modules with types that can be imported", async () => {
     const keys = Object.keys(manifest().exports)
     expect(keys).toContain("./tool")
     const names = keys.map((key) => join("tackle", key)).filter((name) => !name.endsWith(".json"))
@@ -79,7 +79,7 @@ describe("the packed package", () => {
     }
   })
 
-  test("its types hold for a consumer with a strict compiler", async () => {
+  test("has types for a consumer with a strict compiler", async () => {
     cpSync(join(root, "examples/library/main.ts"), join(project, "main.mts"))
     // The declarations of `toAiTools` name the optional peer: who has it not needs skipLibCheck.
     for (const name of ["@types/node", ...Object.keys(manifest().peerDependencies)]) linkModule(name)
@@ -94,7 +94,7 @@ describe("the packed package", () => {
     expect(output.split("\n").filter((line) => /^(main|node_modules\/tackle)/.test(line))).toEqual([])
   })
 
-  test("its command tells the version and works", async () => {
+  test("has a command that works and prints its version", async () => {
     const command: [string, ...string[]] = [join(installed, "bin/tackle")]
     const machine = await createMachine({ config: null, files: { "hello.txt": "good day\n" } })
     const env = { PATH: `${dirname(process.execPath)}:${process.env.PATH}` }
@@ -108,12 +108,12 @@ describe("the packed package", () => {
 })
 
 describe("scripts/pack.ts", () => {
-  test("packing leaves package.json as it was", () => {
+  test("leaves package.json unchanged after packing", () => {
     expect(readFileSync(join(workshop, "clone/package.json"), "utf8")).toBe(before)
     expect(readdirSync(join(workshop, "clone"))).not.toContain("package.json.full")
   })
 
-  test("packing that broke off is made good by the next", async () => {
+  test("repairs package.json after an interrupted pack", async () => {
     const clone = makeClone("broken-off")
     await pack(clone, "strip")
     expect(readFileSync(join(clone, "package.json"), "utf8")).not.toContain("node-linux")
@@ -124,7 +124,7 @@ describe("scripts/pack.ts", () => {
     expect(readFileSync(join(clone, "package.json"), "utf8")).toBe(before)
   })
 
-  test("a change that somebody made meanwhile is not lost", async () => {
+  test("keeps a change that was made meanwhile", async () => {
     const clone = makeClone("changed")
     await pack(clone, "strip")
     cpSync(join(root, "biome.json"), join(clone, "package.json"))
@@ -132,7 +132,7 @@ describe("scripts/pack.ts", () => {
     expect(readFileSync(join(clone, "package.json.full"), "utf8")).toBe(before)
   })
 
-  test("the directory itself is not published", async () => {
+  test("refuses to publish the directory", async () => {
     const clone = makeClone("published")
     await expect(pack(clone, "strip", { npm_command: "publish" })).rejects.toThrow("not the directory")
     expect(readFileSync(join(clone, "package.json"), "utf8")).toBe(before)

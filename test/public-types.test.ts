@@ -9,7 +9,7 @@ import type {
   TackleOptions,
 } from "../src/index.ts"
 
-test("what public signatures are made of can be named", () => {
+test("exports every type of public signatures", () => {
   expectTypeOf<NonNullable<PromptOptions["files"]>[number]>().toEqualTypeOf<PromptFile>()
   expectTypeOf<NonNullable<TackleOptions["layers"]>[number]>().toEqualTypeOf<Layer>()
   expectTypeOf<Parameters<Store["commit"]>[0][number]>().toEqualTypeOf<Change>()

@@ -6,7 +6,7 @@ import schemas from "../src/tools/schemas.json" with { type: "json" }
 
 const directory = resolve(import.meta.dirname, "../docs/tools")
 
-test("docs/tools is as the tools are; else run `node scripts/tool-docs.ts`", async () => {
+test("docs/tools matches the tools; else run `node scripts/tool-docs.ts`", async () => {
   const written = readdirSync(directory).sort()
   const kept = new Map(written.map((name) => [name, readFileSync(join(directory, name), "utf8")]))
   const pages = await toolPages()
@@ -14,6 +14,6 @@ test("docs/tools is as the tools are; else run `node scripts/tool-docs.ts`", asy
   for (const [name, text] of pages) expect(kept.get(name), name).toBe(text)
 })
 
-test("src/tools/schemas.json is as the tools are; else run `node scripts/tool-docs.ts`", async () => {
+test("src/tools/schemas.json matches the tools; else run `node scripts/tool-docs.ts`", async () => {
   expect(schemas).toEqual(await toolSchemas())
 })

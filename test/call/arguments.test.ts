@@ -23,7 +23,7 @@ async function call(name: string, args: Record<string, unknown> | string, finish
   return part
 }
 
-test("the tool gets the parsed value: defaults and coercions applied", async () => {
+test("passes parsed arguments with defaults and coercions", async () => {
   const { state } = await call("echo_text", { text: "a", times: "3", unknown: 1 })
   expect(state).toMatchObject({ status: "completed", output: '{"text":"a","times":3}' })
   // What is recorded is what the model wrote.
@@ -45,7 +45,7 @@ test.each([
 })
 
 test.each(["Echo_Text", "echo-text", "echoText", "functions.echo_text", "echo_txt"])(
-  "%s is read as the only near name, keeps what was written, and says so",
+  "%s is read as the only similar name, and the result says so",
   async (name) => {
     const part = await call(name, { text: "a" })
     expect(part.tool).toBe(name)
@@ -61,13 +61,13 @@ test.each([
   ["two objects", '{"text":"a"}{"text":"b"}', /not valid JSON/],
   ["an array", '["a"]', /JSON object/],
   ["a number", "7", /JSON object/],
-])("arguments that are %s are not guessed", async (_, raw, message) => {
+])("does not guess arguments that are %s", async (_, raw, message) => {
   const { state } = await call("echo_text", raw)
   expect(state).toMatchObject({ status: "error", input: {}, metadata: { kind: "malformed" } })
   expect(state.status === "error" && state.error).toMatch(message)
 })
 
-test("wrong types are told by place, with what was expected and what came", async () => {
+test("reports wrong types by location, with expected and actual type", async () => {
   const { state } = await call("echo_text", { text: 5, times: "many" })
   expect(state).toMatchObject({
     status: "error",
@@ -78,13 +78,13 @@ test("wrong types are told by place, with what was expected and what came", asyn
   })
 })
 
-test("a call that is whole runs though the answer was cut by its limit", async () => {
+test("runs a complete call of an answer that hit its limit", async () => {
   expect((await call("echo_text", { text: "a" }, "length")).state.status).toBe("completed")
   const cut = await call("echo_text", '{"text":"a', "length")
   expect(cut.state.status === "error" && cut.state.error).toMatch(/output limit/)
 })
 
-test("an unknown tool keeps its name, and the model learns which there are", async () => {
+test("keeps the name of an unknown tool and lists the available ones", async () => {
   const part = await call("teleport", {})
   expect(part).toMatchObject({
     tool: "teleport",
@@ -93,7 +93,7 @@ test("an unknown tool keeps its name, and the model learns which there are", asy
   expect(part.state.status === "error" && part.state.error).toMatch(/teleport[\s\S]*echo_text/)
 })
 
-test("a name and id that no server would take back do not spoil the next request", async () => {
+test("sends the next request after a name and id that servers would reject", async () => {
   await using engine = await startEngine([
     { calls: [{ id: "call 1/ü", name: "drop table; --", arguments: {} }] },
     { text: "Done." },
@@ -103,7 +103,7 @@ test("a name and id that no server would take back do not spoil the next request
   expect(sent?.function.name).toMatch(/^[A-Za-z0-9_-]{1,64}$/)
 })
 
-test("calls that share one id are told apart: each has its part, its result and an id of its own", async () => {
+test("separates calls with the same id", async () => {
   await using engine = await startEngine(
     [
       {

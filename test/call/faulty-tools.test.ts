@@ -24,7 +24,7 @@ async function callAll(tools: Info[], options: { timeoutMs?: number } = {}) {
   return { end, faults, results: await resultsOf(session), parts: await toolParts(session) }
 }
 
-test("a schema whose own code throws fails its call and no other", async () => {
+test("fails only the call whose schema throws", async () => {
   const throwing = z.object({}).transform((): Record<string, unknown> => {
     throw new Error("no such luck")
   })
@@ -46,7 +46,7 @@ test("a schema whose own code throws fails its call and no other", async () => {
   expect(results[2]).toBe("fine")
 })
 
-test("a schema that never answers ends with the run", async () => {
+test("ends a schema that never answers with the run", async () => {
   const endless = z.object({}).refine(() => new Promise<boolean>(() => {}))
   await using engine = await startEngine(once("endless"), {
     tools: [tool("endless", async () => fine, { parameters: endless })],
@@ -62,7 +62,7 @@ test("a schema that never answers ends with the run", async () => {
   })
 })
 
-test("metadata that is no JSON becomes a note, as progress and as a result", async () => {
+test("replaces metadata that is not JSON by a note", async () => {
   const circle: Record<string, unknown> = {}
   circle.self = circle
   const { end, parts } = await callAll([
@@ -97,7 +97,7 @@ test.each([
     /"attachments" are invalid: 0\.mime/,
   ],
   ["one attachment instead of a list", { ...fine, attachments: {} }, /"attachments" are invalid/],
-])("a tool that returns %s is told so, and the session goes on", async (_, result, message) => {
+])("reports a tool that returns %s, and continues", async (_, result, message) => {
   await using engine = await startEngine([...once("odd"), { text: "Still here." }], {
     tools: [tool("odd", async () => result)],
     permission: { "*": "allow" },
@@ -108,7 +108,7 @@ test.each([
   expect((await run(engine, { session })).end.text).toBe("Still here.")
 })
 
-test("a tool that throws what is no error, or throws before its first await, fails its call alone", async () => {
+test("fails only the call of a tool that throws a non-error or throws synchronously", async () => {
   const { end, results } = await callAll([
     tool("text", async () => {
       throw "just a text"
@@ -132,7 +132,7 @@ test("a tool that throws what is no error, or throws before its first await, fai
   ])
 })
 
-test("what a tool lets escape after its result is reported under its name, and the process lives", async () => {
+test("reports an error that escapes after the result, and the process lives", async () => {
   const faults: string[] = []
   await using engine = await startEngine(once("late"), {
     tools: [
@@ -148,7 +148,7 @@ test("what a tool lets escape after its result is reported under its name, and t
   await expect.poll(() => faults).toEqual(["an error escaped the late tool: Error: much later"])
 })
 
-test("a tool that never ends is stopped by its own limit, and told apart from an interrupt", async () => {
+test("stops a tool at its own time limit, distinct from an interrupt", async () => {
   const { end, parts } = await callAll([
     tool("slow", (_, ctx) => new Promise((_resolve, reject) => ctx.abort.addEventListener("abort", reject)), {
       timeout: 50,
@@ -162,7 +162,7 @@ test("a tool that never ends is stopped by its own limit, and told apart from an
   })
 })
 
-test("a limit without an end is none", async () => {
+test("treats an infinite limit as none", async () => {
   const { results } = await callAll([
     tool("patient", () => new Promise((resolve) => setTimeout(resolve, 50, fine)), {
       timeout: Number.POSITIVE_INFINITY,
@@ -171,7 +171,7 @@ test("a limit without an end is none", async () => {
   expect(results).toEqual(["fine"])
 })
 
-test("time that a person takes to answer is not the tool's", async () => {
+test("does not count time spent waiting for the user", async () => {
   await using engine = await startEngine(once("asking"), {
     tools: [
       tool(
@@ -194,7 +194,7 @@ test("time that a person takes to answer is not the tool's", async () => {
   expect(await resultsOf(session)).toEqual(["fine"])
 })
 
-test("a tool that ignores an interrupt is left behind, and what it does then changes nothing", async () => {
+test("leaves behind a tool that ignores an interrupt", async () => {
   const { promise: later, resolve: wake } = Promise.withResolvers<void>()
   const { promise: done, resolve: finish } = Promise.withResolvers<string>()
   await using engine = await startEngine([...once("stubborn").slice(0, 1), { text: "Again." }], {
@@ -222,7 +222,7 @@ test("a tool that ignores an interrupt is left behind, and what it does then cha
   expect((await toolParts(session))[0]).toEqual(before)
 })
 
-test("eight calls at once all run side by side", async () => {
+test("runs eight calls in parallel", async () => {
   const { promise: everybody, resolve: open } = Promise.withResolvers<void>()
   let here = 0
   const meeting = tool("meet", async ({ n }) => {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { startEngine } from "../session/engine.ts"
 import { resultsOf, run, tool } from "../session/run.ts"
 
-test("what a tool asked and did not wait for is withdrawn when its call ends", async () => {
+test("withdraws a question that the tool did not wait for", async () => {
   const heard: string[] = []
   const asked = Promise.withResolvers<void>()
   const hasty = tool("hasty", async (_, ctx) => {

@@ -79,7 +79,7 @@ async function sessions(engine: Engine, changes: Wanted[]) {
   return Promise.all(opened.map(async (session) => (await resultsOf(session)).at(-1) ?? ""))
 }
 
-test("changes of several sessions at once are made whole or refused: none takes back another", async () => {
+test("applies parallel changes of several sessions completely or refuses them", async () => {
   for (let round = 0; round < 20; round += 1) {
     const changes = [edit("one", "1"), patch("two", "2"), edit("three", "3"), patch("one", "first")]
     await using engine = await startEngine(

@@ -21,7 +21,7 @@ test.each([
   expect(mustWait(later, earlier)).toBe(waits)
 })
 
-test("a serial tool runs alone, the others side by side, and results keep the order of the calls", async () => {
+test("runs a serial tool alone, others in parallel, and keeps the order of results", async () => {
   const log: string[] = []
   const tool = (id: string, serial: boolean) =>
     define(id, {
@@ -59,7 +59,7 @@ test("a serial tool runs alone, the others side by side, and results keep the or
   ])
 })
 
-test("edits of one file in one answer all take effect", async () => {
+test("applies all edits of one file in one answer", async () => {
   const edits = ["one", "two", "three"].map((word) => ({
     name: "edit",
     arguments: { filePath: "a.txt", oldString: word, newString: word.toUpperCase() },
@@ -73,7 +73,7 @@ test("edits of one file in one answer all take effect", async () => {
   expect(await engine.project.read("a.txt")).toBe("ONE\nTWO\nTHREE\n")
 })
 
-test("a third party's tool is asked for before it runs, once, and a deny holds", async () => {
+test("asks once before a third-party tool runs, and applies a deny", async () => {
   let runs = 0
   const tool = define("mine", {
     description: "Mine.",
@@ -106,7 +106,7 @@ test("a third party's tool is asked for before it runs, once, and a deny holds",
   expect(runs).toBe(1)
 })
 
-test("always, for a session or a project, spares the next question and no more", async () => {
+test('skips only the next question after an "always" for session or project', async () => {
   const script = (_: unknown, index: number) =>
     index % 2 === 0
       ? { calls: [{ name: "bash", arguments: { command: `factor ${index}` } }] }

@@ -10,7 +10,7 @@ const files = {
   "server.pem": "needle of the key\n",
 }
 
-test("a search shows nothing of files that read would be refused or asked for", async () => {
+test("hides matches in files that read would refuse or ask for", async () => {
   await using engine = await startEngine(
     [
       { calls: [{ name: "grep", arguments: { pattern: "needle" } }] },
@@ -27,7 +27,7 @@ test("a search shows nothing of files that read would be refused or asked for", 
   expect(named).toMatch(/^Error: .*private/)
 })
 
-test("without such rules everything else is found", async () => {
+test("finds everything else without such rules", async () => {
   await using engine = await startEngine(
     [{ calls: [{ name: "grep", arguments: { pattern: "needle" } }] }, { text: "Done." }],
     { files },

@@ -15,7 +15,7 @@ const environment = {
   OPENAI_API_KEY: "sk-not-for-commands",
 }
 
-test("the value of a secret is nowhere in what a call shows or stores", async () => {
+test("hides a secret in everything that a call shows or stores", async () => {
   const value = environment.DEPLOY_TOKEN
   const leaky = tool("leaky", async (_, ctx) => {
     await ctx.metadata({ title: `with ${value}`, found: value })
@@ -59,7 +59,7 @@ test("the value of a secret is nowhere in what a call shows or stores", async ()
 test.each([
   ["are kept from commands", [], "none"],
   ["are given where they are named, and hidden all the same", ["OPENAI_API_KEY"], "[secret OPENAI_API_KEY]"],
-])("keys of providers %s", async (_, passEnvironment, seen) => {
+])("hides provider keys %s", async (_, passEnvironment, seen) => {
   const command = { command: "printenv OPENAI_API_KEY || echo none" }
   await using engine = await startEngine(
     [{ calls: [{ name: "bash", arguments: command }] }, { text: "Done." }],
@@ -73,7 +73,7 @@ test.each([
   expect((await resultsOf(session))[0]).toContain(`${seen}\n`)
 })
 
-test("what the config gives to servers and providers is in no file of the store and in no event", async () => {
+test("hides secrets of servers and providers in the store and in events", async () => {
   const secrets = {
     header: "hdr-0123456789",
     variable: "var-0123456789",

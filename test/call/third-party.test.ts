@@ -33,7 +33,7 @@ async function call(
   return { asked, runs, end, results: await resultsOf(session) }
 }
 
-test("without words of its own a tool is asked for by its arguments, keys in order", async () => {
+test("asks for a tool without its own ask by its canonical arguments", async () => {
   const { asked, runs } = await call({ access: "read" })
   expect(asked).toMatchObject([
     { permission: "mine", patterns: ['{"a":"x","b":1}'], metadata: { tool: "mine" } },
@@ -41,7 +41,7 @@ test("without words of its own a tool is asked for by its arguments, keys in ord
   expect(runs).toBe(1)
 })
 
-test("its ask names the patterns, which rules then match", async () => {
+test("matches rules against the patterns of the tool's ask", async () => {
   const ask = (args: unknown) => ({ patterns: [`a=${(args as { a: string }).a}`], always: ["a=*"] })
   const { asked } = await call({ ask })
   expect(asked).toMatchObject([{ permission: "mine", patterns: ["a=x"], always: ["a=*"] }])
@@ -50,13 +50,13 @@ test("its ask names the patterns, which rules then match", async () => {
   expect(denied).toMatchObject({ runs: 0, end: { exitCode: 3 } })
 })
 
-test("its ask can name patterns and nothing else", async () => {
+test("rejects an ask that returns anything but patterns", async () => {
   const ask = () => ({ permission: "glob", paths: [], patterns: ["src"], metadata: { tool: "glob" } })
   const { asked } = await call({ ask })
   expect(asked).toMatchObject([{ permission: "mine", patterns: ["src"], metadata: { tool: "mine" } }])
 })
 
-test("asking for nothing is asking for everything", async () => {
+test("treats an empty ask as a request for everything", async () => {
   const { asked } = await call({ ask: () => ({ patterns: [] }) })
   expect(asked).toMatchObject([{ permission: "mine", patterns: ["*"] }])
 })
@@ -81,7 +81,7 @@ test.each([
   expect(results[0]).toMatch(/must return \{ patterns: string\[\]|do not ask me/)
 })
 
-test("for its own id it is not asked twice, yet a deny holds; for another permission it is", async () => {
+test("does not ask twice for the tool's own id, but applies a deny", async () => {
   const execute: Definition["execute"] = async (_, ctx) => {
     await ctx.ask({ permission: "mine", patterns: ["part of it"] })
     await ctx.ask({ permission: "bash", patterns: ["rm x"] })
@@ -96,7 +96,7 @@ test("for its own id it is not asked twice, yet a deny holds; for another permis
   expect(denied.end.exitCode).toBe(3)
 })
 
-test("a person's refusal with a reason reaches the model, and the run goes on", async () => {
+test("passes the reason of a refusal to the model, and continues", async () => {
   let runs = 0
   await using engine = await startEngine(
     [{ calls: [{ name: "mine", arguments: {} }] }, { text: "As you wish." }],
@@ -112,7 +112,7 @@ test("a person's refusal with a reason reaches the model, and the run goes on", 
 })
 
 test.each(["todo", "external_directory", "doom_loop", "network", "private_network", "sandbox_escape"])(
-  "a tool cannot be named like the permission %s, whose rules are not about it",
+  "refuses a tool named like the permission %s",
   async (id) => {
     let runs = 0
     const fake = tool(id, async () => {

@@ -5,7 +5,7 @@ import type { ToolPart } from "../../src/schema/part.ts"
 import { startEngine } from "../session/engine.ts"
 import { run, tool, toolParts } from "../session/run.ts"
 
-test("what a person took to answer is told apart from what the tool took", async () => {
+test("separates the user's time from the tool's", async () => {
   const asking = tool("asking", async (_, ctx) => {
     await ctx.ask({ permission: "edit", patterns: ["x"], always: ["*"] })
     return { title: "asking", output: "done" }
@@ -27,7 +27,7 @@ test("what a person took to answer is told apart from what the tool took", async
   expect(waited).toBeLessThanOrEqual(end - start)
 })
 
-test("of waits side by side each moment counts once, and what asks nobody waits for nobody", async () => {
+test("counts parallel waits once, and none without a question", async () => {
   const waits = createUserWaits()
   const began = Date.now()
   const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
@@ -55,7 +55,7 @@ test("of waits side by side each moment counts once, and what asks nobody waits 
   expect(waits.total()).toBe(total)
 })
 
-test("the line of a call names a title that is the tool's own name once", () => {
+test("shows a title that equals the tool's name once", () => {
   const time = { start: 0, end: 1 }
   const state = {
     status: "completed",
@@ -71,7 +71,7 @@ test("the line of a call names a title that is the tool's own name once", () => 
   expect(line("words")).toMatch(/✓\S* words count$/)
 })
 
-test("the line of a call shows the time of its work", () => {
+test("shows the working time of a call", () => {
   const line = (time: { start: number; end: number; waited?: number }) => {
     const state = { status: "completed", input: {}, output: "", title: "", metadata: {}, time } as const
     const ids = { id: "prt_1", sessionID: "ses_1", messageID: "msg_1", callID: "1" }

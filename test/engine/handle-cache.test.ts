@@ -18,7 +18,7 @@ async function collect(): Promise<void> {
 /** Only its identity counts here. */
 const aHandle = (id: string) => ({ id, history: new Array(10).fill(id) }) as unknown as SessionHandle
 
-test("a handle that was released lasts as long as somebody else has it, and is the same one", async () => {
+test("keeps a released handle while other code holds it", async () => {
   const book = createHandleCache()
   const kept = aHandle("ses_kept")
   book.add(kept)

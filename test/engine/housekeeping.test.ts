@@ -49,7 +49,7 @@ async function keepHouse(project: TemporaryProject): Promise<string[]> {
   return faults
 }
 
-test("old bytes that a session still has go from beside the file, and stay there, however old", async () => {
+test("removes temporary copies that a session still stores, and renews the stored content", async () => {
   const { project, backup } = await killedPatch()
   const contents = createContentStore(project.path("data/snapshot"), defaultContentLimits)
   await contents.put(old)
@@ -62,7 +62,7 @@ test("old bytes that a session still has go from beside the file, and stay there
   await project.remove()
 })
 
-test("those that nobody else has stay, and are told of", async () => {
+test("keeps and reports temporary copies that are stored nowhere else", async () => {
   const { project, backup } = await killedPatch()
   expect(await keepHouse(project)).toEqual([expect.stringContaining(backup)])
   expect(existsSync(backup)).toBe(true)

@@ -36,19 +36,19 @@ test.for<[text: string, given: string]>([
   expect(read).toMatchObject({ call: { origin: "mcp", template: given, arguments: "" } })
 })
 
-test("what follows a prompt without arguments is for the model", async () => {
+test("passes the text after a prompt without arguments to the model", async () => {
   expect(await readCommand("/tickets:hello to all", [], source())).toMatchObject({
     call: { template: "{}", arguments: "to all" },
   })
 })
 
-test("a missing argument says how it is written", async () => {
+test("shows the usage for a missing argument", async () => {
   await expect(readCommand("/tickets:triage", [], source())).rejects.toThrow(
     'needs "id": write /tickets:triage <id> [manner]',
   )
 })
 
-test("a command goes first, and servers are asked only where one is named", async () => {
+test("prefers a command, and asks servers only if one is named", async () => {
   const tickets = source()
   const own = { name: "tickets:triage", template: "Mine." }
   expect(await readCommand("/tickets:triage", [own], tickets)).toMatchObject({ call: { template: "Mine." } })
@@ -64,7 +64,7 @@ test("a command goes first, and servers are asked only where one is named", asyn
   expect(await readCommand("/tickets:triag x", [], tickets)).toEqual({ near: "tickets:triage" })
 })
 
-test("messages of both sides say whose they are", async () => {
+test("names the role of each message if both occur", async () => {
   const messages = [
     { role: "user" as const, text: "Hello", attachments: [] },
     { role: "assistant" as const, text: "Yes?", attachments: [] },

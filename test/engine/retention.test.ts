@@ -50,7 +50,7 @@ async function startOnce(data: string, options: Partial<TackleOptions> = {}): Pr
 
 const left = (data: string) => files.filter((name) => existsSync(join(data, name)))
 
-test("a start removes what is too old of every kind, and keeps the rest", async () => {
+test("removes old files of every kind at a start, and keeps the rest", async () => {
   const [old, fresh] = [await dataDirectory(8), await dataDirectory(6)]
   expect(await startOnce(old)).toEqual([])
   expect(left(old)).toEqual([])
@@ -61,7 +61,7 @@ test("a start removes what is too old of every kind, and keeps the rest", async 
   expect(left(strict)).toEqual([files[0]])
 })
 
-test("it does so once a day", async () => {
+test("cleans up once a day", async () => {
   const data = await dataDirectory(8)
   await startOnce(data)
   await mkdir(join(data, "truncate/ses_2"), { recursive: true })
@@ -75,7 +75,7 @@ test("it does so once a day", async () => {
   expect(await readdir(join(data, "truncate"))).toEqual([])
 })
 
-test("outputs of a session that somebody works on, or that has a command running, stay", async () => {
+test("keeps outputs of a session that is in use or runs a command", async () => {
   const names = ["ses_free", "ses_held", "ses_gone", "ses_job"].map((id) => `truncate/${id}/tool_a_1.txt`)
   const data = await dataDirectory(8, names)
   const store = createMemoryStore()
@@ -92,7 +92,7 @@ test("outputs of a session that somebody works on, or that has a command running
   expect((await readdir(join(data, "truncate"))).sort()).toEqual(["ses_held", "ses_job"])
 })
 
-test("outputs stay while another session of the family is worked on, above or below", async () => {
+test("keeps outputs while another session of the family is in use", async () => {
   const family = { ses_top: undefined, ses_left: "ses_top", ses_right: "ses_top", ses_deep: "ses_right" }
   const ids = [...Object.keys(family), "ses_other", "ses_orphan"]
   const data = await dataDirectory(
@@ -109,7 +109,7 @@ test("outputs stay while another session of the family is worked on, above or be
   expect((await readdir(join(data, "truncate"))).sort()).toEqual(Object.keys(family).sort())
 })
 
-test("a data directory that is not there is not made for it", async () => {
+test("does not create a missing data directory", async () => {
   const project = await temporaryProject()
   await startOnce(project.path(".data"))
   expect(existsSync(project.path(".data"))).toBe(false)

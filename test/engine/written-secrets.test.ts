@@ -50,7 +50,7 @@ test.each<[string, unknown]>([
   expect(values(part)).toEqual([])
 })
 
-test("a secret is named by where it stands", () => {
+test("names a secret by its location", () => {
   expect(writtenSecrets("mcp", { tickets: { headers: { Authorization: "Bearer abc" } } })).toEqual([
     { name: "mcp.tickets.headers.Authorization", value: "abc" },
   ])

@@ -32,8 +32,8 @@ function nativeEngine(script: Parameters<typeof startEngine>[0]) {
   })
 }
 
-describe("a model that is not known to take schemas gives its answer by a tool:", () => {
-  test("the work goes on until the tool is called, and ends with it", async () => {
+describe("structured answers by a tool", () => {
+  test("continues until the tool is called, then ends", async () => {
     await using engine = await startEngine([{ calls: [list] }, give(answer), { text: "In words." }], {
       files: { "a.txt": "x" },
     })
@@ -52,7 +52,7 @@ describe("a model that is not known to take schemas gives its answer by a tool:"
     expect(names).not.toContain("final_answer")
   })
 
-  test("what does not fit is said in the result of the call, twice", async () => {
+  test("reports an invalid answer in the result of the call, twice", async () => {
     await using engine = await startEngine([
       give({ files: "a.txt" }),
       give({ files: [], count: -1 }),
@@ -67,7 +67,7 @@ describe("a model that is not known to take schemas gives its answer by a tool:"
     ])
   })
 
-  test("words that are the JSON count; others are asked again, with the schema", async () => {
+  test("accepts text that is valid JSON, and repeats the request with the schema otherwise", async () => {
     await using engine = await startEngine([
       { text: "There is one file." },
       { text: `Here it is:\n\`\`\`json\n${JSON.stringify(answer, null, 2)}\n\`\`\`\n` },
@@ -81,7 +81,7 @@ describe("a model that is not known to take schemas gives its answer by a tool:"
     })
   })
 
-  test("the third that does not fit fails the run with exit code 1 and no answer", async () => {
+  test("fails the run with exit code 1 after the third invalid answer", async () => {
     await using engine = await startEngine([
       give({ count: 1 }),
       { text: '{"files":[1],"count":1}' },
@@ -99,13 +99,13 @@ describe("a model that is not known to take schemas gives its answer by a tool:"
     )
   })
 
-  test("a schema that is no object's is wrapped, and the answer is not", async () => {
+  test("wraps a schema that is not an object, but not the answer", async () => {
     await using engine = await startEngine([give({ answer: ["a.txt"] })])
     const { end } = await run(engine, { outputSchema: { type: "array", items: { type: "string" } } })
     expect(end.text).toBe('["a.txt"]')
   })
 
-  test("also where tools are text", async () => {
+  test("works when tools are text", async () => {
     const call = JSON.stringify({ name: "final_answer", arguments: answer })
     await using engine = await startEngine([{ text: `<tool_call>\n${call}\n</tool_call>` }])
     const options = { baseURL: engine.server.url, apiKey: "k" }
@@ -116,8 +116,8 @@ describe("a model that is not known to take schemas gives its answer by a tool:"
   })
 })
 
-describe("a model that takes schemas is sent it as the format of the answer:", () => {
-  test("beside the tools, strict where it is closed", async () => {
+describe("structured answers by the server's own format", () => {
+  test("sends the schema beside the tools, strict if it is closed", async () => {
     await using engine = await nativeEngine([{ calls: [list] }, { text: JSON.stringify(answer) }])
     const { end } = await run(engine, { outputSchema })
     expect(end).toMatchObject({ status: "completed", text: JSON.stringify(answer) })
@@ -132,7 +132,7 @@ describe("a model that takes schemas is sent it as the format of the answer:", (
     }
   })
 
-  test("and not strict where it is open; what does not fit is asked again", async () => {
+  test("is not strict for an open schema, and repeats the request for an invalid answer", async () => {
     await using engine = await nativeEngine([{ text: '{"files":[]}' }, { text: JSON.stringify(answer) }])
     const { additionalProperties: _, ...open } = outputSchema
     const { end } = await run(engine, { outputSchema: open })
@@ -143,7 +143,7 @@ describe("a model that takes schemas is sent it as the format of the answer:", (
   })
 })
 
-test("a schema that cannot be checked is refused before anything is asked", async () => {
+test("refuses a schema that cannot be checked before it asks the model", async () => {
   await using engine = await startEngine([])
   const { end, events } = await run(engine, { outputSchema: { type: "object", if: {}, else: {} } })
   expect(end.exitCode).toBe(2)
@@ -151,7 +151,7 @@ test("a schema that cannot be checked is refused before anything is asked", asyn
   expect(engine.server.requests).toHaveLength(0)
 })
 
-test("a limit goes before the answer that is still missing", async () => {
+test("ends at a limit even if the answer is missing", async () => {
   await using engine = await startEngine(() => ({ text: "Not yet." }))
   const { end } = await run(engine, { outputSchema, maxSteps: 2 })
   expect(end).toMatchObject({ status: "limit", exitCode: 4 })

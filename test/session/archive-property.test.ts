@@ -38,7 +38,7 @@ function withoutPatches(archive: Archive): Archive {
   return { ...bare(archive), children: archive.children.map(bare) }
 }
 
-test("any session comes back whole from the text of its export, and as a copy but for its ids", async () => {
+test("imports any exported session completely, and a copy with new ids", async () => {
   await fc.assert(
     fc.asyncProperty(anySession, async (changes) => {
       const source = await storeOf(changes)
@@ -62,7 +62,7 @@ test("any session comes back whole from the text of its export, and as a copy bu
   )
 })
 
-test("a value of another kind is refused wherever it stands, with its place, and nothing is stored", async () => {
+test("refuses a value of the wrong type anywhere, names its location and stores nothing", async () => {
   await fc.assert(
     fc.asyncProperty(anySession, fc.nat(), async (changes, seed) => {
       const archive = await exported(await storeOf(changes))
@@ -129,7 +129,7 @@ test.each<[string, string]>([
   await expect(importSession(createMemoryStore(), broken, place)).rejects.toThrow(` at ${where}: `)
 })
 
-test("a text that was cut off anywhere is refused", async () => {
+test("refuses a text that is cut anywhere", async () => {
   const [changes = []] = fc.sample(anySession, { numRuns: 1, seed: 7 })
   const long: Change = {
     kind: "part",
@@ -165,7 +165,7 @@ function withValue(value: unknown, [key, ...rest]: string[], put: unknown): unkn
 
 const secrets = ["/home/me/plans", "sk-live 51H", "hunter2 is it", "C:\\me", "me@example.com", "line\nline"]
 
-test("nothing that was planted anywhere is left in a sanitized export, and it can be imported", async () => {
+test("removes planted text anywhere from a sanitized export, which can be imported", async () => {
   await fc.assert(
     fc.asyncProperty(anySession, async (changes) => {
       const archive = await exported(await storeOf(changes))

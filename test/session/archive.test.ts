@@ -77,8 +77,8 @@ async function memory(): Promise<Store & AsyncDisposable> {
 describe.each([
   ["memory", memory],
   ["sqlite", sqlite],
-])("in a %s store", (_, open) => {
-  test("what was exported and deleted comes back whole", async () => {
+])("restores a deleted session from its export", (_, open) => {
+  test("refuses an existing id, and imports a copy with new ids everywhere", async () => {
     await using store = await open()
     await fill(store)
     const archive = await exported(store)
@@ -88,7 +88,7 @@ describe.each([
     expect(await exported(store)).toEqual(archive)
   })
 
-  test("one that is there already is refused, and comes in as a copy with ids of its own everywhere", async () => {
+  test("forks the history up to the end of a turn and leaves the original unchanged", async () => {
     await using store = await open()
     await fill(store)
     const archive = await exported(store)
@@ -101,7 +101,7 @@ describe.each([
     expect(await exported(store)).toEqual(archive)
   })
 
-  test("a fork has the history up to the end of a turn, and the other stays as it was", async () => {
+  test("refuses any broken archive with a reason and stores nothing", async () => {
     await using store = await open()
     await fill(store)
     const before = await exported(store)
@@ -120,7 +120,7 @@ describe.each([
   })
 })
 
-test("whatever is broken in an archive, it is refused with a reason and nothing is stored", async () => {
+test("keeps the shape of a session but none of its content in a sanitized archive", async () => {
   const source = createMemoryStore()
   await fill(source)
   const archive: unknown = JSON.parse(JSON.stringify(await exported(source)))

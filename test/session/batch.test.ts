@@ -16,7 +16,7 @@ const batch = (...calls: Inner[]) => ({
 const on = { experimental: { batch_tool: true } }
 const files = { "a.txt": "alpha\n", "b.txt": "beta\n" }
 
-test("batch is offered only when switched on", async () => {
+test("offers batch only when it is switched on", async () => {
   await using engine = await startEngine([batch(["read", { filePath: "a.txt" }]), { text: "Done." }], {
     files,
   })
@@ -24,7 +24,7 @@ test("batch is offered only when switched on", async () => {
   expect((await resultsOf(session))[0]).toMatch(/this tool does not exist/)
 })
 
-test("each call is a part of its own, a failed one does not stop the others, and the model gets all in one result", async () => {
+test("stores each call as a part, runs the others after a failure, and returns one result", async () => {
   await using engine = await startEngine(
     [
       batch(["read", { filePath: "a.txt" }], ["read", { filePath: "none" }], ["nosuch", {}]),
@@ -51,7 +51,7 @@ test("each call is a part of its own, a failed one does not stop the others, and
   ])
 })
 
-test("each call asks by itself", async () => {
+test("requests permission for each call", async () => {
   await using engine = await startEngine(
     [
       batch(["write", { filePath: "x", content: "1" }], ["write", { filePath: "y", content: "2" }]),
@@ -67,7 +67,7 @@ test("each call asks by itself", async () => {
   expect(end).toMatchObject({ exitCode: 3, refused: [{ tool: "write", patterns: ["y"] }] })
 })
 
-test("the order of calls holds within, and a batch runs alone", async () => {
+test("keeps the order of conflicting calls inside a batch, and runs a batch alone", async () => {
   const log: string[] = []
   const step = tool("step", async ({ name }) => {
     log.push(`${name}+`)
@@ -90,7 +90,7 @@ test("the order of calls holds within, and a batch runs alone", async () => {
   expect(log.slice(4)).toEqual(["c+", "c-"])
 })
 
-test("an edit after a read of the file in one batch finds it read", async () => {
+test("counts a read in the same batch before an edit", async () => {
   const edit = { filePath: "a.txt", oldString: "alpha", newString: "gamma" }
   await using engine = await startEngine(
     [batch(["read", { filePath: "a.txt" }], ["edit", edit]), { text: "Done." }],
@@ -100,7 +100,7 @@ test("an edit after a read of the file in one batch finds it read", async () => 
   expect(await engine.project.read("a.txt")).toBe("gamma\n")
 })
 
-test("no batch in a batch, and no more than 25 calls", async () => {
+test("refuses nested batches and more than 25 calls", async () => {
   const many = Array.from({ length: 26 }, (): Inner => ["read", { filePath: "a.txt" }])
   await using engine = await startEngine(
     [batch(["batch", { calls: [{ tool: "read", parameters: { filePath: "a.txt" } }] }]), batch(...many), {}],
@@ -114,7 +114,7 @@ test("no batch in a batch, and no more than 25 calls", async () => {
   expect(rest).toEqual([])
 })
 
-test("an interrupt ends every call of a batch", async () => {
+test("ends every call of a batch on an interrupt", async () => {
   await using engine = await startEngine(
     [batch(["bash", { command: "sleep 60" }], ["bash", { command: "sleep 61" }]), { text: "Done." }],
     { ...on, permission: "allow" },
@@ -131,7 +131,7 @@ test("an interrupt ends every call of a batch", async () => {
 })
 
 test.each(["batch", "Batch", "BATCH ", "functions.batch"])(
-  "a batch within is none as %s either",
+  "asks about 25 identical calls in one batch as a loop",
   async (name) => {
     const inner = { calls: [{ tool: "write", parameters: { filePath: "x", content: "1" } }] }
     await using engine = await startEngine([batch([name, inner]), { text: "Done." }], {

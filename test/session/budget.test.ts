@@ -27,8 +27,8 @@ async function pricedEngine(script: Parameters<typeof startEngine>[0], cost: typ
 
 const usage = { input: 100, output: 10 }
 
-describe("a limit that is used up allows one more step, without calls, and ends with exit code 4:", () => {
-  test("of cost", async () => {
+describe("a limit that is used up allows one more step without calls, and exit code 4", () => {
+  test("for cost", async () => {
     await using engine = await pricedEngine(() => ({ calls: [look], usage }), priced)
     const { end, session, events } = await run(engine, { maxCost: 0.2 })
     expect(end).toMatchObject({ status: "limit", exitCode: 4 })
@@ -40,7 +40,7 @@ describe("a limit that is used up allows one more step, without calls, and ends 
     expect(end.usage.cost).toBeCloseTo(0.36)
   })
 
-  test("of tokens", async () => {
+  test("for tokens", async () => {
     await using engine = await startEngine(() => ({ calls: [look], usage }))
     const { end, events } = await run(engine, { maxTokens: 110 })
     expect(end).toMatchObject({ status: "limit", exitCode: 4 })
@@ -49,12 +49,12 @@ describe("a limit that is used up allows one more step, without calls, and ends 
   })
 })
 
-test("a run that ends by itself below its limits is not stopped", async () => {
+test("does not stop a run below its limits", async () => {
   await using engine = await pricedEngine(() => ({ text: "done", usage }), priced)
   expect((await run(engine, { maxCost: 1, maxTokens: 1_000 })).end).toMatchObject({ exitCode: 0 })
 })
 
-test("without prices a limit of cost is refused before anything is asked", async () => {
+test("refuses a cost limit without prices before it asks the model", async () => {
   await using engine = await pricedEngine(() => ({ text: "done", usage }), undefined)
   const { end, events } = await run(engine, { maxCost: 1 })
   expect(end.exitCode).toBe(2)
@@ -62,7 +62,7 @@ test("without prices a limit of cost is refused before anything is asked", async
   expect(engine.server.requests).toHaveLength(0)
 })
 
-test("what a subagent uses counts, and it gets no more than what is left", async () => {
+test("counts the usage of a subagent, and limits it to the rest of the budget", async () => {
   const task = {
     name: "task",
     arguments: { description: "Look", prompt: "look around", subagent_type: "general" },
@@ -94,7 +94,7 @@ test("what a subagent uses counts, and it gets no more than what is left", async
   ])
 })
 
-test("subagents side by side share what is left", async () => {
+test("shares the rest among parallel subagents", async () => {
   const task = (description: string) => ({
     name: "task",
     arguments: { description, prompt: "look around", subagent_type: "general" },
@@ -113,7 +113,7 @@ test("subagents side by side share what is left", async () => {
   expect(engine.server.requests.length).toBeLessThanOrEqual(1 + 5 + 3 + 3 + 1)
 })
 
-test("prices: what came from a cache and what was written to it have their own", async () => {
+test("uses separate prices for cache reads and writes", async () => {
   await using engine = await pricedEngine(
     () => ({ text: "ok", usage: { input: 1_000, output: 100, cached: 900, reasoning: 50 } }),
     priced,
@@ -123,7 +123,7 @@ test("prices: what came from a cache and what was written to it have their own",
   expect(end.usage.cost).toBeCloseTo((100 * 1_000 + 900 * 100 + 100 * 2_000) / 1_000_000)
 })
 
-test("a history that fills its context is told of once, before it is too long", async () => {
+test("warns once before the history fills the context", async () => {
   const sizes = [100, 700, 750, 780, 100]
   await using engine = await startEngine((_, index) => ({
     ...(index < 4 ? { calls: [{ name: "list", arguments: { path: ".", ignore: [`x${index}`] } }] } : {}),
@@ -144,7 +144,7 @@ test("a history that fills its context is told of once, before it is too long", 
   expect(only(events, "context.filling")).toMatchObject([{ used: 760, room: 900 }])
 })
 
-test("what a fork took over was paid for once", async () => {
+test("does not count copied history of a fork again", async () => {
   await using engine = await pricedEngine(() => ({ text: "ok", usage }), priced)
   const { session } = await run(engine)
   const fork = await engine.tackle.sessions.fork(session.id)

@@ -22,7 +22,7 @@ test.for<[template: string, given: string, expected: string]>([
   expect(filled(template, given)).toBe(expected)
 })
 
-test("arguments bring no commands and no placeholders of their own", () => {
+test("does not run commands or fill placeholders in arguments", () => {
   expect(fillTemplate("Say $1", "!`rm x`")).toEqual([{ kind: "text", text: "Say !`rm x`" }])
   expect(filled("$ARGUMENTS", "$1 $& $ARGUMENTS")).toBe("$1 $& $ARGUMENTS")
 })
@@ -32,7 +32,7 @@ const commands: Command[] = listCommands({
   "team:docs": { template: "Docs." },
 })
 
-test("a text with a slash is a command where there is one of that name", () => {
+test("reads a text with a slash as a command of that name", () => {
   expect(findCommand(" /review  src/a.ts\nall ", commands)).toEqual({
     call: { name: "review", template: "Review.", arguments: "src/a.ts\nall" },
   })
@@ -40,7 +40,7 @@ test("a text with a slash is a command where there is one of that name", () => {
     expect(findCommand(text, commands)).toMatchObject({ call: { name: "team:docs", arguments: "" } })
 })
 
-test("any other text is none, and a near name is told", () => {
+test("reads any other text as plain text, and reports a similar name", () => {
   expect(findCommand("/reveiw it", commands)).toEqual({ near: "review" })
   for (const text of ["/etc/hosts is wrong", "/", "// review", "review", "see /review", "/constructor"])
     expect(findCommand(text, commands)).toEqual({})

@@ -20,7 +20,7 @@ const start = (script: Script, commands: TackleOptions["commands"], more: Partia
 const prompted = (request: RecordedRequest | undefined) =>
   JSON.stringify(request?.body.messages.findLast(({ role }) => role === "user"))
 
-test("the model gets the template with its arguments, what its lines printed and the files it names", async () => {
+test("sends the template with arguments, output of its lines and mentioned files", async () => {
   const template = "Look at @$1 with !`echo @b.txt` in mind: $ARGUMENTS"
   await using engine = await start([{ text: "Done." }], { look: { template } }, { permission: "allow" })
   const { session, end } = await runCommand(engine, "/look a.txt closely")
@@ -40,7 +40,7 @@ test("the model gets the template with its arguments, what its lines printed and
   expect(message?.parts[0]).toMatchObject({ type: "text", text: "/look a.txt closely" })
 })
 
-test("a file that the template names is attached, and none that a line printed", async () => {
+test("attaches files that the template mentions, but none that a line printed", async () => {
   const commands = { one: { template: "See @a.txt and !`echo @b.txt`" } }
   await using engine = await start([{ text: "Done." }], commands, { permission: "allow" })
   await runCommand(engine, "/one")
@@ -48,7 +48,7 @@ test("a file that the template names is attached, and none that a line printed",
   expect([said.includes("alpha"), said.includes("beta")]).toEqual([true, false])
 })
 
-test("a line is asked about like any call, and a refusal stands in its place", async () => {
+test("requests permission for a line, and replaces a refused line by a note", async () => {
   const commands = { ship: { template: "State: !`touch shipped`. Go on." } }
   await using engine = await start([{ text: "Done." }], commands)
   const asked: string[] = []
@@ -63,7 +63,7 @@ test("a line is asked about like any call, and a refusal stands in its place", a
   expect(prompted(engine.server.requests[0])).toMatch(/State: \(This failed: .*\)\. Go on\./)
 })
 
-test("an agent and a model of the command's are those of its prompt alone", async () => {
+test("applies a command's agent and model to its prompt only", async () => {
   const script: Script = [{ text: "Planned." }, { text: "Built." }]
   await using engine = await start(script, {
     think: { template: "Think.", agent: "plan", model: "test/gpt-5" },
@@ -77,7 +77,7 @@ test("an agent and a model of the command's are those of its prompt alone", asyn
   expect(users.map(({ message }) => message.agent)).toEqual(["plan", "build"])
 })
 
-test("the agent of a command bounds its lines too", async () => {
+test("applies the rules of the command's agent to its lines", async () => {
   const commands = { look: { template: "!`touch x`", agent: "mute" } }
   await using engine = await start([{ text: "Done." }], commands, {
     permission: "allow",
@@ -87,7 +87,7 @@ test("the agent of a command bounds its lines too", async () => {
   expect((await toolParts(session)).map(({ state }) => state.status)).toEqual(["error"])
 })
 
-test("a subtask is done by a subagent, whose answer is the prompt", async () => {
+test("runs a subtask in a subagent, whose answer becomes the prompt", async () => {
   const script: Script = [{ text: "Found three." }, { text: "Three, it says." }]
   await using engine = await start(script, { find: { template: "Find $1.", agent: "explore" } })
   const { session, end } = await runCommand(engine, "/find bugs")
@@ -98,14 +98,14 @@ test("a subtask is done by a subagent, whose answer is the prompt", async () => 
   expect((await toolParts(session)).map(({ tool }) => tool)).toEqual(["task"])
 })
 
-test("a command for an agent that does not exist fails, and leaves the session as it was", async () => {
+test("fails for an unknown agent and leaves the session unchanged", async () => {
   await using engine = await start([{ text: "Done." }], { x: { template: "X", agent: "nobody" } })
   const { session, end } = await runCommand(engine, "/x")
   expect(end).toMatchObject({ status: "failed" })
   expect(session.info().agent).toBe("build")
 })
 
-test("a skill by its name is loaded at once, by the rules of the session", async () => {
+test("loads a skill by its name, subject to the session's rules", async () => {
   const skill = (name: string) =>
     `---\nname: ${name}\ndescription: d\n---\nCosts $1 and !\`touch ran\`, see @b.txt.\n`
   const project = await temporaryProject({ "bake/SKILL.md": skill("bake"), "brew/SKILL.md": skill("brew") })

@@ -38,20 +38,20 @@ const agents: TackleOptions["agents"] = {
   careful: { model: { providerID: "test", modelID: "gpt-5" }, description: "careful", mode: "primary" },
 }
 
-test("a session is summed up by its own model, whatever the config and its agent name", async () => {
+test("summarizes with the session's own model, whatever the config and agent name", async () => {
   expect(await whoSumsUp({ model: "test/m" }, { model: "test/gpt-5" })).toEqual(["gpt-5"])
   expect(await whoSumsUp({ agents, model: "test/gpt-5" }, { agent: "careful", model: "test/m" })).toEqual([
     "m",
   ])
 })
 
-test("one without a model, by that of its agent, and else by that of the config", async () => {
+test("falls back to the agent's model, then to the config's", async () => {
   expect(await whoSumsUp({ agents, model: "test/m" }, { agent: "careful" })).toEqual(["gpt-5"])
   expect(await whoSumsUp({ agents, model: "test/gpt-5" })).toEqual(["gpt-5"])
   expect(await whoSumsUp({ agents, model: "test/m" })).toEqual(["m"])
 })
 
-test("the summary says who wrote it, and the session keeps its model", async () => {
+test("records the model of the summary and keeps the session's model", async () => {
   await using engine = await startEngine(
     ({ body }) =>
       JSON.stringify(body.messages[0]).includes("Summarize the work") ? { text: "SUMMARY" } : long,

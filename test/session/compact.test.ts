@@ -36,7 +36,7 @@ function pairs({ body }: RecordedRequest) {
   return { calls, results }
 }
 
-test("a history that is too long is made shorter and the run goes on: old outputs first, by a pointer", async () => {
+test("prunes old outputs first when the history is too long, and continues", async () => {
   const files = { "long.txt": long }
   const script = narrow(16_000, [read, read, read, read, { text: "all read" }])
   await using engine = await startEngine(script, { ...allowed, files })
@@ -54,7 +54,7 @@ test("a history that is too long is made shorter and the run goes on: old output
   for (const request of engine.server.requests) expect(pairs(request).results).toEqual(pairs(request).calls)
 })
 
-test("what pruning cannot help is summed up, with the request, the open to-dos and what is newest", async () => {
+test("summarizes what pruning cannot shorten, and keeps the request, open to-dos and newest messages", async () => {
   const todos = [
     { content: "first thing", status: "completed" },
     { content: "second thing", status: "in_progress" },
@@ -83,7 +83,7 @@ test("what pruning cannot help is summed up, with the request, the open to-dos a
   expect(parts.filter((part) => part.type === "text" && part.text === words)).toHaveLength(4)
 })
 
-test("the last step's tokens beyond the limit of the model compact before the next one", async () => {
+test("compacts before the next step when the last one exceeded the model's limit", async () => {
   const words = "tell ".repeat(400)
   const usage = { input: 900, output: 10 }
   const script = narrow(1_000_000, [
@@ -101,7 +101,7 @@ test("the last step's tokens beyond the limit of the model compact before the ne
   expect(kinds).toEqual(["step", "step", "summary", "step"])
 })
 
-test("a model that refuses whatever it is given ends the run", async () => {
+test("ends the run when the model refuses every history", async () => {
   const script = (request: RecordedRequest): Reply => (isSummary(request) ? { text: "S" } : tooLong)
   await using engine = await startEngine(script, allowed)
   const { end } = await run(engine, { text: "much ".repeat(1_000) })
@@ -109,7 +109,7 @@ test("a model that refuses whatever it is given ends the run", async () => {
   expect(engine.server.requests.length).toBeLessThan(8)
 })
 
-test("a summary that is no shorter is tried twice and then refused; nothing is replaced", async () => {
+test("rejects a summary that is not shorter after two attempts, and replaces nothing", async () => {
   const script = narrow(1_000_000, [{ text: "x ".repeat(500) }], { text: "long ".repeat(2_000) })
   await using engine = await startEngine(script, allowed)
   const { session } = await run(engine)
@@ -119,7 +119,7 @@ test("a summary that is no shorter is tried twice and then refused; nothing is r
   expect(JSON.stringify(engine.server.requests.at(-1)?.body)).toContain("x x x")
 })
 
-test("a session is compacted on demand, and another engine goes on from the summary", async () => {
+test("compacts on request, and another engine continues from the summary", async () => {
   const script = narrow(1_000_000, [{ text: "x ".repeat(2_000) }, { text: "y ".repeat(2_000) }])
   await using engine = await startEngine(script, allowed)
   const { session } = await run(engine)
@@ -134,7 +134,7 @@ test("a session is compacted on demand, and another engine goes on from the summ
   expect(told).not.toContain("x x x")
 })
 
-test("the summary knows the files that were read and written until then", async () => {
+test("remembers in the summary which files were read and written", async () => {
   const read = (filePath: string) => ({ calls: [{ name: "read", arguments: { filePath } }] })
   const write = { calls: [{ name: "write", arguments: { filePath: "b.txt", content: "new" } }] }
   const script = narrow(1_000_000, [read("a.txt"), write, { text: "x ".repeat(4_000) }, { text: "done" }])

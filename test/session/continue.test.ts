@@ -10,7 +10,7 @@ import { temporaryProject } from "../../src/testing/project.ts"
 import { startEngine } from "./engine.ts"
 import { resultsOf, run, toolParts } from "./run.ts"
 
-test("after kill -9 the next engine tells the model what became of each call", {
+test("tells the model the fate of each call after kill -9", {
   timeout: 60_000,
 }, async () => {
   await using disposer = new AsyncDisposableStack()
@@ -69,7 +69,7 @@ function optionsFor(directory: string, url: string) {
   }
 }
 
-test("an answer that was still coming in is marked as interrupted", async () => {
+test("marks an unfinished answer as interrupted", async () => {
   const store = createMemoryStore()
   await using first = await startEngine([], { store })
   const { id } = await first.tackle.sessions.create()
@@ -102,7 +102,7 @@ test("an answer that was still coming in is marked as interrupted", async () => 
   })
 })
 
-test("a changed file has to be read again by a continued session; an unchanged one has not", async () => {
+test("requires a new read only for files that changed", async () => {
   const store = createMemoryStore()
   const read = (name: string) => ({ name: "read", arguments: { filePath: name } })
   await using first = await startEngine([{ calls: [read("a.txt"), read("b.txt")] }, { text: "Read." }], {
@@ -128,7 +128,7 @@ test("a changed file has to be read again by a continued session; an unchanged o
   expect((await resultsOf(continued)).at(-1)).toMatch(/^Error: .*changed/)
 })
 
-test("one prompt at a time: a second one is refused with the way out, whoever holds the handle", async () => {
+test("refuses a second prompt at a time, through any handle", async () => {
   await using engine = await startEngine([{ text: "One.", delayMs: 50 }, { text: "Two." }])
   const session = await engine.tackle.sessions.create()
   const started = session.prompt("one")
@@ -139,7 +139,7 @@ test("one prompt at a time: a second one is refused with the way out, whoever ho
   expect((await same?.prompt("two").completed)?.text).toBe("Two.")
 })
 
-test("a prompt may begin at once when the end of the last one is heard of", async () => {
+test("accepts a prompt as soon as the last one has ended", async () => {
   await using engine = await startEngine(() => ({ text: "Yes." }))
   const session = await engine.tackle.sessions.create()
   let next: Promise<unknown> | undefined
@@ -151,7 +151,7 @@ test("a prompt may begin at once when the end of the last one is heard of", asyn
   expect(await next).toMatchObject({ status: "completed" })
 })
 
-test("an unknown model fails one prompt with the code of a wrong use, not those after it", async () => {
+test("fails only the prompt that names an unknown model, as a usage error", async () => {
   await using engine = await startEngine([{ text: "Fine." }])
   const session = await engine.tackle.sessions.create()
   const wrong = await run(engine, { session, model: "test/nosuch" })
@@ -162,7 +162,7 @@ test("an unknown model fails one prompt with the code of a wrong use, not those 
   expect((await run(engine, { session })).end).toMatchObject({ exitCode: 0, text: "Fine." })
 })
 
-test("a prompt with what is no signal holds nobody up", async () => {
+test("rejects an invalid signal without blocking the session", async () => {
   await using engine = await startEngine([{ text: "Fine." }])
   const session = await engine.tackle.sessions.create()
   // As a caller without types may do it.
@@ -171,7 +171,7 @@ test("a prompt with what is no signal holds nobody up", async () => {
   expect((await run(engine, { session })).end).toMatchObject({ exitCode: 0, text: "Fine." })
 })
 
-test("a model that is named with a prompt is the session's from then on", async () => {
+test("keeps a model that was named with a prompt", async () => {
   await using engine = await startEngine(() => ({ text: "Fine." }))
   const providers = {
     test: { options: { baseURL: engine.server.url, apiKey: "k" }, models: { m: {}, n: {} } },
@@ -190,7 +190,7 @@ test("a model that is named with a prompt is the session's from then on", async 
   expect(engine.server.requests.map(({ body }) => body.model)).toEqual(["m", "n", "n"])
 })
 
-test("a grant for the project holds for later engines over the store until it is taken back", async () => {
+test("keeps project grants for later engines until they are revoked", async () => {
   const store = createMemoryStore()
   const script = (_: unknown, index: number) =>
     index % 2 === 0 ? { calls: [{ name: "bash", arguments: { command: "factor 6" } }] } : { text: "Done." }
@@ -219,7 +219,7 @@ test("a grant for the project holds for later engines over the store until it is
   expect(asked).toBe(3)
 })
 
-test("the title is the first line of the first prompt, cut at a word; a given one stays", async () => {
+test("uses the first line of the first prompt as title, and keeps a given title", async () => {
   await using engine = await startEngine(() => ({ text: "Yes." }))
   const { session } = await run(engine, { text: `  ${"word ".repeat(20)}\nsecond line` })
   const title = session.info().title
@@ -232,7 +232,7 @@ test("the title is the first line of the first prompt, cut at a word; a given on
   expect((await engine.tackle.store.session(named.id))?.title).toBe("Mine")
 })
 
-test("a deleted session is gone with its children, also one that runs", async () => {
+test("deletes a session with its children while one runs", async () => {
   await using engine = await startEngine([{ fault: "hang" }])
   const parent = await engine.tackle.sessions.create()
   const child = await engine.tackle.sessions.create({ parentID: parent.id })
@@ -245,7 +245,7 @@ test("a deleted session is gone with its children, also one that runs", async ()
   expect(await engine.tackle.sessions.delete(parent.id)).toBe(false)
 })
 
-test("a request whose session is gone takes no answer", async () => {
+test("ignores the answer to a request of a deleted session", async () => {
   await using engine = await startEngine([
     { calls: [{ name: "bash", arguments: { command: "touch made" } }] },
     { text: "Done." },
@@ -262,7 +262,7 @@ test("a request whose session is gone takes no answer", async () => {
   await expect(engine.project.read("made")).rejects.toThrow()
 })
 
-test("latest is the session of this worktree that was used last, children left out", async () => {
+test("returns the last used session of the worktree, without children", async () => {
   await using engine = await startEngine(() => ({ text: "Yes." }))
   expect(await engine.tackle.sessions.latest()).toBeUndefined()
   const first = await engine.tackle.sessions.create()
@@ -277,7 +277,7 @@ test("latest is the session of this worktree that was used last, children left o
   )
 })
 
-test("a call that was killed while it waited for leave, or only read, is known to have had no effect", async () => {
+test("knows that a killed call that waited for permission or only read had no effect", async () => {
   const store = createMemoryStore()
   const edit = { name: "write", arguments: { filePath: "a.txt", content: "a" } }
   const seen: string[] = []

@@ -27,7 +27,7 @@ function counted(script: Reply[], limits: object = {}) {
   }).then((engine) => ({ ...engine, ran: () => ran }))
 }
 
-describe("a step that breaks off is tried again, and what it began is neither run nor kept:", () => {
+describe("a step that breaks off is retried, and nothing of it is run or kept", () => {
   test.each<Fault>(["hang", "hang-mid", "cut", "reset", "garbage", "half-event", "no-finish"])(
     "%s",
     async (fault) => {
@@ -73,8 +73,8 @@ test.each<[string, string, string]>([
   expect(only(events, "session.error")[0]?.error.message).toMatch(/^test\/m: /)
 })
 
-describe("attempts", () => {
-  test("are as many as the limit says", async () => {
+describe("retries", () => {
+  test("stop at the limit", async () => {
     const down: Reply = { status: 503, text: "down", headers: noWait }
     const engine = await counted(Array(9).fill(down), { retry: { maxAttempts: 3 } })
     const { end } = await run(engine)
@@ -83,7 +83,7 @@ describe("attempts", () => {
     expect(engine.server.requests).toHaveLength(3)
   })
 
-  test("end where the server asks for a longer wait than the ceiling", async () => {
+  test("stop when the server asks for a wait above the ceiling", async () => {
     const busy: Reply = { status: 429, text: "later", headers: { "retry-after": "3600" } }
     const engine = await counted([busy, { text: "Never asked." }], { retry: { ceilingMs: 60_000 } })
     const { end, events } = await run(engine)
@@ -93,7 +93,7 @@ describe("attempts", () => {
     expect(engine.server.requests).toHaveLength(1)
   })
 
-  test("are counted anew for each step", async () => {
+  test("are counted per step", async () => {
     const down: Reply = { status: 503, text: "down", headers: noWait }
     const engine = await counted([down, call, down, { text: "One." }], { retry: { maxAttempts: 2 } })
     const { end } = await run(engine)

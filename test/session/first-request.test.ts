@@ -5,7 +5,7 @@ import { run } from "./run.ts"
 /** Of the specification, in bytes: what every prompt costs before the person has said anything. */
 const limit = 18 * 1024
 
-test("the first request with every default tool stays below 18 KB", async () => {
+test("keeps the first request with every default tool below 18 KB", async () => {
   await using engine = await startEngine([{ text: "Done." }], { questions: true })
   await run(engine)
   const [request] = engine.server.requests

@@ -38,7 +38,7 @@ async function expectSettled(session: SessionHandle): Promise<void> {
   }
 }
 
-test("an interrupt at any event settles every part, ends once, and leaves a session that goes on", async () => {
+test("closes every part once at any point of an interrupt, and the session continues", async () => {
   for (let at = 0; ; at += 1) {
     await using engine = await startEngine((request) => {
       const text = JSON.stringify(request.body.messages.at(-1))
@@ -68,7 +68,7 @@ test("an interrupt at any event settles every part, ends once, and leaves a sess
   }
 })
 
-test("a signal that has fired before the prompt ends it before the model is asked", async () => {
+test("ends before the model is asked if the signal has fired already", async () => {
   await using engine = await startEngine([{ text: "Never." }])
   const session = await engine.tackle.sessions.create()
   const { end } = await run(engine, { session, signal: AbortSignal.abort() })
@@ -77,7 +77,7 @@ test("a signal that has fired before the prompt ends it before the model is aske
   await expectSettled(session)
 })
 
-test("calls that waited their turn when the interrupt came never start", async () => {
+test("does not start calls that were waiting", async () => {
   let started = 0
   const write = tool(
     "first",
@@ -119,7 +119,7 @@ test("calls that waited their turn when the interrupt came never start", async (
   ])
 })
 
-test("an interrupt while a repetition is asked about is an interrupt, not a refusal", async () => {
+test("treats an interrupt during a loop question as an interrupt, not a refusal", async () => {
   const read = { name: "read", arguments: { filePath: "a.txt" } }
   await using engine = await startEngine(() => ({ calls: [read] }), options)
   const session = await engine.tackle.sessions.create()
@@ -129,7 +129,7 @@ test("an interrupt while a repetition is asked about is an interrupt, not a refu
   expect((await toolParts(session)).at(-1)?.state).toMatchObject({ metadata: { kind: "aborted" } })
 })
 
-test("an answer and an interrupt at the same moment: the call does not run", async () => {
+test("does not run a call when answer and interrupt arrive together", async () => {
   let runs = 0
   const mine = tool("mine", async () => ({ title: "", output: String(++runs) }))
   for (const order of ["answer first", "interrupt first"]) {
@@ -149,7 +149,7 @@ test("an answer and an interrupt at the same moment: the call does not run", asy
   }
 })
 
-test("leaving the events early interrupts the run", async () => {
+test("interrupts the run when the event loop is left early", async () => {
   await using engine = await startEngine([{ text: "word ".repeat(200), pieceSize: 5, pieceDelayMs: 20 }])
   const session = await engine.tackle.sessions.create()
   const started = session.prompt("go")
@@ -157,7 +157,7 @@ test("leaving the events early interrupts the run", async () => {
   expect(await started.completed).toMatchObject({ status: "interrupted" })
 })
 
-test("an interrupt during the wait before a new attempt ends the run", async () => {
+test("ends the run during the wait before a retry", async () => {
   await using engine = await startEngine(() => ({ status: 500, text: "broken" }))
   const session = await engine.tackle.sessions.create()
   engine.tackle.on("part.updated", ({ part }) => {

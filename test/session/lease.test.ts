@@ -28,7 +28,7 @@ async function place(disposer: AsyncDisposableStack) {
   return { project, server, options }
 }
 
-test("while one engine works on a session another is refused, changes nothing, and knows all of it afterwards", async () => {
+test("refuses a second engine while a session is in use, without changes", async () => {
   await using disposer = new AsyncDisposableStack()
   const { project, server, options } = await place(disposer)
   const [first, second] = [await createTackle(options), await createTackle(options)]
@@ -57,7 +57,7 @@ test("while one engine works on a session another is refused, changes nothing, a
   expect(await second.sessions.delete(session.id)).toBe(true)
 })
 
-test("the lease of a process that was killed holds nobody up", async () => {
+test("ignores the lease of a killed process", async () => {
   await using disposer = new AsyncDisposableStack()
   const { project, server, options } = await place(disposer)
   const script = new URL("./prompt-process.ts", import.meta.url).pathname

@@ -107,7 +107,7 @@ test.each(Object.entries(stores))("%s: 10,000 parts open and continue by pages",
   await store.close()
 })
 
-test("a turn reads nothing and writes no more in a long session than in a short one", async () => {
+test("reads and writes no more per turn in a long session than in a short one", async () => {
   const written: number[] = []
   for (const changes of [[], longSession()]) {
     const store = createMemoryStore()
@@ -125,7 +125,7 @@ test("a turn reads nothing and writes no more in a long session than in a short 
   expect(Math.abs(long - short)).toBeLessThan(100)
 })
 
-test("a session whose summary knows the files is opened from where that leads on", async () => {
+test("opens a session from a summary that lists its files", async () => {
   for (const openStore of Object.values(stores)) {
     const store = await openStore()
     const { engine, traffic } = await openLong(longSession([{ ...summary, seen: [] }]), store)
@@ -138,7 +138,7 @@ test("a session whose summary knows the files is opened from where that leads on
   }
 })
 
-test("a compacted session holds no more than what the model is given", async () => {
+test("holds only the compacted history in memory", async () => {
   const store = await stores.sqlite()
   const { engine, traffic } = await openLong(longSession([summary]), store)
   await using _engine = engine
@@ -155,7 +155,7 @@ test("a compacted session holds no more than what the model is given", async () 
   await store.close()
 })
 
-test("a summary made in a run lets go of what it stands for, and undo still finds the turn before it", async () => {
+test("releases summarized messages during a run, and undo still finds the turn before", async () => {
   const size = (request: RecordedRequest) => JSON.stringify(request.body.messages).length
   await using engine = await startEngine(
     (request) => {
@@ -181,7 +181,7 @@ test("a summary made in a run lets go of what it stands for, and undo still find
   expect(told).toContain("made.txt")
 })
 
-test("the text of an archive, piece by piece, is the archive, and none of the pieces is long", async () => {
+test("writes an archive in small pieces that make up the whole", async () => {
   const { engine, traffic } = await openLong(longSession(), createMemoryStore())
   await using _engine = engine
   const { store, sessions } = engine.tackle

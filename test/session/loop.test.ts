@@ -35,7 +35,7 @@ function toolParts(events: readonly TackleEvent[]): ToolPart[] {
   return [...last.values()]
 }
 
-test("every call walks its states, and what is announced is what is stored", async () => {
+test("takes every call through its states, and announces what is stored", async () => {
   await using engine = await startEngine(
     [
       { calls: [readA, { name: "nosuch", arguments: {} }, { name: "read", arguments: "{not json" }] },
@@ -58,7 +58,7 @@ test("every call walks its states, and what is announced is what is stored", asy
   expect(errors[1]).toMatchObject({ metadata: { kind: "malformed" } })
 })
 
-test("deltas of a call's arguments add up to its input", async () => {
+test("sends deltas that add up to a call's input", async () => {
   await using engine = await startEngine([{ calls: [readA], pieceSize: 3 }, { text: "Done." }], {
     files: { "a.txt": "x\n" },
   })
@@ -69,7 +69,7 @@ test("deltas of a call's arguments add up to its input", async () => {
   expect(JSON.parse(raw.join(""))).toEqual(readA.arguments)
 })
 
-test("the last step forbids calls, still sends the tools, and ends with the code of a limit", async () => {
+test("forbids calls in the last step, still sends the tools, and ends as a limit", async () => {
   await using engine = await startEngine((_, index) => ({
     calls: [{ name: "read", arguments: { filePath: `${index}.txt` } }],
   }))
@@ -81,7 +81,7 @@ test("the last step forbids calls, still sends the tools, and ends with the code
   expect(last.tools.length).toBeGreaterThan(5)
 })
 
-test("a loop asks at the third call; refused three times it ends the run", async () => {
+test("asks at the third identical call, and ends the run after three refusals", async () => {
   await using engine = await startEngine(() => ({ calls: [readA] }), { files: { "a.txt": "x\n" } })
   const asked: string[] = []
   engine.tackle.on("permission.asked", (request) => {
@@ -100,7 +100,7 @@ test("a loop asks at the third call; refused three times it ends the run", async
   expect(end).toMatchObject({ status: "limit", exitCode: 4 })
 })
 
-test("a repetition whose results change is no loop", async () => {
+test("does not treat repetition with changing results as a loop", async () => {
   let count = 0
   const poll = define("poll", {
     description: "Counts.",
@@ -117,7 +117,7 @@ test("a repetition whose results change is no loop", async () => {
 })
 
 test.each(["cut", "garbage", "reset", "no-finish"] as const)(
-  "a step that fails by %s is tried again, whole",
+  "gives up on a silent server",
   async (fault) => {
     await using engine = await startEngine(
       (_, index) => (index === 0 ? { text: "half of it", fault, pieceSize: 2 } : { text: "All of it." }),
@@ -132,14 +132,14 @@ test.each(["cut", "garbage", "reset", "no-finish"] as const)(
   20_000,
 )
 
-test("a silent server is given up", async () => {
+test("waits as a 429 asks, and fails at once for a 401", async () => {
   await using engine = await startEngine(() => ({ fault: "hang" }), {
     limits: { retry: { maxAttempts: 1 }, stream: { firstByteMs: 100 } },
   })
   expect((await run(engine)).end).toMatchObject({ status: "failed", exitCode: 1 })
 })
 
-test("429 waits as long as it says; 401 fails at once", async () => {
+test("does not run a call that the output limit cut, and tells the model", async () => {
   await using limited = await startEngine((_, index) =>
     index === 0 ? { status: 429, headers: { "retry-after": "0" }, text: "slow down" } : { text: "Hello." },
   )
@@ -153,7 +153,7 @@ test("429 waits as long as it says; 401 fails at once", async () => {
   })
 })
 
-test("a call cut by the output limit is told so, and is not run", async () => {
+test("withdraws a waiting question on an interrupt", async () => {
   await using engine = await startEngine([
     { calls: [{ name: "write", arguments: '{"filePath":"a.txt","content":"half' }], finish: "length" },
     { text: "Done." },
@@ -186,7 +186,7 @@ test.each([
   expect(await session.prompt("again").completed).toMatchObject({ status: "completed", text: "Again." })
 })
 
-test("an interrupt while a question waits withdraws it", async () => {
+test("ends only the call when a tool throws, returns nonsense or lets an error escape", async () => {
   await using engine = await startEngine([
     { calls: [{ name: "bash", arguments: { command: "rm x" } }] },
     { text: "Again." },
@@ -197,7 +197,7 @@ test("an interrupt while a question waits withdraws it", async () => {
   expect(engine.tackle.pendingRequests()).toEqual([])
 })
 
-test("a tool that throws, returns nonsense, or lets errors escape ends its call and nothing else", async () => {
+test("restores read files and sends the history again in a continued session", async () => {
   const faults: string[] = []
   const tool = (id: string, execute: () => Promise<unknown>) =>
     define(id, {

@@ -10,7 +10,7 @@ const files = {
 }
 const hover = { name: "lsp", arguments: { operation: "hover", filePath: "a.ts", line: 1, character: 14 } }
 
-test("a model's calls share a server over all sessions, and the engine's end is its end", async () => {
+test("shares one language server across sessions, and closes it with the engine", async () => {
   const { environment, running } = markedEnvironment()
   const broken = { filePath: "a.ts", oldString: "= one + one", newString: ": string = one" }
   const engine = await startEngine(
@@ -43,7 +43,7 @@ test("a model's calls share a server over all sessions, and the engine's end is 
   expect(running()).toEqual([])
 }, 120_000)
 
-test("a tool that is not our own gets no language servers", async () => {
+test("gives no language servers to third-party tools", async () => {
   let given: unknown = "not called"
   const peek = tool("peek", (_, ctx) => {
     given = ctx.lsp

@@ -79,13 +79,13 @@ describe("findMentions", () => {
     ).toEqual(expected)
   })
 
-  test("no more than twenty", async () => {
+  test("finds at most twenty mentions", async () => {
     const names = Array.from({ length: 30 }, (_, index) => `many/${index}.txt`)
     await Promise.all(names.map((name) => project.write(name, "")))
     expect(find(names.map((name) => `@${name}`).join(" "))).toHaveLength(20)
   })
 
-  test("any text has an end, and names nothing outside the worktree", () => {
+  test("terminates for any text and finds nothing outside the worktree", () => {
     fc.assert(
       fc.property(fc.stringMatching(/^(@?[a-z./~:"' ]{0,6}){0,8}$/), (text) => {
         const place = { directory: project.directory, worktree: project.directory, agents: [], servers: [] }
@@ -104,7 +104,7 @@ function textsOf(engine: {
   return Array.isArray(content) ? content.map(({ text }) => String(text)) : [String(content)]
 }
 
-test("what is named comes with the prompt as read and list give it, and counts as read", async () => {
+test("attaches what read and list return, and counts it as read", async () => {
   await using engine = await startEngine(
     [
       { calls: [{ name: "edit", arguments: { filePath: "b.md", oldString: "# B", newString: "# C" } }] },
@@ -122,7 +122,7 @@ test("what is named comes with the prompt as read and list give it, and counts a
   expect(end).toMatchObject({ status: "completed", exitCode: 0 })
 })
 
-test("what is refused is a note for the model, and the run says so at its end", async () => {
+test("turns a refusal into a note for the model, and reports it at the end", async () => {
   await using engine = await startEngine([{ text: "Done." }], {
     files: { ...files, ".env": "KEY=1\n" },
     permission: { read: { "src/*": "deny" } },
@@ -147,7 +147,7 @@ test("what is refused is a note for the model, and the run says so at its end", 
   expect(parts?.map((part) => part.type === "text" && part.synthetic)).toEqual([undefined, true, true, true])
 })
 
-test("a subagent that is named is a hint to use task; agents that cannot be started are words", async () => {
+test("turns a named subagent into a hint to use task, unless it cannot be started", async () => {
   await using engine = await startEngine([{ text: "Done." }])
   await run(engine, { text: "let @explore look, not @build or @nobody" })
   expect(textsOf(engine).slice(1)).toEqual([expect.stringContaining("subagent explore (@explore)")])

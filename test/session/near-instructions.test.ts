@@ -29,14 +29,14 @@ function historyOf(more: Partial<ToolStateCompleted> = {}): MessageWithParts[] {
   return [{ message, parts: [{ ...ids, type: "tool", callID: "call_1", tool: "read", state }] }]
 }
 
-test("a text is given once, also where an earlier engine gave it", async () => {
+test("gives a text once, even across engines", async () => {
   const fresh = createNearInstructions(find, [])
   expect(await fresh.near("/p/sub/a.txt")).toEqual([text])
   expect(await fresh.near("/p/sub/b.txt")).toEqual([])
   expect(await createNearInstructions(find, historyOf()).near("/p/sub/a.txt")).toEqual([])
 })
 
-test("it is given again once its output was taken from the model", async () => {
+test("gives a text again after its output was pruned", async () => {
   const pruned = createNearInstructions(find, historyOf({ pruned: "/data/spill/prt_1" }))
   expect(await pruned.near("/p/sub/a.txt")).toEqual([text])
 })

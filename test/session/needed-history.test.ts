@@ -80,7 +80,7 @@ async function opened(pages: AsyncIterable<MessageWithParts[]> | Iterable<Messag
   return { messages: history.map(({ message }) => message.id), files }
 }
 
-test("the needed pages give the same history and the same known files as all of them", async () => {
+test("derives the same history and known files from the needed pages as from all pages", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(entry, { maxLength: 400, size: "max" }), async (entries) => {
       const store = createMemoryStore()

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { startEngine } from "./engine.ts"
 
-test("what the data directory holds is changed only by a rule that names it: it says what is trusted, and is run", async () => {
+test("changes the data directory only by a rule that names it", async () => {
   const settings = { permission: { "*": "allow" } } as const
   await using engine = await startEngine([], settings)
   const { project, tackle } = engine

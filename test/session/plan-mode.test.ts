@@ -40,7 +40,7 @@ function offeredTo(engine: Engine, index: number): string[] {
   return (engine.server.requests[index]?.body.tools ?? []).map((tool) => tool.function.name)
 }
 
-test("from build to plan to build: the plan is the one file written, the person sees it, and the session goes on", async () => {
+test("goes from build to plan to build, writes one plan file and shows it to the user", async () => {
   await using engine = await planning((request, index) => {
     if (index === 0) return { calls: [enter, write("early.txt")] }
     if (index === 1) return { calls: [write("src.txt")] }
@@ -88,7 +88,7 @@ test("from build to plan to build: the plan is the one file written, the person 
   expect(session.info().agent).toBe("build")
 })
 
-test("each agent is offered its own way out, and plan only the writing of its file", async () => {
+test("offers each agent its own exit, and plan only its file for writing", async () => {
   await using engine = await planning(
     [{ calls: [enter] }, { text: "Planned." }, { calls: [write("src.txt")] }, { text: "Done." }],
     yes,
@@ -128,7 +128,7 @@ test.each([
   expect(session.info().agent).toBe("plan")
 })
 
-test("whoever does not want to plan stays where they are", async () => {
+test("stays in the mode when the user declines", async () => {
   await using engine = await planning([{ calls: [enter] }, { text: "Done." }], () => [["just do it"]])
   const { session } = await run(engine)
   expect((await resultsOf(session))[0]).toMatch(/Continue with the task.*\nThe user said: just do it$/)
@@ -136,7 +136,7 @@ test("whoever does not want to plan stays where they are", async () => {
   expect((await session.messages()).filter(({ message }) => message.role === "user")).toHaveLength(1)
 })
 
-test("without a plan there is nothing to approve", async () => {
+test("has nothing to approve without a plan", async () => {
   await using engine = await planning([{ calls: [exit] }, { text: "Done." }], yes)
   const session = await engine.tackle.sessions.create({ agent: "plan" })
   await run(engine, { session })
@@ -144,7 +144,7 @@ test("without a plan there is nothing to approve", async () => {
   expect(engine.asked).toEqual([])
 })
 
-test("a rule of the person's own holds for the plan file too", async () => {
+test("applies the user's own rules to the plan file", async () => {
   const script: Script = (request, index) =>
     index === 0 ? { calls: [write(planFileIn(request))] } : { text: "Done." }
   await using engine = await startEngine(script, {
@@ -156,7 +156,7 @@ test("a rule of the person's own holds for the plan file too", async () => {
   expect((await resultsOf(session))[0]).toMatch(/^Error: The write tool is unavailable/)
 })
 
-test("another session's plan is not this one's", async () => {
+test("does not share a plan between sessions", async () => {
   await using engine = await planning(
     (request, index) =>
       index === 0
@@ -169,7 +169,7 @@ test("another session's plan is not this one's", async () => {
   expect((await resultsOf(session))[0]).toMatch(/^Error: Not allowed/)
 })
 
-test("plan mode is not offered where nobody answers, to subagents, or where it is switched off", async () => {
+test("is not offered without a user, to subagents, or when switched off", async () => {
   const reasons = async (tackle: Engine["tackle"], agent: string) =>
     Object.fromEntries((await tackle.tools({ agent })).map(({ id, reason }) => [id, reason]))
   await using silent = await startEngine([], { experimental: { plan_mode: true } })
@@ -189,7 +189,7 @@ test("plan mode is not offered where nobody answers, to subagents, or where it i
   expect(state).toMatchObject({ error: expect.stringMatching(/only in a session/) })
 })
 
-test("an interrupt at the question leaves the session as it was", async () => {
+test("leaves the session unchanged when the question is interrupted", async () => {
   const controller = new AbortController()
   await using engine = await planning([{ calls: [enter] }], () => {
     controller.abort()
@@ -203,7 +203,7 @@ test("an interrupt at the question leaves the session as it was", async () => {
     if (part.type === "tool") expect(["completed", "error"]).toContain(part.state.status)
 })
 
-test("what a tool of somebody else says of a handover changes nothing", async () => {
+test("ignores a handover by a third-party tool", async () => {
   const { tool } = await import("./run.ts")
   const handover = { agent: "plan", message: "go over" }
   await using engine = await startEngine([{ calls: [{ name: "sly", arguments: {} }] }, { text: "Done." }], {

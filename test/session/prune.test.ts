@@ -12,7 +12,7 @@ import { run } from "./run.ts"
 
 const hourMs = 3_600_000
 
-test("what goes is old and none of the newest, of each project by itself", () => {
+test("selects old sessions that are not among the newest of their project", () => {
   const sessions = fc.uniqueArray(
     fc.record({ updated: fc.integer({ min: 0, max: 1000 }), worktree: fc.constantFrom("/a", "/b") }),
     { selector: ({ updated }) => updated },
@@ -36,14 +36,14 @@ test("what goes is old and none of the newest, of each project by itself", () =>
   )
 })
 
-test("nothing goes where nothing says which", async () => {
+test("refuses to select without a criterion", async () => {
   await using engine = await startEngine([])
   await engine.tackle.sessions.create()
   await expect(engine.tackle.sessions.prune({})).rejects.toThrow("--older-than 30d")
   expect(await engine.tackle.sessions.list()).toHaveLength(1)
 })
 
-test("old sessions go with their subagents and files; those that are held, kept or of others stay", async () => {
+test("deletes old sessions with subagents and files, except those in use, kept or elsewhere", async () => {
   const store = createMemoryStore()
   await using engine = await startEngine([], { store })
   const { tackle, project } = engine
@@ -80,7 +80,7 @@ test("old sessions go with their subagents and files; those that are held, kept 
   ])
 })
 
-test("a session goes whole or not at all: one whose subagent another engine works on is named, the rest go", async () => {
+test("deletes a family completely or not at all", async () => {
   const store = createMemoryStore()
   await using engine = await startEngine([], { store })
   const { tackle, project } = engine
@@ -109,7 +109,7 @@ test("a session goes whole or not at all: one whose subagent another engine work
   expect(await store.sessions({ limit: 10 })).toEqual([])
 })
 
-test("with a session whose id is a path goes nothing but the session", async () => {
+test("deletes nothing else for a session whose id is a path", async () => {
   const store = createMemoryStore()
   await using engine = await startEngine([], { store })
   await engine.project.write("precious/file", "")
@@ -122,7 +122,7 @@ test("with a session whose id is a path goes nothing but the session", async () 
     expect(existsSync(engine.project.path(name))).toBe(true)
 })
 
-test("one that is taken while the others go is named, and those after it go", async () => {
+test("reports a session that was taken meanwhile, and deletes the rest", async () => {
   const plain = createMemoryStore()
   const other = { id: "eng_other", ...identifyProcess() }
   // Another engine comes in between the look and the removal.

@@ -16,7 +16,7 @@ const ask = {
 }
 const script = [{ calls: [ask] }, { text: "Done." }]
 
-test("the question tool is offered only while somebody listens, or is said to", async () => {
+test("is offered only while a listener answers", async () => {
   await using engine = await startEngine(() => ({ text: "Done." }))
   const offered = async () =>
     (await engine.tackle.tools()).some(({ id, offered }) => id === "question" && offered)
@@ -30,14 +30,14 @@ test("the question tool is offered only while somebody listens, or is said to", 
   expect((await told.tackle.tools()).find(({ id }) => id === "question")).toMatchObject({ offered: true })
 })
 
-test("a call without anybody to answer is an error and waits for nobody", async () => {
+test("fails without waiting if no user is present", async () => {
   await using engine = await startEngine(script)
   const { session, end } = await run(engine)
   expect((await resultsOf(session))[0]).toMatch(/^Error: .*no user is present to answer/)
   expect(end.status).toBe("completed")
 })
 
-test("answers reach the model and are announced", async () => {
+test("sends answers to the model and announces them", async () => {
   await using engine = await startEngine(script)
   engine.tackle.on("question.asked", (request) => {
     expect(engine.tackle.questions.pending(request.sessionID)).toHaveLength(1)
@@ -56,7 +56,7 @@ test("answers reach the model and are announced", async () => {
   expect(engine.tackle.questions.pending()).toEqual([])
 })
 
-test("dismissed is an answer", async () => {
+test("treats dismissal as an answer", async () => {
   await using engine = await startEngine(script)
   engine.tackle.on("question.asked", ({ id }) => void engine.tackle.questions.reject(id))
   const { session, end } = await run(engine)
@@ -64,7 +64,7 @@ test("dismissed is an answer", async () => {
   expect(end).toMatchObject({ status: "completed", exitCode: 0, refused: [] })
 })
 
-test("an interrupt withdraws the question", async () => {
+test("withdraws the question on an interrupt", async () => {
   await using engine = await startEngine(script)
   const events: TackleEvent["type"][] = []
   engine.tackle.subscribe(({ type }) => events.push(type))
@@ -76,7 +76,7 @@ test("an interrupt withdraws the question", async () => {
   expect(engine.tackle.questions.pending()).toEqual([])
 })
 
-test("the question of a subagent names the task", async () => {
+test("names the task in a subagent's question", async () => {
   await using engine = await startEngine(
     scriptFor({ go: [{ calls: [task("choose")] }, { text: "Done." }], choose: script }),
   )
@@ -89,7 +89,7 @@ test("the question of a subagent names the task", async () => {
   expect(asked).toMatchObject([{ sessionID: session.id, agent: "general" }])
 })
 
-test("callTool asks too", async () => {
+test("asks for callTool as well", async () => {
   await using engine = await startEngine([])
   engine.tackle.on("question.asked", (request) => void request.reply([[], ["b"]]))
   const { state } = await engine.tackle.callTool({ tool: "question", input: JSON.stringify(ask.arguments) })

@@ -31,7 +31,7 @@ function record(refuse: (changes: readonly Change[]) => boolean = () => false) {
 
 const turnOfLoop = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 
-test("what is noted is stored with the next write, in its order, deltas between", async () => {
+test("stores notes with the next write, in order with deltas", async () => {
   const { recorder, transactions, announced } = record()
   recorder.note({ parts: [part("a")] })
   recorder.delta("a", "text", "x")
@@ -42,7 +42,7 @@ test("what is noted is stored with the next write, in its order, deltas between"
   expect(announced).toEqual(["a", "a+x", "b", "c"])
 })
 
-test("what is noted and not followed by anything is stored within the turn of the event loop", async () => {
+test("stores notes within the turn of the event loop if nothing follows", async () => {
   const { recorder, transactions, announced } = record()
   recorder.note({ parts: [part("a")] })
   recorder.note({ parts: [part("b")] })
@@ -51,7 +51,7 @@ test("what is noted and not followed by anything is stored within the turn of th
   expect(announced).toEqual(["a", "b"])
 })
 
-test("where it could not be stored nothing is announced, the next write is refused, and the one after is not", async () => {
+test("announces nothing and refuses the next write when a note could not be stored", async () => {
   const { recorder, transactions, announced } = record((changes) =>
     changes.some((change) => change.kind === "part" && change.part.id === "a"),
   )
@@ -63,7 +63,7 @@ test("where it could not be stored nothing is announced, the next write is refus
   expect(announced).toEqual(["c"])
 })
 
-test("text that streams in is announced though nothing else happens", async () => {
+test("announces streamed text even if nothing else happens", async () => {
   const { recorder, announced } = record()
   recorder.delta("a", "text", "x")
   recorder.delta("a", "text", "y")
@@ -72,7 +72,7 @@ test("text that streams in is announced though nothing else happens", async () =
   await expect.poll(() => announced).toEqual(["a+xy", "a+z"])
 })
 
-test("writes that are asked for side by side are one transaction, and each resolves once it holds", async () => {
+test("commits parallel writes in one transaction", async () => {
   const { recorder, transactions, announced } = record()
   const call = async (id: string) => {
     await Promise.resolve()
@@ -84,7 +84,7 @@ test("writes that are asked for side by side are one transaction, and each resol
   expect(transactions).toEqual([["a", "b", "c"]])
 })
 
-test("of writes side by side all are refused where the store refuses one, and the next one is not", async () => {
+test("refuses all parallel writes when the store refuses, but not the next one", async () => {
   const { recorder, transactions, announced } = record((changes) =>
     changes.some((change) => change.kind === "part" && change.part.id === "b"),
   )
@@ -95,7 +95,7 @@ test("of writes side by side all are refused where the store refuses one, and th
   expect(transactions).toEqual([["d"]])
 })
 
-test("of a part's states in one transaction the last is stored, and each is announced", async () => {
+test("stores only the last state of a part in a transaction, and announces each", async () => {
   const stored: string[] = []
   const texts: string[] = []
   const bus = createBus(() => {})
@@ -115,7 +115,7 @@ test("of a part's states in one transaction the last is stored, and each is anno
   expect(texts).toEqual(["first", "other", "last"])
 })
 
-test("a transaction is on the disk before it holds if any write in it has to be", async () => {
+test("syncs a transaction to disk if any write in it requires it", async () => {
   const durable: (boolean | undefined)[] = []
   const store = {
     ...createMemoryStore(),
@@ -132,7 +132,7 @@ test("a transaction is on the disk before it holds if any write in it has to be"
   expect(durable).toEqual([true, false])
 })
 
-test("listeners hear of it in no call's async context, whoever wrote first", async () => {
+test("calls listeners outside of any call's async context", async () => {
   const context = new AsyncLocalStorage<string>()
   const heard: (string | undefined)[] = []
   const bus = createBus(() => {})

@@ -47,7 +47,7 @@ const stores: [string, (path: string) => Promise<Store>][] = [
   ["sqlite", (path) => openSqliteStore(path)],
 ]
 
-test.each(stores)("whatever is announced is in the %s store at that moment", async (_, open) => {
+test.each(stores)("stores everything in the %s store before it is announced", async (_, open) => {
   const directory = await temporaryProject()
   const store = await open(directory.path("tackle.db"))
   await using engine = await startEngine(busy, { ...busyOptions, store })
@@ -77,7 +77,7 @@ test.each(stores)("whatever is announced is in the %s store at that moment", asy
   await directory.remove()
 })
 
-test("every part fits its schema, and ids ascend in the order of the events", async () => {
+test("creates valid parts with ascending ids in the order of events", async () => {
   await using engine = await startEngine(busy, busyOptions)
   const { events } = await run(engine)
   const ids: string[] = []
@@ -92,7 +92,7 @@ test("every part fits its schema, and ids ascend in the order of the events", as
   expect(times).toEqual([...times].sort((a, b) => a - b))
 })
 
-test("who keeps the parts of the events and adds the deltas has what the store has", async () => {
+test("lets a listener rebuild the stored session from parts and deltas", async () => {
   await using engine = await startEngine(busy, busyOptions)
   const { session, events } = await run(engine)
   const mirror = follow(events)
@@ -117,7 +117,7 @@ function follow(events: readonly TackleEvent[]): Map<string, Part> {
   return parts
 }
 
-test("an announced part does not change later: arguments come as deltas alone", async () => {
+test("never changes an announced part: arguments arrive as deltas", async () => {
   await using engine = await startEngine(
     [{ calls: [{ name: "read", arguments: { filePath: "a.txt" } }], pieceSize: 1 }, { text: "Done." }],
     busyOptions,
@@ -131,7 +131,7 @@ test("an announced part does not change later: arguments come as deltas alone", 
   expect(message).not.toHaveProperty("message.finish")
 })
 
-test("deltas that come faster than eyes can follow are joined", async () => {
+test("joins rapid deltas", async () => {
   const text = "word ".repeat(400)
   await using engine = await startEngine([{ text, pieceSize: 1 }])
   const { events } = await run(engine)
@@ -140,7 +140,7 @@ test("deltas that come faster than eyes can follow are joined", async () => {
   expect(deltas.length).toBeLessThan(text.length / 4)
 })
 
-test("progress is joined, and its last word is in the result", async () => {
+test("joins progress, and keeps its last state in the result", async () => {
   const eager = tool("eager", async (_, ctx) => {
     for (let n = 1; n <= 500; n += 1) {
       await ctx.metadata({ title: `${n}`, metadata: { n, [`k${n % 2}`]: true } })
@@ -166,7 +166,7 @@ test("progress is joined, and its last word is in the result", async () => {
   })
 })
 
-test("a call that arrives whole gets its part, and so do two with one id", async () => {
+test("creates a part for a call that arrives at once, and for two calls with one id", async () => {
   const model = playback([
     [
       { type: "tool-call", toolCallId: "same", toolName: "read", input: '{"filePath":"a.txt"}' },
@@ -201,7 +201,7 @@ test("a call that arrives whole gets its part, and so do two with one id", async
   }
 })
 
-test("a stream that announces a call and never finishes it is read as far as it came", async () => {
+test("keeps what a stream sent of a call that it never finished", async () => {
   const model = playback([
     [
       { type: "tool-input-start", id: "x", toolName: "read" },

@@ -6,7 +6,7 @@ import { resultsOf, run, tool, toolParts } from "./run.ts"
 const read = { name: "read", arguments: { filePath: "a.txt" } }
 const files = { "a.txt": "x\n" }
 
-test("a model that calls in its last step in spite of all is told why nothing runs", async () => {
+test("tells a model that calls in its last step why nothing runs", async () => {
   await using engine = await startEngine(() => ({ calls: [read] }), { files })
   const { session, end } = await run(engine, { maxSteps: 1 })
   expect(end).toMatchObject({ status: "limit", exitCode: 4 })
@@ -20,7 +20,7 @@ test("a model that calls in its last step in spite of all is told why nothing ru
   expect(request?.body.tools?.length).toBeGreaterThan(5)
 })
 
-test("after a limit the session can be prompted again, with calls", async () => {
+test("allows calls again in the prompt after a limit", async () => {
   await using engine = await startEngine(
     (_, index) => (index === 1 ? { calls: [read] } : { text: `Answer ${index}.` }),
     { files },
@@ -30,7 +30,7 @@ test("after a limit the session can be prompted again, with calls", async () => 
   expect((await run(engine, { session })).end).toMatchObject({ status: "completed", text: "Answer 2." })
 })
 
-test("polling with changing results asks at the tenth call, and goes on when allowed", async () => {
+test("asks about polling with changing results at the tenth call, and continues when allowed", async () => {
   let count = 0
   const poll = tool("poll", async () => ({ title: "poll", output: `at ${++count}` }))
   await using engine = await startEngine(
@@ -46,14 +46,14 @@ test("polling with changing results asks at the tenth call, and goes on when all
   expect(askedAt).toEqual([10, 11, 12])
 })
 
-test("three malformed calls that repeat each other end the run: there is nothing to ask", async () => {
+test("ends the run after three identical malformed calls", async () => {
   await using engine = await startEngine(() => ({ calls: [{ name: "nosuch", arguments: {} }] }))
   const { end } = await run(engine)
   expect(end).toMatchObject({ status: "limit", exitCode: 4 })
   expect(engine.server.requests.length).toBe(5)
 })
 
-test("a loop that is refused by rule reads as such, and other calls go on", async () => {
+test("reports a loop that a rule refused, and continues with other calls", async () => {
   await using engine = await startEngine((_, index) => (index < 3 ? { calls: [read] } : { text: "Done." }), {
     files,
     permission: { doom_loop: "deny" },
@@ -69,7 +69,7 @@ test("a loop that is refused by rule reads as such, and other calls go on", asyn
   })
 })
 
-test("tokens and cost of all steps are added up by the prices of the config", async () => {
+test("adds up tokens and cost of all steps", async () => {
   const usage = { input: 1_000, output: 500, cached: 200, reasoning: 100 }
   await using engine = await startEngine(
     [
@@ -108,7 +108,7 @@ const faults: [string, Reply, RegExp][] = [
 ]
 
 test.each(faults)(
-  "%s: what the attempt left is taken back, the retry is recorded, the run completes",
+  "%s: removes what the attempt left, records the retry and completes",
   async (_, reply, reason) => {
     await using engine = await startEngine(
       (_request, index) => (index === 0 ? reply : { text: "All of it." }),
@@ -131,7 +131,7 @@ test.each(faults)(
   },
 )
 
-test("a wait that is longer than the ceiling fails at once and says how long it would be", async () => {
+test("fails at once for a wait above the ceiling, and reports the wait", async () => {
   await using engine = await startEngine([{ status: 429, headers: { "retry-after": "3600" }, text: "later" }])
   const { end, events } = await run(engine)
   expect(end).toMatchObject({ status: "failed", exitCode: 1 })
@@ -139,7 +139,7 @@ test("a wait that is longer than the ceiling fails at once and says how long it 
   expect(engine.server.requests.length).toBe(1)
 })
 
-test("attempts come to an end, with the last error, and the parts of the last one are closed", async () => {
+test("stops retrying with the last error and closes the parts of the last attempt", async () => {
   await using engine = await startEngine(
     () => ({ text: "half", calls: [read], pieceSize: 1, fault: "cut" }),
     {

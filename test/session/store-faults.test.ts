@@ -45,7 +45,7 @@ const script = (request: { body: { messages: { role: string; content?: unknown }
       }
 }
 
-test("a store that refuses any one write ends the run with its reason, and the next prompt works", async () => {
+test("ends the run with the reason when the store refuses any write, and the next prompt works", async () => {
   let failing = 1
   for (; ; failing += 1) {
     const store = failingStore((number) => number === failing)
@@ -78,7 +78,7 @@ test("a store that refuses any one write ends the run with its reason, and the n
   expect(failing).toBeGreaterThan(10)
 })
 
-test("a tool does not start where its intent could not be stored", async () => {
+test("does not start a tool whose intent could not be stored", async () => {
   let runs = 0
   const touch = tool("touch", async () => ({ title: "", output: String(++runs) }))
   const store = failingStore(
@@ -94,7 +94,7 @@ test("a tool does not start where its intent could not be stored", async () => {
   expect(runs).toBe(0)
 })
 
-test("an answer whose end could not be stored before a question about its call ends the run", async () => {
+test("ends the run when an answer could not be stored before a question about its call", async () => {
   let runs = 0
   let refused = 0
   const touch = tool("touch", async () => ({ title: "", output: String(++runs) }))

@@ -45,7 +45,7 @@ const printing = (bytes: number): Reply[] => [
   { text: "done" },
 ]
 
-test("an answer that streams in is written once or twice, not piece by piece", async () => {
+test("writes a streamed answer once or twice, not in pieces", async () => {
   const answer = (bytes: number): Reply[] => [
     { text: "word ".repeat(bytes / 5), pieceSize: 16, pieceDelayMs: 0.1 },
   ]
@@ -55,7 +55,7 @@ test("an answer that streams in is written once or twice, not piece by piece", a
   expect(much.file - little.file).toBeLessThan(3 * streamed)
 })
 
-test("35 KB that a command prints become at most three times as much in the database", async () => {
+test("stores 35 KB of command output in at most three times the size", async () => {
   const [little, much] = [await bytesOf(printing(100)), await bytesOf(printing(streamed))]
   expect(much.file - little.file).toBeGreaterThan(streamed - 5_000)
   expect(much.file - little.file).toBeLessThan(3 * streamed)

@@ -12,7 +12,7 @@ const read = (filePath: string) => ({ name: "read", arguments: { filePath } })
 const bash = (command: string) => ({ name: "bash", arguments: { command } })
 const files = { "a.txt": "alpha\n", "b.txt": "beta\n" }
 
-test("a task works in a child session and hands back its last words, with the id to go on with", async () => {
+test("runs a task in a child session and returns its last text and id", async () => {
   const script = scriptFor({
     go: [{ calls: [task("look")] }, { text: "Done." }],
     look: [{ text: "Looking.", calls: [read("a.txt")] }, { text: "It says alpha." }],
@@ -29,7 +29,7 @@ test("a task works in a child session and hands back its last words, with the id
   expect(await engine.tackle.sessions.list()).toHaveLength(1)
 })
 
-test("tasks of one answer run side by side, and the parent's part shows their calls", async () => {
+test("runs tasks of one answer in parallel and shows their calls in the parent's part", async () => {
   let inside = 0
   let most = 0
   const shown: unknown[] = []
@@ -59,7 +59,7 @@ test("tasks of one answer run side by side, and the parent's part shows their ca
   expect(shown).toContain("do one")
 })
 
-test("task_id goes on with the child, which knows what was said; ids of others are refused", async () => {
+test("continues a child by task_id, and refuses foreign ids", async () => {
   let id = ""
   await using engine = await startEngine(
     (request, index) => {
@@ -128,7 +128,7 @@ test.each<[string, Partial<TackleOptions>, string, RegExp]>([
   expect(end).toMatchObject({ status: "completed", exitCode: 3, refused: [{ tool: "bash", by: "rule" }] })
 })
 
-test("explore gets its list of tools, and its commands ask by the general rules", async () => {
+test("gives explore its tools, with the general rules for commands", async () => {
   const script = scriptFor({
     go: [{ calls: [task("look", { subagent_type: "explore" })] }, { text: "Done." }],
     look: [{ calls: [bash("ls"), bash("node -p 1"), bash("touch made")] }, { text: "Looked." }],
@@ -146,7 +146,7 @@ test("explore gets its list of tools, and its commands ask by the general rules"
   expect(existsSync(engine.project.path("made"))).toBe(false)
 })
 
-test("what a subagent asks names the task; an always for the session holds for all of the family", async () => {
+test('names the task in requests; an "always" for the session applies to the family', async () => {
   const done: unknown[] = []
   const mark = tool("mark", ({ name }) => ({ title: "mark", output: String(done.push(name)) }), {
     ask: () => ({ patterns: ["it"], always: ["it"] }),
@@ -170,7 +170,7 @@ test("what a subagent asks names the task; an always for the session holds for a
   expect(done.sort()).toEqual(["a", "b", "c"])
 })
 
-test("an always answers what other subagents wait for too", async () => {
+test('answers waiting requests of other subagents by an "always"', async () => {
   const mark = tool("mark", () => ({ title: "mark", output: "marked" }), {
     ask: () => ({ patterns: ["it"], always: ["it"] }),
   })
@@ -194,7 +194,7 @@ test("an always answers what other subagents wait for too", async () => {
   expect(sources.sort()).toEqual(["grant", "grant", "user"])
 })
 
-test("what subagents use counts as the run's", async () => {
+test("counts the usage of subagents for the run", async () => {
   const usage = { input: 100, output: 10 }
   const script = scriptFor({
     go: [
@@ -208,7 +208,7 @@ test("what subagents use counts as the run's", async () => {
   expect(end.usage).toMatchObject({ input: 1200, output: 21 })
 })
 
-test("an interrupt ends the subagent and what it started", async () => {
+test("ends a subagent and its work on an interrupt", async () => {
   const script = scriptFor({
     go: [{ calls: [task("wait")] }, { text: "Done." }],
     wait: [{ calls: [bash("touch began; sleep 60")] }, { text: "Waited." }],
@@ -244,7 +244,7 @@ test.each<[string, Partial<TackleOptions["limits"]>, RegExp]>([
   expect(end).toMatchObject({ status: "completed", exitCode: 0 })
 })
 
-test("a budget of time ends a task with what it had said, and does not run while a person is asked", async () => {
+test("ends a task at its time limit, without counting waits for the user", async () => {
   const script = scriptFor({
     go: [{ calls: [task("long")] }, { text: "Done." }],
     long: [
@@ -261,7 +261,7 @@ test("a budget of time ends a task with what it had said, and does not run while
   expect(existsSync(engine.project.path("made"))).toBe(true)
 })
 
-test("a subagent that fails is an error with its id and cause", async () => {
+test("reports a failed subagent with its id and cause", async () => {
   const script = scriptFor({
     go: [{ calls: [task("break"), task("x", { subagent_type: "nobody" })] }, { text: "Done." }],
     break: [{ status: 400, text: "the model is out" }],
@@ -274,7 +274,7 @@ test("a subagent that fails is an error with its id and cause", async () => {
   expect(end).toMatchObject({ status: "completed", text: "Done." })
 })
 
-test("no deeper than the limit: a subagent is offered task only where it leaves room", async () => {
+test("offers task only above the depth limit", async () => {
   const agentRules = { general: [{ permission: "task", pattern: "*", action: "allow" } as const] }
   const script = scriptFor({
     go: [{ calls: [task("one")] }, { text: "Done." }],
@@ -295,7 +295,7 @@ test("no deeper than the limit: a subagent is offered task only where it leaves 
   }
 })
 
-test("a child session prompted by hand is bound as before, and not at all without its parent", async () => {
+test("keeps the bounds of a child that is prompted directly, and refuses one without its parent", async () => {
   const store = createMemoryStore()
   const script = scriptFor({
     go: [{ calls: [task("one")] }, { text: "Done." }],
@@ -318,7 +318,7 @@ test("a child session prompted by hand is bound as before, and not at all withou
   expect(JSON.stringify(events)).toContain("which does not exist any more")
 })
 
-test("a subagent reads the long output that its parent was told to hand it", async () => {
+test("lets a subagent read a long output of its parent", async () => {
   const long = Array.from({ length: 3000 }, (_, index) => `line ${index}`).join("\n")
   const say = tool("say", () => ({ title: "say", output: long }))
   const data = await temporaryProject()

@@ -159,7 +159,7 @@ describe.each(Object.entries(sessions))(
   },
 )
 
-describe("a call of a tool that is not offered fails in the same words natively and", () => {
+describe("a call of a tool that is not offered fails with the same text", () => {
   const steps: Step[] = [
     {
       text: "I look.",

@@ -40,7 +40,7 @@ const added = (server: ModelServer) => {
 }
 const textOf = (message: ChatMessage | undefined) => JSON.stringify(message?.content ?? "")
 
-test("200 tools are kept back by default, and the first request is smaller by all their definitions", async ({
+test("defers 200 tools by default and shrinks the first request by their definitions", async ({
   annotate,
 }) => {
   await using whole = await startEngine([done], { ...options, toolSearch: false })
@@ -57,7 +57,7 @@ test("200 tools are kept back by default, and the first request is smaller by al
   expect(short).toBeLessThan(20_000)
 })
 
-test("few tools are offered at once, and then there is no search", async () => {
+test("offers few tools at once, without search", async () => {
   await using engine = await startEngine([search("issue"), done], { ...options, tools: many.slice(0, 40) })
   const { session } = await run(engine)
   expect(sent(engine.server)[0]).toContain("alpha_list_issue")
@@ -67,7 +67,7 @@ test("few tools are offered at once, and then there is no search", async () => {
   expect(listed.find(({ id }) => id === "tool_search")?.reason).toMatch(/tool_search\.maxBytes/)
 })
 
-test("what is found stands behind all others in the order found, over steps, prompts and engines", async () => {
+test("appends found tools in the order found, across steps, prompts and engines", async () => {
   const replies = [
     search("create invoice gamma", { limit: 1 }),
     search("select:omega_get_alert,alpha_list_page,nothing"),
@@ -99,7 +99,7 @@ test("what is found stands behind all others in the order found, over steps, pro
   expect(results[2]).toBe("gamma create invoice")
 })
 
-test("a session that another engine goes on with keeps what was found", async () => {
+test("keeps found tools in a continued session", async () => {
   const store = createMemoryStore()
   await using before = await startEngine([search("select:beta_get_page"), done], { ...options, store })
   const { session } = await run(before)
@@ -110,7 +110,7 @@ test("a session that another engine goes on with keeps what was found", async ()
   expect(sent(after.server)[0]?.at(-1)).toBe("beta_get_page")
 })
 
-test("a tool that is called by its exact name without a search runs, and is offered from then on", async () => {
+test("runs a deferred tool that is called by its exact name, and offers it from then on", async () => {
   const replies = [
     call("beta_get_build"),
     call("beta_get_buil"),
@@ -129,7 +129,7 @@ test("a tool that is called by its exact name without a search runs, and is offe
   expect(added(engine.server).at(-1)).toEqual(["beta_get_build", "delta_get_page"])
 })
 
-test("what was found is offered after a summary took the place of the search", async () => {
+test("keeps found tools after a summary", async () => {
   const summary = ({ body }: RecordedRequest) => textOf(body.messages[0]).startsWith('"Summarize the work')
   const replies = [search("select:omega_get_alert"), call("beta_get_page"), done]
   await using engine = await startEngine(
@@ -147,7 +147,7 @@ test("what was found is offered after a summary took the place of the search", a
   expect(added(engine.server).at(-1)).toEqual(["omega_get_alert", "beta_get_page"])
 })
 
-test("a model without tool calling is told of found tools behind the others", async () => {
+test("tells a model without tool calling about found tools", async () => {
   const machine = await startModelServer({
     script: [
       {
@@ -170,14 +170,14 @@ test("a model without tool calling is told of found tools behind the others", as
   expect(told[0]).not.toContain("alpha_update_ticket")
 })
 
-test("an agent that may not search is offered everything", async () => {
+test("offers everything to an agent that cannot search", async () => {
   const permission = { "*": "allow", tool_search: "deny" } as const
   await using engine = await startEngine([done], { ...options, permission })
   await run(engine)
   expect(sent(engine.server)[0]).toContain("omega_delete_alert")
 })
 
-test("a denied tool is neither found nor called", async () => {
+test("neither finds nor runs a denied tool", async () => {
   const permission = { "*": "allow", omega_get_alert: "deny" } as const
   await using engine = await startEngine([search("select:omega_get_alert"), call("omega_get_alert"), done], {
     ...options,

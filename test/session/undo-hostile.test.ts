@@ -112,7 +112,7 @@ test.each([
   expect(existsSync(at("other.txt")) ? readFileSync(at("other.txt"), "utf8") : "B").toBe("B")
 })
 
-test("what the person put where the turn removed something stays", async () => {
+test("keeps what the user created where the turn removed something", async () => {
   const { session, at, read } = await oneTurn([bash("rm -r d; rm a.txt")], {
     "d/x": "X",
     "d/e/y": "Y",
@@ -126,7 +126,7 @@ test("what the person put where the turn removed something stays", async () => {
   expect([await read("d/x"), await read("d/e/y"), await read("a.txt")]).toEqual(["X", "Y", "A"])
 })
 
-test("a directory that the person removed: what the turn made in it is gone already, what it changed is refused", async () => {
+test("skips created files and refuses changed ones in a directory that the user removed", async () => {
   const { session, at } = await oneTurn([bash("printf N > d/new; printf B > e/old")], {
     "d/keep": "",
     "e/old": "A",
@@ -137,7 +137,7 @@ test("a directory that the person removed: what the turn made in it is gone alre
   expect((await session.undo({ others: true })).files).toEqual([])
 })
 
-test("bytes that are no text come back as they were", async () => {
+test("restores binary content", async () => {
   const bytes = Buffer.from(Array.from({ length: 70_000 }, (_, index) => (index * 31 + (index >> 8)) & 0xff))
   const { session, at } = await oneTurn([bash("printf '\\000\\377' > image.bin")], {}, (at) =>
     writeFile(at("image.bin"), bytes),
@@ -149,7 +149,7 @@ test("bytes that are no text come back as they were", async () => {
   expect([...(await readFile(at("image.bin")))]).toEqual([0, 255])
 })
 
-test("files of 100 MB are refused as too large, changed or made, and keep their bytes", async () => {
+test("refuses files of 100 MB as too large and keeps their content", async () => {
   const size = 100 * 1024 * 1024
   const commands = [
     bash(`printf B | dd of=old.bin conv=notrunc 2>/dev/null; truncate -s ${size} new.bin; printf B > a.txt`),
@@ -168,7 +168,7 @@ test("files of 100 MB are refused as too large, changed or made, and keep their 
   expect([(await stat(at("old.bin"))).size, (await stat(at("new.bin"))).size]).toEqual([size, size])
 })
 
-test("permission bits: those of the turn are taken back, those of the person stay", async () => {
+test("reverts permission bits of the turn, but not the user's", async () => {
   const mode = async (path: string) => (await stat(path)).mode & 0o7777
   const commands = [
     bash("chmod 755 made-runnable; printf B > private; printf B > later; printf N > new; chmod 700 new"),
@@ -193,7 +193,7 @@ test("permission bits: those of the turn are taken back, those of the person sta
   expect(await mode(at("later"))).toBe(0o640)
 })
 
-test("a file behind a link is put back, and the link stays; one whose link leads elsewhere by now is not followed", async () => {
+test("restores a file behind a link, and does not follow a link that changed", async () => {
   const {
     session,
     at,
@@ -217,7 +217,7 @@ test("a file behind a link is put back, and the link stays; one whose link leads
   expect([await contentOf("mine/x"), await contentOf("dir.old/x")]).toEqual(["B", "B"])
 })
 
-test("a file that a command made a link of is refused, and what the link leads to stays", async () => {
+test("refuses a file that a command replaced by a link", async () => {
   const {
     session,
     at,
@@ -228,7 +228,7 @@ test("a file that a command made a link of is refused, and what the link leads t
   expect(await contentOf("b.txt")).toBe("B")
 })
 
-test("in a git repository: an ignored file that a tool wrote is put back, and git's own files are left alone", async () => {
+test("restores an ignored file that a tool wrote, and leaves git's own files alone", async () => {
   const {
     session,
     at,
@@ -253,7 +253,7 @@ test("in a git repository: an ignored file that a tool wrote is put back, and gi
   expect(index.equals(await readFile(at(".git/index")))).toBe(true)
 })
 
-test("a file outside of the project that a tool wrote is put back too", async () => {
+test("restores a file outside the project that a tool wrote", async () => {
   const outside = await realpath(await mkdtemp(join(tmpdir(), "tackle-outside-")))
   onTestFinished(() => rm(outside, { recursive: true, force: true }))
   const path = join(outside, "deep/er/notes.txt")
@@ -266,7 +266,7 @@ test("a file outside of the project that a tool wrote is put back too", async ()
   expect(await readFile(path, "utf8")).toBe("N")
 })
 
-test("two turns on one file, by tool and by command: one cannot be undone past what the person did between", async () => {
+test("refuses to undo a turn whose file the user changed between two turns", async () => {
   const {
     engine,
     session,
@@ -283,7 +283,7 @@ test("two turns on one file, by tool and by command: one cannot be undone past w
   expect(await contentOf("a.txt")).toBe("0")
 })
 
-test("what was undone is not done again over what the person did since, nor after a new turn", async () => {
+test("refuses to redo over later changes, and after a new turn", async () => {
   const {
     engine,
     session,
@@ -306,7 +306,7 @@ test("what was undone is not done again over what the person did since, nor afte
   expect(await contentOf("a.txt")).toBe("A")
 })
 
-test("while a prompt runs nothing is undone; while a job runs its turn is, but for what the job did since", async () => {
+test("refuses to undo during a prompt, and undoes during a job except for the job's later changes", async () => {
   const job = bash(
     "printf B > b.txt; (while [ ! -e go ]; do sleep 0.05; done; printf late > a.txt; printf late > b.txt; touch done; sleep 60) > /dev/null 2>&1 &",
   )
@@ -329,7 +329,7 @@ test("while a prompt runs nothing is undone; while a job runs its turn is, but f
   await completed
 })
 
-test("a turn whose process was killed is undone by the next", async () => {
+test("undoes a turn whose process was killed", async () => {
   const project = await temporaryProject({ "a.txt": "A" })
   onTestFinished(() => project.remove())
   const server = await startModelServer({

@@ -20,7 +20,7 @@ const write = (filePath: string, content: string): [string, Record<string, unkno
 ]
 const bash = (command: string): [string, Record<string, unknown>] => ["bash", { command }]
 
-test("a turn is undone and done again, and the next prompt says which files were put back", async () => {
+test("undoes and redoes a turn, and names the files in the next prompt", async () => {
   await using engine = await startEngine(
     turns(write("new.txt", "new\n"), write("next.txt", "next\n")),
     allowed,
@@ -39,7 +39,7 @@ test("a turn is undone and done again, and the next prompt says which files were
   await expect(session.redo()).rejects.toThrow("Nothing to redo")
 })
 
-test("a command's changes are undone: changed, made, removed, its mode", async () => {
+test("undoes a command's changes: content, creation, removal and mode", async () => {
   const command =
     "printf B > a.txt; printf N > made.txt; rm gone.txt; chmod 755 run.sh; cat a.txt > ignored.log"
   await using engine = await startEngine(turns(bash(command)), {
@@ -62,7 +62,7 @@ test("a command's changes are undone: changed, made, removed, its mode", async (
   await expect(stat(engine.project.path("gone.txt"))).rejects.toThrow("ENOENT")
 })
 
-test("what the person changed since is not overwritten, and named; the others can be put back alone", async () => {
+test("refuses files that the user changed, and can restore the others", async () => {
   await using engine = await startEngine(turns(bash("printf B > a.txt; printf B > b.txt")), {
     ...allowed,
     sandbox: "off",
@@ -82,7 +82,7 @@ test("what the person changed since is not overwritten, and named; the others ca
   expect(await engine.project.read("b.txt")).toBe("A")
 })
 
-test("where there are no others nothing is undone, and the turn can be once the way is free", async () => {
+test("restores nothing if every file is refused", async () => {
   await using engine = await startEngine(turns(bash("printf B > a.txt")), {
     ...allowed,
     sandbox: "off",
@@ -96,7 +96,7 @@ test("where there are no others nothing is undone, and the turn can be once the 
   expect(await engine.project.read("a.txt")).toBe("A")
 })
 
-test("a turn that cannot be undone is passed over: the one before it is, and the model is told of that alone", async () => {
+test("skips a turn that cannot be undone", async () => {
   await using engine = await startEngine(
     turns(write("a.txt", "A"), write("b.txt", "B"), write("c.txt", "C")),
     allowed,
@@ -128,7 +128,7 @@ test("a turn that cannot be undone is passed over: the one before it is, and the
   expect(told).not.toContain(b)
 })
 
-test("a file that an undo left alone is left alone by its redo", async () => {
+test("does not redo a file that its undo left alone", async () => {
   await using engine = await startEngine(turns(bash("printf B > a.txt; printf B > b.txt")), {
     ...allowed,
     sandbox: "off",
@@ -145,7 +145,7 @@ test("a file that an undo left alone is left alone by its redo", async () => {
   expect([await engine.project.read("a.txt"), await engine.project.read("b.txt")]).toEqual(["A", "A"])
 })
 
-test("an undo that cannot be done again is passed over too", async () => {
+test("skips an undo that cannot be redone", async () => {
   await using engine = await startEngine(turns(write("a.txt", "A"), write("b.txt", "B")), allowed)
   const { session } = await run(engine)
   await run(engine, { session })
@@ -158,7 +158,7 @@ test("an undo that cannot be done again is passed over too", async () => {
   expect([await engine.project.read("a.txt"), await engine.project.read("b.txt")]).toEqual(["mine", "B"])
 })
 
-test("a turn that changes nothing stores nothing", async () => {
+test("stores nothing for a turn without changes", async () => {
   await using engine = await startEngine(turns(bash("ls"), bash("true; exit 3")), {
     ...allowed,
     sandbox: "off",
@@ -172,7 +172,7 @@ test("a turn that changes nothing stores nothing", async () => {
   await expect(session.undo()).rejects.toThrow("Nothing to undo")
 })
 
-test("an ignored file that a command brings into sight is not taken for a new one", async () => {
+test("does not treat an ignored file that becomes visible as new", async () => {
   await using engine = await startEngine(turns(bash("rm .gitignore")), {
     ...allowed,
     sandbox: "off",
@@ -187,7 +187,7 @@ test("an ignored file that a command brings into sight is not taken for a new on
   expect(unseen.join()).toContain("secret.txt")
 })
 
-test("a file that somebody else changed in the middle of a turn is not put back", async () => {
+test("refuses a file that someone else changed during the turn", async () => {
   const script = [
     { calls: [{ name: "write", arguments: { filePath: "a.txt", content: "1" } }] },
     { calls: [{ name: "bash", arguments: { command: "true" } }] },
@@ -207,7 +207,7 @@ test("a file that somebody else changed in the middle of a turn is not put back"
   expect(await engine.project.read("a.txt")).toBe("2")
 })
 
-test("what is no longer kept is said, and nothing is touched", async () => {
+test("reports contents that are no longer kept, and changes nothing", async () => {
   await using engine = await startEngine(turns(bash("printf B > a.txt; printf C > c.txt")), {
     ...allowed,
     sandbox: "off",
@@ -219,7 +219,7 @@ test("what is no longer kept is said, and nothing is touched", async () => {
   expect(await engine.project.read("c.txt")).toBe("C")
 })
 
-test("an imported session undoes nothing", async () => {
+test("undoes nothing in an imported session", async () => {
   await using engine = await startEngine(turns(write("new.txt", "new\n")), allowed)
   const { session } = await run(engine)
   const archive = await engine.tackle.sessions.export(session.id)
@@ -229,7 +229,7 @@ test("an imported session undoes nothing", async () => {
   expect((await fork?.undo())?.files).toHaveLength(1)
 })
 
-test("what a subagent changed belongs to the turn that started it", async () => {
+test("assigns a subagent's changes to the turn that started it", async () => {
   const script = scriptFor({
     go: [{ calls: [task("part")] }, { text: "done" }],
     part: [
@@ -244,7 +244,7 @@ test("what a subagent changed belongs to the turn that started it", async () => 
   await expect(stat(engine.project.path("sub.txt"))).rejects.toThrow("ENOENT")
 })
 
-test("turns are undone one after the other, the last one first", async () => {
+test("undoes turns from the last to the first", async () => {
   await using engine = await startEngine(turns(bash("printf 1 > a.txt"), bash("printf 2 > a.txt")), {
     ...allowed,
     sandbox: "off",

@@ -11,7 +11,7 @@ function messagesOf(request: { body: { messages: unknown[] } } | undefined): Rec
 describe.each([
   { answers: "streams", whole: false },
   { answers: "answers whole", whole: true },
-])("a server that $answers", ({ whole }) => {
+])("a server with $answers", ({ whole }) => {
   /** The engine before a server that answers in this form. */
   const start = (script: Script, options?: Parameters<typeof startEngine>[1]) =>
     startEngine(async (request, index) => {
@@ -19,7 +19,7 @@ describe.each([
       return { ...reply, whole }
     }, options)
 
-  test("a bash call: definitions with every request, arguments as text, the result under its id", async () => {
+  test("sends definitions with every request, arguments as text, and a bash result under its id", async () => {
     const command = { command: "ls", description: "List files in current directory" }
     await using engine = await start(
       [{ calls: [{ id: "call_bash_001", name: "bash", arguments: command }] }, { text: "There is a.txt." }],
@@ -64,7 +64,7 @@ describe.each([
     expect(result?.content).toMatch(/a\.txt\n[\s\S]*exit code 0/)
   })
 
-  test("a read call by absolute path", async () => {
+  test("reads by absolute path", async () => {
     await using engine = await start(
       (_, index) =>
         index === 0
@@ -78,7 +78,7 @@ describe.each([
     expect(messagesOf(engine.server.requests[1]).at(-1)?.content).toContain('    1→{ "name": "x" }')
   })
 
-  test("a call streamed in increments, cut anywhere, is put together", async () => {
+  test("joins a call that is streamed in arbitrary pieces", async () => {
     const command = { command: "git --version", description: "Check git version" }
     for (const pieceSize of [1, 7, 16]) {
       await using engine = await start(
@@ -98,7 +98,7 @@ describe.each([
     }
   })
 
-  test("several turns: read, then write, then words", async () => {
+  test("handles several turns: read, write, text", async () => {
     await using engine = await start(
       [
         { calls: [{ name: "read", arguments: { filePath: "a.txt" } }] },
@@ -118,7 +118,7 @@ describe.each([
     ).toEqual(["user", "assistant", "tool", "assistant", "tool"])
   })
 
-  test("several calls of one answer come back in their order, one message each", async () => {
+  test("returns several results in order, one message each", async () => {
     await using engine = await start(
       [
         {
@@ -137,7 +137,7 @@ describe.each([
     expect(results.map((message) => message.tool_call_id)).toEqual(["slow", "quick"])
   })
 
-  test("a failed call goes back as `Error: …`", async () => {
+  test("returns a failed call as `Error: …`", async () => {
     await using engine = await start([
       { calls: [{ id: "call_read_002", name: "read", arguments: { filePath: "nonexistent.txt" } }] },
       { text: "It is not there." },
@@ -150,7 +150,7 @@ describe.each([
   })
 })
 
-test("an answer in one body that is no completion is an error, and nothing hangs", async () => {
+test("fails for a body that is not a completion", async () => {
   const body = JSON.stringify({ hello: "world" })
   await using engine = await startEngine(() => ({ body, headers: { "content-type": "application/json" } }), {
     limits: { retry: { maxAttempts: 1 } },

@@ -3,16 +3,16 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { setTimeout as delay } from "node:timers/promises"
 import { isDeepStrictEqual } from "node:util"
 import { expect, test } from "vitest"
-import { createTackle } from "../src/engine/create-tackle.ts"
-import { defaultDataDirectory } from "../src/engine/data-directory.ts"
-import type { TackleEvent } from "../src/event/events.ts"
-import { EngineClosedError } from "../src/session/handle.ts"
-import { createMemoryStore } from "../src/store/memory.ts"
-import { temporaryProject } from "../src/testing/project.ts"
-import { startEngine } from "./session/engine.ts"
-import { resultsOf, run, tool } from "./session/run.ts"
+import { createTackle } from "../../src/engine/create-tackle.ts"
+import { defaultDataDirectory } from "../../src/engine/data-directory.ts"
+import type { TackleEvent } from "../../src/event/events.ts"
+import { EngineClosedError } from "../../src/session/handle.ts"
+import { createMemoryStore } from "../../src/store/memory.ts"
+import { temporaryProject } from "../../src/testing/project.ts"
+import { startEngine } from "../session/engine.ts"
+import { resultsOf, run, tool } from "../session/run.ts"
 
-test("two sessions of one engine at once do not mix", async () => {
+test("separates two sessions of one engine", async () => {
   const script = (request: { body: { messages: { role: string; content?: unknown }[] } }) => {
     const { messages } = request.body
     const name = /session (\w)/.exec(JSON.stringify(messages))?.[1] ?? "?"
@@ -54,7 +54,7 @@ function held() {
   }
 }
 
-test("twenty prompts and a close leave no handle, timer or listener behind", async () => {
+test("leaves no handle, timer or listener after twenty prompts and a close", async () => {
   const prompts = async (count: number) => {
     await using engine = await startEngine(
       (_, index) =>
@@ -98,30 +98,27 @@ test("twenty prompts and a close leave no handle, timer or listener behind", asy
   expect(held()).toEqual(before)
 })
 
-test.skipIf(process.platform !== "linux")(
-  "a job is in the book as long as it runs, and no longer",
-  async () => {
-    await using engine = await startEngine(
-      [
-        { calls: [{ name: "bash", arguments: { command: "sleep 0.3 & cat wait.fifo & echo started" } }] },
-        { text: "Started." },
-      ],
-      { permission: { "*": "allow" }, sandbox: "off" },
-    )
-    execFileSync("mkfifo", [engine.project.path("wait.fifo")])
-    const { session } = await run(engine)
-    const book = () => readdirSync(engine.project.path(".data/processes"))
-    // That it will be started, and what it became.
-    const entries = book().map((name) =>
-      JSON.parse(readFileSync(engine.project.path(".data/processes", name), "utf8")),
-    )
-    expect(entries.map(({ sessionID }) => sessionID)).toEqual([session.id, session.id])
-    writeFileSync(engine.project.path("wait.fifo"), "end")
-    await expect.poll(book, { timeout: 10_000 }).toEqual([])
-  },
-)
+test.skipIf(process.platform !== "linux")("journals a job while it runs", async () => {
+  await using engine = await startEngine(
+    [
+      { calls: [{ name: "bash", arguments: { command: "sleep 0.3 & cat wait.fifo & echo started" } }] },
+      { text: "Started." },
+    ],
+    { permission: { "*": "allow" }, sandbox: "off" },
+  )
+  execFileSync("mkfifo", [engine.project.path("wait.fifo")])
+  const { session } = await run(engine)
+  const book = () => readdirSync(engine.project.path(".data/processes"))
+  // That it will be started, and what it became.
+  const entries = book().map((name) =>
+    JSON.parse(readFileSync(engine.project.path(".data/processes", name), "utf8")),
+  )
+  expect(entries.map(({ sessionID }) => sessionID)).toEqual([session.id, session.id])
+  writeFileSync(engine.project.path("wait.fifo"), "end")
+  await expect.poll(book, { timeout: 10_000 }).toEqual([])
+})
 
-test("a closed engine works on nothing more, and says so", async () => {
+test("refuses work after it was closed", async () => {
   await using engine = await startEngine([{ text: "Hello." }])
   const { session } = await run(engine)
   await engine.tackle.close()
@@ -134,7 +131,7 @@ test("a closed engine works on nothing more, and says so", async () => {
   expect(engine.server.requests).toHaveLength(1)
 })
 
-test("close ends runs, calls by hand and jobs, and waits for them", async () => {
+test("ends runs, standalone calls and jobs on close, and waits for them", async () => {
   const ended: string[] = []
   const hang = tool("hang", (_, ctx) => {
     const { promise, reject } = Promise.withResolvers<never>()
@@ -159,7 +156,7 @@ test("close ends runs, calls by hand and jobs, and waits for them", async () => 
   await Promise.all([prompted, called])
 })
 
-test("close may be called twice, and leaves a store that it did not open open", async () => {
+test("may be closed twice, and leaves a given store open", async () => {
   const store = createMemoryStore()
   await using engine = await startEngine([{ text: "Hello." }], { store })
   const { session } = await run(engine)
@@ -168,7 +165,7 @@ test("close may be called twice, and leaves a store that it did not open open", 
   expect(await store.session(session.id)).toBeDefined()
 })
 
-test("an engine that cannot be opened leaves nothing behind", async () => {
+test("leaves nothing behind if it cannot be opened", async () => {
   const project = await temporaryProject({ "data/tackle.db": "this is no database, and long enough to tell" })
   const before = held().listeners
   await expect(
@@ -178,7 +175,7 @@ test("an engine that cannot be opened leaves nothing behind", async () => {
   await project.remove()
 })
 
-test("an engine without a model can be opened, and says what is missing when it is prompted", async () => {
+test("opens without a model, and reports that when it is prompted", async () => {
   const project = await temporaryProject()
   const tackle = await createTackle({
     directory: project.directory,
@@ -196,7 +193,7 @@ test("an engine without a model can be opened, and says what is missing when it 
   await project.remove()
 })
 
-test("a call by hand goes the whole way: arguments, permission, limits of the output", async () => {
+test("checks arguments, permission and output limits of a standalone call", async () => {
   await using engine = await startEngine([], {
     files: { "a.txt": "x\n" },
     limits: { output: { maxLines: 10 } },
@@ -219,7 +216,7 @@ test("a call by hand goes the whole way: arguments, permission, limits of the ou
   )
 })
 
-test("always, in a call by hand, lets the call go on", async () => {
+test('continues a standalone call after "always"', async () => {
   await using engine = await startEngine([])
   const outcomes: Promise<string>[] = []
   engine.tackle.on("permission.asked", (request) => outcomes.push(request.reply("always")))
@@ -228,7 +225,7 @@ test("always, in a call by hand, lets the call go on", async () => {
   expect(state.status).toBe("completed")
 })
 
-test("requests are listed while they wait, and answered once", async () => {
+test("lists waiting requests and accepts one answer", async () => {
   await using engine = await startEngine([
     { calls: [{ name: "bash", arguments: { command: "touch mark" } }] },
     { text: "Done." },
@@ -251,7 +248,7 @@ test("requests are listed while they wait, and answered once", async () => {
   expect((await completed).exitCode).toBe(0)
 })
 
-test("a subscriber that throws is reported, and disturbs nobody", async () => {
+test("reports a subscriber that throws without affecting others", async () => {
   const faults: string[] = []
   await using engine = await startEngine([{ text: "Hello." }], {
     onProblem: (message, error) => faults.push(`${message}: ${String(error)}`),
@@ -263,7 +260,7 @@ test("a subscriber that throws is reported, and disturbs nobody", async () => {
   expect(faults).toEqual(["a subscriber threw: Error: not my day"])
 })
 
-test("the data directory: our own variable, the shared one, the home", () => {
+test("chooses the data directory by its own variable, the shared one, then home", () => {
   expect(defaultDataDirectory({ TACKLE_DATA_DIR: "/d", XDG_DATA_HOME: "/x" })).toBe("/d")
   expect(defaultDataDirectory({ TACKLE_DATA_DIR: "", XDG_DATA_HOME: "/x" })).toBe("/x/tackle")
   expect(defaultDataDirectory({})).toMatch(/\/\.local\/share\/tackle$/)
