@@ -1,24 +1,25 @@
+import { opendir } from "node:fs/promises"
+import { join, relative } from "node:path"
 import * as z from "zod"
+import { showName } from "../files/show-name.ts"
 import type { Skill } from "../skill/skill.ts"
 import { define, type Info } from "../tool/tool.ts"
 import { throwIfAborted } from "../util/abort.ts"
-import { TackleError } from "../util/errors.ts"
+import { errorMessage, TackleError } from "../util/errors.ts"
 import { readText } from "../util/file-system.ts"
-import { listSkillFiles } from "./skill/list-skill-files.ts"
-import { listSkills } from "./skill/list-skills.ts"
 
 const parameters = z.lazy(() =>
   z.object({ name: z.string().min(1).describe("Name of the skill, as listed") }),
 )
 
-/** What the host knows of skills. */
+/** The skills of the host. */
 export interface SkillOptions {
-  /** Those that the rules let the agent load, by name. */
+  /** Returns the skills that the agent may load, by name. */
   offered(agent: string): readonly Skill[]
   find(name: string): Skill | undefined
 }
 
-/** The model asked for a skill that is not there. */
+/** The model named a skill that does not exist. */
 export class UnknownSkillError extends TackleError {
   constructor(name: string, offered: readonly Skill[]) {
     const names = offered.map((skill) => skill.name).slice(0, maxNames)
@@ -33,7 +34,7 @@ export class UnknownSkillError extends TackleError {
 
 const maxNames = 50
 
-/** Gives the model the instructions of a skill, with the place and the names of its files. */
+/** Creates the skill tool, which returns the instructions of a skill with its directory and files. */
 export function createSkillTool(skills: SkillOptions): Info<typeof parameters> {
   return define("skill", async (init) => ({
     description: describe(skills.offered(init?.agent?.name ?? "")),
@@ -50,10 +51,10 @@ export function createSkillTool(skills: SkillOptions): Info<typeof parameters> {
         metadata: { skill: skill.name, description, directory },
       })
       throwIfAborted(ctx.abort)
-      const files = await listSkillFiles(directory, ctx.abort)
+      const files = await filesLine(directory, ctx.abort)
       return {
         title: skill.name,
-        // The files first: a text that is cut keeps its beginning.
+        // The files come first: truncation keeps the beginning.
         output: `Skill ${skill.name}\nDirectory: ${directory}\n${files}\n\n${body}`,
         metadata: { name: skill.name, directory },
       }
@@ -66,4 +67,68 @@ function describe(offered: readonly Skill[]): string {
   return offered.length === 0
     ? `${text}\nNo skills are available.`
     : `${text}\nSkills:\n${listSkills(offered)}`
+}
+
+/** Characters listed of a description. The format allows 1024, which is too much for every request. */
+const maxDescription = 300
+/** Length of the list up to which descriptions are included, and up to which names are included. */
+const maxDescribed = 6_000
+const maxNamed = 8_000
+
+/** Lists the skills, one per line. Beyond the limits skills are only named, then only counted. */
+export function listSkills(skills: readonly Skill[]): string {
+  const lines: string[] = []
+  let length = 0
+  for (const { name, description } of skills) {
+    const whole = `- ${name}: ${cut(description)}`
+    const line = length + whole.length <= maxDescribed ? whole : `- ${name}`
+    if (length + line.length > maxNamed) break
+    lines.push(line)
+    length += line.length + 1
+  }
+  const left = skills.length - lines.length
+  if (left > 0) lines.push(`- and ${left} more, which the user has to name`)
+  return lines.join("\n")
+}
+
+function cut(text: string): string {
+  return text.length > maxDescription ? `${text.slice(0, maxDescription - 1).toWellFormed()}…` : text
+}
+
+/** Number of files listed. */
+const maxFiles = 50
+/** Number of directory entries visited. */
+const maxEntries = 1_000
+
+/** Returns the files of a skill besides `SKILL.md`, in one line. */
+async function filesLine(directory: string, signal: AbortSignal): Promise<string> {
+  try {
+    const files = await listFiles(directory, signal)
+    if (files.length === 0) return "Files: none"
+    const shown = files.slice(0, maxFiles).sort()
+    const more = files.length > maxFiles ? ", and more" : ""
+    return `Files: ${shown.map(showName).join(", ")}${more}`
+  } catch (error) {
+    throwIfAborted(signal)
+    return `Cannot list its files: ${errorMessage(error)}`
+  }
+}
+
+/** Visits upper levels first. */
+async function listFiles(root: string, signal: AbortSignal): Promise<string[]> {
+  const files: string[] = []
+  const directories = [root]
+  let left = maxEntries
+  for (const directory of directories) {
+    for await (const entry of await opendir(directory)) {
+      throwIfAborted(signal)
+      left -= 1
+      if (left < 0 || files.length > maxFiles) return files
+      const path = join(directory, entry.name)
+      if (entry.isDirectory() && entry.name !== ".git" && entry.name !== "node_modules")
+        directories.push(path)
+      if (entry.isFile() && path !== join(root, "SKILL.md")) files.push(relative(root, path))
+    }
+  }
+  return files
 }

@@ -3,9 +3,8 @@ import type { CatalogueEntry } from "../tool/context.ts"
 import { define } from "../tool/tool.ts"
 import { TackleError } from "../util/errors.ts"
 import { readText } from "../util/file-system.ts"
-import { rankTools } from "./tool-search/rank-tools.ts"
 
-/** The id under which the engine knows this tool. */
+/** Id of the tool. */
 export const toolSearchId = "tool_search"
 
 const parameters = z.lazy(() =>
@@ -20,10 +19,10 @@ const parameters = z.lazy(() =>
   }),
 )
 
-/** Of a description, in characters: the model reads all of it in the definition. */
+/** Characters shown of a description. The full description is in the definition that follows. */
 const shownLength = 160
 
-/** Looks through the tools that are kept back. It only names them: the session offers what a call named in `found`. */
+/** Searches the tools that are not offered yet. The session offers the tools in `found` from the next step on. */
 export const toolSearchTool = define(toolSearchId, {
   description: readText(new URL("./tool-search.md", import.meta.url)),
   parameters,
@@ -35,8 +34,8 @@ export const toolSearchTool = define(toolSearchId, {
         code: "tool-search.unavailable",
         recoverable: true,
       })
-    const { found, unknown } = query.startsWith(selecting)
-      ? select(query.slice(selecting.length), catalogue)
+    const { found, unknown } = query.startsWith(selectPrefix)
+      ? select(query.slice(selectPrefix.length), catalogue)
       : { found: rankTools(query, catalogue).slice(0, limit), unknown: [] }
     const missing = unknown.map((name) => `Not found: "${name.slice(0, 64)}".`)
     const head =
@@ -51,9 +50,9 @@ export const toolSearchTool = define(toolSearchId, {
   },
 })
 
-const selecting = "select:"
+const selectPrefix = "select:"
 
-/** The tools of these names, in the order in which they are named. */
+/** Returns the tools with these names, in the given order. */
 function select(names: string, catalogue: readonly CatalogueEntry[]) {
   const byId = new Map(catalogue.map((entry) => [entry.id, entry]))
   const wanted = [...new Set(names.split(/[\s,]+/).filter((name) => name !== ""))]
@@ -66,4 +65,61 @@ function select(names: string, catalogue: readonly CatalogueEntry[]) {
 function describe({ id, description }: CatalogueEntry): string {
   const text = description.replaceAll(/\s+/g, " ").trim()
   return `- ${id}: ${text.length > shownLength ? `${text.slice(0, shownLength)}…` : text}`
+}
+
+/**
+ * Returns the entries that match words of the query, best first. A match counts more for rare words, so that "for" and
+ * "list" decide little, and more in a name than in a description. Ties keep the order of the catalogue. A word that is a
+ * tool's whole name ranks that tool first.
+ */
+export function rankTools(query: string, catalogue: readonly CatalogueEntry[]): CatalogueEntry[] {
+  const names = new Set(query.toLowerCase().split(/[\s,]+/))
+  const words = [...new Set(wordsOf(query))]
+  const texts = catalogue.map(textsOf)
+  const scores = words.map((word) => {
+    const weights = texts.map((text) => weightOf(word, text))
+    const rarity = Math.log(1 + catalogue.length / weights.filter((weight) => weight > 0).length)
+    return weights.map((weight) => (weight > 0 ? weight * rarity : 0))
+  })
+  return catalogue
+    .map((entry, index) => {
+      const named = names.has(entry.id.toLowerCase())
+      return { entry, score: named ? Infinity : scores.reduce((sum, score) => sum + (score[index] ?? 0), 0) }
+    })
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => (a.score === b.score ? 0 : b.score - a.score))
+    .map(({ entry }) => entry)
+}
+
+/** The words of an entry. */
+interface EntryWords {
+  name: string[]
+  description: string[]
+  parameters: string[]
+}
+
+function textsOf({ id, description, parameters }: CatalogueEntry): EntryWords {
+  return { name: wordsOf(id), description: wordsOf(description), parameters: parameters.flatMap(wordsOf) }
+}
+
+/** Returns the weight of a word by where it matches; 0 without a match. */
+function weightOf(word: string, { name, description, parameters }: EntryWords): number {
+  if (name.includes(word)) return 4
+  if (word.length < minWordLength) return 0
+  const matches = (other: string) => other.startsWith(word) || word === `${other}s`
+  if (name.some(matches)) return 3
+  if (description.some(matches)) return 2
+  return parameters.some(matches) ? 1 : 0
+}
+
+/** Shorter words, such as "a" and "to", match only whole words of a name. */
+const minWordLength = 3
+
+/** Returns the words in lower case. `createIssue` and `create_issue` have two. */
+function wordsOf(text: string): string[] {
+  return text
+    .replaceAll(/(\p{Ll})(\p{Lu})/gu, "$1 $2")
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== "")
 }

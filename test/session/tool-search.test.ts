@@ -94,7 +94,7 @@ test("appends found tools in the order found, across steps, prompts and engines"
   for (const names of sent(engine.server)) expect(names.slice(0, first.length)).toEqual(first)
   const results = await resultsOf(session)
   expect(results[1]).toMatch(
-    /no further tool "nothing"[\s\S]*- omega_get_alert: Does get[\s\S]*- alpha_list_page/,
+    /Not found: "nothing"[\s\S]*- omega_get_alert: Does get[\s\S]*- alpha_list_page/,
   )
   expect(results[2]).toBe("gamma create invoice")
 })
@@ -185,7 +185,7 @@ test("neither finds nor runs a denied tool", async () => {
   })
   const { session } = await run(engine)
   const results = await resultsOf(session)
-  expect(results[0]).toMatch(/no further tool "omega_get_alert"/)
+  expect(results[0]).toMatch(/Not found: "omega_get_alert"/)
   expect(results[1]).toMatch(/^Error: The omega_get_alert tool is unavailable/)
   expect(added(engine.server).at(-1)).toEqual([])
 })

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest"
 import type { TackleOptions } from "../../src/engine/options.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
-import { listSkills } from "../../src/tools/skill/list-skills.ts"
+import { listSkills } from "../../src/tools/skill.ts"
 import { startEngine } from "../session/engine.ts"
 import { resultsOf, run } from "../session/run.ts"
 

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { rankTools } from "../../../src/tools/tool-search/rank-tools.ts"
+import { rankTools } from "../../src/tools/tool-search.ts"
 
 const entry = (id: string, description = "", parameters: string[] = []) => ({ id, description, parameters })
 const catalogue = [
