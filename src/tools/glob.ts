@@ -6,8 +6,7 @@ import { displayPath, resolvePath } from "../util/paths.ts"
 import { defaultSearchEngine } from "./search/default-search-engine.ts"
 import { anchorGlob, compileGlob } from "./search/glob-pattern.ts"
 import { newestFirst } from "./search/newest-first.ts"
-import type { SearchEngine } from "./search/search-engine.ts"
-import { searchRoot, showPath } from "./search/search-root.ts"
+import { type SearchEngine, searchRoot } from "./search/search-engine.ts"
 
 const maxPaths = 100
 
@@ -18,10 +17,10 @@ const parameters = z.lazy(() =>
   }),
 )
 
-/** Finds files by pattern. */
+/** Finds files by name. */
 export const globTool = createGlobTool(defaultSearchEngine)
 
-/** The tool over an engine of one's own. */
+/** Creates the tool with a search engine. */
 export function createGlobTool(engine: SearchEngine): Info<typeof parameters> {
   return define("glob", {
     description: readText(new URL("./glob.md", import.meta.url)),
@@ -49,7 +48,7 @@ export function createGlobTool(engine: SearchEngine): Info<typeof parameters> {
       })
       const { paths, total } = await newestFirst(files, maxPaths)
 
-      const lines = paths.map((file) => showPath(file, ctx.directory))
+      const lines = paths.map((file) => showName(displayPath(file, ctx.directory)))
       if (total === 0) lines.push("No files found")
       const notes: string[] = []
       if (total > paths.length) {

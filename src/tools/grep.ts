@@ -1,27 +1,33 @@
 import * as z from "zod"
 import { isSecretFile } from "../files/file-kind.ts"
+import { maxPageBytes } from "../files/read-page.ts"
 import { showName } from "../files/show-name.ts"
 import type { ToolContext } from "../tool/context.ts"
 import { define, type Info } from "../tool/tool.ts"
 import { readText } from "../util/file-system.ts"
-import { realPath, resolvePath } from "../util/paths.ts"
+import { displayPath, realPath, resolvePath } from "../util/paths.ts"
 import { defaultSearchEngine } from "./search/default-search-engine.ts"
 import { compileGlob, nameGlob } from "./search/glob-pattern.ts"
-import { renderMatches } from "./search/render-matches.ts"
-import type { FileMatches, SearchEngine, SearchRoot, TextQuery } from "./search/search-engine.ts"
-import { searchRoot } from "./search/search-root.ts"
+import { sortNewestFirst } from "./search/newest-first.ts"
+import {
+  type FileMatches,
+  type SearchEngine,
+  type SearchRoot,
+  searchRoot,
+  type TextQuery,
+} from "./search/search-engine.ts"
 
-/** Lines that are shown, of all files together. */
+/** Lines shown of all files. */
 const maxShownLines = 100
 
-/** Characters of a line that are shown. */
+/** Characters shown of a line. */
 const maxLineLength = 2000
 
-/** Matching lines that are counted: in one file, and in all. A pattern with more hits than this needs narrowing. */
+/** Matching lines counted, per file and in total. */
 const maxFileCount = 10_000
 const maxTotalCount = 100_000
 
-/** 10 MB of text are kept at most until the newest are known. */
+/** Bytes of text kept until the newest files are known. */
 const maxBufferBytes = 10 * 1024 * 1024
 
 const parameters = z.lazy(() =>
@@ -32,10 +38,10 @@ const parameters = z.lazy(() =>
   }),
 )
 
-/** Finds lines by regular expression. */
+/** Searches file contents. */
 export const grepTool = createGrepTool(defaultSearchEngine)
 
-/** The tool over an engine of one's own. */
+/** Creates the tool with a search engine. */
 export function createGrepTool(engine: SearchEngine): Info<typeof parameters> {
   return define("grep", {
     description: readText(new URL("./grep.md", import.meta.url)),
@@ -69,8 +75,8 @@ export function createGrepTool(engine: SearchEngine): Info<typeof parameters> {
         }),
       )
 
-      const { files, withheld } =
-        root.kind === "file" ? { files: found, withheld: 0 } : await readable(found, ctx)
+      const { files, hidden } =
+        root.kind === "file" ? { files: found, hidden: 0 } : await readable(found, ctx)
       const { output, shown, count } = await renderMatches(files, {
         directory: ctx.directory,
         maxLines: maxShownLines,
@@ -78,47 +84,47 @@ export function createGrepTool(engine: SearchEngine): Info<typeof parameters> {
       })
       return {
         title: showName(args.pattern),
-        output: [output, ...notes({ unreadable, withheld })].join("\n\n"),
+        output: [output, ...notes({ unreadable, hidden })].join("\n\n"),
         metadata: { matches: count, files: files.length, truncated: shown < count || !complete },
       }
     },
   })
 }
 
-/** Without the files that a rule forbids to read, of which nothing is said, and those that a person would be asked for. */
+/** Removes files that may not be read: silently if reading is denied, counted if reading needs permission. */
 async function readable(
   found: readonly FileMatches[],
   ctx: ToolContext,
-): Promise<{ files: FileMatches[]; withheld: number }> {
+): Promise<{ files: FileMatches[]; hidden: number }> {
   const files: FileMatches[] = []
-  let withheld = 0
+  let hidden = 0
   for (const file of found) {
     const action = (await ctx.mayRead?.(file.path)) ?? "allow"
     if (action === "allow") files.push(file)
-    else if (action === "ask") withheld += 1
+    else if (action === "ask") hidden += 1
   }
-  return { files, withheld }
+  return { files, hidden }
 }
 
-function notes({ unreadable, withheld }: { unreadable: boolean; withheld: number }): string[] {
-  return [
-    ...(unreadable ? ["(Some files could not be searched completely.)"] : []),
-    ...(withheld > 0
-      ? [
-          `(Left out ${withheld} ${withheld === 1 ? "file" : "files"} with matches: reading needs permission. To request it, read or grep one by path.)`,
-        ]
-      : []),
-  ]
+function notes({ unreadable, hidden }: { unreadable: boolean; hidden: number }): string[] {
+  const notes: string[] = []
+  if (unreadable) notes.push("(Some files could not be searched completely.)")
+  if (hidden > 0) {
+    const files = hidden === 1 ? "file" : "files"
+    notes.push(
+      `(Left out ${hidden} ${files} with matches: reading needs permission. To request it, read or grep one by path.)`,
+    )
+  }
+  return notes
 }
 
-/** A search must not show what `read` would ask for, so the one file that is named is asked for likewise. */
+/** Asks as `read` does: a search must not show what `read` would ask for. */
 async function askToRead(path: string, ctx: ToolContext): Promise<void> {
   await ctx.ask({ permission: "read", patterns: [path], always: ["*"], metadata: { filePath: path } })
 }
 
 /**
- * Files that usually hold secrets are left out without a word: to say that one matched would let a search guess what
- * is in it.
+ * Silently excludes files that usually contain secrets: reporting a match would let a search guess their content.
  */
 function filesToSearch(
   root: SearchRoot,
@@ -127,15 +133,10 @@ function filesToSearch(
   if (root.kind === "file") return { accepts: () => true }
   if (include === undefined) return { accepts: (path) => !isSecretFile(path) }
   const wanted = compileGlob(include)
-  const query: Pick<TextQuery, "accepts" | "nameGlob"> = {
-    accepts: (path) => wanted(path) && !isSecretFile(path),
-  }
-  const names = nameGlob(include)
-  if (names !== undefined) query.nameGlob = names
-  return query
+  return { accepts: (path) => wanted(path) && !isSecretFile(path), nameGlob: nameGlob(include) }
 }
 
-/** Everything found, until there is too much of it. */
+/** Collects results up to the limits. */
 async function collect(
   found: AsyncIterable<FileMatches>,
 ): Promise<{ files: FileMatches[]; complete: boolean }> {
@@ -151,4 +152,51 @@ async function collect(
     if (bytes > maxBufferBytes || count > maxTotalCount) return { files, complete: false }
   }
   return { files, complete }
+}
+
+/** Output for the model, with the number of lines shown and found. */
+interface RenderedMatches {
+  output: string
+  shown: number
+  count: number
+}
+
+/**
+ * Groups matches by file, newest first, up to `maxLines` or the bytes of a page. `complete`: the totals are exact, not
+ * lower bounds.
+ */
+async function renderMatches(
+  files: readonly FileMatches[],
+  options: { directory: string; maxLines: number; complete: boolean },
+): Promise<RenderedMatches> {
+  const count = files.reduce((sum, file) => sum + file.count, 0)
+  if (count === 0) return { output: "No matches found", shown: 0, count }
+
+  const groups: string[] = []
+  let shown = 0
+  let bytes = 0
+  for (const file of await sortNewestFirst(files)) {
+    const group = [showName(displayPath(file.path, options.directory))]
+    for (const { line, text } of file.lines) {
+      const rendered = `  ${line}: ${text}`
+      bytes += Buffer.byteLength(rendered) + 1
+      if (shown >= options.maxLines || bytes > maxPageBytes) break
+      group.push(rendered)
+      shown += 1
+    }
+    if (group.length === 1) break
+    groups.push(group.join("\n"))
+  }
+  return {
+    output: `${heading(files.length, count, shown, options.complete)}\n\n${groups.join("\n\n")}`,
+    shown,
+    count,
+  }
+}
+
+function heading(files: number, count: number, shown: number, complete: boolean): string {
+  const where = files === 1 ? "1 file" : `${files} files`
+  if (shown === count && complete) return `${count} ${count === 1 ? "match" : "matches"} in ${where}`
+  const total = complete ? `${count} matches in ${where}` : `more than ${count} matches`
+  return `Showing ${shown} of ${total}, newest files first. To see others narrow the pattern, path or include.`
 }

@@ -1,3 +1,5 @@
+import { readlink } from "node:fs/promises"
+import { join } from "node:path"
 import * as z from "zod"
 import { NotDirectoryError } from "../files/file-errors.ts"
 import { heavyDirectories } from "../files/ignore-rules.ts"
@@ -5,15 +7,15 @@ import { statPath } from "../files/open-file.ts"
 import { showName } from "../files/show-name.ts"
 import { type WalkEntry, walk } from "../files/walk.ts"
 import { define } from "../tool/tool.ts"
+import { systemCode } from "../util/errors.ts"
 import { readText } from "../util/file-system.ts"
 import { displayPath, resolvePath } from "../util/paths.ts"
 import { compileGlob } from "./search/glob-pattern.ts"
-import { renderTree } from "./search/render-tree.ts"
 
-/** Entries that are shown. */
+/** Entries shown. */
 const maxShown = 100
 
-/** Entries that are looked at, to say how many are not shown. */
+/** Entries counted, to report how many are not shown. */
 const maxCounted = 10_000
 
 const parameters = z.lazy(() =>
@@ -39,7 +41,7 @@ export const listTool = define("list", {
     let unreadable = false
     let complete = true
     const all = walk(path, {
-      skips: (entry, directory) => leftOut(entry, directory) || ignored.some((matches) => matches(entry)),
+      skips: (entry, directory) => isHeavy(entry, directory) || ignored.some((matches) => matches(entry)),
       signal: ctx.abort,
       onUnreadable: () => {
         unreadable = true
@@ -69,6 +71,50 @@ export const listTool = define("list", {
   },
 })
 
-function leftOut(path: string, directory: boolean): boolean {
+function isHeavy(path: string, directory: boolean): boolean {
   return directory && heavyDirectories.has(path.slice(path.lastIndexOf("/") + 1))
+}
+
+/**
+ * Renders `shown` as lines indented by depth. A further line reports how many entries of a directory in `all` are not
+ * shown.
+ */
+async function renderTree(
+  root: string,
+  shown: readonly WalkEntry[],
+  all: readonly WalkEntry[],
+): Promise<string> {
+  const children = Map.groupBy(shown, ({ parent }) => parent)
+  const counts = new Map<string, number>()
+  for (const { parent } of all) counts.set(parent, (counts.get(parent) ?? 0) + 1)
+
+  async function lines(directory: string, indent: string): Promise<string[]> {
+    const entries = children.get(directory) ?? []
+    const result: string[] = []
+    for (const entry of entries) {
+      result.push(indent + (await label(root, entry)))
+      if (entry.kind === "directory") result.push(...(await lines(entry.path, `${indent}  `)))
+    }
+    const hidden = (counts.get(directory) ?? 0) - entries.length
+    if (hidden > 0) result.push(`${indent}… ${hidden} more`)
+    return result
+  }
+
+  return (await lines("", "  ")).join("\n")
+}
+
+async function label(root: string, entry: WalkEntry): Promise<string> {
+  if (entry.kind === "directory") return showName(`${entry.name}/`)
+  if (entry.kind !== "link") return showName(entry.name)
+  return `${showName(entry.name)} -> ${showName(await target(join(root, entry.path)))}`
+}
+
+/** Returns the target of a symlink, or `?` if it was deleted. */
+async function target(link: string): Promise<string> {
+  try {
+    return await readlink(link)
+  } catch (error) {
+    if (systemCode(error) === undefined) throw error
+    return "?"
+  }
 }

@@ -115,7 +115,7 @@ function notAgreed(said: string | undefined, next: string): ToolResult {
 /** Bytes of a plan that are shown. */
 const maxBytes = 64 * 1024
 
-/** Returns the plan for the user; a longer one is cut, with a note. Throws if there is none. */
+/** Returns the plan for the user; a longer one is cut, with a note. Throws without a plan. */
 async function readPlan(file: string, signal: AbortSignal): Promise<string> {
   throwIfAborted(signal)
   const { bytes, size } = await readStart(file)

@@ -1,6 +1,23 @@
 import { createFallbackEngine } from "./fallback-engine.ts"
 import { createRipgrepEngine } from "./ripgrep-engine.ts"
-import { type SearchEngine, withFallback } from "./search-engine.ts"
+import { EngineUnavailableError, type SearchEngine } from "./search-engine.ts"
 
-/** What the tools search with: ripgrep, or our own walk where its binary is missing or does not start. */
+/** Uses the first engine, or the second if the first is unavailable. */
+export function withFallback(first: SearchEngine, second: SearchEngine): SearchEngine {
+  async function* either<T>(run: (engine: SearchEngine) => AsyncIterable<T>): AsyncGenerator<T> {
+    try {
+      yield* run(first)
+      return
+    } catch (error) {
+      if (!(error instanceof EngineUnavailableError)) throw error
+    }
+    yield* run(second)
+  }
+  return {
+    files: (query) => either((engine) => engine.files(query)),
+    search: (query) => either((engine) => engine.search(query)),
+  }
+}
+
+/** Uses ripgrep, or the fallback if its binary is missing or does not start. */
 export const defaultSearchEngine: SearchEngine = withFallback(createRipgrepEngine(), createFallbackEngine())

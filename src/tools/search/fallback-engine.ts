@@ -1,18 +1,25 @@
 import { basename, join } from "node:path"
+import vm from "node:vm"
 import { fileKind, sampleBytes } from "../../files/file-kind.ts"
 import { createLineSplitter, cutText } from "../../files/line-splitter.ts"
 import { type OpenFile, openFile, readChunks, readStart } from "../../files/open-file.ts"
 import { walk } from "../../files/walk.ts"
 import { throwIfAborted } from "../../util/abort.ts"
-import { TackleError } from "../../util/errors.ts"
+import { errorMessage, systemCode, TackleError } from "../../util/errors.ts"
 import { realPath } from "../../util/paths.ts"
-import { createLineMatcher } from "./line-matcher.ts"
-import type { FileMatches, FileQuery, SearchEngine, TextQuery } from "./search-engine.ts"
+import {
+  assertSingleLine,
+  type FileMatches,
+  type FileQuery,
+  InvalidPatternError,
+  type SearchEngine,
+  type TextQuery,
+} from "./search-engine.ts"
 
-/** Characters of a line that the expression gets to see. */
+/** Characters of a line that are matched. */
 const maxSearchedLength = 10_000
 
-/** Searches without any other program: slower than ripgrep, with the regular expressions of JavaScript. */
+/** Searches in this process: slower than ripgrep, with JavaScript regular expressions. */
 export function createFallbackEngine(): SearchEngine {
   return {
     files,
@@ -80,7 +87,7 @@ async function searchFile(
   }
 }
 
-/** A file that went away or may not be read does not end the search of the others. */
+/** Returns undefined for a deleted or unreadable file, so that the search continues. */
 async function openIfPossible(path: string, query: TextQuery): Promise<OpenFile | undefined> {
   try {
     return await openFile(path, realPath(path))
@@ -89,4 +96,86 @@ async function openIfPossible(path: string, query: TextQuery): Promise<OpenFile 
     query.onUnreadable()
     return undefined
   }
+}
+
+/** The pattern takes too long on a line. */
+class SlowPatternError extends TackleError {
+  constructor(pattern: string) {
+    super(`The pattern takes too long to match: ${pattern}\nAvoid nested repetition such as (a+)+.`, {
+      code: "search.slow-pattern",
+      recoverable: true,
+    })
+  }
+}
+
+/** Milliseconds for a batch of lines. A reasonable pattern needs less than one. */
+const batchTimeout = 2000
+
+/** POSIX character classes, written `[[:name:]]` in other dialects. */
+const namedClasses: Record<string, string> = {
+  alnum: "A-Za-z0-9",
+  alpha: "A-Za-z",
+  blank: " \\t",
+  cntrl: "\\x00-\\x1f\\x7f",
+  digit: "0-9",
+  lower: "a-z",
+  punct: "!-\\/:-@\\[-`{-~",
+  space: "\\s",
+  upper: "A-Z",
+  word: "\\w",
+  xdigit: "A-Fa-f0-9",
+}
+
+/**
+ * Compiles a pattern to a function that returns the indexes of matching lines. Supports a leading `(?i)` and
+ * `[[:alpha:]]`, but no other differences of dialect. Runs with a timeout, because a pattern could block the process
+ * forever. Throws {@link InvalidPatternError}; the function throws {@link SlowPatternError}.
+ */
+function createLineMatcher(pattern: string): (lines: readonly string[]) => number[] {
+  const context = vm.createContext(
+    Object.assign(Object.create(null), { lines: [], expression: compile(pattern) }),
+  )
+  // A function, because access to globals of the context is slow.
+  const script = new vm.Script(`((lines, expression) => {
+    const hits = []
+    for (let index = 0; index < lines.length; index++) if (expression.test(lines[index])) hits.push(index)
+    return hits
+  })(lines, expression)`)
+  return (lines) => {
+    if (lines.length === 0) return []
+    context.lines = lines
+    try {
+      return script.runInContext(context, { timeout: batchTimeout })
+    } catch (error) {
+      if (systemCode(error) === "ERR_SCRIPT_EXECUTION_TIMEOUT") throw new SlowPatternError(pattern)
+      throw error
+    }
+  }
+}
+
+function compile(pattern: string): RegExp {
+  assertSingleLine(pattern)
+  const [, inline = "", rest = ""] = /^(?:\(\?([ims]+)\))?(.*)$/s.exec(pattern) ?? []
+  const flags = [...new Set(inline)].join("")
+  const source = rest.replace(/\[:(\w+):\]/g, (whole, name: string) => namedClasses[name] ?? whole)
+  try {
+    return tried(new RegExp(source, `${flags}u`))
+  } catch {
+    // Without Unicode mode, unnecessary backslashes are allowed, as in other dialects.
+    return compileLoosely(pattern, source, flags)
+  }
+}
+
+function compileLoosely(pattern: string, source: string, flags: string): RegExp {
+  try {
+    return tried(new RegExp(source, flags))
+  } catch (error) {
+    throw new InvalidPatternError(pattern, errorMessage(error))
+  }
+}
+
+/** Runs the expression once: one that is too large throws only then. */
+function tried(expression: RegExp): RegExp {
+  expression.test("")
+  return expression
 }

@@ -3,29 +3,28 @@ import picomatch from "picomatch"
 import { resolvePath } from "../../util/paths.ts"
 
 /**
- * Compiles a glob to a test of paths relative to the directory that is searched, with `/` between the parts. `*`
- * stays within one part, `**` crosses parts, `{a,b}` and `[a-z]` work, hidden names match like others. Without a `/`
- * the last part alone has to match, at any depth; a leading `/` ties the pattern to the searched directory, a trailing
- * one means everything below. Brackets and parentheses also match as they are written, since paths such as
- * `app/[id]/(group)` hold them.
+ * Compiles a glob to a test of paths relative to the searched directory. `*` matches within a name, `**` across
+ * directories; `{a,b}` and `[a-z]` work; hidden names match like others. A pattern without `/` matches names at any depth.
+ * A leading `/` anchors the pattern to the searched directory, a trailing one matches everything below. Brackets and
+ * parentheses also match literally, for paths such as `app/[id]/(group)`.
  */
 export function compileGlob(glob: string): (path: string) => boolean {
-  const tied = glob.startsWith("/") || glob.startsWith("./")
+  const anchored = glob.startsWith("/") || glob.startsWith("./")
   let pattern = glob.replace(/^\.?\/+/, "").replace(/\/$/, "/**")
-  // A brace around a single word is literal to most matchers, but what is meant is the word.
+  // Most matchers take braces around a single word literally; the word is meant.
   pattern = pattern.replace(/\{([^{},.]+)\}/g, "$1")
   const literal = pattern.replace(/[()[\]]/g, "\\$&")
   const matches = picomatch(literal === pattern ? pattern : [pattern, literal], {
     dot: true,
     flags: "s",
-    basename: !tied && !pattern.includes("/"),
+    basename: !anchored && !pattern.includes("/"),
   })
   return (path) => matches(path)
 }
 
 /**
- * Splits a pattern that leaves the directory (`/etc/*.conf`, `../lib/**`, `~/x/*`) into the directory that it names
- * and the rest, tied to that directory. Other patterns come back with the directory as it was.
+ * Splits a pattern outside the directory (`/etc/*.conf`, `../lib/**`, `~/x/*`) into the directory it names and a pattern
+ * anchored to it. Returns other patterns unchanged, with the given directory.
  */
 export function anchorGlob(glob: string, directory: string): { directory: string; glob: string } {
   if (!/^(\/|\.\.(\/|$)|~(\/|$))/.test(glob)) return { directory, glob }
@@ -36,8 +35,8 @@ export function anchorGlob(glob: string, directory: string): { directory: string
 }
 
 /**
- * The part of a glob that every match's file name fits, in the plain syntax that ripgrep's file types share; undefined
- * where there is none. Only to search fewer files: {@link compileGlob} decides.
+ * Returns a glob that the file name of every match matches, in the plain syntax of ripgrep's file types, or undefined. An
+ * optimization: {@link compileGlob} decides.
  */
 export function nameGlob(glob: string): string | undefined {
   const name = glob.slice(glob.lastIndexOf("/") + 1)

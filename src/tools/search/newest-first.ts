@@ -1,10 +1,10 @@
 import { stat } from "node:fs/promises"
 import { systemCode } from "../../util/errors.ts"
 
-/** How many files are looked at together. */
+/** Number of parallel `stat` calls. */
 const batchSize = 64
 
-/** The `max` files that changed last, the newest first (equal times by name), and how many there were in all. */
+/** Returns the `max` most recently modified files, newest first (ties by name), and the total number. */
 export async function newestFirst(
   paths: AsyncIterable<string>,
   max: number,
@@ -27,7 +27,7 @@ export async function newestFirst(
   return { paths: kept.map(({ path }) => path), total }
 }
 
-/** The items in the order in which their files changed, the newest first. */
+/** Sorts items by the modification time of their files, newest first. */
 export async function sortNewestFirst<T extends { path: string }>(items: readonly T[]): Promise<T[]> {
   const pairs: { item: T; age: DatedPath }[] = []
   for (let start = 0; start < items.length; start += batchSize) {
@@ -42,7 +42,7 @@ interface DatedPath {
   mtimeMs: number
 }
 
-/** A file that went away meanwhile counts as the oldest. */
+/** A deleted file counts as the oldest. */
 async function dated(path: string): Promise<DatedPath> {
   try {
     return { path, mtimeMs: (await stat(path)).mtimeMs }

@@ -16,7 +16,7 @@ import {
   type TextQuery,
 } from "./search-engine.ts"
 
-/** The same result on every machine: only the project's own ignore files count. */
+/** Results must not depend on the machine: only the project's ignore files apply. */
 const commonFlags = [
   "--no-config",
   "--no-messages",
@@ -26,15 +26,15 @@ const commonFlags = [
   "--glob=!.git",
 ]
 
-/** What is kept of standard error. */
+/** Characters kept of standard error. */
 const maxErrorLength = 2000
 
-/** Exit code with which ripgrep says that something went wrong, be it the pattern or one unreadable file. */
+/** ripgrep's exit code for any error: an invalid pattern or an unreadable file. */
 const failedCode = 2
 
 /**
- * Runs ripgrep, one process per call, killed when the loop is left or the signal fires. `binary` finds the program;
- * where that or the start fails, the calls throw {@link EngineUnavailableError}.
+ * Runs ripgrep, one process per call. The process is killed when the loop ends early or the signal fires. If `binary`
+ * fails to find the program or it does not start, the calls throw {@link EngineUnavailableError}.
  */
 export function createRipgrepEngine(binary: () => Promise<string> = packagedBinary): SearchEngine {
   return {
@@ -54,7 +54,7 @@ export function createRipgrepEngine(binary: () => Promise<string> = packagedBina
       const args = ["--json", "--crlf", "--engine=auto", `--max-count=${query.maxCount}`]
       if (query.nameGlob !== undefined) args.push(`--type-add=wanted:${query.nameGlob}`, "--type=wanted")
       args.push(`--regexp=${query.pattern}`, ...(await rootArguments(query.root)))
-      // Files are searched in parallel, but the records of one file follow each other.
+      // Files are searched in parallel, but the records of a file are contiguous.
       let matches: RipgrepMatch[] = []
       let count = 0
       for await (const record of readRecords(run(binary, args, query, query.pattern), query.maxLineLength)) {
@@ -73,15 +73,15 @@ export function createRipgrepEngine(binary: () => Promise<string> = packagedBina
   }
 }
 
-/** Loaded late: the package throws on import where it has no binary for the platform. */
+/** Imported lazily: the package throws on import if it has no binary for the platform. */
 async function packagedBinary(): Promise<string> {
   const { rgPath } = await import("@vscode/ripgrep")
   return rgPath
 }
 
 /**
- * A directory is searched from within. What is named is searched although an ignore file excludes it. Inside a git
- * repository ripgrep stops at its root when it collects rules; outside it has to be told to take them at all.
+ * The search runs inside the directory and includes a named path that ignore files exclude. Inside a git repository
+ * ripgrep collects rules up to its root; outside it needs a flag to read any.
  */
 async function rootArguments(root: SearchRoot): Promise<string[]> {
   if (root.kind === "file") return [...commonFlags, "--", `./${basename(root.path)}`]
@@ -111,7 +111,7 @@ function absolute(root: SearchRoot, name: string): string {
   return root.kind === "file" ? root.path : join(root.path, name)
 }
 
-/** The program's standard output. `pattern` is what its complaints are about, if anything is searched for. */
+/** Yields standard output. `pattern`: set if the search can fail because of it. */
 async function* run(
   binary: () => Promise<string>,
   args: string[],
@@ -134,7 +134,7 @@ async function* run(
     for await (const chunk of child.stdout) yield chunk
     const end = await ended
     throwIfAborted(signal)
-    judge(end, complaint.trim(), query, pattern)
+    checkEnd(end, complaint.trim(), query, pattern)
   } finally {
     signal.removeEventListener("abort", kill)
     kill()
@@ -166,7 +166,7 @@ async function start(
   }
 }
 
-function judge(end: End, complaint: string, query: FileQuery, pattern: string | undefined): void {
+function checkEnd(end: End, complaint: string, query: FileQuery, pattern: string | undefined): void {
   if (end.code === 0 || end.code === 1) return
   if (end.code !== failedCode) {
     throw new SearchFailedError(`The search stopped early (${end.signal ?? end.code}). ${complaint}`)
@@ -176,7 +176,7 @@ function judge(end: End, complaint: string, query: FileQuery, pattern: string | 
   else throw new SearchFailedError(`The search failed: ${complaint}`)
 }
 
-/** The default engine's explanation: where two engines were tried, the second only repeats the first. */
+/** Returns the message of the default regex engine; a second engine repeats it. */
 function reason(complaint: string): string {
   const rules = complaint.split(/^~+$/m)
   return (rules[1] ?? complaint).replace(/^rg: /, "").trim()

@@ -1,7 +1,7 @@
 import * as z from "zod"
 import { cutText } from "../../files/line-splitter.ts"
 
-/** A line that matches. */
+/** A matching line. */
 export interface RipgrepMatch {
   type: "match"
   path: string
@@ -10,30 +10,30 @@ export interface RipgrepMatch {
   text: string
 }
 
-/** The end of a file; the matches before it are its own. */
+/** End of a file, after its matches. */
 export interface RipgrepEnd {
   type: "end"
   path: string
-  /** A NUL byte was met. */
+  /** The file contains a NUL byte. */
   binary: boolean
-  /** False where the file was given up: its last record, and with it the stream, took no end. */
+  /** False if reading stopped in an oversized record. */
   whole: boolean
 }
 
-/** 256 KB. A longer record, from a line of megabytes or one with very many matches, is cut. */
+/** Longer records, from huge lines or lines with very many matches, are cut. */
 const maxRecordBytes = 256 * 1024
 
 /**
- * 64 MB. A record that goes on beyond this after its text lists one match after the other, some sixty bytes for each:
- * minutes of output for a single line that is a gigabyte long.
+ * Reading stops when a record exceeds this after its text. Each match adds about sixty bytes, which means minutes of
+ * output for a line of a gigabyte.
  */
 const maxSkippedBytes = 64 * 1024 * 1024
 
-/** Made at the first search: it costs a start of the program more than many a search. */
+/** Created at the first search: creation takes longer than many searches. */
 let recordSchema: ReturnType<typeof createRecordSchema> | undefined
 
 function createRecordSchema() {
-  /** Text, or bytes in base64 where the file or its name is not UTF-8. */
+  /** Text, or base64 if the file or its name is not UTF-8. */
   const text = z.union([
     z.object({ text: z.string() }).transform(({ text }) => text),
     z.object({ bytes: z.string() }).transform(({ bytes }) => Buffer.from(bytes, "base64").toString()),
@@ -51,8 +51,8 @@ function createRecordSchema() {
 }
 
 /**
- * The records of `rg --json`: one JSON object a line. Of a match's text the first `maxLength` characters are kept.
- * Memory stays at a few hundred kilobytes whatever the records' length. Throws `ZodError` for what ripgrep never says.
+ * Parses the output of `rg --json`: one JSON object per line. Keeps the first `maxLength` characters of a matching line.
+ * Uses a few hundred kilobytes of memory for records of any length. Throws `ZodError` for invalid records.
  */
 export async function* readRecords(
   chunks: AsyncIterable<Buffer>,
@@ -93,14 +93,14 @@ function interpret(json: string, maxLength: number): RipgrepMatch | RipgrepEnd |
   }
 }
 
-/** Gathers one record. Of a match past the limit, the head of its text and its line number survive. */
+/** Collects one record. A match beyond the limit keeps the start of its text and its line number. */
 function createRecord() {
   const pieces: Buffer[] = []
   let bytes = 0
   let window = ""
   let line: string | undefined
 
-  /** Looks for the number behind the text. The quote before the brace is none of the text's: those are escaped. */
+  /** Finds the line number after the text. Quotes in the text are escaped, so the quote before the brace ends it. */
   function seek(piece: Buffer): void {
     if (line !== undefined) return
     window += piece.toString("latin1")
@@ -125,11 +125,11 @@ function createRecord() {
   }
 }
 
-/** Makes JSON again of a match that was cut off in the middle. */
+/** Completes the JSON of a match that was cut off. */
 function closed(head: string, line: string): string {
   const opening = /"lines":\{"(text|bytes)":"/.exec(head)
   if (!opening) return head
-  // 20,000 characters or escapes are far more than is shown of a line. A whole number of base64 groups decodes.
+  // 20,000 characters or escapes are more than is shown, and a whole number of base64 groups.
   const start = opening.index + opening[0].length
   const text = /^(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u]){0,20000}/.exec(head.slice(start))?.[0] ?? ""
   return `${head.slice(0, start)}${text}"},"line_number":${line}}}`

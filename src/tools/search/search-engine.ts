@@ -1,50 +1,57 @@
+import { statPath } from "../../files/open-file.ts"
 import { TackleError } from "../../util/errors.ts"
 
-/** Where a search starts. A file is searched by itself, whatever the ignore rules say of it. */
+/** Start of a search. A file is searched even if ignore rules exclude it. */
 export interface SearchRoot {
   /** Absolute. */
   path: string
   kind: "file" | "directory"
 }
 
-/** Which files to look at. */
+/** Returns the root for a path. Throws like `statPath`. */
+export async function searchRoot(path: string): Promise<SearchRoot> {
+  const found = await statPath(path, "Path")
+  return { path, kind: found.isDirectory() ? "directory" : "file" }
+}
+
+/** Files to search. */
 export interface FileQuery {
   root: SearchRoot
-  /** Says of a path relative to the root (for a file: its name) whether it is wanted. */
+  /** Returns true for wanted paths. Receives the path relative to the root, or the name if the root is a file. */
   accepts(path: string): boolean
   signal: AbortSignal
-  /** Told when a file or directory could not be read, or not to its end: the result may lack something. */
+  /** Called when a file or directory could not be read completely. */
   onUnreadable(): void
 }
 
-/** Which lines to find in them. */
+/** Lines to find in the files. */
 export interface TextQuery extends FileQuery {
-  /** A regular expression, for one line at a time. */
+  /** Regular expression, matched line by line. */
   pattern: string
-  /** A plain glob that the names of all accepted files fit: saves work, decides nothing. */
+  /** A plain glob that all accepted file names match. An optimization: `accepts` decides. */
   nameGlob?: string
-  /** Lines whose text is kept, per file. */
+  /** Lines returned with text, per file. */
   maxLines: number
-  /** Lines that are counted, per file. */
+  /** Lines counted, per file. */
   maxCount: number
-  /** Characters kept of a line. */
+  /** Characters returned of a line. */
   maxLineLength: number
 }
 
-/** The lines of one file that match. */
+/** Matching lines of one file. */
 export interface FileMatches {
   /** Absolute. */
   path: string
-  /** The first of them, in order. `line` counts from 1. */
+  /** The first lines, in order. `line` counts from 1. */
   lines: { line: number; text: string }[]
-  /** How many there are in all, at most `maxCount`. */
+  /** Number of matching lines, at most `maxCount`. */
   count: number
 }
 
 /**
- * Finds files and lines below a root. Hidden files are found; `.git`, what the project's ignore files exclude, links,
- * and (when searching text) binary files are not. Files come in no particular order. Leaving the loop early stops the
- * work. Throws `AbortedError`.
+ * Finds files and lines below a root. Includes hidden files; excludes `.git`, files excluded by the project's ignore
+ * files, symlinks, and (for text) binary files. The order of files is undefined. Leaving the loop early stops the search.
+ * Throws `AbortedError`.
  */
 export interface SearchEngine {
   /** Absolute paths. */
@@ -53,7 +60,7 @@ export interface SearchEngine {
   search(query: TextQuery): AsyncIterable<FileMatches>
 }
 
-/** The regular expression cannot be used. */
+/** The regular expression is invalid. */
 export class InvalidPatternError extends TackleError {
   constructor(pattern: string, reason: string) {
     super(
@@ -64,39 +71,22 @@ export class InvalidPatternError extends TackleError {
   }
 }
 
-/** Throws {@link InvalidPatternError} for a pattern with a line feed, which no single line holds. */
+/** Throws {@link InvalidPatternError} for a pattern with a line feed, which no line contains. */
 export function assertSingleLine(pattern: string): void {
   if (!/(?:^|[^\\])(?:\\\\)*(?:\\n|\n)/.test(pattern)) return
   throw new InvalidPatternError(pattern, "It contains a line feed. Search for text within one line.")
 }
 
-/** The engine cannot work here at all. Thrown before anything is found, so that another can take over. */
+/** The engine cannot run here. Thrown before any result, so that another engine can take over. */
 export class EngineUnavailableError extends TackleError {
   constructor(message: string, cause?: unknown) {
     super(message, { code: "search.unavailable", recoverable: true, cause })
   }
 }
 
-/** The engine broke in the middle of its work. */
+/** The engine failed during the search. */
 export class SearchFailedError extends TackleError {
   constructor(message: string) {
     super(message, { code: "search.failed", recoverable: true })
-  }
-}
-
-/** Works with the first engine; where that is unavailable, with the second. */
-export function withFallback(first: SearchEngine, second: SearchEngine): SearchEngine {
-  async function* either<T>(run: (engine: SearchEngine) => AsyncIterable<T>): AsyncGenerator<T> {
-    try {
-      yield* run(first)
-      return
-    } catch (error) {
-      if (!(error instanceof EngineUnavailableError)) throw error
-    }
-    yield* run(second)
-  }
-  return {
-    files: (query) => either((engine) => engine.files(query)),
-    search: (query) => either((engine) => engine.search(query)),
   }
 }

@@ -1,6 +1,7 @@
 import { chmod } from "node:fs/promises"
 import { afterEach, beforeEach, expect, test } from "vitest"
 import { type TemporaryProject, temporaryProject } from "../../../src/testing/project.ts"
+import { withFallback } from "../../../src/tools/search/default-search-engine.ts"
 import { createFallbackEngine } from "../../../src/tools/search/fallback-engine.ts"
 import { createRipgrepEngine } from "../../../src/tools/search/ripgrep-engine.ts"
 import {
@@ -8,7 +9,6 @@ import {
   type SearchEngine,
   SearchFailedError,
   type TextQuery,
-  withFallback,
 } from "../../../src/tools/search/search-engine.ts"
 import { collected, searchEngineSuite } from "../../suites/search-engine.ts"
 
