@@ -93,9 +93,7 @@ test("appends found tools in the order found, across steps, prompts and engines"
   const [first = []] = sent(engine.server)
   for (const names of sent(engine.server)) expect(names.slice(0, first.length)).toEqual(first)
   const results = await resultsOf(session)
-  expect(results[1]).toMatch(
-    /Not found: "nothing"[\s\S]*- omega_get_alert: Does get[\s\S]*- alpha_list_page/,
-  )
+  expect(results[1]).toMatch(/Not found: "nothing"[\s\S]*- omega_get_alert: Does get[\s\S]*- alpha_list_page/)
   expect(results[2]).toBe("gamma create invoice")
 })
 
