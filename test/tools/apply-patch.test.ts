@@ -249,7 +249,7 @@ test("a failure in the middle puts everything back: bytes, modes, times, directo
   ].flat()
   await expect(patch(lines)).rejects.toMatchObject({
     code: "file.access",
-    message: expect.stringMatching(/Every file is as it was/),
+    message: expect.stringMatching(/No file was changed/),
   })
   expect(await snapshot()).toEqual(before)
   expect(await stat(at("a.txt"))).toMatchObject({ mtimeMs, ino })
@@ -281,5 +281,5 @@ test("loose matches are reported with what was changed", async () => {
   await write("a.txt", "if x:\n    one()\n")
   const result = await patch(["*** Update File: a.txt", "-one()", "+two()"])
   expect(await text("a.txt")).toBe("if x:\n    two()\n")
-  expect(result.output).toMatch(/M a\.txt\n {2}not exact.*line 2 \(line-trimmed\)[\s\S]*\+ {4}two\(\)/)
+  expect(result.output).toMatch(/M a\.txt\n {2}not an exact match.*line 2 \(line-trimmed\)[\s\S]*\+ {4}two\(\)/)
 })

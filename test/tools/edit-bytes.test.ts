@@ -35,12 +35,12 @@ const encodings: Record<string, (text: string) => Buffer> = {
 
 /** What the model writes for the lines `\tif (ready) {`, `\t\tcall("it")`, `\t}`, and by what they are found. */
 const bent: Record<string, [strategy: string, lines: [string, string, string]]> = {
-  dedented: ["indentation", ["if (ready) {", '\tcall("it")', "}"]],
-  "spaces for tabs": ["line-trimmed", ["    if (ready) {", '        call("it")', "    }"]],
-  "trailing spaces": ["trailing-whitespace", ["\tif (ready) { ", '\t\tcall("it")', "\t}"]],
+  dedented: ["normalized-lines", ["if (ready) {", '\tcall("it")', "}"]],
+  "spaces for tabs": ["normalized-lines", ["    if (ready) {", '        call("it")', "    }"]],
+  "trailing spaces": ["normalized-lines", ["\tif (ready) { ", '\t\tcall("it")', "\t}"]],
   "typographic quotes": ["look-alikes", ["\tif (ready) {", "\t\tcall(“it”)", "\t}"]],
   "line numbers": ["line-numbers", ["    7→\tif (ready) {", '    8→\t\tcall("it")', "    9→\t}"]],
-  "other spacing": ["whitespace", ["\tif  (ready)  {", '\t\tcall("it")', "\t}"]],
+  "other spacing": ["normalized-lines", ["\tif  (ready)  {", '\t\tcall("it")', "\t}"]],
 }
 
 describe.each(Object.entries(encodings))("in %s", (_, encode) => {

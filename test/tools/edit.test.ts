@@ -91,9 +91,9 @@ describe("a replacement", () => {
     await seen("a.txt", "if x:\n\tgo()\n")
     const result = await edit("a.txt", { oldString: "    go()", newString: "    run()" })
     expect(await text("a.txt")).toBe("if x:\n\trun()\n")
-    expect(result.output).toContain('(strategy "indentation")')
+    expect(result.output).toContain('(strategy "normalized-lines")')
     expect(result.output).toContain("-\tgo()\n+\trun()\n")
-    expect(result.metadata?.strategy).toBe("indentation")
+    expect(result.metadata?.strategy).toBe("normalized-lines")
   })
 
   test("can be followed by another at once", async () => {
@@ -238,8 +238,8 @@ describe("refusals", () => {
     await expect(edit("a.txt", { oldString: "x", newString: "z" })).rejects.toMatchObject({
       code: "edit.ambiguous",
       message:
-        "oldString occurs 2 times in a.txt, at lines 1, 3; nothing was changed. " +
-        "Add lines around it until one place alone fits, or set replaceAll to change every one.",
+        "oldString occurs 2 times in a.txt, at lines 1, 3. Nothing was changed. " +
+        "Add surrounding lines until it is unique, or set replaceAll to change every occurrence.",
     })
   })
 
@@ -249,7 +249,7 @@ describe("refusals", () => {
       edit("a.txt", { oldString: "  go()", newString: "  run()", replaceAll: true }),
     ).rejects.toMatchObject({
       code: "edit.ambiguous",
-      message: expect.stringMatching(/2 places resemble it, at lines 1, 3 \(strategy "indentation"\)/),
+      message: expect.stringMatching(/2 places resemble it, at lines 1, 3 \(strategy "normalized-lines"\)/),
     })
     expect(await text("a.txt")).toBe("\tgo()\nx\n\tgo()\n")
   })

@@ -28,13 +28,13 @@ const parameters = z.lazy(() =>
   }),
 )
 
-/** Changes several files in one go: all of it, or nothing. */
+/** Applies a patch to several files: all of it, or nothing. */
 export const applyPatchTool = define("apply_patch", {
   description: readText(new URL("./apply-patch.md", import.meta.url)),
   parameters,
   access: "write",
   asksFirst: true,
-  // Which files it is about stands inside the patch, where the order of calls cannot see it.
+  // The scheduler cannot see which files the patch changes.
   serial: true,
   async execute({ patchText }, ctx) {
     const named = parsePatch(patchText).map((section) => nameSection(section, ctx))
@@ -90,7 +90,7 @@ function nameSection(section: PatchSection, { directory }: ToolContext): NamedSe
     : { section, path }
 }
 
-/** Two sections for one file could only be told apart by an order that the patch does not promise. */
+/** A patch does not define the order of two sections for one file. */
 function assertDistinct(paths: readonly string[], reals: ReadonlyMap<string, string>): void {
   const known = new Set<string | undefined>()
   for (const path of paths) {
@@ -98,7 +98,7 @@ function assertDistinct(paths: readonly string[], reals: ReadonlyMap<string, str
     if (known.has(real)) {
       throw new FileChangeError(
         "unfit",
-        `The patch names ${showName(path)} in more than one place. Nothing was changed. Say all of a file in one section, or make two patches.`,
+        `The patch names ${showName(path)} more than once. Nothing was changed. Use one section per file, or two patches.`,
       )
     }
     known.add(real)
@@ -130,13 +130,13 @@ async function commit(
   } catch (error) {
     if (TackleError.isInstance(error)) throw error
     throw new FileAccessError(
-      `The patch could not be applied: ${errorMessage(error)}. Every file is as it was.`,
+      `The patch could not be applied: ${errorMessage(error)}. No file was changed.`,
       error,
     )
   }
 }
 
-/** What stands at every path that the patch changes, before and after. */
+/** The contents of all files of the patch, before and after. */
 function contents(planned: readonly PlannedSection[]) {
   const opened = planned.flatMap(({ file, target }) => (target ? [file, target] : [file]))
   return {
@@ -145,7 +145,7 @@ function contents(planned: readonly PlannedSection[]) {
   }
 }
 
-/** The files of which the session now knows every byte. For the ledger, also of a session that is continued. */
+/** The files whose content the session now knows, for its file tracker. */
 function knownFiles(
   planned: readonly PlannedSection[],
   stamps: ReadonlyMap<string, FileStamp>,
@@ -193,29 +193,29 @@ function report(planned: PlannedSection): string {
   const line = changeLine(planned)
   if (loose.length === 0) return line
   const places = loose.map((hunk) => `line ${hunk.line} (${hunk.strategy})`).join(", ")
-  return `${line}\n  not exact, found by looking past white space or look-alikes: ${places}. Check it:\n${planned.diff.slice(0, maxShownDiff)}`
+  return `${line}\n  not an exact match, found by ignoring white space or look-alikes: ${places}. Check the change:\n${planned.diff.slice(0, maxShownDiff)}`
 }
 
-/** What the model sees of the diff of a file with loose matches, in characters. */
+/** Characters of the diff that the model reads for a file with inexact matches. */
 const maxShownDiff = 4_000
 
-/** What formatters made of the files of a patch. */
+/** The result of formatting the files of a patch. */
 interface PatchFormatting {
-  /** For the model: a line and a diff for each file that is not as it was written. */
+  /** For the model: a line and a diff for each file that formatters changed. */
   reports: string
-  /** By file, what was made of it and why a formatter did not do its work. */
+  /** Changes and failures by file. */
   metadata: {
     formatted?: (Formatting & { path: string })[]
     notFormatted?: { path: string; problem: string }[]
   }
 }
 
-/** For all files of a patch, in milliseconds: other sessions wait for the files meanwhile. */
+/** For all files of a patch, in milliseconds. Other sessions wait for the files meanwhile. */
 const maxFormattingMs = 30_000
 
 /**
- * Formats what a patch wrote, under the locks of its files: one file after the other, and no longer than the limit for all
- * of them. `stamps`, by path, become those of the formatted files. Never rejects: what failed is in the reports.
+ * Formats the written files one after the other, within one time limit. The caller holds their locks. Updates `stamps`,
+ * by path. Never rejects: failures are in the reports.
  */
 async function formatPatch(
   planned: readonly PlannedSection[],
@@ -256,8 +256,8 @@ async function formatEach(
   return {
     reports,
     metadata: {
-      ...(formatted.length > 0 ? { formatted } : {}),
-      ...(notFormatted.length > 0 ? { notFormatted } : {}),
+      formatted: formatted.length > 0 ? formatted : undefined,
+      notFormatted: notFormatted.length > 0 ? notFormatted : undefined,
     },
   }
 }

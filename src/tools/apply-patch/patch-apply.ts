@@ -1,30 +1,28 @@
 import { TackleError } from "../../util/errors.ts"
-import { maxFuzzyLength } from "../edit/edit-match.ts"
-import { collapsed, type LineKey, trimmed } from "../edit/line-match.ts"
-import { lookAlikes, plainForm } from "../edit/look-alikes.ts"
-import { mergeLines } from "../edit/merge-lines.ts"
-import { nearestText } from "../edit/nearest-text.ts"
-import { eolFinder, type Line, splitLines } from "../edit/text-lines.ts"
+import { mergeLines } from "../edit/apply-edit.ts"
+import { maxFuzzyLength, nearestText } from "../edit/find-edit.ts"
+import { toPlain } from "../edit/look-alikes.ts"
+import { eolFinder, type Line, splitLines } from "../edit/text.ts"
 import type { PatchHunk } from "./patch-parse.ts"
 
-/** A hunk that does not fit the file. The message says which, why, and what the file has in its place. */
+/** A hunk does not match the file. The message says which, why, and shows the nearest text. */
 export class PatchMismatchError extends TackleError {
   constructor(message: string) {
     super(message, { code: "patch.mismatch", recoverable: true })
   }
 }
 
-/** A file's text after its hunks. */
+/** The text of a file after a patch. */
 export interface PatchedText {
   text: string
-  /** Per hunk: how it was found, and where, from 1. */
+  /** For each hunk: how it was found, and its line in the file from 1. */
   hunks: { strategy: PatchStrategy; line: number }[]
 }
 
 /**
- * The text with all hunks applied; lines outside of them, and their context, stay as the file has them. New lines get
- * the line ending of their place, and the file ends with a line ending or without one as before. Where a hunk was
- * found by looking past indentation, its new lines get the file's. Throws {@link PatchMismatchError}.
+ * Applies all hunks to a text. Context and all other lines stay as the file has them. New lines get the line ending of
+ * their location, and the file keeps or lacks its last line ending as before. If a hunk matched without its indentation,
+ * its new lines get the file's. Throws {@link PatchMismatchError}.
  */
 export function applyHunks(text: string, hunks: readonly PatchHunk[], title: string): PatchedText {
   const lines = splitLines(text)
@@ -71,8 +69,8 @@ function placeHunks(file: {
     const other = placed.find((earlier) => overlap(earlier.place, place))
     if (other) {
       throw new PatchMismatchError(
-        `${head(hunk, title)} covers the same lines of the file as the hunk at line ${other.hunk.line}. ` +
-          "Nothing was changed. Make one hunk of them.",
+        `${head(hunk, title)} changes the same lines of the file as the hunk at line ${other.hunk.line}. ` +
+          "Nothing was changed. Merge the two hunks.",
       )
     }
     placed.push({ hunk, place })
@@ -81,7 +79,7 @@ function placeHunks(file: {
   return placed
 }
 
-/** Lines that are put in front of others come before these. */
+/** Sorts insertions before the lines at the same location. */
 function inOrder(a: Place, b: Place): number {
   return a.start - b.start || a.count - b.count
 }
@@ -116,7 +114,7 @@ function replaced(
   })
 }
 
-/** Only a last line may be without a line ending, and it is where the file's last line was. */
+/** The last line has no line ending if the last line of the file had none. */
 function joined(lines: readonly Line[], { eol, last }: { eol: string; last: Line | undefined }): string {
   const open = last !== undefined && last.eol === ""
   return lines
@@ -130,8 +128,8 @@ function head(hunk: PatchHunk, title: string): string {
 
 function indentationText(hunk: PatchHunk, { start }: Place, title: string): string {
   return (
-    `${head(hunk, title)} was found at line ${start + 1} of the file, but its indentation is not the file's, and how ` +
-    "its new lines are to be indented cannot be told from it. Nothing was changed. Copy the lines with their indentation."
+    `${head(hunk, title)} was found at line ${start + 1} of the file, but its indentation differs, and the indentation ` +
+    "of its new lines is unclear. Nothing was changed. Copy the lines with their indentation."
   )
 }
 
@@ -144,14 +142,14 @@ function mismatchText(
   const subject = head(hunk, title)
   switch (located.kind) {
     case "no-context":
-      return `${subject} only adds lines and does not say where. Nothing was changed. Give the lines around the place, or *** End of File.`
+      return `${subject} only adds lines and does not say where. Nothing was changed. Add context lines, or *** End of File.`
     case "missing-anchor":
-      return `${subject} looks for "@@ ${located.anchor}", which is no line of the file. Nothing was changed. Read the file again.`
+      return `${subject} has the anchor "@@ ${located.anchor}", which is not a line of the file. Nothing was changed. Read the file again.`
     case "ambiguous": {
       const named = `lines ${located.lines.join(", ")}${located.total > located.lines.length ? "…" : ""}`
       return (
-        `${subject} fits ${located.total} places, at ${named}. Nothing was changed. ` +
-        "Give more lines around it until one place alone fits, or an @@ line that stands above it once."
+        `${subject} matches ${located.total} places, at ${named}. Nothing was changed. ` +
+        "Add context lines until it is unique, or an @@ line above it that is unique."
       )
     }
     case "missing": {
@@ -165,10 +163,10 @@ function mismatchText(
   }
 }
 
-/** How the lines of a hunk were found, strictest first: the order in which the ways are tried. */
+/** How the lines of a hunk were found, strictest first. */
 export type PatchStrategy = "exact" | "trailing-whitespace" | "line-trimmed" | "whitespace" | "look-alikes"
 
-/** Where a hunk belongs: `start` is the index of a line, `count` how many lines of the file it covers. */
+/** The location of a hunk: the index of its first line, and its number of lines in the file. */
 export interface Place {
   kind: "found"
   strategy: PatchStrategy
@@ -176,7 +174,7 @@ export interface Place {
   count: number
 }
 
-/** `lines`: numbers from 1 of places that all fit, the first ten. */
+/** `lines`: the line numbers, from 1, of the first ten matches. */
 export type Located =
   | Place
   | { kind: "ambiguous"; strategy: PatchStrategy; total: number; lines: number[] }
@@ -184,21 +182,24 @@ export type Located =
   | { kind: "missing-anchor"; anchor: string }
   | { kind: "no-context" }
 
+/** The part of a line that a strategy compares. */
+type LineKey = (text: string) => string
+
 const strategies: readonly [PatchStrategy, LineKey][] = [
   ["exact", (text) => text],
   ["trailing-whitespace", (text) => text.trimEnd()],
-  ["line-trimmed", trimmed],
-  ["whitespace", collapsed],
-  ["look-alikes", (text) => text.replace(lookAlikes, plainForm).trim()],
+  ["line-trimmed", (text) => text.trim()],
+  ["whitespace", (text) => text.trim().replace(/[ \t]+/g, " ")],
+  ["look-alikes", (text) => toPlain(text).trim()],
 ]
 
 const maxCandidates = 10_000
 const maxNamedLines = 10
 
 /**
- * Finds the places of hunks in a file. Of several places that fit, the one is taken that the anchor, the order of the
- * hunks (`cursor`: the line after the hunk before) or the end of the file points to; else none, nothing is guessed.
- * Anchors are hints only: lines that stand in one place alone are found without them.
+ * Returns a function that finds the location of a hunk. Of several matches, chooses the one that the anchor, the order of
+ * the hunks (`cursor`: the line after the previous hunk) or the end of the file determines; otherwise none. A unique match
+ * needs no anchor.
  */
 export function createLocator(
   lines: readonly Line[],
@@ -217,7 +218,7 @@ export function createLocator(
     if (old.length === 0) return locateInsertion(lines, hunk, cursor)
     for (const [strategy, key] of usable) {
       const keys = old.map(key)
-      // Blank lines alone stand everywhere: they show no place.
+      // Blank lines alone determine no location.
       if (keys.every((text) => text.trim() === "")) continue
       const starts = indexFor(strategy, key)(keys)
       if (starts.length === 0) continue
@@ -234,10 +235,10 @@ export function createLocator(
   }
 }
 
-/** Where these keys stand one below the other: indexes of first lines, also of places that overlap. */
+/** Returns the first lines at which all keys follow, overlapping matches included. */
 type Index = (keys: readonly string[]) => number[]
 
-/** Searched as one text, in which a line ending stands on both sides of every line: the engine's search is linear. */
+/** A line ending on both sides of each line makes a text search find whole lines, in linear time. */
 function createIndex(lines: readonly Line[], key: LineKey): Index {
   const text = `\n${lines.map((line) => `${key(line.text)}\n`).join("")}`
   return (keys) => {
@@ -268,7 +269,7 @@ function choose(starts: readonly number[], choice: Choice): number | undefined {
   const anchor = findAnchors(lines, hunk.anchors, cursor)
   const from = anchor.kind === "found" ? anchor.line : cursor
   const after = starts.filter((start) => start >= from)
-  // The lines below an anchor are the next that read so, as long as they do read so.
+  // An anchor selects the next match below it, if that is exact.
   const nearest = anchor.kind === "found" && strategy === "exact"
   return nearest || after.length === 1 ? after[0] : undefined
 }
@@ -300,7 +301,7 @@ type Anchor =
   | { kind: "missing"; anchor: string }
   | { kind: "ambiguous"; lines: number[] }
 
-/** The first anchor must stand once, below the cursor or in the whole file; each further one is the next below. */
+/** The first anchor must be unique below the cursor or in the file. Each further anchor is the next below. */
 function findAnchors(lines: readonly Line[], anchors: readonly string[], cursor: number): Anchor {
   let found: number | undefined
   for (const anchor of anchors) {
@@ -315,7 +316,7 @@ function findAnchors(lines: readonly Line[], anchors: readonly string[], cursor:
   return found === undefined ? { kind: "none" } : { kind: "found", line: found }
 }
 
-/** Lines that are the anchor; where there are none, those that are it without white space, or begin with it. */
+/** Returns the lines equal to the anchor, else those equal without white space, else those that start with it. */
 function linesLike(lines: readonly Line[], anchor: string): number[] {
   const wanted = anchor.trim()
   const ways: ((text: string) => boolean)[] = [

@@ -1,6 +1,6 @@
 import { TackleError } from "../../util/errors.ts"
 
-/** One line of a hunk, without its mark. */
+/** One line of a hunk, without its prefix. */
 export interface PatchLine {
   kind: "context" | "remove" | "add"
   text: string
@@ -8,25 +8,25 @@ export interface PatchLine {
 
 /** One change within a file. */
 export interface PatchHunk {
-  /** What stands behind `@@`: lines of the file above the change, outermost first, that say where to look. */
+  /** The texts after `@@`: lines of the file above the change, outermost first. */
   anchors: string[]
   lines: PatchLine[]
   /** The change is at the end of the file. */
   atEnd: boolean
-  /** Where it begins in the patch, from 1. */
+  /** Its first line in the patch, from 1. */
   line: number
 }
 
-/** What a patch does to one file. Paths as written. */
+/** The changes of one file. Paths as written. */
 export type PatchSection =
   | { kind: "add"; path: string; lines: string[] }
   | { kind: "delete"; path: string }
   | { kind: "update"; path: string; moveTo?: string; hunks: PatchHunk[] }
 
-/** The text is no patch. The message says in which line and how it has to look; nothing was done. */
+/** The text is not a valid patch. The message names the line and the expected syntax. */
 export class PatchSyntaxError extends TackleError {
   constructor(problem: string) {
-    super(`patchText is no valid patch, nothing was changed: ${problem}`, {
+    super(`patchText is not a valid patch. Nothing was changed: ${problem}`, {
       code: "patch.syntax",
       recoverable: true,
     })
@@ -34,16 +34,15 @@ export class PatchSyntaxError extends TackleError {
 }
 
 /**
- * Reads the envelope of `*** Begin Patch` and `*** End Patch`. A here-document or a Markdown fence around it is
- * looked past, line endings of any kind are, and so is a missing mark before an empty context line. Sections that
- * update one path without moving it are joined. Throws {@link PatchSyntaxError}.
+ * Parses a patch. Ignores a here-document or Markdown fence around it, accepts any line ending and an empty context line
+ * without prefix, and joins sections that update one path. Throws {@link PatchSyntaxError}.
  */
 export function parsePatch(patchText: string): PatchSection[] {
   const lines = patchText.split(/\r\n|\n/)
   const first = lines.findIndex((line) => line.trim() === begin)
   if (first === -1) throw new PatchSyntaxError(`it has no line "${begin}".`)
   const last = lines.findLastIndex((line) => line.trimEnd() === end)
-  if (last < first) throw new PatchSyntaxError(`it has no line "${end}", so that it may have been cut off.`)
+  if (last < first) throw new PatchSyntaxError(`it has no line "${end}" and may be cut off.`)
   assertOnlyWrapping([...lines.slice(0, first), ...lines.slice(last + 1)])
   const reader: Reader = { lines: lines.slice(first + 1, last), at: 0, offset: first + 2 }
   const sections: PatchSection[] = []
@@ -59,20 +58,20 @@ const end = "*** End Patch"
 const endOfFile = "*** End of File"
 const sectionHead = /^\*\*\* (Add|Delete|Update) File:(.*)$/
 const moveHead = /^\*\*\* Move to:(.*)$/
-/** The head of a hunk in a unified diff; its line numbers are not relied on. */
+/** Matches the head of a hunk in a unified diff. Its line numbers are ignored. */
 const unifiedHead = /^-\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?(.*)$/
 
 interface Reader {
   lines: readonly string[]
   at: number
-  /** Number of the first line in the text that was given. */
+  /** Line number of the first line in the given text. */
   offset: number
 }
 
-/** Text beside the envelope that is no wrapping may be a second patch, or one whose beginning was lost. */
+/** Other text outside the envelope may belong to a second patch, or to one whose start was lost. */
 function assertOnlyWrapping(outside: readonly string[]): void {
   const stray = outside.find((line) => /^\*\*\* /.test(line))
-  if (stray !== undefined) throw new PatchSyntaxError(`"${stray.trim()}" stands outside of the envelope.`)
+  if (stray !== undefined) throw new PatchSyntaxError(`"${stray.trim()}" is outside the envelope.`)
 }
 
 function skipBlank(reader: Reader): void {
@@ -128,7 +127,7 @@ function readDelete(path: string, reader: Reader): PatchSection {
   skipBlank(reader)
   const line = reader.lines[reader.at]
   if (line !== undefined && !sectionHead.test(line)) {
-    throw problem(reader, "a file that is deleted has no lines below it", reader.at)
+    throw problem(reader, "a deleted file must not have lines below it", reader.at)
   }
   return { kind: "delete", path }
 }
@@ -171,7 +170,7 @@ function readHunk(reader: Reader): PatchHunk {
   }
   dropBlankEnd(hunk, reader)
   if (!hunk.lines.some(({ kind }) => kind !== "context")) {
-    throw problem(reader, "a hunk changes nothing: it has no line that begins with - or +", first)
+    throw problem(reader, "a hunk changes nothing: it needs a line that begins with - or +", first)
   }
   return hunk
 }
@@ -191,7 +190,7 @@ const marks = new Map<string, PatchLine["kind"]>([
   ["+", "add"],
 ])
 
-/** Empty lines without a mark before the next head set it off: they are no context. */
+/** Empty lines before the next head are separators, not context. */
 function dropBlankEnd(hunk: PatchHunk, reader: Reader): void {
   if (hunk.atEnd) return
   for (let at = reader.at - 1; reader.lines[at] === "" && hunk.lines.length > 0; at--) hunk.lines.pop()

@@ -8,33 +8,33 @@ import { systemCode } from "../../util/errors.ts"
 import { applyHunks, type PatchedText } from "./patch-apply.ts"
 import type { PatchHunk, PatchSection } from "./patch-parse.ts"
 
-/** A file that a patch names: as it is, and how it is shown. */
+/** A file of a patch, with its path for display. */
 export interface PatchFile {
   before: FileBefore
   title: string
 }
 
-/** A section of the patch with its files, locked and read. `target` is where it moves the file to. */
+/** A section with its files, locked and read. `target` is the destination of a move. */
 export interface OpenSection {
   section: PatchSection
   file: PatchFile
   target?: PatchFile
 }
 
-/** What a section is going to do. */
+/** The planned changes of a section. */
 export interface PlannedSection extends OpenSection {
   steps: FileStep[]
   diff: string
-  /** How the hunks were found. */
+  /** How each hunk was found. */
   hunks: PatchedText["hunks"]
-  /** True if the session knows every byte of the new file, so that it may go on changing it. */
+  /** True if the session knows the whole content of the new file. */
   known: boolean
 }
 
 /**
- * Works out one section without touching anything. A file that the session has not read as it is now may be deleted by
- * no patch, and changed by one only whose context and removed lines stand in it exactly: they prove that the author has
- * seen them. A move alone changes no content and needs no such proof. Throws `FileChangeError`, `PatchMismatchError`.
+ * Plans one section without changing anything. A file that the session has not read in its current state cannot be
+ * deleted, and can be changed only if all context and removed lines match exactly: that proves that the model has seen
+ * them. A move changes no content and needs no proof. Throws `FileChangeError` and `PatchMismatchError`.
  */
 export async function planSection(open: OpenSection, files: FileTracker): Promise<PlannedSection> {
   switch (open.section.kind) {
@@ -64,7 +64,7 @@ async function planDelete(open: OpenSection, files: FileTracker): Promise<Planne
   const diff =
     decoded.kind === "text"
       ? await unifiedDiff({ path: open.file.title, before: decoded.text, after: undefined })
-      : `[${open.file.title} is no text: ${before.bytes.length} bytes go]\n`
+      : `[${open.file.title} is not text: ${before.bytes.length} bytes are deleted]\n`
   const step = { path: before.real, exists: true, bytes: undefined }
   return { ...open, steps: [step], diff, hunks: [], known: false }
 }
@@ -99,7 +99,7 @@ async function patch(before: ExistingFile, hunks: readonly PatchHunk[], title: s
   if (decoded.kind !== "text") {
     throw new FileChangeError(
       "unfit",
-      `${title} is no text that can be written back as it is (UTF-8, or UTF-16 with its mark). Nothing was changed. Change it with a command that knows its format.`,
+      `${title} is neither UTF-8 nor marked UTF-16 text. Nothing was changed. Change it with a command that supports its format.`,
     )
   }
   const after = applyHunks(decoded.text, hunks, title)
@@ -113,7 +113,7 @@ function existing({ before, title }: PatchFile): ExistingFile {
   if (before.exists) return before
   throw new FileChangeError(
     "missing",
-    `${title} does not exist. Nothing was changed. Find the right path with glob; a new file begins with "*** Add File: ".`,
+    `${title} does not exist. Nothing was changed. Find the right path with glob, or create the file with "*** Add File: ".`,
   )
 }
 
@@ -121,7 +121,7 @@ function assertAbsent({ before, title }: PatchFile): void {
   if (!before.exists) return
   throw new FileChangeError(
     "exists",
-    `${title} exists already. Nothing was changed. Change it with "*** Update File: ", or choose another path.`,
+    `${title} already exists. Nothing was changed. Change it with "*** Update File: ", or choose another path.`,
   )
 }
 
@@ -129,12 +129,12 @@ function isKnown(before: ExistingFile, seen: FileStamp | undefined): boolean {
   return seen !== undefined && sameStamp(seen, before.stamp)
 }
 
-/** What is taken away is the name that was given; behind a link that would be another than the file that was read. */
+/** Deleting a link would delete the link, and not the file that was read. */
 async function assertNoLink(path: string, title: string): Promise<void> {
   if (!(await isLink(path))) return
   throw new FileChangeError(
     "unfit",
-    `${title} is a link. Nothing was changed. Name the file that it leads to, or use bash.`,
+    `${title} is a link. Nothing was changed. Use the path of its target, or use bash.`,
   )
 }
 

@@ -7,25 +7,25 @@ import { unifiedDiff } from "../../files/unified-diff.ts"
 import { define } from "../../tool/tool.ts"
 import { readText } from "../../util/file-system.ts"
 import { errorsAfterEdit } from "../lsp/findings.ts"
-import { applyEdit } from "./edit-apply.ts"
-import { findEdit } from "./edit-match.ts"
-import { EditError, editReport, matchError, strategyName, unclearError } from "./edit-report.ts"
+import { applyEdit } from "./apply-edit.ts"
+import { findEdit } from "./find-edit.ts"
 import type { Reading } from "./readings.ts"
-import type { Strategy } from "./strategy.ts"
-import { lineNumbers } from "./text-lines.ts"
+import { EditError, editReport, matchError, strategyName, unclearError } from "./report.ts"
+import type { StrategyName } from "./strategies.ts"
+import { lineNumbers } from "./text.ts"
 
 const parameters = z.lazy(() =>
   z.object({
     filePath: z.string().min(1).describe("File to change, absolute or relative"),
     oldString: z.string().describe("Text to replace, exactly as in the file"),
-    newString: z.string().describe("Text that takes its place"),
+    newString: z.string().describe("Replacement text"),
     replaceAll: z.boolean().default(false).describe("Replace every occurrence"),
   }),
 )
 
 type Arguments = z.output<typeof parameters>
 
-/** Replaces a text in a file by another. */
+/** Replaces text in a file. */
 export const editTool = define("edit", {
   description: readText(new URL("./edit.md", import.meta.url)),
   parameters,
@@ -33,7 +33,7 @@ export const editTool = define("edit", {
   asksFirst: true,
   async execute(args, ctx) {
     if (args.oldString === args.newString) {
-      throw new EditError("identical", "oldString and newString are identical: there is nothing to change.")
+      throw new EditError("identical", "oldString and newString are identical. Nothing to change.")
     }
     const { change, title, formatting, metadata } = await changeFile(ctx, args.filePath, (before, title) =>
       before.exists ? planReplacement(before, title, args) : planCreation(before, title, args),
@@ -52,15 +52,15 @@ export const editTool = define("edit", {
 })
 
 interface PlannedEdit extends FileChange {
-  /** Absent for a file that is created. `lines`: where the replaced text begins, from 1. */
-  replaced?: { strategy: Strategy; reading: Reading; lines: number[] }
+  /** Absent if the file is created. `lines`: where the replaced text began, from 1. */
+  replaced?: { strategy: StrategyName; reading: Reading; lines: number[] }
 }
 
 async function planCreation(before: FileBefore, title: string, args: Arguments): Promise<PlannedEdit> {
   if (args.oldString === "") return planWrite(before, title, args.newString)
   throw new PathNotFoundError(
     before.path,
-    `${title} does not exist. Find the right path with glob; to create the file use write.`,
+    `${title} does not exist. Find the right path with glob, or create the file with write.`,
   )
 }
 
@@ -72,38 +72,30 @@ async function planReplacement(
   if (args.oldString === "") {
     throw new EditError(
       "empty",
-      `${title} exists, so oldString must name a text in it. To replace it whole use write.`,
+      `${title} exists, so oldString must not be empty. To replace the whole file use write.`,
     )
   }
   const decoded = decodeText(before.bytes)
-  if (decoded.kind !== "text") throw encodingError(decoded.kind, title)
+  if (decoded.kind !== "text") {
+    const reason = decoded.kind === "binary" ? "is a binary file" : "is neither UTF-8 nor marked UTF-16 text"
+    throw new EditError("encoding", `${title} ${reason}. Change it with a command that supports its format.`)
+  }
   const { text, format } = decoded
-
   const match = findEdit(text, args)
   if (match.kind !== "found") throw matchError(match, title, args.replaceAll)
   const { strategy, reading, spans } = match
-  const lines = lineNumbers(
-    text,
-    spans.map((span) => span.start),
-  )
+  const starts = spans.map((span) => span.start)
+  const lines = lineNumbers(text, starts)
   const merged = applyEdit({ text, match })
   if ("unclear" in merged) throw unclearError(merged.unclear, title, lines[0] ?? 1)
   const after = merged.text
   if (after === text) {
     throw new EditError(
       "unchanged",
-      `The edit would change nothing in ${title} at line ${lines[0]}: but for white space, line endings or look-alike ` +
-        "characters, which are kept as the file has them, newString is what stands there.",
+      `The edit would change nothing in ${title} at line ${lines[0]}: newString differs from the file only in white ` +
+        "space, line endings or look-alike characters, which are kept as in the file.",
     )
   }
   const diff = await unifiedDiff({ path: title, before: text, after })
   return { bytes: encodeText(after, format), diff, replaced: { strategy, reading, lines } }
-}
-
-function encodingError(kind: "binary" | "unknown", title: string): EditError {
-  const what = kind === "binary" ? "is a binary file" : "is neither UTF-8 nor marked UTF-16 text"
-  return new EditError(
-    "encoding",
-    `${title} ${what}: editing it could damage other bytes. Change it with a command that knows its format.`,
-  )
 }

@@ -1,6 +1,6 @@
-import { toLf } from "./text-lines.ts"
+import { toLf } from "./text.ts"
 
-/** Characters that models write for one another, by the plain ASCII form they stand for. */
+/** Characters that models confuse, by the ASCII form they stand for. */
 const forms: readonly [plain: string, others: string][] = [
   ["'", "\u2018\u2019\u201a\u201b\u2032"],
   ['"', "\u201c\u201d\u201e\u201f\u2033"],
@@ -11,23 +11,23 @@ const forms: readonly [plain: string, others: string][] = [
 
 const plainForms = new Map(forms.flatMap(([plain, others]) => [...others].map((other) => [other, plain])))
 
-/** Finds everything that {@link plainForm} changes: look-alikes, and line endings other than `\n`. */
+/** Matches everything that {@link plainForm} changes: look-alikes, and line endings other than `\n`. */
 export const lookAlikes = new RegExp(`[${[...plainForms.keys()].join("")}]|\\r\\n?`, "g")
 
-/** `"` for a typographic quote, `...` for an ellipsis, `\n` for any line ending; all else as it is. */
+/** Returns the ASCII form of a look-alike, and `\n` for any line ending. */
 export function plainForm(found: string): string {
   return plainForms.get(found) ?? toLf(found)
 }
 
-/** The text with every look-alike in its plain form. */
+/** Returns the text with all look-alikes in their ASCII form. */
 export function toPlain(text: string): string {
   return text.replace(lookAlikes, plainForm)
 }
 
 /**
- * Learns from pieces of the old text and what the file has for them which forms the file writes, and writes new text
- * so. A look-alike that the file has nowhere becomes plain where others of its kind were the model's alone: undefined
- * where none of its kind is known, for it may be what the new text is about. Text stays as it is where no pair differs.
+ * Learns from pairs of old text and file text which forms the file uses, and returns a function that writes new text with
+ * them. The function returns undefined for a look-alike that is in neither: it may be intended. If no pair differs, text
+ * stays as it is.
  */
 export function createFileForms(
   pairs: readonly { old: string; file: string }[],
@@ -35,7 +35,7 @@ export function createFileForms(
 ): (text: string) => string | undefined {
   const units = pairs.flatMap(({ old, file }) => {
     if (toPlain(old) === toPlain(file)) return align(old, file)
-    // Spacing may differ besides, and says nothing of the forms; nor do texts of other words.
+    // The texts may differ in spacing. Texts with other words do not show the forms.
     const [oldSigns, fileSigns] = [old.replace(/\s+/g, ""), file.replace(/\s+/g, "")]
     return toPlain(oldSigns) === toPlain(fileSigns) ? align(oldSigns, fileSigns) : []
   })
@@ -43,7 +43,7 @@ export function createFileForms(
   return differ ? (text) => inFileForms(text, units, isUsed) : (text) => text
 }
 
-/** A shortest piece of the old text with the piece of the file that it stands for, and where it stands. */
+/** A shortest piece of the old text and the piece of the file that it stands for. */
 interface Unit {
   old: string
   file: string
@@ -51,8 +51,8 @@ interface Unit {
 }
 
 /**
- * What an ellipsis is there for: three dots before a value spread it, those after a word or between signs leave something
- * out. Who writes one kind otherwise need not write the others so.
+ * The use of an ellipsis: three dots before a value spread it; after a word or between signs they mark an omission. A
+ * model that confuses one use need not confuse the others.
  */
 type EllipsisUse = "spread" | "after a word" | "alone"
 
@@ -61,13 +61,13 @@ function ellipsisUse(text: string, start: number, end: number): EllipsisUse {
   return /\w/.test(text.charAt(start - 1)) ? "after a word" : "alone"
 }
 
-/** Walks along two texts of one plain form. */
+/** Pairs the pieces of two texts with the same plain form. */
 function align(old: string, file: string): Unit[] {
   const units: Unit[] = []
   let [oldAt, fileAt] = [0, 0]
   while (oldAt < old.length || fileAt < file.length) {
     const unit = unitAt(old, oldAt, file, fileAt)
-    // "…" beside ".…": pieces that overlap. Too odd to take apart: the texts are one unit.
+    // Pieces that overlap, such as "…" and ".…", are one unit.
     if (!unit) return [{ old, file, use: "alone" }]
     units.push({ ...unit, use: ellipsisUse(old, oldAt, oldAt + unit.old.length) })
     oldAt += unit.old.length
@@ -107,7 +107,7 @@ function inFileForms(
     const use = character === "…" ? ellipsisUse(text, at, at + 1) : undefined
     const isOther = use !== undefined && form !== character && !uses.has(use)
     if (form !== undefined && more.length === 0 && !isOther) return form
-    // What the file's words have says nothing of a spread, which is written with three dots alone.
+    // An ellipsis elsewhere in the file does not show how a spread is written: always with three dots.
     if (form === undefined && use !== "spread" && isUsed(character)) return character
     if (form !== undefined || !misused.has(kindOf(character))) isKnown = false
     return plainForm(character)
@@ -115,7 +115,7 @@ function inFileForms(
   return isKnown ? written : undefined
 }
 
-/** Who writes one kind of quote otherwise writes both so. */
+/** Single and double quotes are one kind: a model that confuses one confuses both. */
 function kindOf(look: string): string {
   const plain = plainForm(look)
   return plain === "'" ? '"' : plain

@@ -1,46 +1,65 @@
-import { type EscapeForm, unescapeText } from "./unescape-text.ts"
-
-/** What a model may have put around or into both texts, by the name that the result gives it. */
+/** Something that a model added to both texts. The result of an edit names it. */
 export type Decoration = "fence" | "line-numbers" | "blank-edges" | "entities" | EscapeForm
 
-/** Both texts of an edit, without the decorations named. `wholeLines`: these cannot lie around a part of a line. */
-export interface Reading {
+/** What was escaped once too often: everything, only quotes, only line ends, or only backslashes. */
+type EscapeForm = "escapes" | "escaped-quotes" | "escaped-line-ends" | "doubled-backslashes"
+
+/** One interpretation of an edit: both texts as given, or without a decoration. */
+export interface Reading extends Texts {
+  /** Empty for the texts as given. */
   decorations: Decoration[]
+  /** The decoration can only be around whole lines, so the text does not match within a line. */
   wholeLines: boolean
+}
+
+interface Texts {
   oldString: string
   newString: string
-  /** Empty lines were taken off that the new text may mean to change. */
+  /** Blank lines were removed that the new text may mean to change. */
   doubtfulEdges?: boolean
 }
 
-const aroundLines: ReadonlySet<Decoration> = new Set(["fence", "line-numbers", "blank-edges"])
-
-/** As many decorations may lie over one another. */
-const maxDecorations = 2
-
-/** The ways to read an edit, the one with the fewest decorations first; the first is the edit as it was given. */
-export function readingsOf(edit: { oldString: string; newString: string }): Reading[] {
-  const readings: Reading[] = [
-    { decorations: [], wholeLines: false, oldString: edit.oldString, newString: edit.newString },
-  ]
-  for (const reading of readings) {
-    if (reading.decorations.length === maxDecorations) break
-    for (const [decoration, take] of takers) {
-      const plain = reading.decorations.includes(decoration) ? undefined : take(reading)
-      if (!plain || plain.oldString.trim() === "" || plain.oldString === reading.oldString) continue
-      if (readings.some((other) => isSame(other, plain))) continue
-      readings.push({
-        decorations: [...reading.decorations, decoration],
-        wholeLines: reading.wholeLines || aroundLines.has(decoration),
-        ...(reading.doubtfulEdges ? { doubtfulEdges: true } : {}),
-        ...plain,
-      })
-    }
+/**
+ * Returns the ways to read an edit, as given first. Each way without one decoration states the share of the bent edits in
+ * the bench that only it recovers (docs/decisions/010-edit-strategies.md).
+ */
+export function readingsOf(
+  edit: { oldString: string; newString: string },
+  without?: ReadonlySet<string>,
+): Reading[] {
+  const { oldString, newString } = edit
+  const readings: Reading[] = [{ decorations: [], wholeLines: false, oldString, newString }]
+  for (const { name, remove, wholeLines = false } of removers) {
+    const plain = without?.has(name) ? undefined : remove({ oldString, newString })
+    if (!plain || plain.oldString.trim() === "" || plain.oldString === oldString) continue
+    const isKnown = readings.some(
+      (other) => other.oldString === plain.oldString && other.newString === plain.newString,
+    )
+    if (!isKnown) readings.push({ decorations: [name], wholeLines, ...plain })
   }
   return readings
 }
 
-/** True if the old text is read to mean two new ones, or may be: which of them was meant cannot be known. */
+/** Removes a decoration from both texts. Undefined if they do not have it. */
+type Remove = (edit: Texts) => Texts | undefined
+
+const removers: readonly { name: Decoration; remove: Remove; wholeLines?: boolean }[] = [
+  /** FENCE_SHARE */
+  { name: "fence", remove: withoutFence, wholeLines: true },
+  /** NUMBERS_SHARE */
+  { name: "line-numbers", remove: withoutLineNumbers, wholeLines: true },
+  /** BLANK_SHARE */
+  { name: "blank-edges", remove: withoutBlankEdges, wholeLines: true },
+  /** ENTITIES_SHARE */
+  { name: "entities", remove: withoutEntities },
+  /** ESCAPES_SHARE for the four forms of escapes together; each covers cases of the others. */
+  { name: "escapes", remove: (edit) => withoutEscapes(edit, "escapes") },
+  { name: "escaped-quotes", remove: (edit) => withoutEscapes(edit, "escaped-quotes") },
+  { name: "escaped-line-ends", remove: (edit) => withoutEscapes(edit, "escaped-line-ends") },
+  { name: "doubled-backslashes", remove: (edit) => withoutEscapes(edit, "doubled-backslashes") },
+]
+
+/** True if the old text can be read with two different new texts. */
 export function isDisputed(reading: Reading, readings: readonly Reading[]): boolean {
   if (reading.doubtfulEdges) return true
   return readings.some(
@@ -51,47 +70,20 @@ export function isDisputed(reading: Reading, readings: readonly Reading[]): bool
   )
 }
 
-/**
- * True if the old text escapes quotes that the place it was found at does not: those that the new text escapes may be
- * escaped once too often, or be the code's.
- */
-export function isEscapedBeyond({ oldString, newString }: Reading, place: string): boolean {
+/** True if the old text escapes quotes that the file does not. Escaped quotes in the new text are then doubtful. */
+export function isEscapedBeyond({ oldString, newString }: Reading, found: string): boolean {
   const count = (text: string) => text.match(/\\["'`]/g)?.length ?? 0
-  return count(newString) > 0 && count(oldString) > count(place)
+  return count(newString) > 0 && count(oldString) > count(found)
 }
 
-/** True if the old text has fewer backslashes than the place: then the new one may lack them in lines that it adds. */
-export function hasLostEscapes({ oldString }: Reading, place: string): boolean {
+/** True if the old text has fewer backslashes than the file. Added lines may then lack some, too. */
+export function hasLostEscapes({ oldString }: Reading, found: string): boolean {
   const count = (text: string) => text.split("\\").length
-  return count(oldString) < count(place)
+  return count(oldString) < count(found)
 }
 
-interface Strings {
-  oldString: string
-  newString: string
-  doubtfulEdges?: boolean
-}
-
-/** Takes one decoration off both texts. Undefined where they are not decorated so. */
-type Take = (edit: Strings) => Strings | undefined
-
-const takers: [Decoration, Take][] = [
-  ["fence", withoutFence],
-  ["line-numbers", withoutLineNumbers],
-  ["blank-edges", withoutBlankEdges],
-  ["entities", withoutEntities],
-  ["escapes", (edit) => withoutEscapes(edit, "escapes")],
-  ["escaped-quotes", (edit) => withoutEscapes(edit, "escaped-quotes")],
-  ["escaped-line-ends", (edit) => withoutEscapes(edit, "escaped-line-ends")],
-  ["doubled-backslashes", (edit) => withoutEscapes(edit, "doubled-backslashes")],
-]
-
-function isSame(a: Strings, b: Strings): boolean {
-  return a.oldString === b.oldString && a.newString === b.newString
-}
-
-/** A Markdown fence around the old text; around the new one too, or around none of it. */
-function withoutFence({ oldString, newString }: Strings): Strings | undefined {
+/** Removes a Markdown fence around the old text, and around the new text if it has one. */
+function withoutFence({ oldString, newString }: Texts): Texts | undefined {
   const fence = /^\s*```[\w+-]*[ \t]*\r?\n([\s\S]*?)\r?\n?[ \t]*```\s*$/
   const [old, fresh] = [fence.exec(oldString)?.[1], fence.exec(newString)?.[1]]
   if (old === undefined || old.includes("```")) return undefined
@@ -99,20 +91,20 @@ function withoutFence({ oldString, newString }: Strings): Strings | undefined {
   return fresh.includes("```") ? undefined : { oldString: old, newString: fresh }
 }
 
-/** Numbers as `read` puts before lines. Every old line has one, each one more than the last; new lines all or none. */
-function withoutLineNumbers({ oldString, newString }: Strings): Strings | undefined {
+/** Removes the line numbers of `read`. All old lines have ascending numbers; the new lines have numbers or none. */
+function withoutLineNumbers({ oldString, newString }: Texts): Texts | undefined {
   const [old, fresh] = [unnumbered(oldString), unnumbered(newString)]
-  if (!old || old.step === "other") return undefined
-  // Numbers before another sign are the text's own, such as keys.
-  const isAlike = lineNumber.exec(oldString)?.[2] === lineNumber.exec(newString)?.[2]
-  if (fresh) return isAlike ? { oldString: old.text, newString: fresh.text } : undefined
+  if (!old?.isAscending) return undefined
+  // Numbers with another separator belong to the text, such as keys.
+  const hasSameSeparator = lineNumber.exec(oldString)?.[2] === lineNumber.exec(newString)?.[2]
+  if (fresh) return hasSameSeparator ? { oldString: old.text, newString: fresh.text } : undefined
   return lineNumber.test(newString) ? undefined : { oldString: old.text, newString }
 }
 
 const lineNumber = /^[ \t]*(\d+)(→|\t|: | ?\| ?)/m
 
-/** A last line ending belongs to the line before it and has no number. */
-function unnumbered(text: string): { text: string; step: "one" | "other" } | undefined {
+/** Undefined if a line has no number. An empty last line needs none. */
+function unnumbered(text: string): { text: string; isAscending: boolean } | undefined {
   const lines = text.split("\n")
   const end = lines.length > 1 && lines.at(-1)?.trim() === "" ? lines.slice(-1) : []
   const found = lines
@@ -121,22 +113,24 @@ function unnumbered(text: string): { text: string; step: "one" | "other" } | und
   if (found.some(({ line, number }) => !number && !/^[ \t]*\d+(?:→|:|\t| ?\|)\r?$/.test(line)))
     return undefined
   const numbers = found.map(({ line, number }) => Number(number?.[1] ?? Number.parseInt(line, 10)))
-  const isRising = numbers.every((value, index) => index === 0 || value === (numbers[index - 1] ?? 0) + 1)
   const bare = found.map(({ line, number }) =>
     number ? line.slice(number[0].length) : line.replace(/[^\r]/g, ""),
   )
-  return { text: [...bare, ...end].join("\n"), step: isRising ? "one" : "other" }
+  return {
+    text: [...bare, ...end].join("\n"),
+    isAscending: numbers.every((value, index) => index === 0 || value === (numbers[index - 1] ?? 0) + 1),
+  }
 }
 
-/** Empty lines before and after the old text, and as many as the new one has of them. */
-function withoutBlankEdges({ oldString, newString }: Strings): Strings | undefined {
+/** Removes blank lines before and after the old text, and as many from the new text. */
+function withoutBlankEdges({ oldString, newString }: Texts): Texts | undefined {
   const [head, tail] = [blankHead(oldString), blankTail(oldString)]
   if (head + tail === 0) return undefined
   const [newHead, newTail] = [blankHead(newString), blankTail(newString)]
-  // Around both texts, or the old one alone, they are the model's. All else may be about empty lines of the file.
-  const isAround = (head === newHead && tail === newTail) || newHead + newTail === 0
+  // Equal edges of both texts, or edges of the old text alone, were added by the model. Others may be part of the edit.
+  const isAdded = (head === newHead && tail === newTail) || newHead + newTail === 0
   return {
-    ...(isAround ? {} : { doubtfulEdges: true }),
+    doubtfulEdges: !isAdded,
     oldString: withoutEdges(oldString, head, tail),
     newString: withoutEdges(newString, Math.min(head, newHead), Math.min(tail, newTail)),
   }
@@ -169,15 +163,14 @@ const entities = new Map([
   ["&amp;", "&"],
 ])
 
-function withoutEntities({ oldString, newString }: Strings): Strings {
+function withoutEntities({ oldString, newString }: Texts): Texts {
   const plain = (text: string) =>
     text.replace(/&(?:lt|gt|quot|apos|amp|#39);/g, (found) => entities.get(found) ?? found)
   return { oldString: plain(oldString), newString: plain(newString) }
 }
 
-function withoutEscapes({ oldString, newString }: Strings, form: EscapeForm): Strings | undefined {
-  // JSON escapes neither: where the old text has them bare, a backslash before them is the code's; where it has none
-  // at all, nobody knows.
+function withoutEscapes({ oldString, newString }: Texts, form: EscapeForm): Texts | undefined {
+  // JSON does not escape these. If the old text has them bare, a backslash before them belongs to the code.
   const literal = ["'", "`"].filter((sign) => !oldString.includes(`\\${sign}`))
   const isUnknown = literal.some((sign) => !oldString.includes(sign) && newString.includes(`\\${sign}`))
   if (isUnknown && (form === "escapes" || form === "escaped-quotes")) return undefined
@@ -193,29 +186,29 @@ interface Escaped {
   given: string
   oldString: string
   newString: string
-  plain: Strings
+  plain: Texts
 }
 
-/** What speaks against a text having been escaped in this form. */
+/** False if the texts cannot have been escaped in this form. */
 const isEscaped: Record<EscapeForm, (edit: Escaped) => boolean> = {
-  // A text escaped as a whole has neither line ends nor double quotes of its own, nor a backslash that JSON does not know.
+  // A text escaped as a whole has no bare line ends or double quotes, and no backslash that JSON does not know.
   escapes: ({ given, oldString, newString, plain }) =>
     !/(?<!\\)(?:\\\\)*"/.test(given) &&
     !/\\[^nrtbfu"\\/'`]/.test(given.replaceAll("\\\\", "")) &&
-    (!given.includes("\n") || breaks(given) === breaks(plain.oldString + plain.newString)) &&
-    (hasMoreThanBreaks(oldString) || !hasMoreThanBreaks(newString) || given.includes('\\"')) &&
-    (/\\["\\]/.test(given) || keepsSpans(plain)),
+    (!given.includes("\n") || countLines(given) === countLines(plain.oldString + plain.newString)) &&
+    (hasMoreThanLineEnds(oldString) || !hasMoreThanLineEnds(newString) || given.includes('\\"')) &&
+    (/\\["\\]/.test(given) || keepsQuotes(plain)),
   "escaped-quotes": () => true,
-  // One that is no line end but stands in a string of the code could not be told from the others.
+  // An escaped line end within a string of the code could not be distinguished from the others.
   "escaped-line-ends": ({ given, newString, plain }) =>
-    !given.includes("\n") && !hasMoreThanBreaks(newString) && keepsSpans(plain),
+    !given.includes("\n") && !hasMoreThanLineEnds(newString) && keepsQuotes(plain),
   "doubled-backslashes": () => true,
 }
 
-/** True if no line end of the new text comes to stand between quotes, where it is the code's. */
-function keepsSpans({ oldString, newString }: Strings): boolean {
+/** True if no line end of the new text is between quotes, where it would belong to the code. */
+function keepsQuotes({ oldString, newString }: Texts): boolean {
   const known = new Set(oldString.split("\n"))
-  // An apostrophe within a word is no quote.
+  // An apostrophe within a word is not a quote.
   const isEven = (line: string) =>
     [/"/, /`/, /(?<!\w)'|'(?!\w)/].every((sign) => line.split(sign).length % 2 === 1)
   const isQuoted = /['"`]\n+['"`]/
@@ -225,11 +218,35 @@ function keepsSpans({ oldString, newString }: Strings): boolean {
   )
 }
 
-/** True if more than line ends is escaped: else it cannot be told if the rest was. */
-function hasMoreThanBreaks(text: string): boolean {
+/** True if the text has other backslashes than `\n`. If not, it does not show whether they would be escaped. */
+function hasMoreThanLineEnds(text: string): boolean {
   return text.replaceAll("\\n", "").includes("\\")
 }
 
-function breaks(text: string): number {
+function countLines(text: string): number {
   return text.split("\n").length
+}
+
+const meanings = new Map([
+  ["n", "\n"],
+  ["r", "\r"],
+  ["t", "\t"],
+  ["\\", "\\"],
+  ['"', '"'],
+  ["'", "'"],
+  ["`", "`"],
+])
+
+const escapes: Record<EscapeForm, RegExp> = {
+  escapes: /\\([nrt\\"'`])/g,
+  "escaped-quotes": /\\(["'`])/g,
+  "escaped-line-ends": /\\(n)/g,
+  "doubled-backslashes": /\\(\\)/g,
+}
+
+/** Removes one level of escapes, except those of the `literal` characters. */
+function unescapeText(text: string, form: EscapeForm, literal: readonly string[] = []): string {
+  return text.replace(escapes[form], (found, character: string) =>
+    literal.includes(character) ? found : (meanings.get(character) ?? found),
+  )
 }

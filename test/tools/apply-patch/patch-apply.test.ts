@@ -83,20 +83,20 @@ describe("what is not exact", () => {
     expect(how("say “hi”\nb\n", ' say "hi"', "-b", "+c")).toEqual(["look-alikes 1"])
   })
   test("is refused where it fits two places, even below an anchor", () => {
-    expect(() => apply("h\n  x\n   x\n", "@@ h", "-x", "+y")).toThrow(/fits 2 places, at lines 2, 3/)
+    expect(() => apply("h\n  x\n   x\n", "@@ h", "-x", "+y")).toThrow(/matches 2 places, at lines 2, 3/)
   })
   test("is not looked for where exact lines fit several places", () =>
-    expect(() => apply("x\nx\n", "-x", "+y")).toThrow(/fits 2 places, at lines 1, 2/))
+    expect(() => apply("x\nx\n", "-x", "+y")).toThrow(/matches 2 places, at lines 1, 2/))
 })
 
 describe("is refused:", () => {
   test.each([
     ["lines that are not there", ["-nothing here", "+x"], /not found in it/],
-    ["an anchor that is not there", ["@@ nowhere", "+x"], /"@@ nowhere", which is no line/],
-    ["an anchor in several places", ["@@ same", "+x"], /fits 2 places/],
+    ["an anchor that is not there", ["@@ nowhere", "+x"], /"@@ nowhere", which is not a line/],
+    ["an anchor in several places", ["@@ same", "+x"], /matches 2 places/],
     ["new lines without a place", ["+x"], /does not say where/],
-    ["two hunks on the same lines", [" a", "-b", "@@", "-b", "+c"], /covers the same lines/],
-    ["a new line within the lines of another hunk", [" a", "-b", "@@ a", "+c"], /covers the same lines/],
+    ["two hunks on the same lines", [" a", "-b", "@@", "-b", "+c"], /changes the same lines/],
+    ["a new line within the lines of another hunk", [" a", "-b", "@@ a", "+c"], /changes the same lines/],
   ])("%s", (_, lines, message) => {
     expect(() => apply("a\nb\nsame\nsame\n", ...lines)).toThrow(PatchMismatchError)
     expect(() => apply("a\nb\nsame\nsame\n", ...lines)).toThrow(message)

@@ -104,7 +104,7 @@ describe("is refused with the line at fault:", () => {
     ["an unknown head", patch("*** Rename File: a"), /line 2 .*expected \*\*\* Add File/],
     ["no path", patch("*** Delete File: "), /line 2 .*path is missing/],
     ["a new file without marks", patch("*** Add File: a", "x"), /line 3 .*begins with "\+"/],
-    ["lines below a delete", patch("*** Delete File: a", "-x"), /line 3 .*no lines below/],
+    ["lines below a delete", patch("*** Delete File: a", "-x"), /line 3 .*not have lines below/],
     ["an update without hunks", patch("*** Update File: a"), /line 2 .*needs lines/],
     ["a hunk that changes nothing", patch("*** Update File: a", "@@", " x"), /line 3 .*changes nothing/],
     ["a line without a mark", patch("*** Update File: a", "-x", "y"), /line 4 .*expected a line/],

@@ -1,6 +1,6 @@
-import { applyEdit } from "../../../src/tools/edit/edit-apply.ts"
-import { findEdit } from "../../../src/tools/edit/edit-match.ts"
-import { strategyName } from "../../../src/tools/edit/edit-report.ts"
+import { applyEdit } from "../../../src/tools/edit/apply-edit.ts"
+import { findEdit } from "../../../src/tools/edit/find-edit.ts"
+import { strategyName } from "../../../src/tools/edit/report.ts"
 
 /** Strategy and text after the edit, or what came instead. */
 export function edit(text: string, oldString: string, newString: string, replaceAll = false) {

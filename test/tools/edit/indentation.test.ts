@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { createReindent } from "../../../src/tools/edit/reindent.ts"
+import { createReindent } from "../../../src/tools/edit/indentation.ts"
 
 const spaces = (count: number) => " ".repeat(count)
 

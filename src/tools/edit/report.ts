@@ -1,0 +1,167 @@
+import { TackleError } from "../../util/errors.ts"
+import type { Unclear } from "./apply-edit.ts"
+import { type EditMatch, isPlain, maxFuzzyLength, maxReplacements } from "./find-edit.ts"
+import type { Decoration, Reading } from "./readings.ts"
+import type { StrategyName } from "./strategies.ts"
+
+/** An edit that was not applied. The message says why and what to do. Codes: `edit.missing`, `edit.ambiguous`… */
+export class EditError extends TackleError {
+  constructor(
+    why:
+      | "identical"
+      | "empty"
+      | "missing"
+      | "ambiguous"
+      | "done"
+      | Unclear
+      | "disputed"
+      | "unchanged"
+      | "encoding",
+    message: string,
+  ) {
+    super(message, { code: `edit.${why}`, recoverable: true })
+  }
+}
+
+/** Returns how the old text was found: `normalized-lines`, `line-numbers + normalized-lines`, or `escapes` alone. */
+export function strategyName(strategy: StrategyName, reading: Reading): string {
+  const isLiteral = isPlain(strategy, { ...reading, decorations: [] })
+  const names = isLiteral && reading.decorations.length > 0 ? [] : [strategy]
+  return [...reading.decorations, ...names].join(" + ")
+}
+
+/** The differences that each strategy ignores. */
+const differences: Record<Exclude<StrategyName, "exact">, string> = {
+  "line-endings": "its line endings differ from the file's",
+  "look-alikes": "its quotes, dashes or spaces are look-alikes of the file's; the file's were kept",
+  "normalized-lines":
+    "its white space, quotes or dashes differ from the file's; the file's were kept, and new lines were indented like the file",
+  "block-anchors":
+    "only its first and last lines are equal to the file's, and the lines between are similar; unchanged words were kept as in the file",
+  "left-out-lines": "it leaves out lines of the file, which were kept",
+}
+
+/** The decorations that were removed from both texts. */
+const removed: Record<Decoration, string> = {
+  fence: "it had a Markdown fence",
+  "line-numbers": "it had line numbers",
+  "blank-edges": "it had blank lines around it",
+  entities: "it had HTML entities",
+  escapes: "it had extra backslash escapes",
+  "escaped-quotes": "its quotes were escaped",
+  "escaped-line-ends": "its line ends were escaped",
+  "doubled-backslashes": "its backslashes were doubled",
+}
+
+/** Characters of the diff that the model reads after an inexact match. */
+const maxDiffLength = 4_000
+
+/** Returns the result for the model. `lines`: where the replaced text began, from 1. */
+export function editReport(edit: {
+  title: string
+  strategy: StrategyName
+  reading: Reading
+  lines: readonly number[]
+  diff: string
+}): string {
+  const { title, strategy, reading, lines, diff } = edit
+  const number = lines.length === 1 ? "one occurrence" : `${lines.length} occurrences`
+  const summary = `Edited ${title}: replaced ${number} at ${locations(lines, lines.length)}.`
+  const reasons = reading.decorations.map((name) => removed[name])
+  if (strategy !== "exact") reasons.push(differences[strategy])
+  if (reasons.length === 0) return summary
+  const both = reading.decorations.length > 0 ? " newString was read the same way." : ""
+  return (
+    `${summary}\noldString did not match exactly (strategy "${strategyName(strategy, reading)}"): ${reasons.join("; ")}.${both} ` +
+    `Check the change:\n${shorten(diff)}`
+  )
+}
+
+/** Returns the error for an edit whose location is known, at a line from 1, but whose result is unclear. */
+export function unclearError(unclear: Unclear, title: string, line: number): EditError {
+  const reasons: Record<Unclear, string> = {
+    indentation:
+      "but its indentation differs, and the indentation of newString is unclear. " +
+      "Nothing was changed. Copy the text with its exact indentation.",
+    misquoted:
+      "but words that newString changes are different in the file. " +
+      "Nothing was changed. Read the lines again and copy them exactly.",
+    "left-out":
+      "but lines of the file are missing in it, and their position in newString is unclear. " +
+      "Nothing was changed. Copy every line from the first to the last.",
+    "equal-lines":
+      "but not exactly, and it is unclear which of its equal lines newString keeps. " +
+      "Nothing was changed. Copy the text exactly.",
+    "look-alikes":
+      "but with look-alike quotes, dashes or spaces, and it is unclear which of them newString should add. " +
+      "Nothing was changed. Copy the text exactly, and write new text with the characters you intend.",
+  }
+  return new EditError(unclear, `oldString was found in ${title} at line ${line}, ${reasons[unclear]}`)
+}
+
+/** Returns the error for a text that was not found exactly once. */
+export function matchError(
+  match: Exclude<EditMatch, { kind: "found" }>,
+  title: string,
+  replaceAll: boolean,
+): EditError {
+  switch (match.kind) {
+    case "missing":
+      return new EditError("missing", missingText(match, title))
+    case "ambiguous":
+      return new EditError("ambiguous", ambiguousText(match, title, replaceAll))
+    case "done":
+      return new EditError(
+        "done",
+        `${title} already contains newString at line ${match.line}, and oldString was not found. Nothing was changed. ` +
+          "If the edit is still needed, read the file again and copy the text exactly.",
+      )
+    case "disputed":
+      return new EditError(
+        "disputed",
+        `oldString was found in ${title} at line ${match.line}, but its escapes or its blank edge lines make newString ` +
+          "ambiguous. Nothing was changed. Copy the text exactly.",
+      )
+  }
+}
+
+function missingText(match: Extract<EditMatch, { kind: "missing" }>, title: string): string {
+  const parts = [`oldString was not found in ${title}. Nothing was changed.`]
+  if (match.exactOnly) {
+    parts.push(`Only exact text is searched for in files over ${maxFuzzyLength} characters.`)
+  }
+  if (match.nearest)
+    parts.push(`The nearest text begins at line ${match.nearest.line}:\n${match.nearest.text}\n`)
+  parts.push("Read that part of the file again and copy the text exactly, without line numbers.")
+  return parts.join(match.nearest ? "\n" : " ")
+}
+
+function ambiguousText(
+  match: Extract<EditMatch, { kind: "ambiguous" }>,
+  title: string,
+  replaceAll: boolean,
+): string {
+  const { strategy, reading, count, lines } = match
+  const where = locations(lines, count)
+  if (isPlain(strategy, reading)) {
+    const found = `oldString occurs ${count} times in ${title}, at ${where}. Nothing was changed.`
+    if (replaceAll) return `${found} One call replaces at most ${maxReplacements}: use bash.`
+    return `${found} Add surrounding lines until it is unique, or set replaceAll to change every occurrence.`
+  }
+  return (
+    `oldString does not occur exactly in ${title}, but ${count} places resemble it, at ${where} ` +
+    `(strategy "${strategyName(strategy, reading)}"). Nothing was changed. ` +
+    "Copy the text exactly, with enough surrounding lines to make it unique."
+  )
+}
+
+function locations(lines: readonly number[], total: number): string {
+  const named = lines.slice(0, 10)
+  const more = total > named.length ? ` and ${total - named.length} more` : ""
+  return `line${named.length === 1 ? "" : "s"} ${named.join(", ")}${more}`
+}
+
+function shorten(diff: string): string {
+  if (diff.length <= maxDiffLength) return diff
+  return `${diff.slice(0, diff.lastIndexOf("\n", maxDiffLength) + 1)}[cut here; read the file for the rest]\n`
+}

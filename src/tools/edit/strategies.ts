@@ -1,0 +1,327 @@
+import { similarity } from "../../util/similarity.ts"
+import { lookAlikes, plainForm, toPlain } from "./look-alikes.ts"
+import type { Reading } from "./readings.ts"
+import {
+  commonSequence,
+  coversLines,
+  exactSpans,
+  foldedSpans,
+  foldText,
+  type Line,
+  lineSpan,
+  occurrences,
+  type Span,
+  splitLines,
+  toLf,
+  wordsOf,
+} from "./text.ts"
+
+/** The name that the result of an edit shows. */
+export type StrategyName =
+  | "exact"
+  | "line-endings"
+  | "look-alikes"
+  | "normalized-lines"
+  | "block-anchors"
+  | "left-out-lines"
+
+/** One way to find the old text. */
+export interface Strategy {
+  name: StrategyName
+  /** `literal`: all characters but line endings are equal. `whole`: all lines are equal. `partial`: some lines differ. */
+  kind: "literal" | "whole" | "partial"
+  find(file: SearchedFile, reading: Reading): Span[]
+}
+
+/**
+ * All strategies, strictest first. The percentage is the share of the bent edits in the bench that only this strategy
+ * recovers (docs/decisions/010-edit-strategies.md).
+ */
+export const strategies: readonly Strategy[] = [
+  /** The text as it is: EXACT_SHARE. */
+  { name: "exact", kind: "literal", find: (file, reading) => file.exact(reading) },
+  /** Any line ending equals any other: EOL_SHARE, and every `replaceAll` in a CRLF file. */
+  { name: "line-endings", kind: "literal", find: (file, reading) => file.anyEol(reading) },
+  /** Typographic characters equal their ASCII forms, also within a line: LOOK_SHARE of the bench, which edits whole lines. */
+  { name: "look-alikes", kind: "whole", find: (file, reading) => file.anyLook(reading) },
+  /** As `look-alikes`, and all white space beside signs and at line edges is equal: NORM_SHARE. */
+  { name: "normalized-lines", kind: "whole", find: findNormalized },
+  /** The first and last line are equal, and the lines between are similar: BLOCK_SHARE. */
+  { name: "block-anchors", kind: "partial", find: findBlocks },
+  /** A mark such as `...` stands for other lines: LEFT_SHARE. */
+  { name: "left-out-lines", kind: "partial", find: findLeftOut },
+]
+
+/** A file in the forms that strategies search. Each form is computed once, when it is first needed. */
+export interface SearchedFile {
+  lines(): readonly Line[]
+  /** The keys of all lines in one text, for {@link findLines}. */
+  keys(): string
+  exact(reading: Reading): Span[]
+  /** Compares with all line endings equal. */
+  anyEol(reading: Reading): Span[]
+  /** Compares with all look-alikes equal. */
+  anyLook(reading: Reading): Span[]
+  /** Maximum number of spans to find. */
+  limit: number
+}
+
+/** `overlapping`: finds overlapping occurrences too. They show that a text is not unique, but cannot all be replaced. */
+export function openSearch(
+  text: string,
+  { limit, overlapping }: { limit: number; overlapping: boolean },
+): SearchedFile {
+  const lines = once(() => splitLines(text))
+  const unified = once(() => foldText(text, /\r\n?/g, toLf))
+  const plain = once(() => foldText(text, lookAlikes, plainForm))
+  /** A reading of whole lines does not match within a line. */
+  const allowed = (spans: Span[], { wholeLines }: Reading) =>
+    wholeLines ? spans.filter((span) => coversLines(text, span)) : spans
+  return {
+    lines,
+    keys: once(() => joinKeys(lines())),
+    exact: (reading) => allowed(exactSpans(text, reading.oldString, { limit, overlapping }), reading),
+    anyEol: (reading) =>
+      allowed(foldedSpans(unified(), toLf(reading.oldString), { limit, overlapping }), reading),
+    anyLook: (reading) =>
+      allowed(foldedSpans(plain(), toPlain(reading.oldString), { limit, overlapping: true }), reading),
+    limit,
+  }
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
+}
+
+/** A line without look-alikes, and with one blank between two words as its only white space. */
+function normalized({ text }: Line): string {
+  return toPlain(text)
+    .trim()
+    .replace(/[ \t]+/g, " ")
+    .replace(/(?<![\p{L}\p{N}_]) | (?![\p{L}\p{N}_])/gu, "")
+}
+
+function findNormalized(file: SearchedFile, { oldString }: Reading): Span[] {
+  const old = splitLines(oldString)
+  return findLines(file, old).flatMap((start) => lineSpan(file.lines(), old, { start, count: old.length }))
+}
+
+/** Returns the first lines at which all old lines follow, compared by {@link normalized}. Blank lines alone match nowhere. */
+function findLines(file: SearchedFile, old: readonly Line[]): number[] {
+  if (old.every((line) => normalized(line) === "")) return []
+  const text = file.keys()
+  let [line, counted] = [0, 0]
+  return occurrences(text, joinKeys(old), { limit: file.limit, overlapping: true }).map((offset) => {
+    for (; counted < offset; counted = text.indexOf("\n", counted + 1)) line += 1
+    return line
+  })
+}
+
+/** A line ending on both sides of each line makes a text search find whole lines, in linear time. */
+function joinKeys(lines: readonly Line[]): string {
+  return `\n${lines.map((line) => `${normalized(line)}\n`).join("")}`
+}
+
+/** Returns the spans at which all old lines but one, at least two, are exactly equal. They make a looser match ambiguous. */
+export function findNearlyExact(lines: readonly Line[], old: readonly Line[]): Span[] {
+  if (old.length < 3) return []
+  const spans: Span[] = []
+  for (let start = 0; start + old.length <= lines.length; start++) {
+    let others = 0
+    for (let at = 0; at < old.length && others < 2; at++) {
+      if (lines[start + at]?.text !== old[at]?.text) others += 1
+    }
+    if (others === 1) spans.push(...lineSpan(lines, old, { start, count: old.length }))
+  }
+  return spans
+}
+
+/** With more blocks to compare, the old text is too common. */
+const maxBlocks = 500
+/** Minimum similarity of the whole block and of each line. */
+const matchFloors = { block: 0.85, line: 0.8 }
+/** A block this similar is a rival: it makes the match ambiguous. */
+const rivalFloors = { block: 0.7, line: 0.4 }
+
+/**
+ * Finds the block of three or more lines with equal first and last lines and similar lines between. Also returns similar
+ * blocks elsewhere, so that the match is ambiguous.
+ */
+function findBlocks(file: SearchedFile, { oldString, decorations }: Reading): Span[] {
+  const [old, lines] = [splitLines(oldString), file.lines()]
+  const wanted = old.map((line) => line.text.trim())
+  // Without its blank edges the block has other anchors.
+  if (wanted.length < 3 || decorations.includes("blank-edges")) return []
+  const texts = lines.map((line) => line.text.trim())
+  const starts: number[] = []
+  for (let start = 0; start + wanted.length <= texts.length; start++) {
+    if (sharesLines(texts, start, wanted)) starts.push(start)
+    if (starts.length > maxBlocks) return []
+  }
+  const blockAt = (start: number) => texts.slice(start, start + wanted.length)
+  const hasAnchors = (block: readonly string[]) =>
+    block[0] === wanted[0] && wanted[0] !== "" && block.at(-1) === wanted.at(-1) && block.at(-1) !== ""
+  let words: Set<string> | undefined
+  const isInFile = (word: string) => {
+    words ??= new Set(texts.flatMap((text) => wordsOf(text.toLowerCase())))
+    return words.has(word)
+  }
+  const isMatch = (start: number) => {
+    const block = blockAt(start)
+    return (
+      hasAnchors(block) &&
+      isSimilarBlock(block, wanted, matchFloors) &&
+      !hasForeignWord(block, wanted, isInFile)
+    )
+  }
+  if (!starts.some(isMatch)) return []
+  const rivals = starts.filter((start) => isSimilarBlock(blockAt(start), wanted, rivalFloors))
+  const spans = rivals.flatMap((start) => lineSpan(lines, old, { start, count: old.length }))
+  const all = new Map([...spans, ...findNearlyExact(lines, old)].map((span) => [span.start, span]))
+  return [...all.values()].sort((a, b) => a.start - b.start)
+}
+
+/** True if at least half of the lines are equal. */
+function sharesLines(texts: readonly string[], start: number, wanted: readonly string[]): boolean {
+  let shared = 0
+  for (const [index, text] of wanted.entries()) if (texts[start + index] === text) shared += 1
+  return shared * 2 >= wanted.length
+}
+
+function isSimilarBlock(
+  texts: readonly string[],
+  wanted: readonly string[],
+  floors: { block: number; line: number },
+): boolean {
+  let [distance, length] = [0, 0]
+  for (const [index, text] of texts.entries()) {
+    const { score, ...sizes } = similarity(text, wanted[index] ?? "")
+    if (score < floors.line) return false
+    distance += sizes.distance
+    length += sizes.length
+  }
+  return 1 - distance / length >= floors.block
+}
+
+/**
+ * True if a differing line has a word that is elsewhere in the file but not in the line at this location: the old text is
+ * probably meant for a similar block. A misspelt word is nowhere in the file. Ignores case.
+ */
+function hasForeignWord(
+  texts: readonly string[],
+  wanted: readonly string[],
+  isInFile: (word: string) => boolean,
+): boolean {
+  return wanted.some((line, at) => {
+    if (line === texts[at]) return false
+    const own = new Set(wordsOf((texts[at] ?? "").toLowerCase()))
+    return wordsOf(line.toLowerCase()).some((word) => !own.has(word) && isInFile(word))
+  })
+}
+
+/** Matches a line that stands for others: `...`, `// ... existing code ...`, `<!-- … -->`. Not `...options,`, which is code. */
+const mark =
+  /^\s*(?:(?:\/\/|\/\*|#|--|<!--|;|%|\{\/\*)\s*[[(]?(?:\.{3}|…)|[[(]?(?:\.{3}|…)(?![\w$]))[^"'`=;{}]*(?:\*\/\}?|-->)?\s*$/
+
+/** True for a line that stands for left out lines. */
+export function isMark({ text }: Line): boolean {
+  return mark.test(text)
+}
+
+/** Maximum number of lines that one mark stands for. */
+const maxMarked = 300
+/** A block elsewhere with all quoted lines but one, in this many lines more, is a rival. */
+const rivalSlack = 3
+
+function findLeftOut(file: SearchedFile, { oldString }: Reading): Span[] {
+  const [lines, old] = [file.lines(), splitLines(oldString)]
+  return findMarkedBlocks(lines, old).flatMap(({ start, quoted }) =>
+    lineSpan(lines, old, { start, count: quoted.length }),
+  )
+}
+
+/** Lines of a file. `quoted` has the index of the old line for each, or undefined for a left out line. */
+export interface MarkedBlock {
+  start: number
+  quoted: (number | undefined)[]
+}
+
+/**
+ * Finds the old lines with other lines in place of their marks. Ignores trailing white space. Returns two blocks if the
+ * lines match in two ways, or if a similar block elsewhere makes the match ambiguous.
+ */
+export function findMarkedBlocks(lines: readonly Line[], old: readonly Line[]): MarkedBlock[] {
+  const parts = splitAtMarks(old)
+  if (parts.length < 2 || parts.some((part) => part.length === 0)) return []
+  const texts = lines.map((line) => line.text.trimEnd())
+  const wanted = old.map((line) => line.text.trimEnd())
+  if (!wanted[0] || !wanted.at(-1)) return []
+  const starts = [...texts.keys()].filter((index) => texts[index] === wanted[0])
+  const blocks = starts.flatMap((start) =>
+    waysFrom(start, parts, texts, wanted).map((quoted) => ({ start, quoted })),
+  )
+  const [only, ...more] = blocks
+  return only && more.length === 0
+    ? [
+        only,
+        ...rivalsOf(
+          only,
+          texts,
+          parts.flat().map((at) => wanted[at] ?? ""),
+        ),
+      ]
+    : blocks
+}
+
+/** The indexes of the lines before, between and after the marks. */
+function splitAtMarks(old: readonly Line[]): number[][] {
+  const parts: number[][] = [[]]
+  for (const [index, line] of old.entries()) {
+    if (isMark(line)) parts.push([])
+    else parts.at(-1)?.push(index)
+  }
+  return parts
+}
+
+/** Returns the ways, at most two, to match the parts from a line on. */
+function waysFrom(
+  start: number,
+  parts: readonly number[][],
+  texts: readonly string[],
+  wanted: readonly string[],
+): (number | undefined)[][] {
+  let ways: (number | undefined)[][] = [[]]
+  for (const [index, part] of parts.entries()) {
+    const isAt = (line: number) => part.every((at, offset) => texts[line + offset] === wanted[at])
+    const skips = Array.from({ length: index === 0 ? 1 : maxMarked }, (_, skip) => skip)
+    ways = ways
+      .flatMap((quoted) =>
+        skips
+          .filter((skip) => isAt(start + quoted.length + skip))
+          .slice(0, 2)
+          .map((skip) => [...quoted, ...new Array<undefined>(skip).fill(undefined), ...part]),
+      )
+      .slice(0, 2)
+  }
+  return ways
+}
+
+/** Finds a block elsewhere that has all quoted lines but one, at least two, in order. */
+function rivalsOf(block: MarkedBlock, texts: readonly string[], wanted: readonly string[]): MarkedBlock[] {
+  const quoted = wanted.filter((text) => text !== "")
+  const reach = block.quoted.length + rivalSlack
+  const end = block.start + block.quoted.length
+  for (const [start, text] of texts.entries()) {
+    if (text === "" || (text !== quoted[0] && text !== quoted[1])) continue
+    if (start < end && start + reach > block.start) continue
+    const near = texts.slice(start, start + reach)
+    const same = (a: number, b: number) => quoted[a] === near[b]
+    const shared = commonSequence({ old: quoted.length, fresh: near.length, same })
+    if (shared.length >= Math.max(2, quoted.length - 1)) return [{ start, quoted: near.map(() => undefined) }]
+  }
+  return []
+}
