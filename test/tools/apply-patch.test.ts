@@ -281,5 +281,7 @@ test("loose matches are reported with what was changed", async () => {
   await write("a.txt", "if x:\n    one()\n")
   const result = await patch(["*** Update File: a.txt", "-one()", "+two()"])
   expect(await text("a.txt")).toBe("if x:\n    two()\n")
-  expect(result.output).toMatch(/M a\.txt\n {2}not an exact match.*line 2 \(line-trimmed\)[\s\S]*\+ {4}two\(\)/)
+  expect(result.output).toMatch(
+    /M a\.txt\n {2}not an exact match.*line 2 \(line-trimmed\)[\s\S]*\+ {4}two\(\)/,
+  )
 })
