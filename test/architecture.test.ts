@@ -4,7 +4,7 @@ import { expect, test } from "vitest"
 
 const root = resolve(import.meta.dirname, "../src")
 
-/** A folder imports itself and folders of a lower rank. Files directly in `src/` are named with their file. */
+/** A folder imports only itself and folders of a lower rank. */
 const ranks: readonly string[][] = [
   ["util"],
   ["schema"],
@@ -29,7 +29,7 @@ const rankOf = (name: string): number | undefined => {
   return rank < 0 ? undefined : rank
 }
 
-/** Libraries that only these places may import. */
+/** Libraries that only these files and folders may import. */
 const fences: Record<string, readonly string[]> = {
   "@ai-sdk/": ["model/", "synthetic/"],
   ai: ["call/ai-tools.ts"],
@@ -60,7 +60,7 @@ function imports(file: string): Import[] {
   return [...found].map((match) => ({ from: relative(root, file), specifier: match[1] ?? "" }))
 }
 
-/** The part of `src/` that a file belongs to: its folder; `mcp/` has two. */
+/** Returns the folder of a file. `mcp/` has two. */
 function place(file: string): string {
   const [folder = file, below = ""] = file.split("/")
   return folder === "mcp" ? `${folder}/${below}` : folder

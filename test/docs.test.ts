@@ -61,7 +61,7 @@ describe("events", () => {
 
 describe("programs", () => {
   test("in the pages compile", async () => {
-    // Below the repository, where the names of packages and of Tackle itself resolve.
+    // Below the repository, where package names and Tackle itself resolve.
     const project = join(root, "node_modules/.cache/tackle-docs")
     const modules = pages
       .flatMap((page) => blocksOf(page, /^ts$/))
@@ -122,7 +122,7 @@ interface Block {
   place: string
 }
 
-/** Fenced blocks whose info string matches. */
+/** Returns the fenced blocks whose info string matches. */
 function blocksOf(page: string, wanted: RegExp): Block[] {
   const text = read(page)
   return [...text.matchAll(/^```([^\n`]+)\n(.*?)^```$/gms)].flatMap(
@@ -133,7 +133,7 @@ function blocksOf(page: string, wanted: RegExp): Block[] {
   )
 }
 
-/** Targets of links and images; what stands in code is none. */
+/** Returns the targets of links and images, except in code. */
 function linksOf(page: string): string[] {
   const prose = read(page)
     .replaceAll(/^```.*?^```$/gms, "")
@@ -150,7 +150,7 @@ function resolves(page: string, link: string): boolean {
   return statSync(join(root, target)).isFile() && anchorsOf(target).includes(anchor)
 }
 
-/** As hosts of Markdown make them: lower case, without punctuation, blanks as hyphens. */
+/** Returns anchors as Markdown hosts create them: lower case, without punctuation, hyphens for spaces. */
 function anchorsOf(page: string): string[] {
   return [...read(page).matchAll(/^#+ (.+)$/gm)].map(({ 1: title = "" }) =>
     title
@@ -169,7 +169,7 @@ function flagsOf(help: string): string[] {
   return [...help.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].flatMap(({ 1: flag }) => flag ?? [])
 }
 
-/** What an event of each type has besides type, time and session. */
+/** The fields of each event type besides type, time and session. */
 const payloads: Record<EventType, z.ZodRawShape> = {
   "session.created": { session: Session },
   "session.updated": { session: Session },

@@ -4,7 +4,7 @@ import { expect, test } from "vitest"
 
 const root = resolve(import.meta.dirname, "../src")
 
-/** A declaration as biome formats it: it begins a line. Names that a file only passes on are none of its own. */
+/** A declaration as biome formats it, at the start of a line. Re-exports do not count. */
 const declaration =
   /^(?<exported>export )?(?:async )?(?<kind>function|const|let|abstract class|class|interface|type)\*? (?<name>\w+)(?<rest>.*)/
 
@@ -14,9 +14,9 @@ interface Declaration {
   name: string
   kind: string
   exported: boolean
-  /** The lines right above it are a docstring. */
+  /** True if a docstring precedes it. */
   documented: boolean
-  /** `type X = z.infer<typeof X>`: its schema may speak for it. */
+  /** True for `type X = z.infer<typeof X>`: the docstring of its schema counts. */
   inferred: boolean
 }
 
@@ -42,9 +42,8 @@ function isDocstring(before: readonly string[]): boolean {
 }
 
 /**
- * The exported declarations of a file without a docstring. Three need none: a type that is inferred from a documented
- * schema of its name, the further lines of an overloaded function whose first is documented, and what is passed on from
- * another file, where it is documented.
+ * Returns the exported declarations without a docstring, except types inferred from a documented schema of the same
+ * name, further overloads of a documented function, and re-exports.
  */
 function undocumented(file: string): string[] {
   const all = declarations(file)

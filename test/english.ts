@@ -13,7 +13,7 @@ export interface Finding {
   use: string
 }
 
-/** What to write instead, by the words that no comment, message or page may contain. */
+/** Replacements, by the words that no comment, message or page may contain. */
 const words: readonly [RegExp, string][] = [
   [/\bpersons?\b/i, "user"],
   [/\bwhoever\b|\bsomebody\b/i, "user, caller, or the name of the part"],
@@ -40,7 +40,7 @@ const words: readonly [RegExp, string][] = [
   [/\bin vain\b|\bnot a word\b|\bby name of\b|\bin (its|their|his|her) stead\b/i, "without effect, instead"],
 ]
 
-/** Sentences that begin like this read as translated. */
+/** Openings of sentences that read as translated. */
 const openings = /^(Those|What|Whoever|Whatever|So many|Where nobody)\b(?!.*\?\s*$)/
 
 /** Reports the words and sentence openings that the style guide replaces. */
@@ -101,7 +101,7 @@ function tokens(source: string) {
   })
 }
 
-/** Code in backticks is not prose. */
+/** Splits text into sentences. Code in backticks is not prose. */
 function sentencesOf(text: string): string[] {
   return text.replace(/`[^`]*`/g, "`code`").split(/(?<=[.:!?])\s+(?=[A-Z`])/)
 }

@@ -4,14 +4,14 @@ import { join, resolve } from "node:path"
 
 const root = resolve(import.meta.dirname, "..")
 
-/** Builds the command where a source is newer than it, so that no test runs what was built before. */
+/** Builds the command if a source is newer, so that tests never run an old build. */
 export default function buildOnce(): void {
   const built = statSync(join(root, "dist/cli/main.cjs"), { throwIfNoEntry: false })?.mtimeMs ?? 0
   if (newest("src") <= built && newest("scripts") <= built && newest("package.json") <= built) return
   execFileSync(process.execPath, [join(root, "scripts/build.ts")], { stdio: "inherit" })
 }
 
-/** When a file, or anything below a directory, was changed last. */
+/** Returns the time of the last change of a file, or of anything below a directory. */
 function newest(name: string): number {
   const path = join(root, name)
   if (statSync(path).isFile()) return statSync(path).mtimeMs

@@ -9,7 +9,7 @@ import { createMachine } from "./cli/run-tackle.ts"
 const run = promisify(execFile)
 const root = resolve(import.meta.dirname, "..")
 
-/** Where the tests of this file work: `clone` is packed, `project` has the package installed. */
+/** Directory of these tests: `clone` is packed, `project` installs the package. */
 const workshop = mkdtempSync(join(tmpdir(), "tackle-package-"))
 const project = join(workshop, "project")
 const installed = join(project, "node_modules/tackle")
@@ -22,7 +22,7 @@ beforeAll(async () => {
   await run("tar", ["-xzf", join(workshop, stdout.trim().split("\n").at(-1) ?? ""), "-C", workshop])
   mkdirSync(dirname(installed), { recursive: true })
   cpSync(join(workshop, "package"), installed, { recursive: true })
-  // What npm would install: the dependencies that the package names, and nothing else of the repository.
+  // Links what npm would install: only the dependencies that the package names.
   for (const name of Object.keys(manifest().dependencies)) linkModule(name)
 }, 180_000)
 
@@ -46,7 +46,7 @@ describe("the packed package", () => {
 
   test("contains no path of the machine that packed it", () => {
     const named = filesBelow(installed).filter((file) => {
-      // Only here do the modules lie outside the clone that is packed: the bundle names them by their relative paths.
+      // Modules outside of the packed clone exist only here. The bundle names them by relative paths.
       const text = readFileSync(join(installed, file), "latin1").replaceAll(join(root, "node_modules"), "")
       return text.includes(root) || text.includes(workshop)
     })
@@ -81,7 +81,7 @@ describe("the packed package", () => {
 
   test("has types for a consumer with a strict compiler", async () => {
     cpSync(join(root, "examples/library/main.ts"), join(project, "main.mts"))
-    // The declarations of `toAiTools` name the optional peer: who has it not needs skipLibCheck.
+    // The declarations of `toAiTools` name the optional peer. Without it, consumers need skipLibCheck.
     for (const name of ["@types/node", ...Object.keys(manifest().peerDependencies)]) linkModule(name)
     const tsc = join(root, "node_modules/typescript/bin/tsc")
     const flags = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2024", "--types", "node"]
@@ -90,7 +90,7 @@ describe("the packed package", () => {
       () => "",
       (error: { stdout: string }) => error.stdout,
     )
-    // What other packages' declarations lack is theirs: only lines about the consumer and about ours.
+    // Ignores errors in other packages' declarations.
     expect(output.split("\n").filter((line) => /^(main|node_modules\/tackle)/.test(line))).toEqual([])
   })
 
@@ -139,7 +139,7 @@ describe("scripts/pack.ts", () => {
   })
 })
 
-/** The working tree without what is made from it. */
+/** Copies the working tree without build output. */
 function makeClone(name: string): string {
   const clone = join(workshop, name)
   const left = new Set([".git", "dist", "node_modules"])

@@ -10,7 +10,7 @@ const echo = define("echo_text", {
   execute: async (args) => ({ title: "echo", output: JSON.stringify(args) }),
 })
 
-/** One call, written as given. */
+/** Makes one call as written. */
 async function call(name: string, args: Record<string, unknown> | string, finish?: string) {
   await using engine = await startEngine(
     [{ calls: [{ name, arguments: args }], ...(finish === undefined ? {} : { finish }) }, { text: "Done." }],
@@ -26,7 +26,7 @@ async function call(name: string, args: Record<string, unknown> | string, finish
 test("passes parsed arguments with defaults and coercions", async () => {
   const { state } = await call("echo_text", { text: "a", times: "3", unknown: 1 })
   expect(state).toMatchObject({ status: "completed", output: '{"text":"a","times":3}' })
-  // What is recorded is what the model wrote.
+  // The recorded input is what the model wrote.
   expect(state.input).toEqual({ text: "a", times: "3", unknown: 1 })
 })
 

@@ -11,7 +11,7 @@ const once = (...names: string[]) => [
 
 const fine = { title: "fine", output: "fine" }
 
-/** One call of each tool, everything allowed; the parts and the results that the model read. */
+/** Calls each tool once, with everything allowed. Returns the parts and the results that the model read. */
 async function callAll(tools: Info[], options: { timeoutMs?: number } = {}) {
   const faults: string[] = []
   await using engine = await startEngine(once(...tools.map(({ id }) => id)), {

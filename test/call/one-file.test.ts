@@ -67,7 +67,7 @@ test.each<[string, Wanted[], string, RegExp[]]>([
   expect(done.text).toBe(after)
 })
 
-/** Sessions of one engine that have read the file and then change it, all at the same moment. */
+/** Sessions of one engine that have read the file and then change it at the same time. */
 async function sessions(engine: Engine, changes: Wanted[]) {
   const opened = await Promise.all(
     changes.map(({ name }) =>

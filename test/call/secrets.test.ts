@@ -118,7 +118,7 @@ test("hides secrets of servers and providers in the store and in events", async 
     const told = JSON.stringify([events, faults])
     for (const value of Object.values(secrets)) expect(told).not.toContain(value)
   }
-  // The server got what it was to get: only what leaves is changed.
+  // The server receives the real value.
   expect(server.requests[0]?.headers["x-team-auth"]).toBe(secrets.provider)
   await server.close()
   for (const name of await readdir(project.directory)) {

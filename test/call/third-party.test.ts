@@ -5,7 +5,7 @@ import type { Definition } from "../../src/tool/tool.ts"
 import { startEngine } from "../session/engine.ts"
 import { resultsOf, run, tool } from "../session/run.ts"
 
-/** Calls `mine` with `{ b: 1, a: "x" }`; what was asked for, whether it ran, and what the model read. */
+/** Calls `mine` with `{ b: 1, a: "x" }`. Returns the requests, whether it ran, and what the model read. */
 async function call(
   definition: Partial<Definition>,
   options: { permission?: PermissionConfig; execute?: Definition["execute"] } = {},

@@ -34,7 +34,7 @@ test("separates two sessions of one engine", async () => {
   }
 })
 
-/** What a process that does nothing more is left with. */
+/** Returns the open handles, timers and listeners of the process. */
 function held() {
   const events = [
     "unhandledRejection",
@@ -87,13 +87,13 @@ test("leaves no handle, timer or listener after twenty prompts and a close", asy
     const signal = new AbortController().signal
     for (let n = 0; n < count; n += 1) expect((await run(engine, { session, signal })).end.exitCode).toBe(0)
   }
-  // The first loads what stays loaded.
+  // The first prompts load modules that stay loaded.
   await prompts(1)
   const isPassing = (name: string) => ["TCPSocketWrap", "FSReqCallback"].includes(name)
   await expect.poll(() => held().resources.filter(isPassing)).toEqual([])
   const before = held()
   await prompts(20)
-  // Not by `poll`, which holds a timer while it looks.
+  // Without `poll`, which holds a timer.
   for (let look = 0; look < 100 && !isDeepStrictEqual(held(), before); look += 1) await delay(50)
   expect(held()).toEqual(before)
 })
@@ -109,7 +109,7 @@ test.skipIf(process.platform !== "linux")("journals a job while it runs", async 
   execFileSync("mkfifo", [engine.project.path("wait.fifo")])
   const { session } = await run(engine)
   const book = () => readdirSync(engine.project.path(".data/processes"))
-  // That it will be started, and what it became.
+  // One entry before the start, one after it.
   const entries = book().map((name) =>
     JSON.parse(readFileSync(engine.project.path(".data/processes", name), "utf8")),
   )
@@ -208,7 +208,7 @@ test("checks arguments, permission and output limits of a standalone call", asyn
     state: { metadata: { kind: "refused" } },
     turn: { refused: [{ by: "rule" }] },
   })
-  // What is by hand has seen the file.
+  // A standalone call counts every file as read.
   engine.tackle.on("permission.asked", (request) => void request.reply("once"))
   expect((await call("write", { filePath: "a.txt", content: "y\n" })).state.status).toBe("completed")
   await expect(engine.tackle.callTool({ tool: "read", input: "{}", agent: "nobody" })).rejects.toThrow(
@@ -236,7 +236,7 @@ test("lists waiting requests and accepts one answer", async () => {
   expect(engine.tackle.pendingRequests("ses_other")).toEqual([])
   const [request] = engine.tackle.pendingRequests()
   const id = request?.id ?? ""
-  // One request after another may come of one call: the file that is made is asked for too.
+  // One call may cause several requests in a row.
   const answered = await Promise.all([
     engine.tackle.reply(id, { reply: "once" }),
     engine.tackle.reply(id, { reply: "reject" }),

@@ -15,7 +15,7 @@ async function collect(): Promise<void> {
   await nextTurn()
 }
 
-/** Only its identity counts here. */
+/** Only its identity matters here. */
 const aHandle = (id: string) => ({ id, history: new Array(10).fill(id) }) as unknown as SessionHandle
 
 test("keeps a released handle while other code holds it", async () => {

@@ -13,7 +13,7 @@ import { createProcessJournal } from "../../src/util/process-journal.ts"
 
 const old = new TextEncoder().encode("what it was before\n")
 
-/** A project whose file a patch had put aside when its process was killed. */
+/** A project in which a killed process left the temporary copy of a patched file. */
 async function killedPatch() {
   const project = await temporaryProject()
   const backup = project.path(".tackle-0123456789ab.tmp")

@@ -12,7 +12,7 @@ const triage: McpPrompt = {
 }
 const hello: McpPrompt = { server: "tickets", name: "hello", arguments: [] }
 
-/** A server that answers with its arguments; `asked` counts how often it was. */
+/** A server that answers with its arguments. `asked` counts its calls. */
 function source() {
   const asked = { lists: 0 }
   return {

@@ -19,7 +19,7 @@ const files = [
   "log/tackle-2026-01-01.log",
 ]
 
-/** A data directory whose files were last written so many days ago. */
+/** A data directory whose files have the given age in days. */
 async function dataDirectory(days: number, names = files): Promise<string> {
   const project = await temporaryProject()
   const root = project.path(".data")
@@ -33,7 +33,7 @@ async function dataDirectory(days: number, names = files): Promise<string> {
   return root
 }
 
-/** Starts an engine on it and ends it: nothing else cleans up. */
+/** Starts and closes an engine, which cleans up. */
 async function startOnce(data: string, options: Partial<TackleOptions> = {}): Promise<string[]> {
   const faults: string[] = []
   const tackle = await createTackle({
@@ -84,7 +84,7 @@ test("keeps outputs of a session that is in use or runs a command", async () => 
     await store.commit([{ kind: "session", session: aSession(id) }])
   await store.lease("ses_held", { id: "eng_1", ...ours }, () => true)
   await store.lease("ses_gone", { id: "eng_2", ...ours, startTime: 1, bootID: "another" }, () => true)
-  // As another engine of a process that lives would have it.
+  // Like another engine of a living process.
   const book = createProcessJournal(join(data, "processes"), (message) => expect.fail(message))
   const tree = { group: 999_999, mark: "TACKLE_PROCESS=none", startTime: 1, bootID: "another" }
   book.add(tree, "ses_job")

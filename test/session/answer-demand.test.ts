@@ -13,7 +13,7 @@ const answer = { files: ["a.txt"], count: 1 }
 const list = { name: "list", arguments: { path: "." } }
 const give = (args: Record<string, unknown>) => ({ calls: [{ name: "final_answer", arguments: args }] })
 
-/** An engine whose model takes schemas by itself. */
+/** An engine whose model supports schemas natively. */
 function nativeEngine(script: Parameters<typeof startEngine>[0]) {
   return startEngine(script, { providers: {} }).then(async (engine) => {
     const options = { baseURL: engine.server.url, apiKey: "k" }

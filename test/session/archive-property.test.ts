@@ -26,7 +26,7 @@ async function textOf(store: Store, sanitize = false): Promise<string> {
   return pieces.join("")
 }
 
-/** All but what an import leaves behind: others' changes of files are not undone here. */
+/** Removes what an import drops: file changes of others cannot be undone here. */
 function withoutPatches(archive: Archive): Archive {
   const bare = <T extends Pick<Archive, "messages">>(record: T): T => ({
     ...record,
@@ -49,7 +49,7 @@ test("imports any exported session completely, and a copy with new ids", async (
       const target = createMemoryStore()
       await importSession(target, given, place)
       expect(await exported(target)).toEqual(withoutPatches(archive))
-      // What came in goes out and comes in again as it is.
+      // An imported archive exports to itself.
       const again = createMemoryStore()
       await importSession(again, JSON.parse(await textOf(target)), place)
       expect(await exported(again)).toEqual(await exported(target))
@@ -74,12 +74,12 @@ test("refuses a value of the wrong type anywhere, names its location and stores 
       )
       expect(outcome).toBeInstanceOf(ArchiveError)
       expect(await target.sessions({ limit: 9 })).toEqual([])
-      // What has another format is no archive at all.
+      // Another format is not an archive at all.
       if (path[0] === "format") {
         expect(String(outcome)).toContain('"format"')
         return
       }
-      // Of a wrong kind nothing more can be said than which thing it is.
+      // A value of the wrong kind is reported as a whole.
       const named =
         String(outcome)
           .match(/ at (\S+):/)?.[1]
@@ -147,7 +147,7 @@ test("refuses a text that is cut anywhere", async () => {
     expect(parseJson(text.slice(0, end)).ok).toBe(false)
 })
 
-/** Places of texts and numbers that have a fixed kind. What a model or tool chose may be anything. */
+/** Paths of texts and numbers with a fixed type. Values from a model or tool may be anything. */
 function leavesOf(value: unknown, path: string[] = []): string[][] {
   if (typeof value !== "object" || value === null) return [path]
   return Object.entries(value).flatMap(([key, inner]) => {
@@ -197,7 +197,7 @@ test("removes planted text anywhere from a sanitized export, which can be import
   )
 })
 
-/** Words of a schema, and what has to fit together. */
+/** Keywords of the schema, and values that have to match each other. */
 const fixed = new Set([
   "id",
   "sessionID",
@@ -210,7 +210,7 @@ const fixed = new Set([
   "priority",
 ])
 
-/** A secret in the place of every text that may be any, and below what is chosen freely also of keys and numbers. */
+/** Replaces every free text by a secret, and also keys and numbers below free values. */
 function plant(value: unknown, secret: () => string, key = "", isFree = false): unknown {
   if (typeof value === "string") {
     return (fixed.has(key) && !isFree) || ["format", "directory", "worktree"].includes(key) ? value : secret()

@@ -6,7 +6,7 @@ import type { Todo } from "../../src/schema/todo.ts"
 import type { ToolState } from "../../src/schema/tool-state.ts"
 import type { Change } from "../../src/store/store.ts"
 
-/** What a part is, but for what it belongs to. */
+/** A part without its ids. */
 type PartBody = Part extends infer Each
   ? Each extends Part
     ? Omit<Each, "id" | "sessionID" | "messageID">
@@ -16,7 +16,7 @@ type PartBody = Part extends infer Each
 const text = fc.oneof(fc.string({ maxLength: 40 }), fc.string({ unit: "grapheme", maxLength: 20 }))
 const time = fc.nat(1e13)
 const span = fc.record({ start: time, end: time })
-/** What JSON gives back as it was. */
+/** Values that survive JSON unchanged. */
 const record = fc.dictionary(
   fc.string({ maxLength: 10 }).filter((key) => key !== "__proto__"),
   fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.parse(JSON.stringify(value)) as unknown),
@@ -143,7 +143,7 @@ const session = fc.record({
   todos: fc.array(todo, { maxLength: 2 }),
 })
 
-/** A session `ses_0` with any kind of part, and those of its subagents below it, at any depth. */
+/** A session `ses_0` with any kind of part, and sessions of subagents below it at any depth. */
 export const anySession: fc.Arbitrary<Change[]> = fc
   .array(fc.tuple(session, fc.nat()), { minLength: 1, maxLength: 4 })
   .map((given) =>

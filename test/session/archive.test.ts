@@ -30,7 +30,7 @@ function toolPart(id: string, messageID: string, sessionID: string, output: stri
   }
 }
 
-/** A session of two turns whose first called a subagent. */
+/** Stores a session of two turns; the first one called a subagent. */
 async function fill(store: Store): Promise<void> {
   const answer = (id: string, parentID: string) => ({
     ...{ ...aMessage(id, "ses_1"), role: "assistant" as const, parentID, path: { cwd: "/w", root: "/w" } },

@@ -6,7 +6,7 @@ import { resultsOf, run } from "./run.ts"
 const look = { name: "list", arguments: { path: "." } }
 const priced = { input: 1_000, output: 2_000, cache_read: 100, cache_write: 1_250 }
 
-/** A model of the engine with prices: a step of 100 + 10 tokens costs $0.12. */
+/** An engine with a priced model: a step of 100 + 10 tokens costs $0.12. */
 async function pricedEngine(script: Parameters<typeof startEngine>[0], cost: typeof priced | undefined) {
   const engine = await startEngine(script)
   const { url } = engine.server
@@ -74,7 +74,7 @@ test("counts the usage of a subagent, and limits it to the rest of the budget", 
   }, priced)
   const { end, session } = await run(engine, { maxCost: 0.3 })
   expect(end).toMatchObject({ status: "limit", exitCode: 4 })
-  // One step of its own, of 0.12. Of the 0.18 left the subagent has two steps and a last one; then its own last one.
+  // One step of its own costs 0.12. The remaining 0.18 allow the subagent two steps and a last one; then the run has its last one.
   expect(engine.server.requests.map(({ body }) => body.tool_choice)).toEqual([
     "auto",
     "auto",
@@ -109,7 +109,7 @@ test("shares the rest among parallel subagents", async () => {
   }, priced)
   const { end } = await run(engine, { maxCost: 0.72 })
   expect(end).toMatchObject({ status: "limit", exitCode: 4 })
-  // One step of 0.12 leaves 0.6, so five of theirs. At most one more of each is under way then, and one is its last.
+  // One step of 0.12 leaves 0.6, so five of theirs. At most one more of each is running then, and one is its last.
   expect(engine.server.requests.length).toBeLessThanOrEqual(1 + 5 + 3 + 3 + 1)
 })
 
@@ -148,7 +148,7 @@ test("does not count copied history of a fork again", async () => {
   await using engine = await pricedEngine(() => ({ text: "ok", usage }), priced)
   const { session } = await run(engine)
   const fork = await engine.tackle.sessions.fork(session.id)
-  // The clock counts in milliseconds: the fork is younger than what it copied.
+  // The clock has a resolution of one millisecond: the fork is newer than what it copied.
   expect(fork?.info().time.created).toBeGreaterThan(0)
   const { sessions, prompts, usage: all } = await engine.tackle.sessions.stats()
   expect({ sessions, prompts, input: all.input }).toEqual({ sessions: 2, prompts: 1, input: 100 })

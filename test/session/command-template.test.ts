@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { type Command, fillTemplate, findCommand, listCommands } from "../../src/session/command.ts"
 
-/** The pieces as one text, commands in angle brackets. */
+/** Returns the pieces as one text, with commands in angle brackets. */
 const filled = (template: string, given = "") =>
   fillTemplate(template, given)
     .map((piece) => (piece.kind === "shell" ? `<${piece.command}>` : "text" in piece && piece.text))

@@ -16,7 +16,7 @@ async function runCommand(engine: Engine, text: string, more: Parameters<typeof 
 const start = (script: Script, commands: TackleOptions["commands"], more: Partial<TackleOptions> = {}) =>
   startEngine(script, { files: { "a.txt": "alpha\n", "b.txt": "beta\n" }, commands: commands ?? {}, ...more })
 
-/** All that the last message of the person's says in a request. */
+/** Returns all texts of the user's last message in a request. */
 const prompted = (request: RecordedRequest | undefined) =>
   JSON.stringify(request?.body.messages.findLast(({ role }) => role === "user"))
 
@@ -29,7 +29,7 @@ test("sends the template with arguments, output of its lines and mentioned files
   expect(said).toMatch(/Look at @a\.txt closely with @b\.txt in mind: a\.txt closely/)
   expect(said).not.toContain("beta")
 
-  // What ran is kept as a call, on the person's message.
+  // The line that ran is stored as a call, on the user's message.
   const [part] = await toolParts(session)
   expect(part).toMatchObject({
     tool: "bash",
@@ -121,7 +121,7 @@ test("loads a skill by its name, subject to the session's rules", async () => {
   const { session } = await runCommand(engine, "/bake a cake of @a.txt")
   const said = prompted(engine.server.requests[0])
   expect(said).toContain("Costs $1 and !`touch ran`, see @b.txt.\\n\\na cake of @a.txt")
-  // Of what stands there only the person's own words name a file.
+  // Only the user's own words can mention a file.
   expect(said).toContain("alpha")
   expect(said).not.toContain("beta")
   expect((await toolParts(session)).map(({ tool }) => tool)).toEqual(["skill"])

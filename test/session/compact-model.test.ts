@@ -5,7 +5,7 @@ import { run } from "./run.ts"
 
 const long = { text: "word ".repeat(2_000) }
 
-/** Which model sums up a session whose history came from `m`. */
+/** Returns the model that summarizes a session whose history came from `m`. */
 async function whoSumsUp(options: Partial<TackleOptions>, session: { agent?: string; model?: string } = {}) {
   await using engine = await startEngine(
     ({ body }) =>
@@ -15,7 +15,7 @@ async function whoSumsUp(options: Partial<TackleOptions>, session: { agent?: str
   const { sessions } = engine.tackle
   const first = await run(engine, { session: await sessions.create({ model: "test/m" }) })
   const archive = (await sessions.export(first.session.id)) ?? expect.fail()
-  // The same history in a session that has no model, or another.
+  // The same history in a session with another model, or none.
   const { model: _, ...rest } = archive.session
   const [providerID = "", modelID = ""] = session.model?.split("/") ?? []
   const other = await sessions.import(

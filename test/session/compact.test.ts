@@ -19,7 +19,7 @@ function textOf(message: ChatMessage | undefined): string {
   return (content ?? []).map(({ text = "" }) => text).join("\n")
 }
 
-/** Answers in order, refuses what is longer than the model takes, and sums up with `summary`. */
+/** Answers in order, refuses requests that are longer than the model allows, and summarizes with `summary`. */
 function narrow(maxCharacters: number, replies: Reply[], summary: Reply = { text: "SUMMARY" }) {
   let next = 0
   return (request: RecordedRequest): Reply => {
@@ -79,7 +79,7 @@ test("summarizes what pruning cannot shorten, and keeps the request, open to-dos
   if (last) expect(pairs(last).results).toEqual(pairs(last).calls)
   const parts = (await session.messages()).flatMap((entry) => entry.parts)
   expect(parts.filter(({ type }) => type === "compaction")).toMatchObject([{ auto: true }])
-  // Nothing is lost: the store has all of it.
+  // The store still has everything.
   expect(parts.filter((part) => part.type === "text" && part.text === words)).toHaveLength(4)
 })
 

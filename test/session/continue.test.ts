@@ -165,7 +165,7 @@ test("fails only the prompt that names an unknown model, as a usage error", asyn
 test("rejects an invalid signal without blocking the session", async () => {
   await using engine = await startEngine([{ text: "Fine." }])
   const session = await engine.tackle.sessions.create()
-  // As a caller without types may do it.
+  // An untyped caller could pass this.
   const signal = JSON.parse("{}") as AbortSignal
   expect(() => session.prompt("go", { signal })).toThrow(TypeError)
   expect((await run(engine, { session })).end).toMatchObject({ exitCode: 0, text: "Fine." })
@@ -211,7 +211,7 @@ test("keeps project grants for later engines until they are revoked", async () =
   await using third = await open("project", directory)
   expect(asked).toBe(2)
 
-  // As another process would take it back.
+  // Another process could revoke it like this.
   const granted = await store.grants({ worktree: directory })
   expect(granted.map(({ scope }) => scope)).toEqual(["project"])
   await store.commit(granted.map(({ id }) => ({ kind: "grant.remove", grantID: id })))

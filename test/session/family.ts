@@ -1,7 +1,7 @@
 import type { ChatMessage, RecordedRequest } from "../../src/testing/model-server.ts"
 import type { Reply, ScriptedCall } from "../../src/testing/reply.ts"
 
-/** The text of a message of a request. */
+/** Returns the text of a message of a request. */
 function textOf(message: ChatMessage | undefined): string {
   const { content } = message ?? {}
   if (typeof content === "string") return content
@@ -9,8 +9,8 @@ function textOf(message: ChatMessage | undefined): string {
 }
 
 /**
- * A script by what the person or another agent asked, so that sessions side by side each get their own answers: for
- * each prompt the replies to its steps.
+ * Answers by prompt, so that parallel sessions each get their own replies: for each prompt of the user or another
+ * agent, the replies to its steps.
  */
 export function scriptFor(replies: Readonly<Record<string, Reply[]>>) {
   return ({ body }: RecordedRequest): Reply => {

@@ -9,9 +9,9 @@ const call: Reply = {
   calls: [{ name: "count", arguments: { text: "x".repeat(200) } }],
   pieceSize: 20,
 }
-/** For servers that fall silent; long enough for one that answers on a busy machine. */
-const patience = { firstByteMs: 1_500, idleMs: 1_500 }
-/** Waits of a second between attempts would make the tests long: these servers ask for none. */
+/** For servers that fall silent. Long enough for a server that answers on a busy machine. */
+const shortTimeouts = { firstByteMs: 1_500, idleMs: 1_500 }
+/** Without a delay between attempts, to keep the tests short. */
 const noWait = { "retry-after-ms": "0" }
 
 function counted(script: Reply[], limits: object = {}) {
@@ -23,7 +23,7 @@ function counted(script: Reply[], limits: object = {}) {
   return startEngine(script, {
     tools: [count],
     permission: "allow",
-    limits: { stream: patience, ...limits },
+    limits: { stream: shortTimeouts, ...limits },
   }).then((engine) => ({ ...engine, ran: () => ran }))
 }
 
@@ -39,7 +39,7 @@ describe("a step that breaks off is retried, and nothing of it is run or kept", 
       expect(await toolParts(session)).toMatchObject([{ tool: "count", state: { status: "completed" } }])
       const retries = only(events, "part.updated").filter(({ part }) => part.type === "retry")
       expect(retries).toHaveLength(1)
-      // Of the first attempt nothing is sent.
+      // Nothing of the first attempt is sent.
       const [first, second] = engine.server.requests
       expect(second?.body).toEqual(first?.body)
       expect(engine.server.requests).toHaveLength(3)

@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { startEngine } from "./engine.ts"
 import { run } from "./run.ts"
 
-/** Of the specification, in bytes: what every prompt costs before the person has said anything. */
+/** Maximum size in bytes of what every prompt costs before the user has written anything. */
 const limit = 18 * 1024
 
 test("keeps the first request with every default tool below 18 KB", async () => {

@@ -27,7 +27,7 @@ const wait = tool("wait", async (_, ctx) => {
 
 const options = { tools: [wait], files: { "a.txt": "one\n" } }
 
-/** A session after a run, whatever became of it: nothing is open. */
+/** Expects that nothing of a finished session is open. */
 async function expectSettled(session: SessionHandle): Promise<void> {
   for (const { message, parts } of await session.messages()) {
     if (message.role === "assistant") expect(message.time.completed).toBeDefined()
@@ -47,7 +47,7 @@ test("closes every part once at any point of an interrupt, and the session conti
     }, options)
     const session = await engine.tackle.sessions.create()
     const seen: TackleEvent[] = []
-    // Questions are part of the way: each is answered a moment later, or never.
+    // Each question is answered a moment later, or never.
     engine.tackle.on("permission.asked", (request) => setImmediate(() => void request.reply("once")))
     const stop = engine.tackle.subscribe((event) => {
       if (seen.push(event) === at + 1) void session.abort()
@@ -63,7 +63,7 @@ test("closes every part once at any point of an interrupt, and the session conti
     await expectSettled(session)
     expect(engine.tackle.pendingRequests()).toEqual([])
     expect((await run(engine, { session, text: "again" })).end).toMatchObject({ exitCode: 0, text: "Again." })
-    // The interrupt came with the last event, or not at all: there are no further ones to try.
+    // The interrupt arrived with the last event or not at all, so there are no further events to try.
     if (end.status !== "interrupted") return expect(at).toBeGreaterThan(20)
   }
 })

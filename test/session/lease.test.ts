@@ -6,7 +6,10 @@ import { startModelServer } from "../../src/testing/model-server.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 import { run } from "./run.ts"
 
-/** A project, and engines on its one database. The model runs a command that lasts until `go` is there, then says `Done.`. */
+/**
+ * A project with several engines on one database. The model runs a command that lasts until `go` exists, then says
+ * `Done.`.
+ */
 async function place(disposer: AsyncDisposableStack) {
   const project = await temporaryProject()
   disposer.defer(() => project.remove())

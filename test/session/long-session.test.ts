@@ -38,7 +38,7 @@ function messageAt(index: number): string {
   return `msg_0000000${String(index).padStart(4, "0")}`
 }
 
-/** Makes the message the summary of all before it but the two that `from` leaves. */
+/** Makes the message a summary of everything except the two messages that `from` keeps. */
 const summary: Part = {
   id: "prt_summary",
   sessionID: id,
@@ -48,7 +48,7 @@ const summary: Part = {
   from: messageAt(messageCount - 3),
 }
 
-/** What was read of and written to a store. */
+/** Counts reads and writes of a store. */
 interface Traffic {
   pages: MessagePage[]
   longest: number
@@ -74,7 +74,7 @@ function counted(store: Store): { store: Store; traffic: Traffic } {
 
 const note = tool("note", () => ({ title: "", output: "noted" }))
 
-/** An engine with a session of so many parts; each prompt makes one call. */
+/** An engine with a long session; each prompt makes one call. */
 async function openLong(changes: readonly Change[], opened: Store) {
   const { store, traffic } = counted(opened)
   const engine = await startEngine(
@@ -121,7 +121,7 @@ test("reads and writes no more per turn in a long session than in a short one", 
     written.push(traffic.written - before.written)
   }
   const [short = 0, long = 0] = written
-  // Not to the byte: times and counts have more or fewer digits.
+  // Not exact: times and counts have varying numbers of digits.
   expect(Math.abs(long - short)).toBeLessThan(100)
 })
 
@@ -143,12 +143,12 @@ test("holds only the compacted history in memory", async () => {
   const { engine, traffic } = await openLong(longSession([summary]), store)
   await using _engine = engine
   const session = (await engine.tackle.sessions.get(id)) ?? expect.fail()
-  // What is made once, at the first prompt of an engine, is not the session's.
+  // The first prompt of an engine creates things that do not belong to the session.
   await run(engine)
   const before = heapBytes()
   await run(engine, { session })
   expect(traffic.read).toBe(messageCount)
-  // The summary, the two that it keeps, and the prompt.
+  // The summary, the two messages that it keeps, and the prompt.
   expect(fromUser(engine.server.requests.at(-1))).toHaveLength(4)
   const stored = messageCount * partsEach * text.length
   expect(heapBytes() - before).toBeLessThan(stored / 5)
@@ -205,7 +205,7 @@ function fromUser(request: RecordedRequest | undefined) {
   return (request?.body.messages ?? []).filter(({ role }) => role === "user")
 }
 
-/** In use after a collection, with long strings, which lie outside of the heap. */
+/** Heap in use after a collection, including long strings outside of the heap. */
 function heapBytes(): number {
   setFlagsFromString("--expose-gc")
   const collect: () => void = runInNewContext("gc")

@@ -96,7 +96,7 @@ describe("findMentions", () => {
   })
 })
 
-/** The texts of the person's message as the model gets it. */
+/** Returns the texts of the user's message as the model gets them. */
 function textsOf(engine: {
   server: { requests: { body: { messages: { content?: unknown }[] } }[] }
 }): string[] {

@@ -6,7 +6,7 @@ const usage = {
   outputTokens: { total: 1, text: 1, reasoning: 0 },
 }
 
-/** A model of the AI SDK's interface that plays back stream parts, a list for each step; `finish` is added. */
+/** A model of the AI SDK that plays back stream parts, one list per step. Adds `finish`. */
 export function playback(steps: readonly (readonly LanguageModelV4StreamPart[])[]): LanguageModel {
   let step = 0
   return {
@@ -26,7 +26,7 @@ export function playback(steps: readonly (readonly LanguageModelV4StreamPart[])[
   }
 }
 
-/** An answer in words. */
+/** A text answer. */
 export function words(text: string): LanguageModelV4StreamPart[] {
   return [
     { type: "text-start", id: "t" },

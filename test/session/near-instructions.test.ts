@@ -6,7 +6,7 @@ import { createNearInstructions } from "../../src/session/conversation.ts"
 const text = { path: "/p/sub/AGENTS.md", text: "Say please." }
 const find = async () => [text]
 
-/** A history in which a call was given the text. */
+/** A history in which a call received the text. */
 function historyOf(more: Partial<ToolStateCompleted> = {}): MessageWithParts[] {
   const ids = { id: "prt_1", sessionID: "ses_1", messageID: "msg_1" }
   const state: ToolStateCompleted = {

@@ -12,7 +12,7 @@ import { aMessage, aSession } from "../suites/records.ts"
 const sessionID = "ses_a"
 const messageAt = (index: number) => `msg_${String(index).padStart(6, "0")}`
 
-/** Each message reads a file, or is a summary that leaves some messages word for word and may know the files. */
+/** Each message reads a file, or is a summary that keeps some messages and may list the files. */
 type Entry = { reads: number } | { keeps: number | undefined; knows: boolean }
 
 const entry: fc.Arbitrary<Entry> = fc.oneof(
@@ -23,10 +23,10 @@ const entry: fc.Arbitrary<Entry> = fc.oneof(
   },
 )
 
-/** The session as it came to be: what a summary knows is what was read until then. */
+/** The resulting session: a summary lists the files read so far. */
 function changesOf(entries: readonly Entry[]): Change[] {
   const ledger = createFileTracker()
-  /** What the model is given begins there: a summary keeps nothing of before. */
+  /** The model's view starts here: a summary keeps nothing from before. */
   let start = 0
   return entries.flatMap((entry, index): Change[] => {
     const messageID = messageAt(index)
@@ -67,7 +67,7 @@ function changesOf(entries: readonly Entry[]): Change[] {
   })
 }
 
-/** What a session goes on with. */
+/** Returns the state from which a session continues. */
 async function opened(pages: AsyncIterable<MessageWithParts[]> | Iterable<MessageWithParts[]>) {
   const ledger = createFileTracker()
   const history: MessageWithParts[] = []

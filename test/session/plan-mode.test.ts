@@ -9,7 +9,7 @@ const exit = { name: "plan_exit", arguments: {} }
 const write = (filePath: string) => ({ name: "write", arguments: { filePath, content: "1. Do it.\n" } })
 const yes = ({ questions }: Pick<AskedQuestion, "questions">) => [[questions[0]?.options?.[0]?.label ?? ""]]
 
-/** An engine in plan mode's reach whose questions are answered one after the other; the last answer stays. */
+/** An engine with plan mode whose questions are answered one after the other. The last answer repeats. */
 async function planning(
   script: Script,
   ...answers: ((asked: AskedQuestion) => string[][] | undefined)[]
@@ -29,7 +29,7 @@ async function planning(
   return { ...engine, asked, [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose]() }
 }
 
-/** The model's script needs the session's id, which is in the path of its plan. */
+/** The plan's path contains the session id, which the model's script needs. */
 function planFileIn(request: { body: { messages: unknown[] } }): string {
   const [, file] = /Plan file[^:]*: (\S+?plan\.md)/.exec(JSON.stringify(request.body.messages)) ?? []
   if (file === undefined) throw new Error("the model was told of no plan file")

@@ -1,4 +1,4 @@
-/** Prompts a session in a process of its own, so that a test can kill it. Says `running` when a tool has started. */
+/** Prompts a session in its own process, so that a test can kill it. Prints `running` when a tool has started. */
 import { createTackle } from "../../src/engine/create-tackle.ts"
 
 const [directory = "", url = "", text = "go"] = process.argv.slice(2)

@@ -98,7 +98,7 @@ test("deletes a family completely or not at all", async () => {
 
   await expect(tackle.sessions.delete("ses_parent")).rejects.toThrow("is in use")
   expect(await store.sessions({ limit: 10 })).toHaveLength(4)
-  // What was taken for the attempt is given back.
+  // The leases taken for the attempt are released.
   for (const id of ["ses_parent", "ses_child"]) expect(await store.holder(id)).toBeUndefined()
   const result = await tackle.sessions.prune({ olderThanMs: hourMs })
   expect(result.held.map(({ id }) => id)).toEqual(["ses_parent"])
@@ -125,7 +125,7 @@ test("deletes nothing else for a session whose id is a path", async () => {
 test("reports a session that was taken meanwhile, and deletes the rest", async () => {
   const plain = createMemoryStore()
   const other = { id: "eng_other", ...identifyProcess() }
-  // Another engine comes in between the look and the removal.
+  // Another engine takes the session between the check and the deletion.
   const store: typeof plain = {
     ...plain,
     lease: async (id, holder, lives) => {

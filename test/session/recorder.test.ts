@@ -9,7 +9,7 @@ import { type Change, type CommitOptions, StoreError } from "../../src/store/sto
 const sessionID = "ses_1"
 const part = (id: string, text = ""): TextPart => ({ id, sessionID, messageID: "msg_1", type: "text", text })
 
-/** A recorder, the ids of each transaction it made, and what it announced. */
+/** A recorder, the ids of each transaction, and its events. */
 function record(refuse: (changes: readonly Change[]) => boolean = () => false) {
   const memory = createMemoryStore()
   const transactions: string[][] = []
@@ -138,7 +138,7 @@ test("calls listeners outside of any call's async context", async () => {
   const bus = createBus(() => {})
   bus.subscribe(() => heard.push(context.getStore()))
   const store = { ...createMemoryStore(), async commit() {} }
-  // That of a subagent is made within the call that started it.
+  // A subagent's recorder is created inside the call that started it.
   const recorder = context.run("parent", () => createRecorder({ sessionID, store, bus }))
   await Promise.all(["one", "two"].map((id) => context.run(id, () => recorder.write({ parts: [part(id)] }))))
   await context.run("three", async () => {

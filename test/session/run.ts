@@ -6,14 +6,14 @@ import type { ToolContext } from "../../src/tool/context.ts"
 import { define, type Info } from "../../src/tool/tool.ts"
 import type { Engine } from "./engine.ts"
 
-/** What one prompt left behind. */
+/** The outcome of one prompt. */
 export interface Run {
   session: SessionHandle
   events: TackleEvent[]
   end: EventOf<"run.completed">
 }
 
-/** Prompts a new session, or the one given, and reads its events to the end. */
+/** Prompts a new session, or the given one, and reads its events to the end. */
 export async function run(
   engine: Pick<Engine, "tackle">,
   options: PromptOptions & { text?: string; session?: SessionHandle } = {},
@@ -25,12 +25,12 @@ export async function run(
   return { session, events, end: await started.completed }
 }
 
-/** The tool parts of a session as the store has them. */
+/** Returns the stored tool parts of a session. */
 export async function toolParts(session: SessionHandle): Promise<ToolPart[]> {
   return (await session.messages()).flatMap(({ parts }) => parts).filter((part) => part.type === "tool")
 }
 
-/** What the model reads of each call, in the order of the calls. */
+/** Returns what the model reads of each call, in order. */
 export async function resultsOf(session: SessionHandle): Promise<string[]> {
   return (await toolParts(session)).map(({ state }) => {
     if (state.status === "completed") return state.output
@@ -38,7 +38,7 @@ export async function resultsOf(session: SessionHandle): Promise<string[]> {
   })
 }
 
-/** A tool of the library that takes anything. */
+/** A library tool that accepts any arguments. */
 export function tool(
   id: string,
   execute: (args: Record<string, unknown>, ctx: ToolContext) => unknown,

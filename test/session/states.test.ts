@@ -10,7 +10,7 @@ import { startEngine } from "./engine.ts"
 import { playback, words } from "./model.ts"
 import { run, tool, toolParts } from "./run.ts"
 
-/** Everything that a run can announce at once: text, thinking, good and bad calls, progress, a retry. */
+/** Everything that a run can announce: text, reasoning, good and bad calls, progress, a retry. */
 const busy = [
   { text: "half", fault: "cut" as const },
   {
@@ -58,7 +58,7 @@ test.each(stores)("stores everything in the %s store before it is announced", as
       return
     const { id } = event.type === "part.updated" ? event.part : event.message
     announced.push(structuredClone(event.type === "part.updated" ? event.part : event.message))
-    // Asked now: both stores look at the moment of the call.
+    // Read immediately: both stores read at the time of the call.
     stored.push(
       store.messages(event.sessionID).then((messages) => {
         const present = messages.flatMap((entry): Stored[] => [entry.message, ...entry.parts])
@@ -69,7 +69,7 @@ test.each(stores)("stores everything in the %s store before it is announced", as
   expect((await run(engine)).end).toMatchObject({ exitCode: 0, text: "Done." })
   expect(announced.length).toBeGreaterThan(25)
   for (const [index, found] of (await Promise.all(stored)).entries()) {
-    // Two states that come together are stored together: then the later one is there.
+    // Two states that arrive together are stored together, so the later one may be stored already.
     const sinceThen = announced.slice(index).filter(({ id }) => id === announced[index]?.id)
     expect(sinceThen).toContainEqual(found)
   }
@@ -97,12 +97,12 @@ test("lets a listener rebuild the stored session from parts and deltas", async (
   const { session, events } = await run(engine)
   const mirror = follow(events)
   const stored = (await session.messages()).flatMap(({ parts }) => parts)
-  // What the turn did to files is a part of the first message, and comes while others are written.
+  // The record of file changes is a part of the first message and arrives between others.
   const byMessage = (a: Part, b: Part) => (`${a.messageID} ${a.id}` < `${b.messageID} ${b.id}` ? -1 : 1)
   expect([...mirror.values()].toSorted(byMessage)).toEqual(stored)
 })
 
-/** A client's view: parts by id, deltas added to the very objects that were announced. */
+/** A client's view: parts by id, with deltas added to the announced objects. */
 function follow(events: readonly TackleEvent[]): Map<string, Part> {
   const parts = new Map<string, Part>()
   for (const event of events) {

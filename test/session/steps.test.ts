@@ -87,7 +87,7 @@ test("adds up tokens and cost of all steps", async () => {
   await using priced = await startEngine([], { files, providers, directory: engine.project.directory })
   const { session, end } = await run(priced)
   expect(end.usage).toMatchObject({ input: 1_600, output: 800, reasoning: 200, cacheRead: 400 })
-  // Twice: 800 fresh, 200 cached, 500 written.
+  // Two steps with 800 fresh, 200 cached and 500 written tokens.
   expect(end.usage.cost).toBeCloseTo((2 * (800 * 1 + 200 * 0.1 + 500 * 10)) / 1_000_000, 10)
   const finished = (await session.messages()).flatMap(({ parts }) =>
     parts.filter(({ type }) => type === "step-finish"),

@@ -4,7 +4,9 @@ import { type Change, type Store, StoreError } from "../../src/store/store.ts"
 import { startEngine } from "./engine.ts"
 import { run, tool, toolParts } from "./run.ts"
 
-/** A memory store that refuses each transaction with a change for which `fails` says so, by its number from 0. */
+/**
+ * A memory store that refuses a transaction if `fails` returns true for one of its changes. Transactions count from 0.
+ */
 function failingStore(fails: (number: number, change: Change) => boolean): Store & { changes: number } {
   const store = createMemoryStore()
   const numbers = new Map<Change, number>()
@@ -59,7 +61,7 @@ test("ends the run with the reason when the store refuses any write, and the nex
     })
     const { session, events, end } = await run(engine)
     if (store.changes <= failing) break
-    // A lost report of progress is made up for by the next state; all else stops the run.
+    // The next state replaces a lost progress report. Any other refusal stops the run.
     if (end.status !== "completed") {
       expect(end).toMatchObject({ status: "failed", exitCode: 1 })
       expect(events.find(({ type }) => type === "session.error")).toMatchObject({
@@ -103,7 +105,7 @@ test("ends the run when an answer could not be stored before a question about it
     refused += 1
     return refused === 1
   })
-  // In pieces, so that the beginning is stored before the end comes.
+  // In pieces, so that the start is stored before the end arrives.
   const answer = { text: "I do.", calls: [{ name: "touch", arguments: {} }], pieceSize: 1, pieceDelayMs: 5 }
   await using engine = await startEngine([answer, { text: "Done." }], { store, tools: [touch] })
   engine.tackle.on("permission.asked", (request) => void request.reply("once"))

@@ -9,7 +9,7 @@ import { run } from "./run.ts"
 
 const streamed = 35_000
 
-/** The bytes that a run hands to the store, and those that its database has afterwards. */
+/** Returns the bytes that a run writes to the store, and the size of its database afterwards. */
 async function bytesOf(script: Reply[]): Promise<{ committed: number; file: number }> {
   const project = await temporaryProject()
   const path = project.path("tackle.db")

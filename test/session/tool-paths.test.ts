@@ -10,7 +10,7 @@ type Step = { text: string; calls: ScriptedCall[] }
 
 const end: Step = { text: "That was it.", calls: [] }
 
-/** What a model does in sessions, in whatever way it calls. */
+/** Steps of a model, independent of how it calls tools. */
 const sessions: Readonly<Record<string, readonly Step[]>> = {
   "work on a file": [
     {
@@ -96,7 +96,7 @@ const png = Buffer.from(
 
 const files = { "a.txt": 'one\nb<c>&"d"\n', "b.md": "# B\n" }
 
-/** Each call with its arguments and what came of it; times and ids are another at each run. */
+/** Returns each call with its arguments and outcome, without times and ids. */
 async function callsMade(script: Reply[], model: object) {
   await using engine = await startEngine(script)
   const options = { baseURL: engine.server.url, apiKey: "k" }
@@ -171,7 +171,7 @@ describe("a call of a tool that is not offered fails with the same text", () => 
     end,
   ]
 
-  // JSON alone and a list in brackets may as well be an answer.
+  // Plain JSON and a list in brackets could also be an answer.
   test.each(["hermes", "json-fence", "mistral", "xml"] as const)("in the dialect %s", async (toolDialect) => {
     const [one, other] = await Promise.all([
       native(steps),
@@ -185,7 +185,7 @@ describe("a call of a tool that is not offered fails with the same text", () => 
   })
 })
 
-/** The arguments as a record: here none is broken on purpose. */
+/** Returns the arguments as a record; none is malformed here. */
 function argumentsOf({ arguments: given }: ScriptedCall): Record<string, unknown> {
   return typeof given === "string" ? {} : given
 }

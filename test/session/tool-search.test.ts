@@ -14,7 +14,7 @@ import { resultsOf, run, tool, toolParts } from "./run.ts"
 const services = ["issue", "branch", "release", "page", "invoice", "ticket", "build", "alert"]
 const verbs = ["list", "get", "create", "update", "delete"]
 
-/** 200 tools of the size that those of MCP servers have. */
+/** 200 tools of a size that is typical for MCP servers. */
 const many = ["alpha", "beta", "gamma", "delta", "omega"].flatMap((server) =>
   services.flatMap((thing) =>
     verbs.map((verb) =>

@@ -31,7 +31,7 @@ import { run } from "./run.ts"
 
 type Call = [name: string, args: Record<string, unknown>]
 
-/** One turn a list of calls, each turn ended by words. */
+/** Each turn is a list of calls, followed by text. */
 function turns(...given: Call[][]): Script {
   return given.flatMap((calls) => [
     ...calls.map(([name, args]) => ({ calls: [{ name, arguments: args }] })),
@@ -52,13 +52,13 @@ async function refusedOf(undone: Promise<unknown>): Promise<Record<string, strin
 
 interface Place {
   engine: Engine
-  /** Absent where nothing was run yet. */
+  /** Undefined before the first run. */
   session: SessionHandle
   at: Engine["project"]["path"]
   read: Engine["project"]["read"]
 }
 
-/** So many turns are run as there are calls in the list, after `prepare`. */
+/** Runs `prepare`, then one turn per list of calls. */
 async function afterTurns(
   given: Call[][],
   files: Record<string, string> = {},
@@ -68,7 +68,7 @@ async function afterTurns(
   onTestFinished(() => engine[Symbol.asyncDispose]())
   const { path: at, read } = engine.project
   await prepare(at)
-  // The first scan cannot tell what is made within a tick of the clock of files.
+  // File times are too coarse for the first scan to see changes within one tick.
   await sleep(50)
   const session = await engine.tackle.sessions.create()
   for (const _ of given) await run(engine, { session })
@@ -210,7 +210,7 @@ test("restores a file behind a link, and does not follow a link that changed", a
   expect(await readlink(at("link.txt"))).toBe("real.txt")
   expect([await contentOf("real.txt"), await contentOf("dir/x")]).toEqual(["A", "A"])
   await session.redo()
-  // The same bytes, and still not the file that the turn changed.
+  // The same content, but not the file that the turn changed.
   await rename(at("dir"), at("dir.old"))
   await symlink("mine", at("dir"))
   expect(await refusedOf(session.undo())).toEqual({ [at("dir/x")]: "changed" })
@@ -248,7 +248,7 @@ test("restores an ignored file that a tool wrote, and leaves git's own files alo
   const index = await readFile(at(".git/index"))
   await session.undo()
   expect([await contentOf("local.conf"), await contentOf("tracked.txt")]).toEqual(["A", "A"])
-  // What a command does to ignored files is not watched.
+  // Changes of ignored files by a command are not recorded.
   expect(await contentOf("ignored.log")).toBe("B")
   expect(index.equals(await readFile(at(".git/index")))).toBe(true)
 })
@@ -298,7 +298,7 @@ test("refuses to redo over later changes, and after a new turn", async () => {
   await engine.project.write("a.txt", "A")
   await session.redo()
   expect(await contentOf("a.txt")).toBe("B")
-  // The script is over: the turn fails, and is one all the same.
+  // The script has ended: the turn fails, but it is a turn.
   await run(engine, { session })
   await expect(session.redo()).rejects.toThrow("Nothing to redo")
   expect(existsSync(at("b.txt"))).toBe(false)

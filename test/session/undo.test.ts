@@ -8,7 +8,7 @@ import { startEngine } from "./engine.ts"
 import { scriptFor, task } from "./family.ts"
 import { run } from "./run.ts"
 
-/** One turn a list of calls, each followed by words. */
+/** Each turn is one call, followed by text. */
 function turns(...calls: [string, Record<string, unknown>][]): Script {
   return calls.flatMap(([name, args]) => [{ calls: [{ name, arguments: args }] }, { text: "done" }]) as Script
 }
@@ -114,7 +114,7 @@ test("skips a turn that cannot be undone", async () => {
     refused: [{ path: b, why: "skipped" }],
   })
   expect(await session.undo()).toMatchObject({ files: [{ path: a, kind: "removed" }], refused: [] })
-  // Forward again: what was not undone is not in the way, and can be undone once that is possible.
+  // Redo skips what was not undone, and it can be undone once that is possible.
   expect(await session.redo()).toMatchObject({ files: [{ path: a, kind: "restored" }] })
   expect(await session.redo()).toMatchObject({ files: [], refused: [] })
   await expect(session.undo()).rejects.toThrow(UndoRefusedError)
@@ -139,7 +139,7 @@ test("does not redo a file that its undo left alone", async () => {
   await session.undo({ others: true })
   expect(await session.redo()).toMatchObject({ files: [{ path: engine.project.path("b.txt") }], refused: [] })
   expect(await engine.project.read("a.txt")).toBe("mine")
-  // From then on the turn is as if it had not been undone.
+  // From here the turn is as if it had not been undone.
   await engine.project.write("a.txt", "B")
   await session.undo()
   expect([await engine.project.read("a.txt"), await engine.project.read("b.txt")]).toEqual(["A", "A"])
@@ -178,7 +178,7 @@ test("does not treat an ignored file that becomes visible as new", async () => {
     sandbox: "off",
     files: { ".gitignore": "secret.txt\n", "secret.txt": "mine" },
   })
-  // Times of files are too coarse to tell what was made within a tick of their clock.
+  // File times are too coarse to see changes within one tick.
   await sleep(50)
   const { session } = await run(engine)
   const { unseen } = await session.undo()

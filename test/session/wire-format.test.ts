@@ -12,7 +12,7 @@ describe.each([
   { answers: "streams", whole: false },
   { answers: "answers whole", whole: true },
 ])("a server with $answers", ({ whole }) => {
-  /** The engine before a server that answers in this form. */
+  /** Starts the engine with a server of this wire format. */
   const start = (script: Script, options?: Parameters<typeof startEngine>[1]) =>
     startEngine(async (request, index) => {
       const reply = typeof script === "function" ? await script(request, index) : script[index]
