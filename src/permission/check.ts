@@ -32,7 +32,7 @@ export async function checkRequest(
   home: string,
 ): Promise<DetailedVerdict> {
   const policy = expandPolicy(scope.policy(), home)
-  const { checks, bash } = await expand(request, scope, policy, home)
+  const { checks, commands } = await expand(request, scope, policy, home)
   const details = distinct(checks).map((check) => ({ check, judgement: judgeCheck(check, policy) }))
   const verdict: DetailedVerdict = {
     action: "allow",
@@ -42,8 +42,8 @@ export async function checkRequest(
   }
   for (const { judgement } of details)
     if (isStricter(judgement.action, verdict.action)) verdict.action = judgement.action
-  if (bash) {
-    verdict.commands = bash.commands.map(({ command, check }) => {
+  if (commands) {
+    verdict.commands = commands.map(({ command, check }) => {
       const { action, rule, reason } = describe(check, judgeCheck(check, policy))
       return { argv: command.argv.map((word) => word.text), pattern: command.pattern, action, rule, reason }
     })
@@ -59,7 +59,7 @@ async function expand(
   scope: Scope,
   policy: Policy,
   home: string,
-): Promise<{ checks: Check[]; bash?: BashChecks }> {
+): Promise<{ checks: Check[]; commands?: BashChecks["commands"] }> {
   const resolved = resolveScope(scope)
   const locate = (path: string) => resolvePath(path, scope.directory, home)
   const permission = permissionType(request.permission)
@@ -78,13 +78,10 @@ async function expand(
     const parts: BashChecks[] = []
     for (const text of patterns)
       parts.push(await bashChecks({ text, directory, scope, resolved, policy, home }))
-    const bash: BashChecks = {
-      checks: [...externalChecks(directory, resolved), ...parts.flatMap((part) => part.checks)],
-      commands: parts.flatMap((part) => part.commands),
-    }
-    if (permission === "sandbox_escape")
-      bash.checks = bash.checks.flatMap((check) => escapeChecks(check, policy))
-    return { checks: [...bash.checks, ...outside], bash }
+    const found = [...externalChecks(directory, resolved), ...parts.flatMap((part) => part.checks)]
+    const escapes = permission === "sandbox_escape"
+    const checks = escapes ? found.flatMap((check) => escapeChecks(check, policy)) : found
+    return { checks: [...checks, ...outside], commands: parts.flatMap((part) => part.commands) }
   }
   const checks = patterns.map((pattern) =>
     withRemembered({ permission, pattern, forms: [pattern], options: namedRules(permission) }, remember),

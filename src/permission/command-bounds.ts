@@ -21,10 +21,7 @@ export interface BoundsRequest {
   guarded: readonly string[]
   /** The user's config directories. Commands cannot change them, or create a missing one inside the worktree. */
   configDirectories: readonly string[]
-  /**
-   * Directories of the engine that commands cannot read. Directories instead of files: a file that is replaced or created
-   * later would not be hidden.
-   */
+  /** Directories of the engine that commands cannot read. Directories, because a replaced file would not be hidden. */
   secret: readonly string[]
   /** Directories inside `secret` that commands can read. */
   shown: readonly string[]

@@ -1,6 +1,6 @@
 import type { Action, Rule } from "../schema/permission.ts"
 import { checkRequest, type DetailedVerdict } from "./check.ts"
-import { isStricter, type Match, matchingRules, type Policy } from "./policy.ts"
+import { isStricter, type Judgement, matchingRules, type Policy } from "./policy.ts"
 import type { JudgedCheck, PermissionAsk, Scope } from "./request.ts"
 import { permissionType } from "./rules.ts"
 
@@ -94,7 +94,7 @@ function explanation(verdict: Action, commands: ExplainedCommand[], checks: Expl
   }
 }
 
-type RuleWriter = (match: { rule: Rule; layer?: Match["layer"] | undefined }) => ExplainedRule
+type RuleWriter = (match: { rule: Rule; layer?: Judgement["layer"] }) => ExplainedRule
 
 /** Returns a function that shows rules as written, before `~` and `$HOME` were expanded. */
 function ruleWriter(given: Policy, applied: Policy): RuleWriter {

@@ -46,9 +46,8 @@ export function resolveScope(scope: Scope): ResolvedScope {
 }
 
 /**
- * Returns the checks for reading or changing a file: one for the path as written, one for its target if a link leads
- * elsewhere, and `external_directory` for a path outside the worktree. The path is absolute. `..` is resolved after the
- * links before it, as the system does.
+ * Returns the checks for reading or changing a file, by its absolute path: one for the path as written, one for its target
+ * if a link leads elsewhere, and `external_directory` for a path outside the worktree.
  */
 export function fileChecks(access: "read" | "edit", path: string, scope: ResolvedScope): Check[] {
   const written = normalize(path)
@@ -60,15 +59,14 @@ export function fileChecks(access: "read" | "edit", path: string, scope: Resolve
     ]
 
   const { real } = followed
-  const inside = isInside(real, scope.realWorktree)
-  const own = !inside && scope.realOwn().some((directory) => isInside(real, directory))
-  const writtenForms = spell(written, scope.worktree)
-  const realForms = spell(real, scope.realWorktree)
+  const own = !isInside(real, scope.realWorktree) && isInScope(real, scope)
+  const writtenForms = spellings(written, scope.worktree)
+  const realForms = spellings(real, scope.realWorktree)
   const locations = sameLocation(written, real, scope)
     ? [{ shown: written, forms: unique([...writtenForms, ...realForms]) }]
     : [
         { shown: written, forms: writtenForms },
-        { shown: real, forms: unique([...realForms, ...respelled(real, scope)]) },
+        { shown: real, forms: unique([...realForms, ...underWorktree(real, scope)]) },
       ]
   const protection = protectionAt(access, written, real, scope)
   const checks = locations.map(({ shown, forms }): Check => {
@@ -169,12 +167,12 @@ function sameLocation(written: string, real: string, scope: ResolvedScope): bool
 }
 
 /** Returns the path relative to the root, if it is inside, and the absolute path. */
-function spell(path: string, root: string): string[] {
+function spellings(path: string, root: string): string[] {
   return isInside(path, root) ? [relative(root, path) || ".", path] : [path]
 }
 
 /** Returns a path of the real worktree under the unresolved path of the worktree. */
-function respelled(real: string, scope: ResolvedScope): string[] {
+function underWorktree(real: string, scope: ResolvedScope): string[] {
   return isInside(real, scope.realWorktree) ? [join(scope.worktree, relative(scope.realWorktree, real))] : []
 }
 
@@ -193,9 +191,8 @@ function protectionAt(
 }
 
 /**
- * Returns the protection of a file that can be a hard link to a protected file. The system cannot list the names of a
- * file: every hard link is protected against changes, and for reading it is compared with the files in its directories
- * up to the root of the worktree.
+ * Returns the protection of a hard link. The system cannot list the names of a file, so every hard link is protected
+ * against changes. For reading it is compared with the files in its directories, up to the root of the worktree.
  */
 function linkedProtection(
   access: "read" | "edit",

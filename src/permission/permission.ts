@@ -47,8 +47,7 @@ export interface Permission {
   explain(request: PermissionAsk, scope: Scope): Promise<Explanation>
   /**
    * Answers a request once. Stores an `always` before it resolves, and answers other requests that the new rules allow.
-   * Throws `UsageError` for an invalid reply and for an `always` that allows more than the request offers; the request
-   * then keeps waiting.
+   * Throws `UsageError` for an invalid reply and for an `always` that is wider than offered; the request stays pending.
    */
   reply(requestID: string, reply: PermissionReply, source: ReplySource): Promise<ReplyOutcome>
   /** Lists the pending requests, oldest first. */

@@ -77,14 +77,12 @@ function judgeAlone(
   return possibleRefusal(policy, permission, options.span, options.spanRefusals) ?? judgement
 }
 
-/** A rule that matches, and its layer. */
-export interface Match {
-  rule: Rule
-  layer: Layer["name"] | "ceiling"
-}
-
 /** Lists every rule that matches one of the spellings, lowest layer first, including overruled rules. */
-export function matchingRules(policy: Policy, permission: string, forms: readonly string[]): Match[] {
+export function matchingRules(
+  policy: Policy,
+  permission: string,
+  forms: readonly string[],
+): Required<Pick<Judgement, "rule" | "layer">>[] {
   const groups = [...policy.layers, { name: "ceiling" as const, rules: policy.ceiling ?? [] }]
   return groups.flatMap(({ name, rules }) =>
     rules.filter((rule) => matches(rule, permission, forms)).map((rule) => ({ rule, layer: name })),

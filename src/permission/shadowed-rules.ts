@@ -1,4 +1,4 @@
-import type { Rule } from "../schema/permission.ts"
+import type { Rule, Ruleset } from "../schema/permission.ts"
 import { wildcardCovers, wildcardOverlap } from "../util/wildcard.ts"
 import { isStricter, type Layer } from "./policy.ts"
 import { namesProtected, protectionOf } from "./protected-files.ts"
@@ -34,13 +34,9 @@ export function shadowedRules(layers: readonly Layer[]): ShadowedRule[] {
 /** Returns a deny of the user layer that covers the rule and has no exception after it. */
 function finalDeny(rule: Rule, earlier: readonly Layer[]): Rule | undefined {
   if (rule.action === "deny") return undefined
-  for (const { name, rules } of earlier) {
-    if (name !== "user") continue
+  for (const { rules } of earlier.filter(({ name }) => name === "user")) {
     const deny = rules.find(
-      (other, at) =>
-        other.action === "deny" &&
-        covers(other, rule) &&
-        !rules.slice(at + 1).some((next) => overlap(next, rule)),
+      (other, at) => other.action === "deny" && covers(other, rule) && !hasException(rules, at, rule),
     )
     if (deny) return deny
   }
@@ -52,7 +48,7 @@ function laterLayer(rule: Rule, layer: Layer, later: readonly Layer[]): Rule | u
   for (const { rules, tightenOnly } of later) {
     // In a layer that only tightens, an exception after the deny keeps the verdict of lower layers.
     const tightens = (entry: Rule, at: number) =>
-      isStricter(entry.action, rule.action) && !rules.slice(at + 1).some((next) => overlap(next, rule))
+      isStricter(entry.action, rule.action) && !hasException(rules, at, rule)
     const other = rules.find((entry, at) => overrules(entry, rule) && (!tightenOnly || tightens(entry, at)))
     if (other) return other
   }
@@ -81,10 +77,13 @@ function covers(wide: Rule, narrow: Rule): boolean {
   )
 }
 
-/** Returns true if both rules can match the same request. */
-function overlap(a: Rule, b: Rule): boolean {
-  return (
-    wildcardOverlap(permissionType(a.permission), permissionType(b.permission)) &&
-    wildcardOverlap(a.pattern, b.pattern)
-  )
+/** Returns true if a rule after this index can match a request that the rule matches. */
+function hasException(rules: Ruleset, index: number, { permission, pattern }: Rule): boolean {
+  const type = permissionType(permission)
+  return rules
+    .slice(index + 1)
+    .some(
+      (next) =>
+        wildcardOverlap(permissionType(next.permission), type) && wildcardOverlap(next.pattern, pattern),
+    )
 }

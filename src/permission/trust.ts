@@ -17,9 +17,8 @@ export interface Trust {
   /** Returns `changed` for an item that was trusted with other content. */
   state(directoryRealPath: string, item: TrustItem): "trusted" | "changed" | "new"
   /**
-   * Trusts these items of the directory, in addition to items trusted before: the user sees only items on the path to the
-   * working directory, so items of other folders stay trusted. Replaces an invalid trust file. Throws `TackleError` if
-   * the file cannot be written.
+   * Trusts these items of the directory and keeps others: the user sees only items on the path to the working directory.
+   * Replaces an invalid trust file. Throws `TackleError` if the file cannot be written.
    */
   trust(directoryRealPath: string, items: readonly TrustItem[]): void
   /** Revokes the trust in these items of the directory, or in all of them. Throws like {@link trust}. */

@@ -32,7 +32,9 @@ export async function startHostProxy(filter: HostFilter, socketPath?: string): P
     const target = plainTarget(incoming)
     if (!target) return void outgoing.writeHead(400).end("This is a proxy.\n")
     if (!filter.allows(hostName(target.hostname)))
-      return void outgoing.writeHead(403, refusedHeader).end(refusal(target.hostname))
+      return void outgoing
+        .writeHead(403, { "x-proxy-error": "blocked-by-rule" })
+        .end(refusal(target.hostname))
     const { host: _, "proxy-connection": __, "proxy-authorization": ___, ...headers } = incoming.headers
     const forward = request(
       target,
@@ -105,13 +107,8 @@ function tunnelTarget(authority: string): { host: string; port: number } | undef
 }
 
 function hostName(name: string): string {
-  return name
-    .toLowerCase()
-    .replace(/^\[|\]$/g, "")
-    .replace(/\.$/, "")
+  return name.toLowerCase().replace(/^\[|\]$|\.$/g, "")
 }
-
-const refusedHeader = { "x-proxy-error": "blocked-by-rule" }
 
 function refusal(host: string): string {
   return `No rule allows the host ${host} (permission "network").\n`

@@ -150,10 +150,9 @@ export function createPlaceholderJournal(
       }
     },
     existing() {
-      const paths = journal.entries().flatMap(({ record: { path, stamp } }) => {
-        return stamp !== undefined && stamp === stampOf(path) ? [path] : []
-      })
-      return [...new Set(paths)]
+      const records = journal.entries().map(({ record }) => record)
+      const unchanged = records.filter(({ path, stamp }) => stamp !== undefined && stamp === stampOf(path))
+      return [...new Set(unchanged.map(({ path }) => path))]
     },
     endOrphans: () =>
       journal.endOrphans(async ({ path, stamp }) => {

@@ -52,13 +52,10 @@ export function untested(detail: string): ProbeOutcome {
 
 /** The targets outside the sandbox: servers that record connections, and processes. */
 export interface ProbeTargets {
-  /** A port. */
+  /** Ports. `ipv6` is undefined if this machine has no IPv6. The DNS server never answers. */
   ipv4: number
-  /** A port, or undefined if this machine has no IPv6. */
   ipv6: number | undefined
-  /** A port. */
   udp: number
-  /** The port of a DNS server that never answers. */
   dns: number
   /** The path of a Unix socket, like Docker's. */
   unix: string

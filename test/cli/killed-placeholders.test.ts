@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs"
 import { readdir, writeFile } from "node:fs/promises"
 import { expect, test } from "vitest"
-import { describeSandboxed } from "../sandbox/here.ts"
+import { describeSandboxed } from "../sandbox/support.ts"
 import { createMachine, type Machine, type Started, until } from "./run-tackle.ts"
 
 /** A machine whose model runs the prompt as a command, and then ends. The project has no `.git`. */

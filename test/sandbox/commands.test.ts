@@ -12,7 +12,7 @@ import { createMemoryStore } from "../../src/store/memory.ts"
 import { updatePrivateFile } from "../../src/store/private-file.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 import { readProcessTable } from "../../src/util/process-table.ts"
-import { describeSandboxed } from "./here.ts"
+import { describeSandboxed } from "./support.ts"
 
 let project: TemporaryProject
 /** A directory outside the project and the temporary directories. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { probeSandbox } from "../../src/sandbox/probe.ts"
 import type { Sandbox } from "../../src/sandbox/sandbox.ts"
-import { describeSandboxed, sandboxHere } from "./here.ts"
+import { describeSandboxed, sandboxHere } from "./support.ts"
 
 /** Probes that depend on the machine: on where core dumps go, on IPv6, perl and `unshare`. */
 const depends = ["core-dump", "ipv6", "tiocsti", "namespaces"]

@@ -6,7 +6,7 @@ import type { Bounds, Network } from "../../src/sandbox/bounds.ts"
 import { openSandbox, type Sandbox, SandboxError, startConfined } from "../../src/sandbox/sandbox.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 import { killOrphans } from "../../src/util/process-tree.ts"
-import { describeSandboxed, sandboxHere } from "./here.ts"
+import { describeSandboxed, sandboxHere } from "./support.ts"
 
 let project: TemporaryProject
 let sandbox: Sandbox
