@@ -217,7 +217,7 @@ describe.each(tools)("$id", ({ id, definition }) => {
 
   test("gives the model no more than the limit", async () => {
     const rules: PermissionConfig = { "*": "allow", private_network: { "127.0.0.1": "allow", "*": "allow" } }
-    const { state } = await callInSession(id, rules, "once")
+    const { state } = await callInSession(id, rules, "once", { size: "large" })
     const text = state.status === "completed" ? state.output : state.status === "error" ? state.error : ""
     expect(text).not.toBe("")
     // The limits of a cut output, with room for the note that says so.
@@ -230,8 +230,12 @@ describe.each(tools)("$id", ({ id, definition }) => {
 const onlySmall: PermissionConfig = { "*": "ask", read: { "*": "ask", "small.txt": "allow" } }
 const mode = { plan_mode: true, batch_tool: true, lsp_tool: true }
 
-/** Everything switched on, in a project with more in it than any output shows. The model reads a file, then makes the call. */
-function start(id: string, permission: PermissionConfig, given?: Record<string, unknown>) {
+/** Enables everything. The model reads a file, then makes the call. `size`: large outputs exceed every limit. */
+function start(
+  id: string,
+  permission: PermissionConfig,
+  { input: given, size = "small" }: { input?: Record<string, unknown>; size?: "small" | "large" } = {},
+) {
   const input = given ?? JSON.parse(JSON.stringify(samples[id]).replaceAll("<server>", address))
   const steps = [
     { name: "read", arguments: { filePath: "small.txt" } },
@@ -249,26 +253,35 @@ function start(id: string, permission: PermissionConfig, given?: Record<string, 
       questions: true,
       environment: { PATH: process.env.PATH, SEARXNG_URL: address },
       skillFiles: [skills.path("long/SKILL.md")],
-      files: projectFiles,
-      tools: further,
+      files: projectFiles(size),
+      tools: furtherTools(size),
       toolSearch: { maxBytes: 0 },
       lsp: scriptedServer("tsserver"),
     },
   )
 }
 
-const further = Array.from({ length: 30 }, (_, index) =>
-  tool(`further_${index}`, () => ({ title: "", output: "" }), { description: "text ".repeat(20_000) }),
-)
+function furtherTools(size: "small" | "large") {
+  const [count, words] = size === "large" ? [30, 20_000] : [2, 1]
+  return Array.from({ length: count }, (_, index) =>
+    tool(`further_${index}`, () => ({ title: "", output: "" }), { description: "text ".repeat(words) }),
+  )
+}
 
-const projectFiles = {
-  "small.txt": "old\n",
-  "big.txt": "one line of many\n".repeat(100_000),
-  [unicodeName]: "old\n",
-  "big.ts": Array.from({ length: 3_000 }, (_, index) => `export const name${index} = ${index}`).join("\n"),
-  ...Object.fromEntries(
-    Array.from({ length: 400 }, (_, index) => [`${"d".repeat(150)}/${index}${"n".repeat(150)}`, "line\n"]),
-  ),
+function projectFiles(size: "small" | "large"): Record<string, string> {
+  const [lines, names, files] = size === "large" ? [100_000, 3_000, 400] : [3, 3, 3]
+  return {
+    "small.txt": "old\n",
+    "big.txt": "one line of many\n".repeat(lines),
+    [unicodeName]: "old\n",
+    "big.ts": Array.from({ length: names }, (_, index) => `export const name${index} = ${index}`).join("\n"),
+    ...Object.fromEntries(
+      Array.from({ length: files }, (_, index) => [
+        `${"d".repeat(150)}/${index}${"n".repeat(150)}`,
+        "line\n",
+      ]),
+    ),
+  }
 }
 
 /** One call of a session whose requests are all answered alike, or end the run, and whose questions are dismissed. */
@@ -276,9 +289,9 @@ async function callInSession(
   id: string,
   permission: PermissionConfig,
   reply: "once" | "reject" | "abort",
-  { input }: { input?: Record<string, unknown> } = {},
+  options: { input?: Record<string, unknown>; size?: "small" | "large" } = {},
 ) {
-  await using engine = await start(id, permission, input)
+  await using engine = await start(id, permission, options)
   const { tackle, project } = engine
   const asked: string[] = []
   tackle.on("permission.asked", (request) => {
