@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os"
+import { join } from "node:path"
 import { defineConfig } from "vitest/config"
 
 const shared = {
@@ -6,6 +7,11 @@ const shared = {
   hookTimeout: 30_000,
   // Real processes meet real timing. On a busy machine of others one that failed is tried again, and told as such.
   retry: process.env.CI ? 2 : 0,
+}
+
+/** Node strips the types of several hundred sources in each process that a test starts. The cache saves two thirds of that. */
+const sourceEnvironment = {
+  NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/test-modules"),
 }
 
 /** These run the built command, or import the built library, as a person does. */
@@ -21,7 +27,15 @@ export default defineConfig({
     // Most tests wait for processes and servers: twice as many files as cores keep a small machine busy.
     maxWorkers: 2 * availableParallelism(),
     projects: [
-      { test: { ...shared, name: "source", include: ["test/**/*.test.ts"], exclude: built } },
+      {
+        test: {
+          ...shared,
+          name: "source",
+          include: ["test/**/*.test.ts"],
+          exclude: built,
+          env: sourceEnvironment,
+        },
+      },
       { test: { ...shared, name: "command", include: built, globalSetup: ["test/global-setup.ts"] } },
     ],
   },
