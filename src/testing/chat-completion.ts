@@ -2,7 +2,7 @@ import { isRecord } from "../util/json.ts"
 import { argumentsText, callID, pieces, type Reply, type ScriptedUsage, usageOf } from "./reply.ts"
 import { type Asked, dataEvent, type EventStream, type WireFormat } from "./wire-format.ts"
 
-/** OpenAI's chat completions: the events of a call are its head with empty arguments, the pieces, the finish. */
+/** OpenAI's chat completions. A call is streamed as its head with empty arguments, then the pieces of the arguments. */
 export const chatCompletion: WireFormat = {
   accepts: (method, path) => method === "POST" && path === "/v1/chat/completions",
   streams: (asked) => asked.body.stream === true,
@@ -27,16 +27,12 @@ function whole(reply: Reply, asked: Asked): string {
   const message = {
     role: "assistant",
     content: reply.calls ? (reply.text ?? null) : (reply.text ?? ""),
-    ...(reply.reasoning === undefined ? {} : { reasoning_content: reply.reasoning }),
-    ...(reply.calls === undefined
-      ? {}
-      : {
-          tool_calls: reply.calls.map((call, position) => ({
-            id: callID(call, asked.index, position),
-            type: "function",
-            function: { name: call.name, arguments: argumentsText(call) },
-          })),
-        }),
+    reasoning_content: reply.reasoning,
+    tool_calls: reply.calls?.map((call, position) => ({
+      id: callID(call, asked.index, position),
+      type: "function",
+      function: { name: call.name, arguments: argumentsText(call) },
+    })),
   }
   return JSON.stringify({
     ...head(asked, "chat.completion"),
@@ -45,7 +41,7 @@ function whole(reply: Reply, asked: Asked): string {
   })
 }
 
-/** The `delta` objects of a stream as JSON texts, the first of them carrying the role. */
+/** Returns the `delta` objects of a stream as JSON. The first contains the role. */
 function deltas(reply: Reply, request: number): string[] {
   const said = [
     ...pieces(reply.reasoning ?? "", reply.pieceSize).map(
@@ -69,7 +65,7 @@ function deltas(reply: Reply, request: number): string[] {
   return [`{"role":"assistant","content":null,${first.slice(1)}`, ...rest]
 }
 
-/** An event of a stream. Written as text and not through one object: a large call has tens of thousands of them. */
+/** Returns an event of a stream. Built as text, because a large call has tens of thousands of events. */
 function chunk(asked: Asked, delta: string, finish: string | null): string {
   const opening = JSON.stringify(head(asked, "chat.completion.chunk")).slice(0, -1)
   return `data: ${opening},"choices":[{"index":0,"delta":${delta},"finish_reason":${JSON.stringify(finish)}}]}\n\n`
@@ -99,7 +95,7 @@ function usage(reply: Reply, asked: Asked) {
     prompt_tokens: input,
     completion_tokens: output,
     total_tokens: input + output,
-    ...(cached === undefined ? {} : { prompt_tokens_details: { cached_tokens: cached } }),
-    ...(reasoning === undefined ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } }),
+    prompt_tokens_details: cached === undefined ? undefined : { cached_tokens: cached },
+    completion_tokens_details: reasoning === undefined ? undefined : { reasoning_tokens: reasoning },
   }
 }

@@ -7,16 +7,16 @@ import type { Todo } from "../schema/todo.ts"
 import type { AskRequest, Job, MetadataUpdate, ToolContext } from "../tool/context.ts"
 import { createSpillOpener } from "../tool/spill.ts"
 
-/** A context that notes what a tool asks and reports. */
+/** A context that records the requests and reports of a tool. */
 export interface FakeContext extends ToolContext, AsyncDisposable {
   asked: AskRequest[]
   reported: MetadataUpdate[]
 }
 
 /**
- * A whole {@link ToolContext} without an engine behind it: every ask is allowed unless `onAsk` throws, to-dos and jobs
- * live in memory. Spill files go to a temporary directory, which is made with the first and goes when the context is
- * disposed of (`await using ctx = fakeContext(…)`). For unit tests of tools.
+ * Creates a complete {@link ToolContext} without an engine, for unit tests of tools. Every request is allowed unless `onAsk`
+ * throws. To-dos and jobs are kept in memory. Spill files go to a temporary directory that is removed when the context is
+ * disposed (`await using ctx = fakeContext(…)`).
  */
 export function fakeContext(
   options: Partial<ToolContext> & {

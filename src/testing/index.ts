@@ -1,4 +1,4 @@
-/** `tackle/testing`: what tests of tools and of whole sessions are made with. Real servers and files, no mocks. */
+/** `tackle/testing`: helpers for tests of tools and sessions, with real servers and files. */
 export { type FakeContext, fakeContext } from "./context.ts"
 export { type ModelServer, type RecordedRequest, type Script, startModelServer } from "./model-server.ts"
 export { type TemporaryProject, temporaryProject } from "./project.ts"

@@ -6,7 +6,7 @@ import type { Reply } from "./reply.ts"
 import { sendReply } from "./send-reply.ts"
 import type { WireFormat } from "./wire-format.ts"
 
-/** A message of a chat completions request, as far as tests ask for it. */
+/** A message of a chat completions request, with the fields that tests use. */
 export interface ChatMessage {
   role: string
   content?: string | { type: string; text?: string; [key: string]: unknown }[] | null
@@ -15,61 +15,61 @@ export interface ChatMessage {
   [key: string]: unknown
 }
 
-/** The parsed body of a request. Nothing is checked: these are the names a test may expect, not a promise. */
+/** The parsed body of a request. It is not validated. */
 export interface ModelRequestBody {
   model?: string
   stream?: boolean
   stream_options?: { include_usage?: boolean }
-  /** Empty where the body has none. */
+  /** Empty if the body has none. */
   messages: ChatMessage[]
   tools?: { type: string; function: { name: string; description?: string; parameters: unknown } }[]
   [key: string]: unknown
 }
 
-/** A request as it came. Times are milliseconds of `performance.now()` in the server's process. */
+/** A received request. Times are milliseconds of `performance.now()` in the server's process. */
 export interface RecordedRequest {
   method: string
-  /** With its query. */
+  /** Includes the query. */
   path: string
   headers: Record<string, string>
   body: ModelRequestBody
-  /** Of the body, on the wire. */
+  /** Size of the body on the wire. */
   bytes: number
-  /** When its head arrived. */
+  /** When the headers arrived. */
   time: number
-  /** When the first byte of the answer was handed to the system. Absent until then. */
+  /** When the first byte of the answer was written. */
   answerStart?: number
-  /** When the last one was. */
+  /** When the last byte was written. */
   answerEnd?: number
 }
 
-/** The answers in the order of the requests, or a function of the request and its number from 0. */
+/** The replies in the order of the requests, or a function of the request and its number from 0. */
 export type Script = Reply[] | ((request: RecordedRequest, index: number) => Reply | Promise<Reply>)
 
-/** What the server answers, and in which formats. */
+/** Replies and formats of the server. */
 export interface ModelServerOptions {
   script: Script
   /** The ids that `GET /v1/models` lists. Default: `m`. A request may name any model. */
   models?: string[]
-  /** Protocols besides chat completions. */
+  /** Protocols in addition to chat completions. */
   formats?: WireFormat[]
 }
 
-/** A scripted server that listens on 127.0.0.1. */
+/** A scripted server on 127.0.0.1. */
 export interface ModelServer {
-  /** The base URL with `/v1`, as a provider's `baseURL` wants it. */
+  /** The base URL with `/v1`, for the `baseURL` of a provider. */
   url: string
   port: number
-  /** Every request, also those for the list of models, in the order of their arrival. */
+  /** All requests in the order of arrival, including those for the list of models. */
   requests: RecordedRequest[]
-  /** Ends every connection, also a hanging one, and frees the port. May be called twice. */
+  /** Closes all connections and frees the port. Idempotent. */
   close(): Promise<void>
 }
 
 /**
- * A real HTTP server on loopback that speaks chat completions, streaming or not as the request wants it, and says what
- * the script tells it. A request after the end of the script, a script that throws and a path that it does not know
- * are answered with status 400 or 404 and a text that says so: providers do not retry these.
+ * Starts an HTTP server that answers chat completions, streamed or not, with scripted replies. A request after the end of
+ * the script, a script that throws and an unknown path get status 400 or 404 with a text, because providers do not retry
+ * these.
  */
 export async function startModelServer(options: ModelServerOptions): Promise<ModelServer> {
   const formats = [chatCompletion, ...(options.formats ?? [])]
@@ -78,7 +78,7 @@ export async function startModelServer(options: ModelServerOptions): Promise<Mod
 
   const server = createServer((incoming, response) => {
     const time = performance.now()
-    // A client that goes away is an ordinary end of an exchange: there is nobody left to answer.
+    // A client that disconnects is a normal end of an exchange.
     incoming.on("error", () => response.destroy())
     response.on("error", () => response.destroy())
     readText(incoming, (text) => {

@@ -4,23 +4,23 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { promisify } from "node:util"
 
-/** A directory of real files that a test works in. */
+/** A directory of real files for a test. */
 export interface TemporaryProject {
-  /** Absolute, with every link on the way followed. */
+  /** Absolute, with links followed. */
   directory: string
-  /** The absolute path of a file in it. */
+  /** Returns the absolute path of a file. */
   path(...names: string[]): string
-  /** Writes a file in it, parents included. */
+  /** Writes a file and creates its parent directories. */
   write(name: string, content: string | Uint8Array): Promise<void>
-  /** The text of a file in it; throws what the system throws where there is none. */
+  /** Reads a file. Throws system errors. */
   read(name: string): Promise<string>
-  /** Deletes the directory with all that is in it. May be called twice. */
+  /** Deletes the directory. Idempotent. */
   remove(): Promise<void>
 }
 
 /**
- * Makes a project below the system's temporary directory. With `git` it is a repository on branch `main` whose first
- * commit holds the files; the person's own git configuration plays no part. The caller removes it.
+ * Creates a project in the system's temporary directory. With `git`, it is a repository on branch `main` whose first commit
+ * contains the files; the user's git configuration is ignored. The caller removes it.
  */
 export async function temporaryProject(
   files: Record<string, string> = {},

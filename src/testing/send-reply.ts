@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http"
 import type { Fault, Reply } from "./reply.ts"
 import type { Asked, EventStream, WireFormat } from "./wire-format.ts"
 
-/** When the first and the last byte of an answer were handed to the system. */
+/** When the first and the last byte of an answer were written. */
 export interface AnswerTimes {
   answerStart?: number
   answerEnd?: number
@@ -16,8 +16,8 @@ interface Exchange {
 }
 
 /**
- * Sends one reply and says when its first and its last byte were handed to the system, in milliseconds of
- * `performance.now()`; neither where no answer is sent. Returns early when the client goes away.
+ * Sends one reply and returns when its first and last byte were written, in milliseconds of `performance.now()`. Returns no
+ * times if no answer is sent, and returns early if the client disconnects.
  */
 export async function sendReply({ reply, asked, format, response }: Exchange): Promise<AnswerTimes> {
   if (reply.delayMs) await pause(reply.delayMs, response)
@@ -33,18 +33,18 @@ export async function sendReply({ reply, asked, format, response }: Exchange): P
   const { parts, end } = damaged(answer, reply.fault)
   const type = raw?.type ?? (streams ? "text/event-stream; charset=utf-8" : "application/json")
   const delayMs = streams ? reply.pieceDelayMs : undefined
-  // One buffer, made before the clock starts: the client's time is measured from here.
+  // One buffer, created before the clock starts: benchmarks measure the client's time from here.
   const writes = delayMs === undefined ? [Buffer.from(parts.join(""))] : parts
   response.writeHead(status, { "content-type": type, "cache-control": "no-cache", ...reply.headers })
   const answerStart = performance.now()
   await write(response, writes, delayMs)
   if (end === "close") response.end()
-  // The last part has to be with the system first, or the client would see less than was scripted.
+  // Write the last part first, otherwise the client would receive less than scripted.
   if (end === "cut") response.write("", () => response.socket?.destroy())
   return { answerStart, answerEnd: performance.now() }
 }
 
-/** What is sent in place of a well-formed answer, if anything is. */
+/** Returns the body that replaces a well-formed answer, if any. */
 function rawBody(
   reply: Reply,
   status: number,
@@ -79,7 +79,7 @@ function damaged(answer: EventStream, fault?: Fault): { parts: string[]; end: "c
   }
 }
 
-/** A body in two parts, so that the faults of a stream have a middle here too. */
+/** Splits a body in two parts, so that defects in the middle apply to it too. */
 function halves(body: string): EventStream {
   const middle = Math.ceil(body.length / 2)
   return { content: [body.slice(0, middle)], ending: [body.slice(middle)] }
@@ -93,7 +93,7 @@ async function write(response: ServerResponse, writes: (string | Buffer)[], dela
   }
 }
 
-/** Waits, but no longer than the client does. */
+/** Waits until the time is over or the client disconnects. */
 async function pause(ms: number, response: ServerResponse): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, ms)

@@ -1,8 +1,8 @@
 import type { Reply } from "./reply.ts"
 
-/** What a wire format knows of the request that it answers. */
+/** The request that a wire format answers. */
 export interface Asked {
-  /** The number of this request among those that a script answered, from 0. */
+  /** The number of the request, from 0. Counts only requests that the script answers. */
   index: number
   path: string
   /** The parsed body. */
@@ -10,26 +10,26 @@ export interface Asked {
   bytes: number
 }
 
-/** A streamed answer as events, each the whole text with its closing blank line. */
+/** A streamed answer. Each event is a text with its final blank line. */
 export interface EventStream {
   content: string[]
-  /** What tells the client that the answer is complete: finish reason, usage, terminator. */
+  /** The events that complete the answer: finish reason, usage, terminator. */
   ending: string[]
 }
 
-/** A protocol that the model server speaks: which requests are its own, and how a reply looks in it. */
+/** A protocol of the model server: the requests that it accepts, and the form of a reply. */
 export interface WireFormat {
   accepts(method: string, path: string): boolean
-  /** True where the request wants a stream of events. */
+  /** Returns true if the request asks for a stream. */
   streams(asked: Asked): boolean
   events(reply: Reply, asked: Asked): EventStream
-  /** The body of an answer that is not streamed. */
+  /** Returns the body of an answer that is not streamed. */
   whole(reply: Reply, asked: Asked): string
-  /** The body of an answer with an error status. */
+  /** Returns the body of an answer with an error status. */
   error(message: string): string
 }
 
-/** One server-sent event with JSON as its data. */
+/** Returns a server-sent event with JSON data. */
 export function dataEvent(data: unknown): string {
   return `data: ${JSON.stringify(data)}\n\n`
 }
