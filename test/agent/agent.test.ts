@@ -17,29 +17,29 @@ function verdicts(tools: Record<string, boolean>, permissions: readonly string[]
   return permissions.map((permission) => judge(limited, permission, ["x"]).action).join(" ")
 }
 
-test("a tool that is set to false is gone, the others stay", () => {
+test("removes a tool that is set to false and keeps the others", () => {
   expect(verdicts({ bash: false }, ["bash", "read", "edit"])).toBe("deny allow allow")
   expect(verdicts({ "docs_*": false }, ["docs_find", "read"])).toBe("deny allow")
 })
 
-test("after a false for all, those that are set to true stay, and so do questions that are no tools", () => {
+test('keeps tools set to true, and permissions that are not tools, after "*": false', () => {
   const tools = { "*": false, read: true }
   expect(verdicts(tools, ["read", "bash", "edit", "task", "my_tool"])).toBe("allow deny deny deny deny")
   expect(verdicts(tools, ["external_directory", "doom_loop"])).toBe("allow allow")
 })
 
-test("of tools that ask for the same thing none is left where one is taken", () => {
+test("removes all tools that share a permission with a removed one", () => {
   expect(verdicts({ write: false, edit: true }, ["edit"])).toBe("deny")
   expect(verdicts({ write: false }, ["edit"])).toBe("deny")
 })
 
-test("a built-in agent keeps its own ceiling under a list of tools", () => {
+test("keeps the ceiling of a built-in agent with a list of tools", () => {
   const plan = merged("plan", { tools: { edit: true, bash: false } })
   expect(plan.ceiling).toEqual(builtinAgents().find(({ name }) => name === "plan")?.ceiling)
   expect(merged("plan", { hidden: true })).toMatchObject({ hidden: true, mode: "primary" })
 })
 
-test("rules that a project brings are kept apart", () => {
+test("keeps the rules of a project separate", () => {
   const [mine, theirs] = [rulesFromObject({ bash: "deny" }), rulesFromObject({ bash: "allow" })]
   const agents = mergeAgents(
     builtinAgents(),

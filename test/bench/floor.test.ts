@@ -23,7 +23,7 @@ const scenario: Scenario = {
   ],
 }
 
-test("the floor runs the calls and sends back what they gave", async () => {
+test("the floor runs the calls and returns their results", async () => {
   let written = ""
   const { requests, peakBytes } = await runSubject(
     floor,
@@ -61,7 +61,7 @@ test("the floor runs the calls and sends back what they gave", async () => {
   expect(peakBytes).toBeGreaterThan(process.platform === "linux" ? 10_000_000 : -1)
 })
 
-test("the floor does not wait for what a command leaves behind, and does not leave it running", async () => {
+test("the floor ends background processes of a command without waiting for them", async () => {
   const { requests } = await runSubject(
     floor,
     {
@@ -83,7 +83,7 @@ test("the floor does not wait for what a command leaves behind, and does not lea
     .toBe("")
 })
 
-test("the provider's stream alone writes what the call holds", async () => {
+test("the provider's stream alone writes the file of the call", async () => {
   const content = "const answer = 42\n".repeat(20)
   await runSubject(
     doStream,
@@ -98,7 +98,7 @@ test("the provider's stream alone writes what the call holds", async () => {
   )
 })
 
-test("a run that fails, comes short, does no work or never ends is told apart from a measured one", async () => {
+test("reports a run that fails, is incomplete, does no work or never ends", async () => {
   const run = (args: string[], change: Partial<Scenario> = {}, limitMs = 20_000) =>
     runSubject(
       { ...floor, launch: () => ({ command: process.execPath, args }) },

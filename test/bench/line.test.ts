@@ -11,13 +11,13 @@ function example(runs: [string, number[] | string][], target: Line["target"]): L
 
 const machine = { node: "v24.0.0", platform: "linux", arch: "x64", cores: 2 }
 
-test("the median is the middle, or between the two in the middle", () => {
+test("the median is the middle value, or the mean of the two middle values", () => {
   expect(median([9, 1, 5])).toBe(5)
   expect(median([4, 1, 2, 9])).toBe(3)
   expect(() => median([])).toThrow(RangeError)
 })
 
-test("a ratio is held against the other subject's median, a figure against the limit", () => {
+test("compares a ratio with the other subject's median and a figure with the limit", () => {
   const runs: [string, number[]][] = [
     ["floor", [10, 11, 30]],
     ["tackle", [22, 21, 23]],
@@ -27,7 +27,7 @@ test("a ratio is held against the other subject's median, a figure against the l
   expect(example(runs, { kind: "figure", limit: 21 }).result).toEqual({ value: 22, ok: false })
 })
 
-test("a share of all is held against the least that is wanted, and is no part of the picture", () => {
+test("compares a percentage with the required minimum and omits it from the chart", () => {
   const target = { kind: "least", limit: 99 } as const
   const share = { ...example([["tackle", [98, 100, 99.5]]], target), unit: "percent" as const }
   expect(share.result).toEqual({ value: 99.5, ok: true })
@@ -36,14 +36,14 @@ test("a share of all is held against the least that is wanted, and is no part of
   expect(chart([share], machine)).not.toContain("A &amp; B")
 })
 
-test("without Tackle's figure, or the other one, there is no result", () => {
+test("has no result without both figures", () => {
   const target = { kind: "ratio", limit: 2, of: "floor" } as const
   expect(example([["floor", [10]]], target).result).toBeUndefined()
   expect(example([["tackle", [10]]], target).result).toBeUndefined()
   expect(example([["tackle", "failed: x"]], { kind: "figure", limit: 3 }).result).toBeUndefined()
 })
 
-test("the table names the verdict, the peers and why a subject failed", () => {
+test("the table shows the result, the peers and the reason of a failure", () => {
   const target = { kind: "ratio", limit: 2, of: "floor" } as const
   const text = table(
     [
@@ -73,7 +73,7 @@ test("the table names the verdict, the peers and why a subject failed", () => {
   expect(text).toContain("A & B: pi failed: exit 1: no model")
 })
 
-test("the chart is well-formed and draws nothing that was not measured", () => {
+test("the chart is well-formed and draws only measured values", () => {
   const target = { kind: "ratio", limit: 2, of: "floor" } as const
   const lines = [
     example(

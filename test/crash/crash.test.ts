@@ -3,7 +3,7 @@ import { crashSeries } from "./series.ts"
 
 /** The short form of `npm run test:crash`: other writes each time. */
 test.skipIf(process.platform !== "linux")(
-  "a run that is killed is gone on with: nothing lost, nothing done twice, nothing left running",
+  "a killed run continues: nothing is lost, repeated or left running",
   { timeout: 120_000 },
   async () => {
     const first = 1 + Math.floor(Math.random() * 18)

@@ -3,14 +3,14 @@ import { canMount, fullDisk, readOnly } from "./disk.ts"
 
 /** From too small for the tables to enough for all but the end of a subagent, in KB. */
 test.skipIf(!canMount()).each([16, 160, 512, 720])(
-  "a run whose disk of %i KB is full ends with that, and is gone on with when there is room again",
+  "ends a run on a full disk of %i KB, and continues it when there is space again",
   async (size) => {
     expect(await fullDisk(size)).toMatchObject({ missed: false, wrong: [] })
   },
 )
 
 test.skipIf(!canMount())(
-  "a read-only data directory is named with the way out, and nothing is begun",
+  "reports a read-only data directory with a solution, and starts nothing",
   async () => {
     expect((await readOnly()).wrong).toEqual([])
   },

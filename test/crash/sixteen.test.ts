@@ -13,7 +13,7 @@ const count = 16
 const victims = new Set([3, 7, 11, 15])
 
 test.skipIf(process.platform !== "linux")(
-  "sixteen runs make one database together, some are killed, and all come to their end",
+  "sixteen concurrent runs share one database, some are killed, and all finish",
   { timeout: 120_000 },
   async () => {
     const data = await mkdtemp(join(tmpdir(), "tackle-sixteen-"))

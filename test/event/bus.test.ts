@@ -10,7 +10,7 @@ const event = (partID: string): EventInput => ({
   partID,
 })
 
-test("what a subscriber publishes reaches every subscriber after the event that it answers", () => {
+test("delivers an event that a subscriber publishes after the current event", () => {
   const heard: string[] = []
   const bus = createBus(() => {})
   bus.on("part.removed", ({ partID }) => {
@@ -21,7 +21,7 @@ test("what a subscriber publishes reaches every subscriber after the event that 
   expect(heard).toEqual(["asked", "replied"])
 })
 
-test("a subscriber that throws is reported and keeps nobody from the event, nor from later ones", () => {
+test("reports an error of a subscriber and still delivers to the others", () => {
   const heard: string[] = []
   const errors: unknown[] = []
   const bus = createBus((error) => errors.push(error))
@@ -35,7 +35,7 @@ test("a subscriber that throws is reported and keeps nobody from the event, nor 
   expect(errors).toHaveLength(2)
 })
 
-test("subscribers are called in the async context in which the bus was made, whoever publishes", () => {
+test("calls subscribers in the async context in which the bus was created", () => {
   const context = new AsyncLocalStorage<string>()
   const heard: (string | undefined)[] = []
   const bus = createBus(() => {})

@@ -16,7 +16,7 @@ async function openExample(script: Script = []): Promise<Machine> {
 const messages = ({ server }: Machine, index: number) =>
   (server.requests[index]?.body.messages ?? []).map(({ content }) => JSON.stringify(content))
 
-test("the agents of both programs are there, with what was not understood told once", async () => {
+test("lists the agents of both programs and reports unknown fields once", async () => {
   const machine = await openExample()
   const list = await machine.run(["agent", "list"])
   expect(list.stderr).toBe("")
@@ -29,7 +29,7 @@ test("the agents of both programs are there, with what was not understood told o
   )
 })
 
-test("/review is worked on by the reviewer, with the file and the line's output, and nothing to write with", async () => {
+test("/review runs the reviewer with the file and the command output, without tools that write", async () => {
   const machine = await openExample([
     { calls: [{ name: "read", arguments: { filePath: "src/price.py" } }] },
     { text: "Line 3 gives fractions." },
@@ -49,7 +49,7 @@ test("/review is worked on by the reviewer, with the file and the line's output,
   expect(prompt + messages(machine, 1).join("\n")).toContain("whole numbers of cents")
 })
 
-test("/where is handed to the finder, who reads and searches and does nothing else", async () => {
+test("/where runs the finder, which only reads and searches", async () => {
   const machine = await openExample([{ text: "src/price.py:1" }, { text: "In src/price.py." }])
   expect(await machine.run(["run", "/where tax is added"])).toMatchObject({
     code: 0,
@@ -67,7 +67,7 @@ test("/where is handed to the finder, who reads and searches and does nothing el
   expect(messages(machine, 1).at(-1)).toContain("src/price.py:1")
 })
 
-test("/notes:add is the prompt of a file in a folder", async () => {
+test("/notes:add runs the prompt of a file in a folder", async () => {
   const machine = await openExample([{ text: "Added." }])
   await machine.run(["run", "/notes:add buy milk"])
   expect(messages(machine, 0).at(-1)).toContain("at the end of NOTES.md: buy milk")

@@ -6,7 +6,7 @@ import { createMachine, type Machine } from "../cli/run-tackle.ts"
 
 const example = resolve(import.meta.dirname, "../../examples/any-language")
 
-test("nothing of an executable runs before it is trusted, not even --describe", async () => {
+test("runs no executable before it is trusted, not even with --describe", async () => {
   const machine = await openExample()
   await machine.project.write(".tackle/tool/spy", "#!/bin/sh\ntouch ran\n")
   chmodSync(machine.project.path(".tackle/tool/spy"), 0o755)
@@ -24,7 +24,7 @@ test("nothing of an executable runs before it is trusted, not even --describe", 
   expect(existsSync(machine.project.path("ran"))).toBe(true)
 })
 
-test("the tool is asked for before it starts, and does what the project's page says", async () => {
+test("asks before the tool starts, and returns what the page says", async () => {
   const machine = await openExample()
   await machine.run(["trust", "--yes"])
   const call = (...flags: string[]) => machine.run(["tool", "call", "disk_free", "{}", ...flags])
@@ -35,7 +35,7 @@ test("the tool is asked for before it starts, and does what the project's page s
   })
 })
 
-test("a tool that hangs is stopped after the time of its manifest", async () => {
+test("stops a tool after the timeout of its manifest", async () => {
   const machine = await openExample()
   const manifest = '{"name":"hang","description":"d","parameters":{"type":"object"},"timeout":300}'
   await machine.project.write(
@@ -51,30 +51,19 @@ test("a tool that hangs is stopped after the time of its manifest", async () => 
 
 const hasRust = spawnSync("rustc", ["--version"]).status === 0
 
-test.runIf(hasRust)(
-  "the tool in Rust is built and asks for the file as the project's page says",
-  async () => {
-    const machine = await openExample()
-    const build = ["-O", "rust/longest_line.rs", "-o", ".tackle/tool/longest_line"]
-    execFileSync("rustc", build, { cwd: machine.project.directory, stdio: "pipe" })
-    await machine.run(["trust", "--yes"])
-    const call = (...flags: string[]) =>
-      machine.run([
-        "tool",
-        "call",
-        "longest_line",
-        '{"file":"notes.txt"}',
-        "--allow",
-        "longest_line",
-        ...flags,
-      ])
-    expect(await call()).toMatchObject({
-      code: 0,
-      stdout: "The quick brown fox jumps over the lazy dog.\n",
-    })
-    expect(await call("--deny", "read")).toMatchObject({ code: 3, stdout: "" })
-  },
-)
+test.runIf(hasRust)("builds the Rust tool, which asks for the file as the page says", async () => {
+  const machine = await openExample()
+  const build = ["-O", "rust/longest_line.rs", "-o", ".tackle/tool/longest_line"]
+  execFileSync("rustc", build, { cwd: machine.project.directory, stdio: "pipe" })
+  await machine.run(["trust", "--yes"])
+  const call = (...flags: string[]) =>
+    machine.run(["tool", "call", "longest_line", '{"file":"notes.txt"}', "--allow", "longest_line", ...flags])
+  expect(await call()).toMatchObject({
+    code: 0,
+    stdout: "The quick brown fox jumps over the lazy dog.\n",
+  })
+  expect(await call("--deny", "read")).toMatchObject({ code: 3, stdout: "" })
+})
 
 async function openExample(): Promise<Machine> {
   const machine = await createMachine({ config: null })

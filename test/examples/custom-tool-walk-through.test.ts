@@ -26,7 +26,7 @@ const filesOf = (name: string, action: string) => ({
 const once: Reply[] = [{ calls: [{ name: "shout_text", arguments: { text: "test" } }] }, { text: "Done." }]
 const prompt = 'Use shout_text with "test"'
 
-test("a tool, its permission in TOML and a prompt: nothing before trust, then asked for, then run", async () => {
+test("ignores a tool before trust, then asks as the TOML rules say, then runs it", async () => {
   const machine = await createMachine({ files: filesOf("shout_text", "ask"), script: [...once, ...once] })
   expect((await machine.run(["tool", "list"])).stdout).not.toContain("shout_text")
   expect(await machine.run(["trust", "--yes"])).toMatchObject({ code: 0 })
@@ -48,14 +48,14 @@ test("a tool, its permission in TOML and a prompt: nothing before trust, then as
     expect(allowed.stdout).toContain(told)
 })
 
-test("the tool's own question is the one that the rule asks, not a second one", async () => {
+test("asks once if the rule and the tool both ask", async () => {
   const machine = await createMachine({ files: filesOf("shout_text", "ask"), script: once })
   await machine.run(["trust", "--yes"])
   const { stdout } = await machine.run(["run", "--format", "json", "--auto", prompt])
   expect(stdout.match(/"type":"permission\.asked"/g)).toHaveLength(1)
 })
 
-test("a deny in that file takes the tool away", async () => {
+test("makes the tool unavailable if the file denies it", async () => {
   const machine = await createMachine({ files: filesOf("shout_text", "deny"), script: once })
   await machine.run(["trust", "--yes"])
   await machine.run(["run", "--auto", prompt])
@@ -64,7 +64,7 @@ test("a deny in that file takes the tool away", async () => {
   expect(second?.body.messages.at(-1)?.content).toMatch(/shout_text tool is withheld/)
 })
 
-test("in a file of another name it is offered by that name, may be called by its own, and asks by both", async () => {
+test("offers a tool under its file name, accepts its own name, and applies rules for both", async () => {
   const machine = await createMachine({ files: filesOf("loud", "ask"), script: [...once, ...once] })
   await machine.run(["trust", "--yes"])
   await machine.run(["run", "--allow", "loud", prompt])

@@ -6,7 +6,7 @@ import { createMachine, type Machine, type MachineOptions } from "../cli/run-tac
 
 const example = resolve(import.meta.dirname, "../../examples/custom-tool")
 
-test("nothing of the project counts before it is trusted", async () => {
+test("ignores the project before it is trusted", async () => {
   const machine = await openExample()
   const before = await machine.run(["tool", "list"])
   expect(before.stdout).not.toContain("count")
@@ -18,7 +18,7 @@ test("nothing of the project counts before it is trusted", async () => {
     expect(after.stdout).toMatch(new RegExp(`^${id} `, "m"))
 })
 
-test("the tools do what the project's page says", async () => {
+test("the tools return what the page says", async () => {
   const machine = await openExample()
   await machine.run(["trust", "--yes"])
   const call = (tool: string, input: object, ...flags: string[]) =>
@@ -41,7 +41,7 @@ test("the tools do what the project's page says", async () => {
   expect(readFileSync(machine.project.path("RELEASES"), "utf8")).toBe("1.2.0\n")
 })
 
-test("a model is offered the tools and gets their results", async () => {
+test("offers the tools to a model and returns their results", async () => {
   const calls: ScriptedCall[] = [
     { name: "count", arguments: { file: "notes.txt" } },
     { name: "release", arguments: { version: "1.2.0", dryRun: true } },

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { openExample, promptOf } from "./open-example.ts"
 
-test("AGENTS.md and what the config names count at once, a folder's own with its first file", async () => {
+test("includes AGENTS.md and configured files at the start, and those of a folder with its first file", async () => {
   const machine = await openExample("instructions", {
     trusted: false,
     script: [{ calls: [{ name: "read", arguments: { filePath: "api/routes.txt" } }] }, { text: "Done." }],
@@ -13,7 +13,7 @@ test("AGENTS.md and what the config names count at once, a folder's own with its
   expect(promptOf(machine, 1)).toContain("Every endpoint has a line")
 })
 
-test("config show names the files as the page says", async () => {
+test("config show lists the files as the page says", async () => {
   const machine = await openExample("instructions")
   const { stdout } = await machine.run(["config", "show"])
   expect(stdout).toContain("AGENTS.md")

@@ -6,7 +6,7 @@ import { promisify } from "node:util"
 import { expect, onTestFinished, test } from "vitest"
 
 // The example imports "tackle" by name, which within the repository is what was built.
-test("the engine works inside a program, and leaves nothing behind", async () => {
+test("the engine works inside a program and leaves no files", async () => {
   const temporary = await mkdtemp(join(tmpdir(), "tackle-example-test-"))
   onTestFinished(() => rm(temporary, { recursive: true, force: true }))
   const example = resolve(import.meta.dirname, "../../examples/library/main.ts")

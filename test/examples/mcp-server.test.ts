@@ -5,7 +5,7 @@ import { expect, test } from "vitest"
 import { tackleCommand } from "../cli/run-tackle.ts"
 import { openExample } from "./open-example.ts"
 
-test("the client lists the tools and reads a file as the page says; what no rule allows it is refused", async () => {
+test("the client lists the tools and reads a file as the page says, and is refused what no rule allows", async () => {
   const machine = await openExample("mcp-server")
   const run = (...args: string[]) =>
     promisify(execFile)(process.execPath, ["client.mjs", ...args], {

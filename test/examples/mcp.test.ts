@@ -5,7 +5,7 @@ import { createMachine } from "../cli/run-tackle.ts"
 
 const example = resolve(import.meta.dirname, "../../examples/mcp")
 
-test("the server does what the project's page says", async () => {
+test("the server returns what the page says", async () => {
   const machine = await createMachine({ script: [{ text: "Three books." }] })
   cpSync(example, machine.project.directory, { recursive: true })
   const page = readFileSync(`${example}/README.md`, "utf8")

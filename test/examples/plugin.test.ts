@@ -7,7 +7,7 @@ import { createMachine, type Machine, type MachineOptions } from "../cli/run-tac
 const example = resolve(import.meta.dirname, "../../examples/plugin")
 const push = ["tool", "call", "bash", '{"command":"git push origin main"}', "--allow", "bash:*"]
 
-test("nothing of a project's plugins runs before they are trusted, and nothing of one that changed since", async () => {
+test("runs no plugin of a project before it is trusted or after it changed", async () => {
   const machine = await openExample()
   const before = await machine.run(["tool", "list"])
   expect(before.stdout).not.toContain("stopwatch")
@@ -26,7 +26,7 @@ test("nothing of a project's plugins runs before they are trusted, and nothing o
   expect((await machine.run(push)).stderr).toContain("pull request alone")
 })
 
-test("a call is blocked by name of the plugin, another is changed, and commands get the variable", async () => {
+test("blocks a call with the name of the plugin, changes another, and sets the variable for commands", async () => {
   const machine = await openExample()
   await machine.run(["trust", "--yes"])
   const blocked = await machine.run(push)
@@ -39,7 +39,7 @@ test("a call is blocked by name of the plugin, another is changed, and commands 
   expect((await bash("npm test")).stdout).not.toContain("pull request")
 })
 
-test("hooks see a whole run, failures too", async () => {
+test("calls the hooks of a whole run, including failures", async () => {
   const first: ScriptedCall[] = [
     { name: "read", arguments: { filePath: "README.md" } },
     { name: "read", arguments: { filePath: "none.md" } },
@@ -54,7 +54,7 @@ test("hooks see a whole run, failures too", async () => {
   expect(results?.at(-1)?.content).toBe("read: 2 called, 1 failed")
 })
 
-test("a package of the person's config is told to be installed where it is not, and loaded where it is", async () => {
+test("asks to install a missing package of the user's config, and loads an installed one", async () => {
   const machine = await createMachine({ config: { plugin: [["greeter@1.0.0", { word: "Hail" }]] } })
   const missing = await machine.run(["tool", "list"])
   expect(missing).toMatchObject({ code: 0, stderr: expect.stringContaining("greeter is not installed") })

@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { callsOf } from "../cli/run-tackle.ts"
 import { openExample, promptOf } from "./open-example.ts"
 
-test("both skills are offered once they are trusted, and neither before", async () => {
+test("offers both skills only after they are trusted", async () => {
   const machine = await openExample("skills", { trusted: false })
   const skill = async () => {
     const { stdout } = await machine.run(["tool", "list", "--format", "json"])
@@ -13,7 +13,7 @@ test("both skills are offered once they are trusted, and neither before", async 
   expect(await skill()).toMatch(/- commit-message: How commit messages.*\n- release-notes: How the notes/)
 })
 
-test("/release-notes hands the model the text; its script runs from the skill's directory", async () => {
+test("/release-notes sends the text to the model, and its script runs in the directory of the skill", async () => {
   const machine = await openExample("skills", {
     script: [
       {
@@ -38,7 +38,7 @@ test("/release-notes hands the model the text; its script runs from the skill's 
   expect(promptOf(machine, 1)).not.toContain("- Discounts")
 })
 
-test("a skill of another program is loaded by the model like Tackle's own", async () => {
+test("loads a skill of another program like one of Tackle", async () => {
   const machine = await openExample("skills", {
     script: [{ calls: [{ name: "skill", arguments: { name: "commit-message" } }] }, { text: "Done." }],
   })

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest"
 import { openExample, promptOf } from "./open-example.ts"
 
-test("both subagents are there, and where they come from", async () => {
+test("lists both subagents with their source", async () => {
   const machine = await openExample("subagents")
   const { stdout } = await machine.run(["agent", "list"])
   expect(stdout).toMatch(/^drafter +subagent, tackle\.json/m)
   expect(stdout).toMatch(/^sorter +subagent, \.tackle\/agent\/sorter\.md/m)
 })
 
-test("two letters are sorted side by side by agents that read and do nothing else", async () => {
+test("sorts two letters in parallel with agents that only read", async () => {
   const task = (letter: string) => ({
     name: "task",
     arguments: { description: letter, prompt: `Sort inbox/${letter}`, subagent_type: "sorter" },

@@ -35,7 +35,7 @@ import { z } from "zod"
 ${body}
 `
 
-test("the default export has the file's name, a named one is added to it; TypeScript runs as it is", async () => {
+test("names the default export after the file, appends the name of other exports, and runs TypeScript", async () => {
   const { problems, outputs } = await load(
     {
       ".tackle/tool/greet.ts": defined(`
@@ -68,7 +68,7 @@ test("the default export has the file's name, a named one is added to it; TypeSc
   expect(outputs).toEqual({ greet: "Hello you", greet_loudly: "HELLO", plain: "5", old: "good" })
 })
 
-test("a broken file is reported with its place and takes nobody with it", async () => {
+test("reports a broken file with its location and loads the others", async () => {
   const { problems, outputs } = await load(
     {
       ".tackle/tool/broken.js": "export default {\n  description: ,\n}\n",
@@ -85,7 +85,7 @@ test("a broken file is reported with its place and takes nobody with it", async 
   expect(outputs).toEqual({ fine: "fine" })
 })
 
-test("what is wrong with another file is told with that one's place", async () => {
+test("reports the location of an error in an imported file", async () => {
   const { problems } = await load(
     {
       ".tackle/tool/a (1).ts": 'import "./lib/b.mjs"\n',
@@ -98,7 +98,7 @@ test("what is wrong with another file is told with that one's place", async () =
   ])
 })
 
-test("what is meant as a tool and is none is told with what to write", async () => {
+test("reports an invalid tool with what to write", async () => {
   const { problems, outputs } = await load(
     {
       ".tackle/tool/a.js": `export default { description: "A.", execute: async () => "a" }`,
@@ -127,7 +127,7 @@ test("what is meant as a tool and is none is told with what to write", async () 
   expect(outputs).toEqual({ f: "f" })
 })
 
-test("two tools of one name: the first stays and both are named, unless the config lets the second in", async () => {
+test("keeps the first of two tools with one name and reports both, unless the config overrides it", async () => {
   const files = {
     ".tackle/tool/read.js": `export default { description: "Mine.", args: {}, execute: async () => "mine" }`,
   }

@@ -33,7 +33,7 @@ id=$(printf '%s' "$call" | sed 's/^{"type":"call","id":"\\([A-Za-z0-9_]*\\)".*/\
 printf '{"type":"result","id":"%s","output":"%s"}\\n' "$id" "${output}"
 `
 
-test("a file that is changed, added, renamed or removed counts at once", async () => {
+test("applies changed, added, renamed and removed files immediately", async () => {
   expect(
     await follow({ ".tackle/tool/a.ts": says('"one" as string') }, [
       { call: "a" },
@@ -49,11 +49,11 @@ test("a file that is changed, added, renamed or removed counts at once", async (
   ).toEqual(["one", "two", "b", ["a", "b"], ["b"], []])
 })
 
-test("a directory that was not there when the engine began counts too", async () => {
+test("loads tools from a directory that is created later", async () => {
   expect(await follow({}, [{ write: ".tackle/tool/a.js", text: says('"a"') }, { call: "a" }])).toEqual(["a"])
 })
 
-test("a broken edit is told with file and line, the others work on, and what is mended counts again", async () => {
+test("reports a broken edit with file and line, keeps the other tools, and loads the repaired file", async () => {
   expect(
     await follow({ ".tackle/tool/a.ts": says('"a"'), ".tackle/tool/b.ts": says('"b"') }, [
       { write: ".tackle/tool/a.ts", text: "export default {\n  description: ,\n}\n" },
@@ -80,7 +80,7 @@ test("a broken edit is told with file and line, the others work on, and what is 
   ])
 })
 
-test("what a file imports by path counts as the file does: modules, CommonJS, JSON, and what comes later", async () => {
+test("reloads a tool if a module, CommonJS or JSON file that it imports changes, also a later import", async () => {
   const imports = [
     'import part from "./lib/part.ts"',
     'import old from "./lib/old.cjs"',
@@ -119,7 +119,7 @@ test("what a file imports by path counts as the file does: modules, CommonJS, JS
   ])
 })
 
-test("syntax that Node refuses and a CommonJS file are followed with what they import as well", async () => {
+test("reloads transformed TypeScript and CommonJS files with their imports", async () => {
   const part = (text: string) => `export enum Part { Name = "${text}" }\n`
   expect(
     await follow(
@@ -146,7 +146,7 @@ test("syntax that Node refuses and a CommonJS file are followed with what they i
   ).toEqual(["one!", "one", "two!", "two", []])
 })
 
-test("an import that leads nowhere is named in the person's file; the tool comes when what it names does", async () => {
+test("reports a missing import with its file and line, and loads the tool once the file exists", async () => {
   const a = says("text", 'import { z } from "zod"\nimport text from "./lib/text.ts"')
   expect(
     await follow({}, [
@@ -167,7 +167,7 @@ test("an import that leads nowhere is named in the person's file; the tool comes
   ])
 })
 
-test("what did not change is not loaded again: its state stays", async () => {
+test("keeps the state of an unchanged tool", async () => {
   const counts = says("String((count += 1))", "let count = 0")
   expect(
     await follow({ ".tackle/tool/counts.ts": counts, ".tackle/tool/other.ts": says('"1"') }, [
@@ -181,7 +181,7 @@ test("what did not change is not loaded again: its state stays", async () => {
   ).toEqual(["1", "2", "2", "1"])
 })
 
-test("a program that changed is described anew, one that becomes executable is a tool", async () => {
+test("describes a changed program again, and loads one that becomes executable", async () => {
   expect(
     await follow({}, [
       { write: ".tackle/tool/p.sh", text: program("p", "one") },
@@ -197,7 +197,7 @@ test("a program that changed is described anew, one that becomes executable is a
   ).toEqual([[], "one", "two", [], [expect.stringContaining('printed the name "other"')]])
 })
 
-test("of two files that come to one name the first stays, and that is told", async () => {
+test("keeps the first of two files with one name and reports the second", async () => {
   expect(
     await follow({ ".tackle/tool/a.ts": says('"first"') }, [
       { write: ".tackle/tools/a.ts", text: says('"second"') },

@@ -5,7 +5,7 @@ test.each([
   ["by the rules", { permission: { bash: "deny" as const } }, /only serves bash/],
   ["by the configuration", { disabledTools: ["bash"] }, /only serves bash/],
   ["itself", { permission: { job: "deny" as const } }, /no rule could ever allow it/],
-])("job is not offered where bash is denied %s", async (_, options, reason) => {
+])("does not offer job if bash is denied %s", async (_, options, reason) => {
   await using engine = await startEngine([], options)
   const job = (await engine.tackle.tools()).find(({ id }) => id === "job")
   expect(job).toMatchObject({ offered: false, reason: expect.stringMatching(reason) })
@@ -13,12 +13,12 @@ test.each([
   expect(state).toMatchObject({ status: "error", metadata: { kind: "refused" } })
 })
 
-test("job is offered where bash may run something", async () => {
+test("offers job if bash may run a command", async () => {
   await using engine = await startEngine([], { permission: { bash: { "*": "deny", "git *": "allow" } } })
   expect((await engine.tackle.tools()).find(({ id }) => id === "job")).toMatchObject({ offered: true })
 })
 
-test("a call without a session has no subagents; a session has", async () => {
+test("makes subagents unavailable only to calls without a session", async () => {
   await using engine = await startEngine([{ text: "Done." }])
   const input = JSON.stringify({ description: "Look", prompt: "Look around", subagent_type: "explore" })
   const { state } = await engine.tackle.callTool({ tool: "task", input })

@@ -30,7 +30,7 @@ async function soak(): Promise<SoakReport> {
 }
 
 test.skipIf(process.platform !== "linux")(
-  `${turns} turns with aborts, retries and compactions end with flat memory and nothing open`,
+  `${turns} turns with aborts, retries and compactions do not grow memory, descriptors or processes`,
   { timeout: 60_000 + turns * 1_000 },
   async () => {
     const { heap, statuses, compactions, retries, before, during, after } = await soak()

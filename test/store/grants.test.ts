@@ -31,7 +31,7 @@ async function storeWithSession() {
 
 const patterns = (rules: readonly { pattern: string }[]) => rules.map(({ pattern }) => pattern)
 
-test("a grant holds in its worktree, one for a session in that session alone", async () => {
+test("applies a grant only in its worktree or session", async () => {
   const book = createGrants(await storeWithSession())
   await book.add([grant("gra_1"), grant("gra_2", { scope: "session", sessionID: "ses_1" })])
   expect(patterns(book.rules({ id: "ses_1", worktree: "/w" }))).toEqual(["gra_1 *", "gra_2 *"])
@@ -39,7 +39,7 @@ test("a grant holds in its worktree, one for a session in that session alone", a
   expect(patterns(book.rules({ id: "ses_1", worktree: "/elsewhere" }))).toEqual([])
 })
 
-test("all of a worktree are listed, oldest first, and of no other", async () => {
+test("lists only the grants of the worktree, oldest first", async () => {
   const store = await storeWithSession()
   const book = createGrants(store)
   await book.add([
@@ -50,7 +50,7 @@ test("all of a worktree are listed, oldest first, and of no other", async () => 
   expect((await createGrants(store).list("/w")).map(({ id }) => id)).toEqual(["gra_1", "gra_2"])
 })
 
-test("what is taken back holds no more, here, in the store, and after the next load elsewhere", async () => {
+test("a removed grant ends here, in the store, and elsewhere after the next load", async () => {
   const store = await storeWithSession()
   const [here, elsewhere] = [createGrants(store), createGrants(store)]
   const place = { id: "ses_1", worktree: "/w" }
@@ -64,7 +64,7 @@ test("what is taken back holds no more, here, in the store, and after the next l
   expect(patterns(elsewhere.rules(place))).toEqual(["gra_2 *"])
 })
 
-test("a grant for a session that is not stored holds here alone", async () => {
+test("keeps a grant of an unstored session in memory only", async () => {
   const store = createMemoryStore()
   const book = createGrants(store)
   await book.add([grant("gra_1", { scope: "session", sessionID: "ses_9" })])
@@ -72,7 +72,7 @@ test("a grant for a session that is not stored holds here alone", async () => {
   expect(await store.grants({ worktree: "/w", sessionID: "ses_9" })).toEqual([])
 })
 
-test("what is taken back while the store is asked stays taken back; sessions beyond the first hundred are listed", async () => {
+test("a grant removed during a query stays removed, and more than a hundred sessions are listed", async () => {
   const store = await storeWithSession()
   const book = createGrants(store)
   await book.add([grant("gra_1"), grant("gra_2", { scope: "session", sessionID: "ses_1" })])
@@ -86,7 +86,7 @@ test("what is taken back while the store is asked stays taken back; sessions bey
   expect((await book.list("/w")).map(({ id }) => id)).toEqual(["gra_2"])
 })
 
-test("what is granted to a session that is not stored stays over a load, until it is forgotten", async () => {
+test("keeps grants of an unstored session across loads until they are forgotten", async () => {
   const book = createGrants(await storeWithSession())
   const place = { id: "ses_unstored", worktree: "/w" }
   await book.add([grant("gra_1", { scope: "session", sessionID: "ses_unstored" })])

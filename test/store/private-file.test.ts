@@ -14,7 +14,7 @@ async function directory(): Promise<string> {
 
 const script = (name: string) => join(import.meta.dirname, name)
 
-test("of many processes that write at once none loses what another wrote", async () => {
+test("keeps the writes of many concurrent processes", async () => {
   const data = await directory()
   const [writers, each] = [6, 15]
   const ends = Array.from({ length: writers }, (_, index) => {
@@ -32,7 +32,7 @@ test("of many processes that write at once none loses what another wrote", async
   expect(left).toEqual(["mcp-auth.json", "mcp-auth.json.lock", "mcp-tools.json", "mcp-tools.json.lock"])
 })
 
-test("the lock of a process that was killed is free", async () => {
+test("releases the lock of a killed process", async () => {
   const path = join(await directory(), "file.json")
   const holder = spawn(
     process.execPath,
@@ -53,7 +53,7 @@ test("the lock of a process that was killed is free", async () => {
   expect(withFileLock(path, "test", () => "mine")).toBe("mine")
 })
 
-test("what throws frees the lock and leaves the file as it was", async () => {
+test("releases the lock and keeps the file after an error", async () => {
   const path = join(await directory(), "deep", "file.json")
   updatePrivateFile(path, "test", () => ({ a: 1 }))
   expect(() =>

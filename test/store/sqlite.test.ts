@@ -43,7 +43,7 @@ async function failure(open: Promise<unknown>): Promise<string> {
 }
 
 describe("the file", () => {
-  test("is made with its directories, for its owner alone", async () => {
+  test("is created with its directories, readable only by its owner", async () => {
     const store = await openSqliteStore(path)
     await store.commit([{ kind: "session", session: aSession("ses_1") }])
     const modes = readdirSync(join(directory, "deep/er")).map(
@@ -57,7 +57,7 @@ describe("the file", () => {
   test.each([
     ["new", ""],
     ["made before there was a way to", "PRAGMA auto_vacuum = NONE; VACUUM"],
-  ])("gives the room of a deleted session back, a database that is %s", async (_, before) => {
+  ])("returns the space of a deleted session: a database that is %s", async (_, before) => {
     await (await openSqliteStore(path)).close()
     const database = new DatabaseSync(path)
     database.exec(before)
@@ -80,7 +80,7 @@ describe("the file", () => {
     await store.close()
   })
 
-  test("keeps what was committed for the next who opens it", async () => {
+  test("keeps commits for the next process", async () => {
     const first = await openSqliteStore(path)
     await first.commit([{ kind: "session", session: aSession("ses_1") }])
     await first.close()
@@ -89,7 +89,7 @@ describe("the file", () => {
     await second.close()
   })
 
-  test("has its indexes used by every read of a session", async () => {
+  test("uses an index for every read of a session", async () => {
     await (await openSqliteStore(path)).close()
     const database = new DatabaseSync(path)
     const plan = (query: string) =>
@@ -113,7 +113,7 @@ describe("the file", () => {
   })
 })
 
-test("a database of the first version keeps what it holds, and takes more", async () => {
+test("migrates a database of the first version and keeps its data", async () => {
   mkdirSync(join(directory, "deep/er"), { recursive: true })
   const database = new DatabaseSync(path)
   database.exec(migrations[0] ?? "")
@@ -139,10 +139,10 @@ test("a database of the first version keeps what it holds, and takes more", asyn
   await store.close()
 })
 
-describe("a file that cannot be used is left as it is", () => {
+describe("an unusable file stays unchanged", () => {
   beforeEach(() => mkdirSync(join(directory, "deep/er"), { recursive: true }))
 
-  test("no database at all", async () => {
+  test("not a database", async () => {
     writeFileSync(path, "not a database, but long enough to be taken for one".repeat(50))
     const before = readFileSync(path)
     const message = await failure(openSqliteStore(path))
@@ -188,19 +188,19 @@ describe("a file that cannot be used is left as it is", () => {
     expect(readFileSync(path)).toEqual(before)
   })
 
-  test("a directory stands where the file should be", async () => {
+  test("a directory instead of a file", async () => {
     mkdirSync(path)
     expect(await failure(openSqliteStore(path))).toContain(path)
   })
 
-  test.skipIf(process.getuid?.() === 0)("a directory that may not be written", async () => {
+  test.skipIf(process.getuid?.() === 0)("a directory that is not writable", async () => {
     chmodSync(join(directory, "deep/er"), 0o500)
     const message = await failure(openSqliteStore(path))
     chmodSync(join(directory, "deep/er"), 0o700)
     expect(message).toMatch(/cannot be written \(EACCES\).*TACKLE_DATA_DIR/)
   })
 
-  test("a directory that cannot be made", async () => {
+  test("a directory that cannot be created", async () => {
     writeFileSync(join(directory, "file"), "")
     const message = await failure(openSqliteStore(join(directory, "file", "tackle.db")))
     expect(message).toMatch(/cannot be written \((ENOTDIR|EEXIST)\).*TACKLE_DATA_DIR/)
@@ -222,7 +222,7 @@ describe("several processes", () => {
     return child
   }
 
-  test("four of them write at once and none loses a commit", async () => {
+  test("keeps the commits of four concurrent writers", async () => {
     const names = ["a", "b", "c", "d"]
     const exits = names.map(async (name) => {
       const child = writer(name, 200)
@@ -238,7 +238,7 @@ describe("several processes", () => {
     await store.close()
   })
 
-  test("what was committed is there after kill -9", async () => {
+  test("keeps commits after kill -9", async () => {
     const child = writer("k", 1_000_000)
     let said = ""
     child.stdout?.setEncoding("utf8")
@@ -255,7 +255,7 @@ describe("several processes", () => {
     await store.close()
   })
 
-  test("a lock that another holds too long is an error that says so, and no end", async () => {
+  test("reports a lock that is held too long, and works afterwards", async () => {
     const store = await openSqliteStore(path, { busyTimeoutMs: 20 })
     const other = new DatabaseSync(path)
     other.exec("BEGIN IMMEDIATE")
@@ -270,7 +270,7 @@ describe("several processes", () => {
     await store.close()
   })
 
-  test("a reader sees the commits of another connection", async () => {
+  test("reads commits of another connection", async () => {
     const [one, two] = [await openSqliteStore(path), await openSqliteStore(path)]
     await one.commit([
       { kind: "session", session: aSession("ses_1") },

@@ -51,7 +51,7 @@ export function searchEngineSuite(name: string, engine: SearchEngine): void {
       return (await search({ pattern })).flatMap((file) => file.lines.map(({ text }) => text))
     }
 
-    test("files are found at every depth, hidden ones too, .git and ignored ones not", async () => {
+    test("finds files at every depth, including hidden ones, without .git and ignored files", async () => {
       await project.write("a.ts", "")
       await project.write("sub/.hidden/b.ts", "")
       await project.write(".git/HEAD", "")
@@ -63,7 +63,7 @@ export function searchEngineSuite(name: string, engine: SearchEngine): void {
       expect(await files()).toEqual([".gitignore", "a.ts", "sub/.hidden/b.ts", "sub/built/d.ts"])
     })
 
-    test("only accepted files are given, by the path relative to the root", async () => {
+    test("returns only accepted files, by relative path", async () => {
       await project.write("sub/a.ts", "needle")
       await project.write("b.ts", "needle")
       const seen: string[] = []
@@ -76,7 +76,7 @@ export function searchEngineSuite(name: string, engine: SearchEngine): void {
       expect((await search({ accepts })).map(({ path }) => path)).toEqual(["sub/a.ts"])
     })
 
-    test("deeper ignore files come before those above, and rules reach down from above the root", async () => {
+    test("gives deeper ignore files precedence and applies those above the root", async () => {
       await project.write(".git/HEAD", "")
       await project.write(".git/info/exclude", "private.txt\n")
       await project.write(".gitignore", "*.log\n")
@@ -91,14 +91,14 @@ export function searchEngineSuite(name: string, engine: SearchEngine): void {
       ])
     })
 
-    test("an .ignore file takes back what .gitignore excludes", async () => {
+    test("lets .ignore override .gitignore", async () => {
       await project.write(".gitignore", "dist/\n")
       await project.write(".ignore", "!dist/\n")
       await project.write("dist/a.js", "")
       expect(await files()).toContain("dist/a.js")
     })
 
-    test("a repository inside another is not under the outer one's rules", async () => {
+    test("ignores the rules of an outer repository in a nested one", async () => {
       await project.write(".git/HEAD", "")
       await project.write(".gitignore", "*.log\n")
       await project.write("inner/.git/HEAD", "")
@@ -110,7 +110,7 @@ export function searchEngineSuite(name: string, engine: SearchEngine): void {
     })
 
     test.each(["modules/\n", "modules/**\n", "modules\n"])(
-      "a root that is itself ignored (%j) is searched",
+      "searches a root that is ignored itself (%j)",
       async (rule) => {
         await project.write(".gitignore", rule)
         await project.write("modules/pkg/a.js", "needle")
@@ -123,7 +123,7 @@ export function searchEngineSuite(name: string, engine: SearchEngine): void {
       },
     )
 
-    test("a file as root is searched alone, also when ignored", async () => {
+    test("searches a file as root, even if it is ignored", async () => {
       await project.write(".gitignore", "*.log\n")
       await project.write("x.log", "one\nneedle\n")
       await project.write("a.ts", "needle")
@@ -134,7 +134,7 @@ export function searchEngineSuite(name: string, engine: SearchEngine): void {
       ])
     })
 
-    test("links are not followed, but a link as root is", async () => {
+    test("follows a link only as root", async () => {
       await project.write("real/a.ts", "needle")
       await symlink(project.path("real"), project.path("link"))
       await symlink(project.path("real/a.ts"), project.path("b.ts"))
@@ -145,27 +145,27 @@ export function searchEngineSuite(name: string, engine: SearchEngine): void {
       ).toEqual(["b.ts"])
     })
 
-    test("names of any kind come through whole", async () => {
+    test("returns unusual names completely", async () => {
       const names = ["with space.ts", "new\nline.ts", "-dash.ts", "grüße 🙂.ts", "[id].ts", 'quo"te.ts']
       for (const name of names) await project.write(name, "needle")
       expect(await files()).toEqual([...names].sort())
       expect((await search()).map(({ path }) => path)).toEqual([...names].sort())
     })
 
-    test("a named pipe does not block", async () => {
+    test("does not block on a named pipe", async () => {
       execFileSync("mkfifo", [project.path("pipe")])
       await project.write("a.ts", "needle")
       expect((await search()).map(({ path }) => path)).toEqual(["a.ts"])
     })
 
-    test("an empty directory has no files and no matches", async () => {
+    test("finds nothing in an empty directory", async () => {
       await mkdir(project.path("empty"))
       const root = { path: project.path("empty"), kind: "directory" as const }
       expect(await files({ root })).toEqual([])
       expect(await search({ root })).toEqual([])
     })
 
-    test("matching lines come with their numbers, line ends cut off", async () => {
+    test("returns matching lines with their numbers, without line ends", async () => {
       await project.write("a.txt", "needle one\nnothing\r\nneedle two\r\n  needle three")
       expect(await search()).toEqual([
         {
@@ -180,12 +180,12 @@ export function searchEngineSuite(name: string, engine: SearchEngine): void {
       ])
     })
 
-    test("the end of a line is before its CR", async () => {
+    test("matches the end of a line before its CR", async () => {
       await project.write("a.txt", "ends needle\r\nneedle not\r\n")
       expect(await matches("needle$")).toEqual(["ends needle"])
     })
 
-    test("lines are kept and counted up to their limits", async () => {
+    test("keeps and counts lines up to their limits", async () => {
       await project.write("a.txt", "needle\n".repeat(500))
       const [few] = await search({ maxLines: 3 })
       expect(few).toMatchObject({ count: 500 })
@@ -194,46 +194,46 @@ export function searchEngineSuite(name: string, engine: SearchEngine): void {
       expect(counted?.count).toBe(10)
     })
 
-    test("a line of a megabyte gives its number and its beginning", async () => {
+    test("returns the number and start of a one-megabyte line", async () => {
       await project.write("min.js", `one\nneedle "quoted" ü ${"\\x".repeat(500_000)}\ntwo needle`)
       const [found] = await search({ maxLineLength: 50 })
       expect(found?.lines.map(({ line }) => line)).toEqual([2, 3])
       expect(found?.lines[0]?.text).toBe(`needle "quoted" ü ${"\\x".repeat(16)}`)
     })
 
-    test("very many matches on one line are one match", async () => {
+    test("counts many matches on one line once", async () => {
       await project.write("a.txt", `first\n${"a".repeat(9000)}\n`)
       expect(await search({ pattern: "a", maxLineLength: 5 })).toEqual([
         { path: "a.txt", count: 1, lines: [{ line: 2, text: "aaaaa" }] },
       ])
     })
 
-    test("binary files are skipped, also where the match comes first and where the file is named", async () => {
+    test("skips binary files, even if the match comes first or the file is the root", async () => {
       await project.write("early.bin", Buffer.from("needle\n\0\0\0\nneedle\n"))
       await project.write("late.bin", Buffer.from(`needle\n${"text\n".repeat(2000)}\0needle\n`))
       expect(await search()).toEqual([])
       expect(await search({ root: { path: project.path("early.bin"), kind: "file" } })).toEqual([])
     })
 
-    test("UTF-16 and UTF-8 with a byte order mark are text", async () => {
+    test("treats UTF-16 and UTF-8 with a byte order mark as text", async () => {
       await project.write("16le.txt", Buffer.from("\ufeffneedle ü\r\n", "utf16le"))
       await project.write("16be.txt", Buffer.from("\ufeffneedle ö\r\n", "utf16le").swap16())
       await project.write("8.txt", "\ufeffneedle ä\n")
       expect(await matches("^needle")).toEqual(["needle ö", "needle ü", "needle ä"])
     })
 
-    test("invalid UTF-8 is found and shown with replacement characters", async () => {
+    test("finds invalid UTF-8 and shows replacement characters", async () => {
       await project.write("latin.txt", Buffer.from("needle \xfcber\n", "latin1"))
       expect(await matches("needle")).toEqual(["needle \ufffdber"])
     })
 
-    test("a pattern that looks like an option is a pattern", async () => {
+    test("accepts a pattern that looks like an option", async () => {
       await project.write("a.txt", "--files is here\n-e too\n")
       expect(await matches("--files")).toEqual(["--files is here"])
       expect(await matches("-e")).toEqual(["-e too"])
     })
 
-    test("the common syntax works", async () => {
+    test("supports common regular expression syntax", async () => {
       await project.write("a.txt", 'Foo bar\nfoo(1)\nprice: 10\n"quoted"\nÄrger\n')
       expect(await matches("(?i)FOO\\b")).toEqual(["Foo bar", "foo(1)"])
       expect(await matches("foo\\(\\d\\)")).toEqual(["foo(1)"])
@@ -243,7 +243,7 @@ export function searchEngineSuite(name: string, engine: SearchEngine): void {
       expect(await matches("^\\p{Lu}rger")).toEqual(["Ärger"])
     })
 
-    test.each(["foo(", "[z-a]", "a\\nb", "a{2,1}"])("%j is refused with a reason", async (pattern) => {
+    test.each(["foo(", "[z-a]", "a\\nb", "a{2,1}"])("rejects %j with a reason", async (pattern) => {
       await project.write("a.txt", "a")
       const error = await search({ pattern }).catch((thrown: unknown) => thrown)
       expect(error).toBeInstanceOf(InvalidPatternError)
@@ -251,7 +251,7 @@ export function searchEngineSuite(name: string, engine: SearchEngine): void {
       expect(String(error)).not.toContain("PCRE2")
     })
 
-    test("an aborted search throws, before and in the middle", async () => {
+    test("throws when aborted, before and during the search", async () => {
       for (let index = 0; index < 50; index++) await project.write(`${index}.txt`, "needle\n")
       const before = AbortSignal.abort()
       await expect(files({ signal: before })).rejects.toBeInstanceOf(AbortedError)
@@ -267,7 +267,7 @@ export function searchEngineSuite(name: string, engine: SearchEngine): void {
       }
     })
 
-    test("leaving the loop ends the work", async () => {
+    test("ends the search when the loop ends", async () => {
       for (let index = 0; index < 50; index++) await project.write(`${index}.txt`, "needle\n")
       let seen = 0
       for await (const _ of engine.files(query())) {

@@ -45,7 +45,7 @@ export function testStore(name: string, open: () => Promise<Store>): void {
         ...parts.map((part) => (part.type === "text" ? part.text : part.type)),
       ])
 
-    test("knows nothing at first", async () => {
+    test("is empty at first", async () => {
       expect(await store.session("ses_1")).toBeUndefined()
       expect(await store.sessions()).toEqual([])
       expect(await store.messages("ses_1")).toEqual([])
@@ -59,7 +59,7 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       expect(await store.sessions()).toEqual([])
     })
 
-    test("gives back what was put, whole", async () => {
+    test("returns stored values completely", async () => {
       const whole = aSession("ses_1", {
         title: "quotes \"'` and \u0000 \ud83d\ude00 \ud800 end",
         model: { providerID: "a", modelID: "b/c" },
@@ -69,7 +69,7 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       expect(await store.session("ses_1")).toEqual(whole)
     })
 
-    test("putting again replaces the whole and keeps what hangs on it", async () => {
+    test("replaces a value and keeps its children", async () => {
       await store.commit([session("ses_1"), message("msg_1", "ses_1"), part("prt_1", "msg_1", "ses_1")])
       await store.commit([session("ses_1", { title: "new" })])
       await store.commit([message("msg_1", "ses_1")])
@@ -78,7 +78,7 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       expect(await texts("ses_1")).toEqual([["msg_1", "second"]])
     })
 
-    test("lists messages and parts in the order of their ids, however they came", async () => {
+    test("lists messages and parts in the order of ids", async () => {
       await store.commit([session("ses_1"), session("ses_2")])
       await store.commit([message("msg_2", "ses_1"), message("msg_1", "ses_1"), message("msg_15", "ses_2")])
       await store.commit([
@@ -93,7 +93,7 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       ])
     })
 
-    test("pages: after an id, and the newest so many in order", async () => {
+    test("returns pages after an id and the newest messages in order", async () => {
       const ids = ["msg_1", "msg_2", "msg_3", "msg_4"]
       await store.commit([session("ses_1"), ...ids.map((id) => message(id, "ses_1"))])
       await store.commit(ids.map((id) => part(`prt_${id}`, id, "ses_1")))
@@ -113,7 +113,7 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       expect(await texts("ses_1", { limit: 1 })).toEqual([["msg_4", "prt_msg_4"]])
     })
 
-    test("pages laid end to end are the session, whichever way they are read", async () => {
+    test("returns the whole session in consecutive pages in both directions", async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.integer({ min: 0, max: 25 }),
@@ -144,7 +144,7 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       )
     })
 
-    test("giving back room changes nothing that is kept", async () => {
+    test("keeps all data when it reclaims space", async () => {
       for (const id of ["ses_1", "ses_2"])
         await store.commit([session(id), message(`msg_${id}`, id), part(`prt_${id}`, `msg_${id}`, id)])
       await store.deleteSession("ses_1")
@@ -154,7 +154,7 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       expect(await texts("ses_1")).toEqual([])
     })
 
-    test("removes a part, only by its own session", async () => {
+    test("removes a part only for its own session", async () => {
       await store.commit([session("ses_1"), message("msg_1", "ses_1"), part("prt_1", "msg_1", "ses_1")])
       await store.commit([{ kind: "part.remove", sessionID: "ses_2", messageID: "msg_1", partID: "prt_1" }])
       expect(await texts("ses_1")).toEqual([["msg_1", "prt_1"]])
@@ -163,7 +163,7 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       expect(await texts("ses_1")).toEqual([["msg_1"]])
     })
 
-    test("sessions: newest first, by worktree, by parent, so many", async () => {
+    test("filters sessions by worktree, parent and limit, newest first", async () => {
       await store.commit([
         session("ses_1", { time: { created: 1, updated: 30 } }),
         session("ses_2", { time: { created: 1, updated: 10 }, worktree: "/other" }),
@@ -180,19 +180,19 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       expect(await ids({ worktree: "/w" })).toEqual(["ses_2", "ses_1", "ses_3"])
     })
 
-    test("sessions: a hundred unless told otherwise", async () => {
+    test("returns a hundred sessions by default", async () => {
       await store.commit(Array.from({ length: 101 }, (_, index) => session(`ses_${index}`)))
       expect(await store.sessions()).toHaveLength(100)
       expect(await store.sessions({ limit: 1000 })).toHaveLength(101)
     })
 
-    test("to-dos are replaced as a whole", async () => {
+    test("replaces all to-dos", async () => {
       await store.commit([session("ses_1"), { kind: "todos", sessionID: "ses_1", todos: [aTodo, aTodo] }])
       await store.commit([{ kind: "todos", sessionID: "ses_1", todos: [{ ...aTodo, status: "completed" }] }])
       expect(await store.todos("ses_1")).toEqual([{ ...aTodo, status: "completed" }])
     })
 
-    test("grants: of the project and of the session, oldest first, until removed", async () => {
+    test("returns grants of the project and the session, oldest first, until removed", async () => {
       await store.commit([
         session("ses_1"),
         session("ses_2"),
@@ -211,7 +211,7 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       expect(await ids({ worktree: "/w", sessionID: "ses_1" })).toEqual(["gra_2"])
     })
 
-    test("deleting a session takes its descendants and all they own, and nothing else", async () => {
+    test("deletes a session with its descendants and nothing else", async () => {
       await store.commit([
         session("ses_1"),
         session("ses_2", { parentID: "ses_1" }),
@@ -246,7 +246,7 @@ export function testStore(name: string, open: () => Promise<Store>): void {
         "what JSON has no form for",
         { kind: "session", session: { ...aSession("ses_3"), title: 1n as unknown as string } } as Change,
       ],
-    ])("refuses %s, and the rest of that commit with it", async (_, wrong) => {
+    ])("rejects %s with the rest of the commit", async (_, wrong) => {
       await store.commit([session("ses_1"), session("ses_2"), message("msg_1", "ses_1")])
       const before = [
         session("ses_4"),
@@ -264,14 +264,14 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       expect(await texts("ses_1")).toEqual([["msg_1", "prt_1"]])
     })
 
-    test("a removal is taken back with the rest of a refused commit", async () => {
+    test("reverts a removal with the rest of a rejected commit", async () => {
       await store.commit([session("ses_1"), message("msg_1", "ses_1"), part("prt_1", "msg_1", "ses_1")])
       const removal: Change = { kind: "part.remove", sessionID: "ses_1", messageID: "msg_1", partID: "prt_1" }
       await expect(store.commit([removal, message("msg_2", "ses_unknown")])).rejects.toThrow(StoreError)
       expect(await texts("ses_1")).toEqual([["msg_1", "prt_1"]])
     })
 
-    test("what is returned, and what was given, belongs to the caller", async () => {
+    test("copies given and returned values", async () => {
       const given = aSession("ses_1")
       await store.commit([{ kind: "session", session: given }])
       given.title = "changed by the giver"
@@ -280,14 +280,14 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       expect((await store.session("ses_1"))?.title).toBe("ses_1")
     })
 
-    test("reads see every commit before them, in order, without waiting for its promise", async () => {
+    test("reads see every earlier commit without waiting for its promise", async () => {
       await store.commit([session("ses_1"), message("msg_1", "ses_1")])
       const commits = ["a", "b", "c"].map((text) => store.commit([part("prt_1", "msg_1", "ses_1", text)]))
       expect(await texts("ses_1")).toEqual([["msg_1", "c"]])
       await Promise.all(commits)
     })
 
-    test("any text survives", async () => {
+    test("stores any text", async () => {
       await store.commit([session("ses_1"), message("msg_1", "ses_1")])
       await fc.assert(
         fc.asyncProperty(fc.string({ unit: "binary" }), async (text) => {
@@ -298,7 +298,7 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       )
     })
 
-    test("a session is one holder's at a time, until it lets go or is gone", async () => {
+    test("leases a session to one holder until it releases it or is gone", async () => {
       await store.commit([session("ses_1")])
       const [one, two] = [
         { id: "eng_1", pid: 1, startTime: 5, bootID: "b" },
@@ -316,7 +316,7 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       expect(await store.holder("ses_1")).toBeUndefined()
     })
 
-    test("what holders left that are gone is settled and let go of in one step, what others hold stays", async () => {
+    test("settles and releases the sessions of gone holders and keeps other leases", async () => {
       for (const id of ["ses_1", "ses_2", "ses_3"])
         await store.commit([
           session(id),
@@ -347,7 +347,7 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       expect(await store.holder("ses_1")).toEqual(living)
     })
 
-    test("a lease ends with its session, and there is none without", async () => {
+    test("ends a lease with its session, and rejects one without a session", async () => {
       await store.commit([session("ses_1")])
       await store.lease("ses_1", { id: "eng_1", pid: 1 }, () => true)
       await store.deleteSession("ses_1")
@@ -357,7 +357,7 @@ export function testStore(name: string, open: () => Promise<Store>): void {
       await store.release("ses_1", { id: "eng_1", pid: 1 })
     })
 
-    test("closed, it refuses everything but closing again", async () => {
+    test("rejects everything except closing after it is closed", async () => {
       await store.close()
       await store.close()
       await expect(store.commit([])).rejects.toThrow(/closed/)

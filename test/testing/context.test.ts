@@ -4,7 +4,7 @@ import { basename, dirname } from "node:path"
 import { expect, test } from "vitest"
 import { fakeContext } from "../../src/testing/context.ts"
 
-test("a fake context has a directory only for what is spilled, which goes with it", async () => {
+test("creates a directory only for spilled output and removes it on disposal", async () => {
   let directory = ""
   {
     await using ctx = fakeContext({ directory: "/" })

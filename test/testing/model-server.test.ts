@@ -51,7 +51,7 @@ const gitVersion = {
   arguments: '{"command":"git --version","description":"Check git version"}',
 }
 
-test("a streamed call is the documented chunks, byte by byte", async () => {
+test("streams a call as the documented chunks, byte by byte", async () => {
   const text = await stream({ calls: [gitVersion], pieceSize: 29 })
   const chunk = (delta: string, finish: string) =>
     `data: {"id":"chatcmpl-0","object":"chat.completion.chunk","created":1730303400,"model":"qwen3-max",` +
@@ -70,7 +70,7 @@ test("a streamed call is the documented chunks, byte by byte", async () => {
   )
 })
 
-test("reasoning, text and several calls keep their order and their own indexes", async () => {
+test("streams reasoning, text and several calls in order with their indexes", async () => {
   const reply = {
     reasoning: "hm",
     text: "I look.",
@@ -108,14 +108,14 @@ test("reasoning, text and several calls keep their order and their own indexes",
   ])
 })
 
-test("pieces put together are the text, and no piece splits a character in two", async () => {
+test("splits a text into pieces without splitting a character", async () => {
   const text = "a😀b".repeat(50)
   const said = choices(await stream({ text, pieceSize: 2 })).map(({ delta }) => String(delta.content ?? ""))
   expect(said.join("")).toBe(text)
   expect(said.every((piece) => piece.isWellFormed())).toBe(true)
 })
 
-test("usage is streamed only when asked for, before the terminator", async () => {
+test("streams usage only on request, before the terminator", async () => {
   const reply = { text: "ok", usage: { input: 7, output: 3, cached: 2 } }
   expect(await stream(reply)).not.toContain("usage")
   await server?.close()
@@ -132,7 +132,7 @@ test("usage is streamed only when asked for, before the terminator", async () =>
   })
 })
 
-test("without a stream the answer is one message", async () => {
+test("answers with one message without a stream", async () => {
   const response = await ask([{ calls: [gitVersion] }], { stream: false })
   expect(response.headers.get("content-type")).toBe("application/json")
   expect(await response.json()).toMatchObject({
@@ -158,14 +158,14 @@ test("without a stream the answer is one message", async () => {
   })
 })
 
-test("a script may be a function of the request and its number", async () => {
+test("accepts a function of the request and its number as a script", async () => {
   const script: Script = (request, index) => ({ text: `${index}: ${request.body.messages.length}` })
   await (await ask(script)).text()
   const second = await (await ask(script, { stream: false })).json()
   expect(second).toMatchObject({ choices: [{ message: { content: "1: 1" } }] })
 })
 
-test("the end of the script and a script that throws are errors that say so", async () => {
+test("reports the end of the script and a script that throws", async () => {
   const over = await ask([])
   expect(over.status).toBe(400)
   expect(await over.json()).toMatchObject({
@@ -180,7 +180,7 @@ test("the end of the script and a script that throws are errors that say so", as
   expect(await thrown.text()).toContain("what is this?")
 })
 
-test("every request is recorded with what it said and when it was answered", async () => {
+test("records every request with its content and times", async () => {
   await (await ask([{ text: "ok" }], { messages: [{ role: "user", content: "ä" }] })).text()
   const [request] = server?.requests ?? []
   expect(request).toMatchObject({
@@ -193,7 +193,7 @@ test("every request is recorded with what it said and when it was answered", asy
   expect(request?.answerEnd).toBeGreaterThanOrEqual(request?.answerStart ?? Number.NaN)
 })
 
-test("the models are listed without a turn of the script, and other paths are refused", async () => {
+test("lists the models without using the script, and rejects other paths", async () => {
   server = await startModelServer({ script: [{ text: "first" }], models: ["small", "large"] })
   const models = (await (await fetch(`${server.url}/models`)).json()) as { data: { id: string }[] }
   expect(models.data.map(({ id }) => id)).toEqual(["small", "large"])
@@ -201,7 +201,7 @@ test("the models are listed without a turn of the script, and other paths are re
   expect(await stream({})).toContain("first")
 })
 
-test("a status, headers and a raw body are sent as they stand", async () => {
+test("sends a status, headers and a raw body unchanged", async () => {
   const limited = await ask([
     { status: 429, headers: { "retry-after": "7" }, text: "Slow down." },
     { body: "{nothing", headers: { "content-type": "text/plain" } },
@@ -214,7 +214,7 @@ test("a status, headers and a raw body are sent as they stand", async () => {
   expect(await raw.text()).toBe("{nothing")
 })
 
-test("a delay between pieces lets the first one arrive before the last is sent", async () => {
+test("sends the first piece before the last one with a delay between pieces", async () => {
   const response = await ask([{ text: "abc", pieceSize: 1, pieceDelayMs: 20 }])
   const reads: string[] = []
   for await (const chunk of response.body ?? []) reads.push(Buffer.from(chunk).toString())
@@ -222,7 +222,7 @@ test("a delay between pieces lets the first one arrive before the last is sent",
   expect(choices(reads.join("")).map(({ delta }) => delta.content ?? "")).toEqual(["", "a", "b", "c", ""])
 })
 
-test("a delayed answer does not outlive its client", async () => {
+test("drops a delayed answer when the client disconnects", async () => {
   const client = new AbortController()
   const pending = ask([{ text: "late", delayMs: 60_000 }], {}, client.signal)
   setTimeout(() => client.abort(), 20)
@@ -231,7 +231,7 @@ test("a delayed answer does not outlive its client", async () => {
   expect(server?.requests[0]?.answerStart).toBeUndefined()
 })
 
-test("hang: no answer until the client or the server gives up", async () => {
+test("hang: sends no answer", async () => {
   const pending = ask([{ fault: "hang" }])
   const outcome = pending.then(
     () => "answered",
@@ -259,7 +259,7 @@ async function partOf(response: Response, patience = 100): Promise<{ text: strin
 }
 
 test.each(["hang-mid", "cut", "half-event", "garbage", "no-finish"] as const)(
-  "%s: a stream goes wrong half-way",
+  "%s: breaks a stream in the middle",
   async (fault) => {
     const { text, end } = await partOf(await ask([{ text: "abcdef", pieceSize: 1, fault }]))
     expect(end).toBe(
@@ -279,7 +279,7 @@ test.each(["hang-mid", "cut", "half-event", "garbage", "no-finish"] as const)(
   },
 )
 
-test("the same faults hold for an answer in one piece", async () => {
+test("applies the same defects to an answer in one piece", async () => {
   const cut = await ask(
     [
       { text: "abcdef", fault: "cut" },
@@ -292,11 +292,11 @@ test("the same faults hold for an answer in one piece", async () => {
   await expect(garbage.json()).rejects.toThrow(SyntaxError)
 })
 
-test("reset: the connection ends before an answer", async () => {
+test("reset: closes the connection before an answer", async () => {
   await expect(ask([{ fault: "reset" }])).rejects.toMatchObject({ cause: { code: "ECONNRESET" } })
 })
 
-test("html: a page with status 200, or with the status that the reply names", async () => {
+test("html: sends a page with status 200 or the status of the reply", async () => {
   const page = await ask([{ fault: "html" }, { fault: "html", status: 502 }])
   expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html"])
   expect(await page.text()).toMatch(/^<html>/)

@@ -9,7 +9,7 @@ afterEach(async () => {
   await project?.remove()
 })
 
-test("files are written with their parents, read back and removed", async () => {
+test("writes files with their parent directories, reads and removes them", async () => {
   project = await temporaryProject({ "src/deep/a.txt": "one\n" })
   await project.write("b.txt", "two")
   expect(await project.read("src/deep/a.txt")).toBe("one\n")
@@ -19,7 +19,7 @@ test("files are written with their parents, read back and removed", async () => 
   expect(existsSync(project.directory)).toBe(false)
 })
 
-test("with git the files are the first commit of main", async () => {
+test("commits the files to main with git", async () => {
   project = await temporaryProject(
     { "a.txt": "one", ".gitignore": "*.log\n", "x.log": "noise" },
     { git: true },

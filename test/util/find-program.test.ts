@@ -21,7 +21,7 @@ async function setup() {
   return { project, elsewhere, own, other, find }
 }
 
-test("a program is found on PATH, and what cannot be run is none", async () => {
+test("finds a program on PATH and ignores files that are not executable", async () => {
   const { other, find } = await setup()
   expect(find("server", false)).toBe(other)
   expect(find("text", false)).toBeUndefined()
@@ -29,7 +29,7 @@ test("a program is found on PATH, and what cannot be run is none", async () => {
   expect(find("server", false, ["", "bin", "."])).toBeUndefined()
 })
 
-test("a trusted project's own program comes first; of another project's nothing is run", async () => {
+test("prefers programs of a trusted project and ignores those of an untrusted one", async () => {
   const { project, elsewhere, own, other, find } = await setup()
   const inProject = project.path("node_modules/.bin")
   expect(find("server", true)).toBe(own)
@@ -41,7 +41,7 @@ test("a trusted project's own program comes first; of another project's nothing 
   expect(find(other, false)).toBe(other)
 })
 
-test("no link leads into a project that is not trusted, nor does a script's interpreter come from there", async () => {
+test("ignores links and interpreters that lead into an untrusted project", async () => {
   const { project, elsewhere, own, find } = await setup()
   symlinkSync(own, elsewhere.path("bin/linked"))
   symlinkSync(project.path("node_modules/.bin"), elsewhere.path("tools"))

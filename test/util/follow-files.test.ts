@@ -32,13 +32,13 @@ async function followed({ since = Date.now() }: { since?: number } = {}) {
 /** Longer than what was read at the start rests. */
 const rested = () => sleep(450)
 
-test("what was just read at the start is neither looked at nor read", async () => {
+test("does not check files that were just read at startup", async () => {
   const { files, counts } = await followed()
   expect(await files.read()).toBe("begun")
   expect(counts).toEqual({ listed: 0, read: 0 })
 })
 
-test("later it is looked at, and where nothing was written since the start it is not read", async () => {
+test("checks later, and does not read unchanged files", async () => {
   const { files, counts } = await followed({ since: Date.now() + 60_000 })
   await rested()
   expect(await files.read()).toBe("begun")
@@ -49,7 +49,7 @@ test("later it is looked at, and where nothing was written since the start it is
 test.each([
   ["written", (file: string) => writeFile(file, "two")],
   ["gone", (file: string) => rm(file)],
-])("a file that was %s before the first look is a change", async (_what, change) => {
+])("notices a file that was %s before the first check", async (_what, change) => {
   const { file, files, counts } = await followed({ since: Date.now() + 60_000 })
   await change(file)
   // The clock of the test's file is ahead: the change is later than the start.
@@ -61,7 +61,7 @@ test.each([
   expect(counts.read).toBe(1)
 })
 
-test("after the first look every change counts at once", async () => {
+test("notices every change immediately after the first check", async () => {
   const { file, files } = await followed({ since: Date.now() + 60_000 })
   await rested()
   expect(await files.read()).toBe("begun")

@@ -13,7 +13,7 @@ function homeWith(HOME: string): string {
   })
 }
 
-test("an empty HOME is none: the system's own answer holds, and not the directory we are in", () => {
+test("uses the system's home directory if HOME is empty", () => {
   expect(homeWith("/srv/somebody")).toBe("/srv/somebody")
   expect(homeWith("")).toBe(userInfo().homedir)
 })

@@ -16,7 +16,7 @@ async function start(options: Partial<LocalServerOptions> = {}) {
   return { ...started, faults }
 }
 
-test("it answers under its origin, that of an address with colons in brackets", async () => {
+test("answers under its origin, with brackets around an IPv6 address", async () => {
   for (const host of ["127.0.0.1", "::1"]) {
     const { origin } = await start({ host })
     expect(origin).toMatch(host === "::1" ? /^http:\/\/\[::1\]:\d+$/ : /^http:\/\/127\.0\.0\.1:\d+$/)
@@ -24,26 +24,26 @@ test("it answers under its origin, that of an address with colons in brackets", 
   }
 })
 
-test("others reach it only with a key", async () => {
+test("requires a key on addresses that other machines can reach", async () => {
   await expect(start({ host: "0.0.0.0" })).rejects.toThrow("other machines on 0.0.0.0. Set a key with --key")
   await start({ host: "0.0.0.0", key: "sesame" })
 })
 
-test("a port that is taken is told with the next move", async () => {
+test("reports a port that is taken with a solution", async () => {
   const { origin } = await start()
   await expect(start({ port: Number(new URL(origin).port) })).rejects.toThrow(
     /The test cannot listen on 127\.0\.0\.1:\d+: the port is taken\. Choose another port with --port/,
   )
 })
 
-test("an answer that fails ends its connection, and is told of", async () => {
+test("closes the connection and reports an answer that fails", async () => {
   const broken = new Error("broken")
   const { origin, faults } = await start({ answer: () => Promise.reject(broken) })
   await expect(fetch(origin)).rejects.toThrow()
   expect(faults).toEqual([broken])
 })
 
-test("a fault of accepting a connection is told of and ends nothing", async () => {
+test("reports an error of accepting a connection and continues", async () => {
   const { server, origin, faults } = await start()
   const fault = new Error("too many open files")
   server.emit("error", fault)

@@ -11,7 +11,7 @@ const linesOf = (path: string | undefined) =>
     .split("\n")
     .map((line) => JSON.parse(line))
 
-test("lines are written in their order, that of an error at once with those before it", async () => {
+test("writes entries in order, and an error immediately with those before it", async () => {
   const project = await temporaryProject()
   const log = createLog({ directory: project.path("logs") })
   log.write("info", "one", { n: 1 })
@@ -26,7 +26,7 @@ test("lines are written in their order, that of an error at once with those befo
   await project.remove()
 })
 
-test("a process that leaves at once has written what it noted", async () => {
+test("writes the entries of a process that exits immediately", async () => {
   const project = await temporaryProject()
   const program = `
     import { createLog } from ${JSON.stringify(resolve(import.meta.dirname, "../../src/util/log.ts"))}
@@ -40,7 +40,7 @@ test("a process that leaves at once has written what it noted", async () => {
   await project.remove()
 })
 
-test("what is no JSON leaves a line of its own, and the others", async () => {
+test("replaces fields that are not JSON and keeps the other entries", async () => {
   const project = await temporaryProject()
   const log = createLog({ directory: project.path("logs") })
   log.write("info", "one")
@@ -54,7 +54,7 @@ test("what is no JSON leaves a line of its own, and the others", async () => {
   await project.remove()
 })
 
-test("a directory that cannot be written is told once, and silences the file", async () => {
+test("reports an unwritable directory once and disables the file", async () => {
   const project = await temporaryProject({ logs: "a file" })
   const told: string[] = []
   const log = createLog({ directory: project.path("logs"), echo: (line) => told.push(line) })

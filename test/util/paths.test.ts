@@ -21,7 +21,7 @@ function link(target: string): void {
 
 const real = (path: string) => realPath(join(root, path)).slice(root.length + 1)
 
-test("what is missing is appended to what exists", () => {
+test("appends the missing part of a path", () => {
   expect(real("w/none/at/all")).toBe("w/none/at/all")
   link("sub")
   expect(real("w/link/none")).toBe("w/sub/none")
@@ -32,19 +32,19 @@ test.each([
   ["an absolute path", () => join(root, "other/new"), "other/new"],
   ["a relative one", () => "../other/new", "other/new"],
   ["a directory that is missing too", () => "../none/new", "none/new"],
-])("a link that leads to nothing yet is followed: %s", (_, target, expected) => {
+])("follows a link to a missing target: %s", (_, target, expected) => {
   link(target())
   expect(real("w/link")).toBe(expected)
   expect(real("w/link/more")).toBe(`${expected}/more`)
 })
 
-test("`..` in it leaves the directory that a link before it leads to", () => {
+test("applies `..` to the target of a preceding link", () => {
   symlinkSync(join(root, "other/deep"), join(root, "w/into"))
   link("into/../new")
   expect(real("w/link")).toBe("other/new")
 })
 
-test("links that lead to nothing one after the other are followed, and circles are not", () => {
+test("follows chains of broken links and rejects loops", () => {
   symlinkSync("second", join(root, "w/first"))
   symlinkSync("../other/new", join(root, "w/second"))
   expect(real("w/first")).toBe("other/new")
@@ -54,12 +54,12 @@ test("links that lead to nothing one after the other are followed, and circles a
   expect(() => real("w/link")).toThrow(/ELOOP/)
 })
 
-test("links that double at every step end soon", () => {
+test("limits links that double at every step", () => {
   for (let n = 0; n < 40; n++) symlinkSync(`l${n + 1}/../l${n + 1}`, join(root, `w/l${n}`))
   expect(() => real("w/l0")).toThrow()
 })
 
-test("what was found is the same for many paths at one moment, in whatever order they are followed", () => {
+test("returns the same results with a shared cache in any order", () => {
   link("../other")
   symlinkSync("none/at/all", join(root, "w/dangling"))
   const paths = [
@@ -83,7 +83,7 @@ test("what was found is the same for many paths at one moment, in whatever order
   }
 })
 
-test("a path lies in a directory where the way from there does not climb, however either is written", () => {
+test("isInside agrees with relative paths for any spelling", () => {
   const part = fc.constantFrom("", ".", "..", "a", "ab", ".a", "..a", "a.", "...")
   const path = fc.array(part, { maxLength: 5 }).map((parts) => `/${parts.join("/")}`)
   fc.assert(

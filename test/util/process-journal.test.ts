@@ -30,7 +30,7 @@ async function deadPid(): Promise<number> {
   return child.pid ?? 0
 }
 
-test.skipIf(process.platform !== "linux")("only what a process that is gone left is ended", async () => {
+test.skipIf(process.platform !== "linux")("ends only trees of processes that are gone", async () => {
   const { directory, book, faults } = await createBook()
   await book.endOrphans()
   expect(existsSync(directory)).toBe(false)
@@ -57,7 +57,7 @@ test.skipIf(process.platform !== "linux")("only what a process that is gone left
 })
 
 test.skipIf(process.platform !== "linux")(
-  "what was started and not yet written down is found by the intent; an intent of nothing ends nothing",
+  "finds a started but unrecorded tree by its intent, and ignores an intent without processes",
   async () => {
     const { directory, book, faults } = await createBook()
     await mkdir(directory)
@@ -81,7 +81,7 @@ test.skipIf(process.platform !== "linux")(
   },
 )
 
-test.skipIf(process.platform !== "linux")("a file that is no entry goes, and ends nothing", async () => {
+test.skipIf(process.platform !== "linux")("removes invalid records without ending anything", async () => {
   const { directory, book, faults } = await createBook()
   await mkdir(directory)
   const bystander = await sleeper()
@@ -104,7 +104,7 @@ test.skipIf(process.platform !== "linux")("a file that is no entry goes, and end
   expect(faults).toEqual([])
 })
 
-test("a directory that cannot be made is told and stops nothing", async () => {
+test("reports a directory that cannot be created and continues", async () => {
   const { directory, book, faults } = await createBook()
   await writeFile(directory, "no directory")
   const process = await sleeper(book.add)

@@ -46,7 +46,7 @@ function alive(pid: number): boolean {
 }
 
 describe("output and end", () => {
-  test("both outputs come in the order of writing, the last bytes before the end", async () => {
+  test("delivers both outputs in the order of writing, completely", async () => {
     const { process, output } = await start("for i in 1 2 3; do echo o$i; echo e$i >&2; done; printf end")
     expect(await process.exited).toEqual({ code: 0, signal: null })
     await process.closed
@@ -54,7 +54,7 @@ describe("output and end", () => {
     expect(process.running()).toBe(false)
   })
 
-  test("standard error can be taken apart, and both are closed before it is over", async () => {
+  test("delivers standard error separately and closes both outputs", async () => {
     const heard = { output: "", errors: "" }
     const process = await startProcess({
       argv: ["/bin/sh", "-c", "echo out; echo err >&2; exec >&-; sleep 0.05; printf late >&2"],
@@ -73,12 +73,12 @@ describe("output and end", () => {
     expect(process.running()).toBe(false)
   })
 
-  test("exit code and signal", async () => {
+  test("reports exit code and signal", async () => {
     expect(await (await start("exit 7")).process.exited).toEqual({ code: 7, signal: null })
     expect(await (await start("kill -9 $$")).process.exited).toEqual({ code: null, signal: "SIGKILL" })
   })
 
-  test("the output is a pipe: it can be opened by name", async () => {
+  test("gives the program a pipe that can be opened by name", async () => {
     const { process, output } = await start(
       "echo out > /dev/stdout; echo err > /dev/stderr; test -p /dev/fd/1 && echo pipe",
     )
@@ -86,13 +86,13 @@ describe("output and end", () => {
     expect(output()).toBe("out\nerr\npipe\n")
   })
 
-  test("the input is closed", async () => {
+  test("closes the input by default", async () => {
     const { process, output } = await start("read line || echo none")
     await process.closed
     expect(output()).toBe("none\n")
   })
 
-  test("an open input is a pipe that waits for more, until it is ended", async () => {
+  test("keeps an open input until it is ended", async () => {
     const { process, output } = await start("test -p /dev/stdin && echo pipe; cat /dev/stdin; echo end", {
       input: true,
     })
@@ -105,7 +105,7 @@ describe("output and end", () => {
     await expect(process.input?.write("late")).rejects.toThrow()
   })
 
-  test("more input than a pipe holds waits for the program, and none is lost", async () => {
+  test("waits for the program to read more input than a pipe holds", async () => {
     const { process, output } = await start("sleep 0.2; wc -c", { input: true })
     await process.input?.write("x".repeat(300_000))
     process.input?.end()
@@ -113,7 +113,7 @@ describe("output and end", () => {
     expect(output().trim()).toBe("300000")
   })
 
-  test("writing to a program that reads no more fails, and to one that was killed", async () => {
+  test("rejects writes to a program that stopped reading or was killed", async () => {
     const closed = await start("exec <&-; sleep 30", { input: true })
     await until(() => closed.process.running())
     await delay(50)
@@ -123,20 +123,20 @@ describe("output and end", () => {
     await expect(killed.process.input?.write("x")).rejects.toThrow()
   })
 
-  test("closing the output early does not end the process", async () => {
+  test("continues after the program closes its output", async () => {
     const { process } = await start("exec >&- 2>&-; sleep 0.1; exit 5")
     await process.closed
     expect(process.running()).toBe(true)
     expect(await process.exited).toEqual({ code: 5, signal: null })
   })
 
-  test("directory and environment are those given, and no others", async () => {
+  test("uses only the given directory and environment", async () => {
     const { process, output } = await start('pwd; echo "$A-$HOME"', { cwd: "/usr", env: { A: "1" } })
     await process.closed
     expect(output()).toBe("/usr\n1-\n")
   })
 
-  test("what is left open keeps the output open", async () => {
+  test("keeps the output open while a background process holds it", async () => {
     const { process } = await start("sleep 30 &")
     await process.exited
     expect(process.running()).toBe(true)
@@ -146,17 +146,17 @@ describe("output and end", () => {
   })
 })
 
-describe("what cannot start", () => {
+describe("a program that cannot start", () => {
   const options = { cwd: "/", env: {}, onOutput: () => {} }
 
-  test("says which program and why", async () => {
+  test("reports the program and the reason", async () => {
     await expect(startProcess({ ...options, argv: ["/nowhere/program"] })).rejects.toThrow(SpawnError)
     await expect(startProcess({ ...options, argv: ["/nowhere/program"] })).rejects.toThrow(
       /\/nowhere\/program could not be started: .*ENOENT/,
     )
   })
 
-  test("arguments that are too long are told as such", async () => {
+  test("reports arguments that are too long", async () => {
     const long = "x".repeat(3_000_000)
     await expect(startProcess({ ...options, argv: ["/bin/echo", long] })).rejects.toThrow(
       "Put long text into a file",
@@ -174,7 +174,7 @@ describe("what cannot start", () => {
   })
 })
 
-test.runIf(linux)("a hundred processes leave no child and no descriptor", async () => {
+test.runIf(linux)("leaves no child and no descriptor after a hundred processes", async () => {
   await (await start("true")).process.closed
   const before = openDescriptors()
   for (let round = 0; round < 10; round += 1) {
@@ -190,7 +190,7 @@ test.runIf(linux)("a hundred processes leave no child and no descriptor", async 
 })
 
 describe.runIf(linux)("ending a tree", () => {
-  test("a grandchild that ignores SIGTERM is killed after the grace period", async () => {
+  test("kills a grandchild that ignores SIGTERM after the grace period", async () => {
     const { process, output } = await start(
       `sh -c 'trap "" TERM; echo $$; while :; do sleep 0.1; done' & echo $$; wait`,
     )
@@ -201,7 +201,7 @@ describe.runIf(linux)("ending a tree", () => {
     expect(pids.map(alive)).toEqual([false, false])
   })
 
-  test("who ends by SIGTERM may clean up first", async () => {
+  test("lets a process clean up after SIGTERM", async () => {
     const { process, output } = await start(
       `trap 'echo cleaned; exit 0' TERM; echo ready; while :; do sleep 0.02; done`,
     )
@@ -211,7 +211,7 @@ describe.runIf(linux)("ending a tree", () => {
     expect(await process.exited).toEqual({ code: 0, signal: null })
   })
 
-  test("a stopped process ends too", async () => {
+  test("ends a stopped process", async () => {
     const { process } = await start("kill -STOP $$; sleep 30")
     const group = process.identity?.group ?? 0
     await until(() => / T /.test(readFileSync(`/proc/${group}/stat`, "utf8")))
@@ -219,7 +219,7 @@ describe.runIf(linux)("ending a tree", () => {
     expect(await process.exited).toEqual({ code: null, signal: "SIGTERM" })
   })
 
-  test("a session of its own does not escape, nor a daemon whose parents are gone", async () => {
+  test("ends processes in their own session and orphaned daemons", async () => {
     const { process, output } = await start(
       "setsid sh -c 'echo $$; exec sleep 30' & (setsid sh -c 'echo $$; exec sleep 30' &); wait",
     )
@@ -229,7 +229,7 @@ describe.runIf(linux)("ending a tree", () => {
     expect(pids.map(alive)).toEqual([false, false])
   })
 
-  test("a process that ended and was not collected is not alive", async () => {
+  test("does not count a zombie as alive", async () => {
     // The shell becomes a sleep, which never asks for its child.
     const { process, output } = await start("sh -c 'echo $$' & exec sleep 30")
     const [child = 0] = await numbers(output, 1)
@@ -242,7 +242,7 @@ describe.runIf(linux)("ending a tree", () => {
 })
 
 describe.runIf(linux)("after a crash", () => {
-  test("what was left is found and ended, also when only a daemon is left of it", async () => {
+  test("ends what a crash left, even if only a daemon remains", async () => {
     const { process, output } = await start("(setsid sh -c 'echo $$; exec sleep 30' &)")
     const [daemon = 0] = await numbers(output, 1)
     await process.exited
@@ -254,7 +254,7 @@ describe.runIf(linux)("after a crash", () => {
     expect(await killOrphans(identity, 100)).toBe(false)
   })
 
-  test("a stranger with the same number is left alone, and so is everything after a reboot", async () => {
+  test("spares an unrelated process with the same number, and everything after a reboot", async () => {
     const { process } = await start("sleep 30")
     const identity = process.identity
     if (!identity) throw new Error("no identity")

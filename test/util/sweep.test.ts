@@ -27,7 +27,7 @@ async function entry(
   for (const path of [join(root, name, "inner"), join(root, name)]) await utimes(path, at(days), at(days))
 }
 
-test("what was written last counts, at any depth", async () => {
+test("uses the time of the last write at any depth", async () => {
   const root = await temporaryDirectory()
   await entry(root, "old", { days: 8 })
   await entry(root, "fresh", { days: 8, fileDays: 6 })
@@ -38,7 +38,7 @@ test("what was written last counts, at any depth", async () => {
   expect((await readdir(root)).sort()).toEqual(["fresh", "fresh-directory"])
 })
 
-test("beyond the quota the oldest go, and what was written last stays where it alone is more", async () => {
+test("removes the oldest entries beyond the quota but keeps the newest", async () => {
   const root = await temporaryDirectory()
   await entry(root, "newest", { days: 1, bytes: 60_000 })
   await entry(root, "middle", { days: 2, bytes: 60_000 })
@@ -50,14 +50,14 @@ test("beyond the quota the oldest go, and what was written last stays where it a
   expect(await readdir(root)).toEqual(["newest"])
 })
 
-test("what is spared stays, whatever its age and size", async () => {
+test("keeps spared entries of any age and size", async () => {
   const root = await temporaryDirectory()
   for (const name of ["ses_1", "ses_2"]) await entry(root, name, { days: 30 })
   await sweepDirectory(root, { days: 7, bytes: 1 }, { now, spare: async (name) => name === "ses_2" })
   expect(await readdir(root)).toEqual(["ses_2"])
 })
 
-test("a link goes, what it leads to stays", async () => {
+test("removes a link and keeps its target", async () => {
   const [root, other] = [await temporaryDirectory(), await temporaryDirectory()]
   await writeFile(join(other, "precious.txt"), "x")
   await symlink(other, join(root, "link"))
@@ -66,7 +66,7 @@ test("a link goes, what it leads to stays", async () => {
   expect(existsSync(join(other, "precious.txt"))).toBe(true)
 })
 
-test("a missing directory has nothing to remove, and is not made", async () => {
+test("ignores a missing directory", async () => {
   const root = join(await temporaryDirectory(), "missing")
   await sweepDirectory(root, { days: 7 })
   expect(existsSync(root)).toBe(false)

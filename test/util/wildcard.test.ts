@@ -31,7 +31,7 @@ describe("wildcardMatch", () => {
     expect(wildcardMatch(text, pattern)).toBe(expected)
   })
 
-  test("agrees with a regular expression made of the pattern", () => {
+  test("agrees with an equivalent regular expression", () => {
     const text = fc.string({ unit: fc.constantFrom("a", "b", "/", "\n", " "), maxLength: 12 })
     const pattern = fc.string({ unit: fc.constantFrom("a", "b", "*", "?", "/", " "), maxLength: 8 })
     fc.assert(
@@ -51,7 +51,7 @@ describe("wildcardMatch", () => {
     ["many stars", "a".repeat(50_000), `${"a*".repeat(2_000)}b`],
     ["one long piece", "a".repeat(50_000), `*${"a".repeat(20_000)}b*`],
     ["stars and question marks", "ab".repeat(25_000), `${"*a?".repeat(500)}c`],
-  ])("comes back from hostile input: %s", (_, text, pattern) => {
+  ])("returns quickly for hostile input: %s", (_, text, pattern) => {
     expect(wildcardMatch(text, pattern)).toBe(false)
   })
 })
@@ -83,7 +83,7 @@ describe("wildcardCovers and wildcardOverlap", () => {
     expect(wildcardOverlap(b, a)).toBe(expected)
   })
 
-  test("what both match is an overlap, and what is covered matches too", () => {
+  test("agrees with wildcardMatch on random texts", () => {
     const pattern = fc.string({ unit: fc.constantFrom("a", "b", "*", "?", " "), maxLength: 6 })
     const text = fc.string({ unit: fc.constantFrom("a", "b", " "), maxLength: 6 })
     fc.assert(
