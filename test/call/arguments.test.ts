@@ -35,7 +35,7 @@ test.each([
   ["in a code fence", '```json\n{"text":"a"}\n```'],
   ["with text after them", '{"text":"a"} Let me know.'],
   ["with a comma too many", '{"text":"a",}'],
-])("arguments %s are read, and the part says what was mended", async (_, raw) => {
+])("reads arguments %s, and reports the repair", async (_, raw) => {
   const { state } = await call("echo_text", raw)
   expect(state).toMatchObject({
     status: "completed",

@@ -49,7 +49,7 @@ test("attaches files that the template mentions, but none that a line printed", 
 })
 
 test("requests permission for a line, and replaces a refused line by a note", async () => {
-  const commands = { ship: { template: "State: !`touch shipped`. Go on." } }
+  const commands = { ship: { template: "State: !`touch shipped`. Continue." } }
   await using engine = await start([{ text: "Done." }], commands)
   const asked: string[] = []
   engine.tackle.on("permission.asked", (request) => {

@@ -98,7 +98,7 @@ test.each(Object.entries(stores))("%s: 10,000 parts open and continue by pages",
   const { engine, traffic } = await openLong(longSession(), store)
   await using _engine = engine
   const session = await engine.tackle.sessions.get(id)
-  const { end } = await run(engine, { text: "go on", session: session ?? expect.fail() })
+  const { end } = await run(engine, { text: "continue", session: session ?? expect.fail() })
   expect(end).toMatchObject({ status: "completed", text: "done" })
   expect(traffic).toMatchObject({ longest: 100, read: messageCount })
   const sent = fromUser(engine.server.requests[0])

@@ -169,7 +169,7 @@ test.each([
   ["in the middle of the text", { text: "slowly ".repeat(50), pieceSize: 7, pieceDelayMs: 20 }],
   ["in the middle of a call", { calls: [readA], pieceSize: 1, pieceDelayMs: 30 }],
   ["while a command runs", { calls: [{ name: "bash", arguments: { command: "sleep 30" } }] }],
-])("an interrupt %s finishes every part, and the session goes on", async (_, reply) => {
+])("closes every part on an interrupt %s, and the session continues", async (_, reply) => {
   await using engine = await startEngine((_, index) => (index === 0 ? reply : { text: "Again." }), {
     files: { "a.txt": "x" },
     permission: { bash: "allow" },
@@ -209,7 +209,7 @@ test("restores read files and sends the history again in a continued session", a
     tool("throws", () => Promise.reject(new Error("it broke"))),
     tool("nonsense", async () => 7),
     tool("unawaited", async () => {
-      void Promise.reject(new Error("nobody waits"))
+      void Promise.reject(new Error("not awaited"))
       setTimeout(() => {
         throw new Error("later")
       }, 5)
@@ -227,7 +227,7 @@ test("restores read files and sends the history again in a continued session", a
   const { events, end } = await run(engine)
   expect(toolParts(events).map(({ state }) => state.status)).toEqual(["error", "error", "completed"])
   expect(end.exitCode).toBe(0)
-  expect(faults.join("\n")).toMatch(/unawaited.*nobody waits[\s\S]*unawaited.*later/)
+  expect(faults.join("\n")).toMatch(/unawaited.*not awaited[\s\S]*unawaited.*later/)
 })
 
 test("a continued session knows what was read, and history is sent again", async () => {

@@ -149,6 +149,6 @@ test("turns a refusal into a note for the model, and reports it at the end", asy
 
 test("turns a named subagent into a hint to use task, unless it cannot be started", async () => {
   await using engine = await startEngine([{ text: "Done." }])
-  await run(engine, { text: "let @explore look, not @build or @nobody" })
+  await run(engine, { text: "let @explore look, not @build or @nothere" })
   expect(textsOf(engine).slice(1)).toEqual([expect.stringContaining("subagent explore (@explore)")])
 })

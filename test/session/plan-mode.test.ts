@@ -32,7 +32,7 @@ async function planning(
 /** The plan's path contains the session id, which the model's script needs. */
 function planFileIn(request: { body: { messages: unknown[] } }): string {
   const [, file] = /Plan file[^:]*: (\S+?plan\.md)/.exec(JSON.stringify(request.body.messages)) ?? []
-  if (file === undefined) throw new Error("the model was told of no plan file")
+  if (file === undefined) throw new Error("no plan file in the system prompt")
   return file
 }
 
@@ -100,7 +100,7 @@ test("offers each agent its own exit, and plan only its file for writing", async
   expect(offeredTo(engine, 1)).not.toContain("plan_enter")
 
   // The next prompt is the plan agent's too.
-  await run(engine, { session, text: "go on" })
+  await run(engine, { session, text: "continue" })
   expect((await resultsOf(session)).at(-1)).toMatch(/^Error: Not allowed/)
 })
 
@@ -113,7 +113,7 @@ test.each([
     /still in plan mode: ask/,
   ],
   ["their own words", () => [["smaller steps"]], /as they ask\.\nThe user said: smaller steps$/],
-])("%s: the session stays in plan mode, and the model is told so", async (_, answer, told) => {
+])("%s: stays in plan mode, and the model reads why", async (_, answer, told) => {
   await using engine = await planning((request, index) => {
     if (index === 0) return { calls: [write(planFileIn(request))] }
     if (index === 1) return { calls: [exit] }

@@ -94,7 +94,7 @@ test("continues a child by task_id, and refuses foreign ids", async () => {
 })
 
 test.each<[string, Partial<TackleOptions>, string, RegExp]>([
-  ["a rule of the person's", { permission: { bash: "deny" } }, "build", /does not exist|unavailable|denied/],
+  ["a rule of the user", { permission: { bash: "deny" } }, "build", /does not exist|unavailable|denied/],
   [
     "the bounds of the agent that asks",
     { permission: { bash: "allow" } },

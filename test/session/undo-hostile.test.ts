@@ -98,7 +98,7 @@ test.each([
       await symlink("other.txt", at("a.txt"))
     },
   ],
-])("a file that the person %s is refused, and nothing of the turn is touched", async (_, act) => {
+])("refuses a file that the user %s, and changes nothing of the turn", async (_, act) => {
   const { engine, session, at } = await oneTurn([bash("printf B > a.txt; printf B > b.txt")], {
     "a.txt": "A",
     "b.txt": "A",

@@ -32,7 +32,7 @@ test("undoes and redoes a turn, and names the files in the next prompt", async (
   expect(await session.redo()).toMatchObject({ files: [{ path, kind: "restored" }] })
   expect(await engine.project.read("new.txt")).toBe("new\n")
   await session.undo()
-  await run(engine, { session, text: "go on" })
+  await run(engine, { session, text: "continue" })
   const told = JSON.stringify(engine.server.requests.at(-1)?.body)
   expect(told).toContain("The user undid your changes")
   expect(told).toContain(path)
@@ -122,7 +122,7 @@ test("skips a turn that cannot be undone", async () => {
   await session.undo()
   expect(await engine.project.read("b.txt/mine")).toBe("mine")
 
-  await run(engine, { session, text: "go on" })
+  await run(engine, { session, text: "continue" })
   const [told = ""] = /The user undid[^"]*/.exec(JSON.stringify(engine.server.requests.at(-1)?.body)) ?? []
   expect(told).toContain(a)
   expect(told).not.toContain(b)
