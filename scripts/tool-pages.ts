@@ -3,7 +3,7 @@ import { builtinAgents } from "../src/agent/builtin.ts"
 import { permissionOf } from "../src/registry/registered-tool.ts"
 import type { Definition } from "../src/tool/tool.ts"
 import { defaultLimits } from "../src/tool/truncate.ts"
-import { readFeatures, whyUnavailable } from "../src/tools/availability.ts"
+import { readFeatures, unavailableReason } from "../src/tools/availability.ts"
 import { type BuiltinOptions, type BuiltinTool, builtinTools } from "../src/tools/index.ts"
 import { type JsonSchema, toJsonSchema } from "../src/util/json-schema.ts"
 
@@ -75,7 +75,7 @@ export async function toolPages(): Promise<Map<string, string>> {
   for (const { tool } of tools) {
     const definition = await tool.init()
     // Without a model: conditions on the model are listed in conditionsOfHost.
-    const missing = whyUnavailable(tool.id, features)
+    const missing = unavailableReason(tool.id, features)
     const conditions = [
       ...(missing === undefined ? [] : [`not by default: ${missing}`]),
       conditionsOfHost[tool.id] ?? [],

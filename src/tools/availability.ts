@@ -1,30 +1,28 @@
 import type { ModelRef } from "../schema/message.ts"
 
-/** What decides, beside rules, which of the tools there are here. */
+/** Settings, besides rules, that decide which tools are available. */
 export interface Features {
-  /** Who shows the session to the person: `cli`, `app`, `desktop` or a name of its own. */
+  /** Client that shows the session: `cli`, `app`, `desktop` or another name. */
   client: string
-  /** Experimental features that are switched on, by their names in the config. */
+  /** Enabled experimental features, by their names in the config. */
   experimental: ReadonlySet<string>
-  /** Whether a back end for searching the web is configured. */
+  /** A search service is configured, or the search without a key is enabled for all providers. */
   search: boolean
-  /** Whether the search that needs no key may be used with every provider. */
-  exa: boolean
 }
 
-/** What a tool needs; all of it has to hold. */
+/** Requirements of a tool. All must be met. */
 interface Condition {
-  /** Only where one of these clients shows the session. */
+  /** Requires one of these clients. */
   clients?: readonly string[]
-  /** Only with this experimental feature. */
+  /** Requires this experimental feature. */
   experimental?: string
-  /** Only for models that are trained to write patches, or only for the others. */
+  /** True: only for models trained on patches. False: only for other models. */
   patchModel?: boolean
-  /** Only where the web can be searched. */
+  /** Requires a search service. */
   search?: true
 }
 
-/** Tools that are not for everyone. A tool that is not named here is always there. */
+/** Requirements by tool id. Other tools are always available. */
 const conditions: ReadonlyMap<string, Condition> = new Map<string, Condition>([
   ["edit", { patchModel: false }],
   ["write", { patchModel: false }],
@@ -38,17 +36,17 @@ const conditions: ReadonlyMap<string, Condition> = new Map<string, Condition>([
   ["plan_exit", { experimental: "plan_mode", clients: ["cli"] }],
 ])
 
-/** Ids of models that were trained on the envelope of `apply_patch`: GPT-5 and later, and what is named after Codex. */
+/** Ids of models trained on the format of `apply_patch`: GPT-5 and later, and Codex models. */
 const patchModels: readonly RegExp[] = [/(?:^|[^a-z])gpt-(?:[5-9]|[1-9]\d)(?!\d)/i, /(?:^|[^a-z])codex-/i]
 
-/** Providers whose models may use the search that needs no key. */
+/** Providers whose models may use the search without a key. */
 const searchProviders: readonly string[] = ["opencode"]
 
 /**
- * Why the tool is not there, or undefined where it is. Without a model it is a person who calls by hand: nothing is
- * then kept back for the sake of a model.
+ * Returns why a tool is unavailable, or undefined. Without a model the user calls the tool, and conditions on the model
+ * do not apply.
  */
-export function whyUnavailable(id: string, features: Features, model?: ModelRef): string | undefined {
+export function unavailableReason(id: string, features: Features, model?: ModelRef): string | undefined {
   const { clients, experimental, patchModel, search } = conditions.get(id) ?? {}
   if (experimental !== undefined && !features.experimental.has(experimental))
     return `requires "experimental": {"${experimental}": true} in the config`
@@ -60,7 +58,7 @@ export function whyUnavailable(id: string, features: Features, model?: ModelRef)
   return undefined
 }
 
-/** `TACKLE_CLIENT`, `TACKLE_ENABLE_EXA`, `TACKLE_EXPERIMENTAL` for all features and `TACKLE_EXPERIMENTAL_…` for one. */
+/** Reads `TACKLE_CLIENT`, `TACKLE_ENABLE_EXA`, `TACKLE_EXPERIMENTAL` for all features and `TACKLE_EXPERIMENTAL_…` for one. */
 export function readFeatures(options: {
   environment: Readonly<Record<string, string | undefined>>
   /** As in the config. */
@@ -74,8 +72,7 @@ export function readFeatures(options: {
   return {
     client: environment.TACKLE_CLIENT || "cli",
     experimental: new Set([...featureNames].filter(isEnabled)),
-    search,
-    exa: isOn(environment.TACKLE_ENABLE_EXA) ?? false,
+    search: search || isOn(environment.TACKLE_ENABLE_EXA) === true,
   }
 }
 
@@ -86,10 +83,10 @@ function takesPatches({ modelID }: ModelRef): boolean {
 }
 
 function canSearch(features: Features, model: ModelRef | undefined): boolean {
-  return features.search || features.exa || searchProviders.includes(model?.providerID ?? "")
+  return features.search || searchProviders.includes(model?.providerID ?? "")
 }
 
-/** Undefined where the variable says nothing. */
+/** Returns undefined for an unset or empty variable. */
 function isOn(value: string | undefined): boolean | undefined {
   if (value === undefined || value === "") return undefined
   return !/^(?:0|false|no|off)$/i.test(value)

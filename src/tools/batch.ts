@@ -21,12 +21,12 @@ const parameters = z.lazy(() =>
   }),
 )
 
-/** Several calls in one. The engine runs and records each like a call of the model's own; none may nest further. */
+/** Makes several calls in one. The engine runs and records each like a call of the model. Batches cannot be nested. */
 export const batchTool = define("batch", {
   description: readText(new URL("./batch.md", import.meta.url)),
   parameters,
   access: "meta",
-  // What it calls may change files: only the engine's order within it is known, not the one against its neighbours.
+  // Its calls may change files, and the scheduler does not order them against other calls of the step.
   serial: true,
   async execute({ calls }, ctx) {
     if (!ctx.call)
@@ -43,7 +43,7 @@ export const batchTool = define("batch", {
       output: [head, ...results.map(describe)].join("\n"),
       metadata: {
         calls: results.map(({ callID, tool, state }) => ({ callID, tool, status: state.status })),
-        // Each output was bounded by itself, as it would have been in a call of its own.
+        // Each output is already limited.
         truncated: results.some(({ state }) => state.metadata?.truncated === true),
       },
       attachments: results.flatMap(({ state }) =>

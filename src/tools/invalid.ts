@@ -3,7 +3,7 @@ import { define } from "../tool/tool.ts"
 import { TackleError } from "../util/errors.ts"
 import { readText } from "../util/file-system.ts"
 
-/** What the model reads of a call that could not be used. `available`: the tools there are, for an unknown name. */
+/** Returns the message about an invalid call. `available`: the offered tools, for an unknown name. */
 export function invalidCallMessage(call: {
   tool: string
   error: string
@@ -15,8 +15,8 @@ export function invalidCallMessage(call: {
 }
 
 /**
- * Where the engine sends a call that it cannot use: an unknown name, or arguments that are no JSON. Never offered to a
- * model; always throws the error (`invalid-call`) that the model reads.
+ * Receives invalid calls: an unknown tool name, or arguments that are not JSON. Never offered to a model; always throws
+ * an error (`invalid-call`).
  */
 export const invalidTool = define("invalid", {
   description: readText(new URL("./invalid.md", import.meta.url)),

@@ -10,7 +10,7 @@ const parameters = z.lazy(() =>
   }),
 )
 
-/** Asks the person. That they do not want to answer is an answer. */
+/** Asks the user. A dismissal is a result. */
 export const questionTool = define("question", {
   description: readText(new URL("./question.md", import.meta.url)),
   parameters,

@@ -15,7 +15,7 @@ import { identityAt } from "../util/pinned-path.ts"
 
 const defaultLimit = 2000
 
-/** Lines that an interface shows before the person opens the whole. */
+/** Lines of the preview in interfaces. */
 const previewLines = 20
 
 const parameters = z.lazy(() =>
@@ -26,24 +26,24 @@ const parameters = z.lazy(() =>
   }),
 )
 
-/** What every branch of the tool works on. */
+/** A file or directory to read. */
 interface Target {
   path: string
-  /** With every link followed, before leave was asked. */
+  /** With links resolved before permission was requested. */
   real: string
   title: string
   offset: number
   limit: number
 }
 
-/** Reads text by lines, images and PDFs as attachments, directories by entries. */
+/** Reads lines of text, attaches images and PDFs, and lists directories. */
 export const readTool = define("read", {
   description: readText(new URL("./read.md", import.meta.url)),
   parameters,
   access: "read",
   async execute(args, ctx) {
     const path = resolvePath(args.filePath, ctx.directory)
-    const real = whereItLeads(path)
+    const real = resolved(path)
     const title = showName(displayPath(path, ctx.worktree))
     const target: Target = { path, real, title, offset: args.offset ?? 0, limit: args.limit ?? defaultLimit }
     const identity = identityAt(real)
@@ -137,7 +137,7 @@ async function readLines(
   }
 }
 
-/** What the directories down to the file say, where the model was not told yet: it reads of it with the file. */
+/** Adds the instructions of the file's directories that the model has not received yet. */
 async function withInstructions(result: ToolResult, file: string, ctx: ToolContext): Promise<ToolResult> {
   const found = (await ctx.instructions?.near(file)) ?? []
   if (found.length === 0) return result
@@ -161,8 +161,8 @@ function footer(page: TextPage, offset: number, encoding: TextEncoding): string 
   return notes.join("\n")
 }
 
-/** What cannot be resolved is shown by its own path, and what opens it then says what is wrong. */
-function whereItLeads(path: string): string {
+/** Returns the resolved path, or the path itself if resolving fails: opening it then reports the error. */
+function resolved(path: string): string {
   try {
     return realPath(path)
   } catch {

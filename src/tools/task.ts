@@ -15,19 +15,19 @@ const parameters = z.lazy(() =>
   }),
 )
 
-/** What the model is told of an agent that it may start. */
+/** A subagent in the tool's description. */
 export interface SubagentChoice {
   name: string
   description: string
 }
 
-/** What the host knows of subagents. */
+/** The subagents of the host. */
 export interface TaskOptions {
-  /** Those that this agent may start by the rules. */
+  /** Returns the subagents that the agent may start. */
   subagents(agent: string): readonly SubagentChoice[]
 }
 
-/** A subagent did not get to an end. The text names its session, the cause, and what it had by then. */
+/** A subagent failed or was interrupted. The message contains its session, the cause and its last message. */
 export class TaskFailedError extends TackleError {
   readonly sessionID: string
   constructor(agent: string, { sessionID, status, cause, text }: SubagentResult) {
@@ -41,7 +41,7 @@ export class TaskFailedError extends TackleError {
   }
 }
 
-/** Runs a subagent and hands back its last words. A budget that ran out is a result: what there was by then, and why. */
+/** Creates the task tool, which runs a subagent and returns its last message. Reaching a limit is a result. */
 export function createTaskTool({ subagents }: TaskOptions): Info<typeof parameters> {
   return define("task", async (init) => ({
     description: describe(subagents(init?.agent?.name ?? "")),
@@ -62,7 +62,7 @@ export function createTaskTool({ subagents }: TaskOptions): Info<typeof paramete
         agent,
         prompt,
         description,
-        ...(sessionID === undefined ? {} : { sessionID }),
+        sessionID,
         signal: ctx.abort,
         onProgress: (progress) => report(progress, { description, agent }, ctx),
       })
@@ -98,7 +98,7 @@ interface Task {
 
 function report(progress: SubagentProgress, { description, agent }: Task, ctx: ToolContext): void {
   const { sessionID, count, calls } = progress
-  // Joined and stored by the engine; a report that cannot be stored shows with the result.
+  // Not awaited: the engine joins reports and shows a failed one with the result.
   void ctx.metadata({ title: description, metadata: { sessionID, agent, count, calls } })
 }
 

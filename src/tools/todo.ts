@@ -17,7 +17,7 @@ export const todowriteTool = define("todowrite", {
   },
 })
 
-/** Gives the session's to-do list. */
+/** Returns the session's to-do list. */
 export const todoreadTool = define("todoread", {
   description: readText(new URL("./todoread.md", import.meta.url)),
   parameters: z.object({}),

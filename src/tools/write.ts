@@ -11,7 +11,7 @@ const parameters = z.lazy(() =>
   }),
 )
 
-/** Creates a file or replaces all of its content. */
+/** Creates a file or replaces its content. */
 export const writeTool = define("write", {
   description: readText(new URL("./write.md", import.meta.url)),
   parameters,

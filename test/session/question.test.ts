@@ -60,7 +60,7 @@ test("treats dismissal as an answer", async () => {
   await using engine = await startEngine(script)
   engine.tackle.on("question.asked", ({ id }) => void engine.tackle.questions.reject(id))
   const { session, end } = await run(engine)
-  expect((await resultsOf(session))[0]).toMatch(/^The person dismissed this/)
+  expect((await resultsOf(session))[0]).toMatch(/^The user dismissed the question/)
   expect(end).toMatchObject({ status: "completed", exitCode: 0, refused: [] })
 })
 
@@ -93,5 +93,5 @@ test("asks for callTool as well", async () => {
   await using engine = await startEngine([])
   engine.tackle.on("question.asked", (request) => void request.reply([[], ["b"]]))
   const { state } = await engine.tackle.callTool({ tool: "question", input: JSON.stringify(ask.arguments) })
-  expect(state).toMatchObject({ output: "Which one?\n(left open)\n\nWhat else?\n→ b" })
+  expect(state).toMatchObject({ output: "Which one?\n(no answer)\n\nWhat else?\n→ b" })
 })

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest"
-import { readFeatures, whyUnavailable } from "../../src/tools/availability.ts"
+import { readFeatures, unavailableReason } from "../../src/tools/availability.ts"
 
 type Settings = Partial<Parameters<typeof readFeatures>[0]>
 
 function offered(id: string, settings: Settings = {}, model = "test/m"): boolean {
   const features = readFeatures({ environment: {}, experimental: {}, search: false, ...settings })
   const [providerID = "", ...rest] = model.split("/")
-  return whyUnavailable(id, features, { providerID, modelID: rest.join("/") }) === undefined
+  return unavailableReason(id, features, { providerID, modelID: rest.join("/") }) === undefined
 }
 
 const environment = (variables: Record<string, string>): Settings => ({ environment: variables })
@@ -30,8 +30,8 @@ describe("models that write patches", () => {
 
   test("are not asked for where a person calls", () => {
     const features = readFeatures({ environment: {}, experimental: {}, search: false })
-    for (const id of ["edit", "write", "apply_patch"]) expect(whyUnavailable(id, features)).toBeUndefined()
-    expect(whyUnavailable("websearch", features)).toMatch(/EXA_API_KEY/)
+    for (const id of ["edit", "write", "apply_patch"]) expect(unavailableReason(id, features)).toBeUndefined()
+    expect(unavailableReason("websearch", features)).toMatch(/EXA_API_KEY/)
   })
 })
 

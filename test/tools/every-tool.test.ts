@@ -62,7 +62,7 @@ const tools = await Promise.all(
     bash: { environment: () => ({}) },
     task: { subagents: () => [] },
     skills: { offered: () => [], find: () => undefined },
-    features: { client: "cli", experimental: new Set(), search: true, exa: false },
+    features: { client: "cli", experimental: new Set(), search: true },
     search: { name: "none", search: () => Promise.reject(new Error("nothing is searched here")) },
   }).map(async ({ tool }) => ({ id: tool.id, definition: await tool.init() })),
 )
