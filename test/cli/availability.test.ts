@@ -61,7 +61,9 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     await terminal.sees("something else…")
     await terminal.press("Escape")
     await terminal.sees("[exit 0]")
-    expect(machine.server.requests[1]?.body.messages.at(-1)?.content).toMatch(/^The user dismissed the question/)
+    expect(machine.server.requests[1]?.body.messages.at(-1)?.content).toMatch(
+      /^The user dismissed the question/,
+    )
     await terminal.tackle("run", "--auto", "go")
     await terminal.sees("[exit 0]")
     const names = machine.server.requests[2]?.body.tools?.map((tool) => tool.function.name)
