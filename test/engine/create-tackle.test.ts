@@ -166,7 +166,9 @@ test("may be closed twice, and leaves a given store open", async () => {
 })
 
 test("leaves nothing behind if it cannot be opened", async () => {
-  const project = await temporaryProject({ "data/tackle.db": "not a database, but long enough to look like one" })
+  const project = await temporaryProject({
+    "data/tackle.db": "not a database, but long enough to look like one",
+  })
   const before = held().listeners
   await expect(
     createTackle({ directory: project.directory, dataDirectory: project.path("data") }),
