@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { findSkillFiles, skillLookouts } from "../skill/find-skills.ts"
+import { findSkillFiles, skillWatchPaths } from "../skill/find-skills.ts"
 import { type Location, projectLevels, userDirectory } from "./location.ts"
 
 /**
@@ -17,7 +17,7 @@ export function projectSkillFiles(location: Location): string[] {
 
 /** Lists the absolute paths to watch for changed skills, existing or not. */
 export function skillPaths(location: Location): string[] {
-  return skillLookouts([...userFolders(location), ...projectFolders(location)])
+  return skillWatchPaths([...userFolders(location), ...projectFolders(location)])
 }
 
 /** Folders of other agents. */

@@ -2,8 +2,8 @@ import { existsSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { commandEnvironment } from "../permission/shell/git-environment.ts"
-import type { Plugins } from "../plugin/open.ts"
-import type { CommandPlace } from "../plugin/shell-env.ts"
+import type { Plugins } from "../plugin/plugins.ts"
+import type { CommandLocation } from "../plugin/shell-env.ts"
 import type { TackleOptions } from "./options.ts"
 import { keyVariables } from "./secrets.ts"
 
@@ -29,7 +29,7 @@ export function commandVariables(
  * safe.
  */
 export function perCommand(variables: Variables, plugins: Pick<Plugins, "variables"> | undefined) {
-  return async (command: string, place: CommandPlace) => ({
+  return async (command: string, place: CommandLocation) => ({
     ...variables,
     ...(await plugins?.variables(place)),
     ...(await commandEnvironment(command)),

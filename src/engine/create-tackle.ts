@@ -103,7 +103,7 @@ export async function createTackle(given: TackleOptions): Promise<Tackle> {
   // Services that do not depend on sessions.
   const variables = commandVariables(options, environment)
   const bus = createBus((error) => onProblem("a subscriber threw", error), hide)
-  if (plugins) bus.subscribe(plugins.tell)
+  if (plugins) bus.subscribe(plugins.sendEvent)
   const questions = createQuestions((event) => bus.publish(event))
   const jobs = createJobTable()
   const models = openModels(options, credentials, plugins, location)

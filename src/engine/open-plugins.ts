@@ -1,4 +1,4 @@
-import type { Plugins } from "../plugin/open.ts"
+import type { Plugins } from "../plugin/plugins.ts"
 import type { TackleOptions } from "./options.ts"
 import type { PluginWiring } from "./plugins.ts"
 

@@ -6,8 +6,8 @@ import { ProviderConfig, parseModelName } from "../model/model.ts"
 import type { ClientHost } from "../plugin/client.ts"
 import { copyPlain } from "../plugin/copy-plain.ts"
 import type { ChangedConfig } from "../plugin/host.ts"
-import type { PluginSurroundings } from "../plugin/input.ts"
-import { openPlugins, type Plugins } from "../plugin/open.ts"
+import type { PluginInputOptions } from "../plugin/input.ts"
+import { openPlugins, type Plugins } from "../plugin/plugins.ts"
 import type { Store } from "../store/store.ts"
 import { describeIssues } from "../tool/validate.ts"
 import { errorMessage, UsageError } from "../util/errors.ts"
@@ -17,7 +17,7 @@ import type { TackleOptions } from "./options.ts"
 
 /** Dependencies of plugins on their engine. */
 export interface PluginWiring
-  extends Pick<PluginSurroundings, "directory" | "worktree" | "environment" | "signal" | "record"> {
+  extends Pick<PluginInputOptions, "directory" | "worktree" | "environment" | "signal" | "record"> {
   /** Returns the store. Undefined until it is open: plugins load before. */
   store(): Store | undefined
   saveAuth: ClientHost["saveAuth"]
@@ -38,7 +38,7 @@ export async function openPluginsOf(
   }
   const plugins = await openPlugins({
     sources: options.plugins ?? [],
-    surroundings: {
+    input: {
       ...place,
       worktree,
       log: ({ plugin, level, message, extra }) => options.onPluginLog?.({ plugin, level, message, extra }),
@@ -53,7 +53,7 @@ export async function openPluginsOf(
     contain: (plugin, work) =>
       contain(work, (error) => onProblem(`an error escaped the plugin ${plugin}`, error)),
     onFailure: (error) => onProblem("a plugin was set aside", error),
-    onLeftOut: (what) => onProblem("left out", new Error(what)),
+    onIgnored: (what) => onProblem("left out", new Error(what)),
     limits: options.limits?.plugin,
   })
   const problems = [...plugins.problems]

@@ -1,7 +1,7 @@
 import { contain } from "../call/containment.ts"
 import type { ProgramHost } from "../external-tool/program.ts"
 import type { McpPool, PooledTool } from "../mcp/client/pool.ts"
-import type { Plugins } from "../plugin/open.ts"
+import type { Plugins } from "../plugin/plugins.ts"
 import {
   type LiveToolFiles,
   namedToolFiles,

@@ -1,20 +1,20 @@
-/** Takes bytes as they come, and gives whole lines. */
+/** Splits a stream of bytes into lines. */
 export interface LineReader {
-  /** False once reading has ended before the output did: the rest is not looked at. */
+  /** Returns false once reading stopped. The rest of the output is ignored. */
   push(bytes: Uint8Array): boolean
-  /** The output has ended: what stands after the last line end is a line too. */
+  /** Ends the output. Text after the last line end is a line. */
   end(): void
 }
 
 /**
- * For the standard output of one call, attachments among it: several pictures as data URLs have room. In bytes; the end
- * of a line counts for the total alone.
+ * Limits for the standard output of one call, in bytes. Enough for several pictures as data URLs. Line ends count for the
+ * total only.
  */
 export const defaultLineLimits = { lineBytes: 16 * 1024 * 1024, totalBytes: 64 * 1024 * 1024 }
 
 /**
- * Numbers lines from 1; blank ones are counted and not told of. A line that is too long or no UTF-8, and too much in all,
- * is a problem, which is told once and ends the reading, as does a false answer of `onLine`.
+ * Creates a reader. Lines are numbered from 1; blank lines are counted but not reported. A line that is too long or not
+ * UTF-8, and too much output, is reported once and stops the reading. `onLine` stops it by returning false.
  */
 export function createLineReader(options: {
   lineBytes: number
@@ -37,7 +37,7 @@ export function createLineReader(options: {
 
   function keep(bytes: Uint8Array): void {
     held += bytes.length
-    // A copy: the caller overwrites its bytes.
+    // A copy: the caller reuses the buffer.
     if (held <= lineBytes) parts.push(Buffer.from(bytes))
     else fail(`it is longer than ${lineBytes} bytes`)
   }
@@ -46,7 +46,7 @@ export function createLineReader(options: {
     const text = decode(Buffer.concat(parts))
     parts = []
     held = 0
-    if (text === undefined) fail("it is no UTF-8")
+    if (text === undefined) fail("it is not UTF-8")
     else if (text.trim() !== "" && !onLine(text, number)) stopped = true
     number += 1
   }

@@ -15,10 +15,10 @@ import type { PinnedFiles } from "../util/pinned-files.ts"
 import { ExternalToolError } from "./errors.ts"
 
 /**
- * Copies a program with what is pinned beside and below it, and gives the path of the copy: its bytes were held against
- * their hashes after they were read, so nothing that is written to the original counts. A copy that is there already is
- * checked, and made anew where it is not exactly that. Throws {@link ExternalToolError} where a file is not what was
- * trusted, and where the program asks for an interpreter that was not.
+ * Copies a program with the pinned files beside and below it, and returns the path of the copy. The bytes are checked
+ * against their hashes after reading, so later changes of the original have no effect. An existing copy is checked, and
+ * replaced if it differs. Throws {@link ExternalToolError} for a file that changed since it was trusted, and for a relative
+ * interpreter.
  */
 export function privateCopy(path: string, pinned: PinnedFiles, copies: string): string {
   const program = realPath(path)
@@ -31,11 +31,11 @@ export function privateCopy(path: string, pinned: PinnedFiles, copies: string): 
   return copied
 }
 
-/** By their path in the copy: the hash. */
+/** Hashes by path in the copy. */
 type CopiedFiles = ReadonlyMap<string, string>
 
 function filesOf(program: string, pinned: PinnedFiles): CopiedFiles {
-  if (!pinned.has(program)) throw new ExternalToolError(`${program} is not what was trusted.`, "copy")
+  if (!pinned.has(program)) throw new ExternalToolError(`${program} is not trusted.`, "copy")
   const below = [...pinned].map(([file, hash]) => [relative(dirname(program), file), hash] as const)
   return new Map(below.filter(([file]) => !isAbsolute(file) && file.split(sep)[0] !== "..").sort())
 }
@@ -46,7 +46,7 @@ function nameOf(files: CopiedFiles): string {
     .digest("hex")
 }
 
-/** True where the directory holds these files, with these bytes, and nothing else. */
+/** True if the directory contains exactly these files with these bytes. */
 function isWhole(copy: string, files: CopiedFiles): boolean {
   try {
     const found = readdirSync(copy, { recursive: true, withFileTypes: true })
@@ -59,18 +59,18 @@ function isWhole(copy: string, files: CopiedFiles): boolean {
       })
     )
   } catch {
-    // Not there, or not readable: it is made anew.
+    // Missing or unreadable: it is replaced.
     return false
   }
 }
 
-/** What is in use is not taken for old. */
+/** Keeps the cleanup from deleting a copy in use. */
 function noteUse(copy: string): void {
   const now = new Date()
   utimesSync(copy, now, now)
 }
 
-/** Whole or not at all: written beside, then renamed. */
+/** Writes atomically: to a temporary directory that is then renamed. */
 function write(copy: string, files: CopiedFiles, from: string, pinned: PinnedFiles): void {
   const temporary = `${copy}.${randomBytes(6).toString("hex")}`
   try {
@@ -85,19 +85,19 @@ function write(copy: string, files: CopiedFiles, from: string, pinned: PinnedFil
     rmSync(copy, { recursive: true, force: true })
     renameSync(temporary, copy)
   } catch (error) {
-    // Another process may have been first with the same bytes.
+    // Another process may have written the same copy.
     if (!isWhole(copy, files)) throw error
   } finally {
     rmSync(temporary, { recursive: true, force: true })
   }
 }
 
-/** A path after `#!` that is relative starts at the directory the program is run in: no trust covers what lies there. */
+/** A relative path after `#!` starts at the working directory, which trust does not cover. */
 function assertKnownInterpreter(bytes: Buffer, path: string): void {
   const [, interpreter] = /^#![ \t]*(\S*)/.exec(bytes.subarray(0, 256).toString("latin1")) ?? []
   if (interpreter === undefined || isAbsolute(interpreter)) return
   throw new ExternalToolError(
-    `${path}:1 names the interpreter "${interpreter}" by a relative path, and trust does not cover what lies there. Write an absolute path, such as #!/usr/bin/env python3.`,
+    `${path}:1 has the relative interpreter path "${interpreter}", which trust does not cover. Use an absolute path, such as #!/usr/bin/env python3.`,
     "copy",
   )
 }

@@ -3,20 +3,20 @@ import { Attachment } from "../schema/tool-state.ts"
 import { describeIssues } from "../tool/validate.ts"
 import { isRecord, parseJson } from "../util/json.ts"
 
-/** What a program prints on `--describe`: one JSON object. Keys that are not known are left out. */
+/** The output of `--describe`: one JSON object. Unknown keys are ignored. */
 export const Manifest = z.object({
   name: z.string(),
   description: z.string().trim().min(1),
-  /** JSON Schema of the arguments, an object. */
+  /** JSON Schema of the arguments, of type object. */
   parameters: z.record(z.string(), z.unknown()),
-  /** Milliseconds that a call may take, questions left out. */
+  /** Time limit of a call in milliseconds. Time for questions does not count. */
   timeout: z.int().min(1).max(3_600_000).optional(),
 })
 export type Manifest = z.infer<typeof Manifest>
 
 const Metadata = z.record(z.string(), z.unknown())
 
-/** A line that the program writes. `id` is that of the call. */
+/** A line that the program writes. `id` is the id of the call. */
 const ToolLine = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("metadata"),
@@ -27,7 +27,7 @@ const ToolLine = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("ask"),
     id: z.string(),
-    /** The program's own name for the question; the reply carries it. */
+    /** The program's id of the question. The reply repeats it. */
     ask: z.string(),
     permission: z.string().min(1),
     patterns: z.array(z.string()).min(1),
@@ -47,7 +47,7 @@ const ToolLine = z.discriminatedUnion("type", [
 ])
 export type ToolLine = z.infer<typeof ToolLine>
 
-/** A line that the program reads. The first is the call, and there is one call for each process. */
+/** A line that the program reads. The first is the call. Each process runs one call. */
 const HostLine = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("call"),
@@ -58,7 +58,7 @@ const HostLine = z.discriminatedUnion("type", [
       messageID: z.string(),
       callID: z.string().optional(),
       agent: z.string(),
-      /** Where relative paths start, and where the program was started. */
+      /** The working directory of the program. Relative paths start here. */
       directory: z.string(),
       worktree: z.string(),
     }),
@@ -68,40 +68,40 @@ const HostLine = z.discriminatedUnion("type", [
     id: z.string(),
     ask: z.string(),
     allowed: z.boolean(),
-    /** Why not, in words for the model. */
+    /** Why it was refused, for the model. */
     message: z.string().optional(),
   }),
   z.object({ type: z.literal("abort"), id: z.string(), reason: z.string() }),
 ])
 export type HostLine = z.infer<typeof HostLine>
 
-/** The line with its end. Throws `ZodError` for what is no line of the protocol, such as arguments that are no object. */
+/** Encodes a line with its end. Throws `ZodError` for an invalid line, such as arguments that are not an object. */
 export function encodeLine(line: HostLine): string {
   return `${JSON.stringify(HostLine.parse(line))}\n`
 }
 
-/** A line of the program, or in words what is wrong with it. */
+/** Parses a line of the program, or says what is wrong with it. */
 export function readToolLine(
   text: string,
   callID: string,
 ): { ok: true; line: ToolLine } | { ok: false; problem: string } {
   const parsed = parseJson(text)
-  if (!parsed.ok) return { ok: false, problem: `it is no JSON (${shown(text)})` }
-  if (!isRecord(parsed.value)) return { ok: false, problem: `it is no JSON object (${shown(text)})` }
+  if (!parsed.ok) return { ok: false, problem: `it is not JSON (${shown(text)})` }
+  if (!isRecord(parsed.value)) return { ok: false, problem: `it is not a JSON object (${shown(text)})` }
   const read = ToolLine.safeParse(parsed.value, { reportInput: true })
   if (!read.success) return { ok: false, problem: unfit(parsed.value, read.error) }
   if (read.data.id === callID) return { ok: true, line: read.data }
-  return { ok: false, problem: `its id is ${shown(read.data.id)}, but the call's is "${callID}"` }
+  return { ok: false, problem: `its id is ${shown(read.data.id)}, but the id of the call is "${callID}"` }
 }
 
 const types: readonly unknown[] = ToolLine.options.map((option) => option.shape.type.value)
 
 function unfit(value: Record<string, unknown>, error: z.ZodError): string {
   if (types.includes(value.type)) return describeIssues(error)
-  return `its type is ${shown(JSON.stringify(value.type) ?? "missing")}, and may be ${types.join(", ")}`
+  return `its type is ${shown(JSON.stringify(value.type) ?? "missing")}; allowed: ${types.join(", ")}`
 }
 
-/** So much of a bad line is repeated, in characters. */
+/** Length of an invalid line in errors, in characters. */
 const shownLength = 120
 
 function shown(text: string): string {

@@ -5,26 +5,23 @@ import { orAbort, within } from "../util/abort.ts"
 import { newId } from "../util/id.ts"
 import { plainRecord } from "../util/json.ts"
 import type { RunningProcess } from "../util/process.ts"
-import { shownExit } from "./describe.ts"
-import { createErrorTail } from "./error-tail.ts"
 import { ExternalToolError } from "./errors.ts"
 import { createLineReader, defaultLineLimits } from "./line-reader.ts"
-import type { Program } from "./program.ts"
+import { createErrorTail, describeExit, type Program, startProgram } from "./program.ts"
 import { encodeLine, type HostLine, readToolLine, type ToolLine } from "./protocol.ts"
-import { startProgram } from "./start.ts"
 
-/** How long a program may take to end by itself once it is told to stop, or has given its result. In milliseconds. */
-const goodbyeMs = 1_000
+/** Time for a program to exit after its result or an abort, in milliseconds. */
+const shutdownMs = 1_000
 
-/** How long to wait for the last of the output of a program that ended, where what it started holds it open. */
+/** Time to wait for the last output of a program that exited, if a child keeps it open. In milliseconds. */
 const lastOutputMs = 500
 
-/** So many questions may be open at once. */
+/** Limit of open questions. */
 const maxQuestions = 32
 
 type Lines = { [Type in ToolLine["type"]]: Extract<ToolLine, { type: Type }> }
 
-/** How a call came out. `defect`: of the program, told with the end of its standard error. */
+/** The outcome of a call. `defect`: a bug in the program, reported with the end of its stderr. */
 type Outcome =
   | { kind: "result"; line: Lines["result"] }
   | { kind: "error"; message: string }
@@ -32,9 +29,9 @@ type Outcome =
   | { kind: "thrown"; error: unknown }
 
 /**
- * Starts the program for one call and speaks with it until its result. It is gone, with all that it started, when this
- * settles. Throws what the call was aborted with, the `PermissionError` that a program gave up at, and
- * {@link ExternalToolError} for its `error` line, a bad line, or an end without a result.
+ * Runs one call of the program and returns its result. All its processes have ended when this settles. Throws the abort
+ * reason, the `PermissionError` of a refused question, and {@link ExternalToolError} for an `error` line, an invalid line
+ * and an exit without a result.
  */
 export async function runProgram(
   program: Program,
@@ -57,16 +54,17 @@ export async function runProgram(
     return false
   }
 
-  /** False: no more lines are wanted. */
+  /** Returns false to stop reading. */
   function take(line: ToolLine, number: number): boolean {
     switch (line.type) {
       case "metadata":
-        report(withoutAbsent({ title: line.title, metadata: line.metadata }))
+        report({ title: line.title, metadata: line.metadata })
         return true
       case "ask":
-        if (asked.has(line.ask)) return badLine(`its ask "${line.ask}" still waits for its reply`, number)
+        if (asked.has(line.ask))
+          return badLine(`its ask "${line.ask}" is already waiting for a reply`, number)
         if (asked.size >= maxQuestions)
-          return badLine(`more than ${maxQuestions} asks wait for a reply`, number)
+          return badLine(`more than ${maxQuestions} asks are waiting for a reply`, number)
         void answer(line)
         return true
       case "result":
@@ -83,7 +81,7 @@ export async function runProgram(
     const { always, paths, metadata } = rest
     asked.add(ask)
     try {
-      await ctx.ask({ permission, patterns, ...withoutAbsent({ always, paths, metadata }) })
+      await ctx.ask({ permission, patterns, always, paths, metadata })
       send({ type: "reply", id, ask, allowed: true })
     } catch (error) {
       if (!(error instanceof PermissionError)) return settle({ kind: "thrown", error })
@@ -115,7 +113,7 @@ export async function runProgram(
   })
 
   function send(line: HostLine): void {
-    // A program that reads no more says by its end or its lines what came of it.
+    // A program that stopped reading reports its outcome by its lines or its exit.
     child.input?.write(encodeLine(line)).catch(() => {})
   }
 
@@ -128,10 +126,10 @@ export async function runProgram(
       ctx.abort,
     )
     child.input?.end()
-    await within(child.exited, goodbyeMs)
+    await within(child.exited, shutdownMs)
   } catch (error) {
     send({ type: "abort", id, reason: ctx.abort.reason instanceof Error ? ctx.abort.reason.message : "" })
-    await within(child.exited, goodbyeMs)
+    await within(child.exited, shutdownMs)
     throw error
   } finally {
     await child.kill()
@@ -139,25 +137,25 @@ export async function runProgram(
 
   if (last.kind === "result") return resultOf(program.name, last.line, tail.text())
   if (last.kind === "thrown") throw last.error
-  // What it makes of a refusal is less clear than the refusal itself.
+  // The refusal is clearer than the program's message about it.
   if (refusal) throw refusal
   if (last.kind === "error") throw new ExternalToolError(last.message, "failed")
   throw new ExternalToolError(last.message + tail.note(), last.code)
 }
 
-/** Resolves once the program ended and what it wrote was read. */
+/** Resolves when the program has exited and its output was read. */
 async function endWithoutResult(child: RunningProcess, readRest: () => void, name: string): Promise<Outcome> {
   const exit = await child.exited
   await within(child.closed, lastOutputMs)
   readRest()
-  const message = `The ${name} tool ended with ${shownExit(exit)} and without a result. This is a bug in the tool, not in the call.`
+  const message = `The ${name} tool ended with ${describeExit(exit)} and without a result. This is a bug in the tool, not in the call.`
   return { kind: "defect", code: "ended", message }
 }
 
 function describeBadLine(name: string, problem: string, number: number): string {
   return (
-    `The ${name} tool wrote what is not understood to its standard output, line ${number}: ${problem}. ` +
-    "Only lines of the protocol belong there, everything else on standard error. This is a bug in the tool, not in the call."
+    `The ${name} tool wrote invalid output to its standard output, line ${number}: ${problem}. ` +
+    "Standard output is for protocol lines only; print everything else to standard error. This is a bug in the tool, not in the call."
   )
 }
 
@@ -168,7 +166,7 @@ function contextOf({ sessionID, messageID, callID, agent, directory, worktree }:
     agent,
     directory,
     worktree,
-    ...(callID === undefined ? {} : { callID }),
+    callID,
   }
 }
 
@@ -177,17 +175,5 @@ function resultOf(
   { title = name, output, metadata, attachments }: Lines["result"],
   stderr: string,
 ) {
-  const result: ToolResult = {
-    title,
-    output,
-    metadata: { ...(stderr === "" ? {} : { stderr }), ...metadata },
-  }
-  if (attachments) result.attachments = attachments
-  return result
-}
-
-type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> }
-
-function withoutAbsent<T extends Record<string, unknown>>(fields: T): Present<T> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Present<T>
+  return { title, output, metadata: { ...(stderr !== "" && { stderr }), ...metadata }, attachments }
 }

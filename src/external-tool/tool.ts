@@ -1,17 +1,21 @@
 import * as z from "zod"
 import { define, type Info } from "../tool/tool.ts"
+import { describeIssues } from "../tool/validate.ts"
+import { within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
-import { describeProgram } from "./describe.ts"
+import { parseJson } from "../util/json.ts"
+import type { Exit, RunningProcess } from "../util/process.ts"
 import { ExternalToolError } from "./errors.ts"
-import type { Program } from "./program.ts"
+import { createErrorTail, describeExit, type Program, startProgram } from "./program.ts"
+import { Manifest } from "./protocol.ts"
 import { runProgram } from "./run.ts"
 
-/** How long a call may take where the manifest does not say: as long as a command of `bash`. In milliseconds. */
+/** Time limit of a call without a `timeout` in the manifest: as for `bash`. In milliseconds. */
 const defaultTimeoutMs = 120_000
 
 /**
- * A program as a tool. Runs it with `--describe`: only for what is trusted. Throws `ExternalToolError`, `SpawnError`,
- * and `TypeError` for a name that is no tool id.
+ * Creates a tool from a program. Runs it with `--describe`, so the program must be trusted. Throws `ExternalToolError`,
+ * `SpawnError`, and `TypeError` for an invalid tool id.
  */
 export async function externalTool(program: Program, describeLimitMs?: number): Promise<Info> {
   const {
@@ -29,15 +33,15 @@ export async function externalTool(program: Program, describeLimitMs?: number): 
 }
 
 /**
- * Checks arguments as the JSON Schema says, and is sent to models as that very schema. Like every tool's, it takes no
- * further keys unless it says otherwise. Throws {@link ExternalToolError} for what cannot be checked.
+ * Returns a schema that checks arguments against the JSON Schema, which models get unchanged. Unknown keys are rejected
+ * unless the schema allows them. Throws {@link ExternalToolError} for an unsupported schema.
  */
 export function parametersOf(given: Record<string, unknown>): z.ZodType<Record<string, unknown>> {
   const schema = { additionalProperties: false, ...given }
   if (given.type !== "object")
     throw new ExternalToolError('--describe printed "parameters" that are not of type "object".', "manifest")
   const checked = checkerOf(schema).pipe(z.record(z.string(), z.unknown()))
-  // Zod asks a schema for this before it writes one itself.
+  // Zod prefers this over generating a JSON Schema.
   checked._zod.toJSONSchema = () => structuredClone(schema)
   return checked
 }
@@ -47,8 +51,58 @@ function checkerOf(schema: Record<string, unknown>): z.ZodType {
     return z.fromJSONSchema(schema)
   } catch (error) {
     throw new ExternalToolError(
-      `--describe printed "parameters" that Tackle cannot check: ${errorMessage(error)}. Say it in the description, and check it in the tool.`,
+      `--describe printed "parameters" with an unsupported schema: ${errorMessage(error)}. Put this rule in the description, and check it in the tool.`,
       "manifest",
     )
   }
+}
+
+/** Models read the manifest at every step, so a longer one is an error. In bytes. */
+const maxManifestBytes = 256 * 1024
+
+/**
+ * Runs the program with `--describe` and reads its manifest. Throws {@link ExternalToolError} if it exceeds `limitMs`,
+ * prints too much, fails, or prints something else.
+ */
+async function describeProgram(program: Program, limitMs = 10_000): Promise<Manifest> {
+  const tail = createErrorTail()
+  const failed = (problem: string) => new ExternalToolError(`--describe ${problem}${tail.note()}`, "manifest")
+  const parts: Buffer[] = []
+  let bytes = 0
+  const { promise: tooMuch, resolve: stop } = Promise.withResolvers<"too much">()
+  const child = await startProgram(program, {
+    args: ["--describe"],
+    cwd: program.host.directory,
+    onOutput(piece) {
+      bytes += piece.length
+      if (bytes > maxManifestBytes) stop("too much")
+      else parts.push(Buffer.from(piece))
+    },
+    onErrorOutput: tail.push,
+  })
+  try {
+    const exit = await within(Promise.race([endOf(child), tooMuch]), limitMs)
+    if (exit === undefined) throw failed(`did not finish within ${limitMs} ms and was killed.`)
+    if (exit === "too much") throw failed(`printed more than ${maxManifestBytes} bytes and was killed.`)
+    if (exit.code !== 0) throw failed(`ended with ${describeExit(exit)}.`)
+  } finally {
+    await child.kill()
+  }
+  return readManifest(Buffer.concat(parts).toString(), program.name, failed)
+}
+
+async function endOf(child: RunningProcess): Promise<Exit> {
+  const [exit] = await Promise.all([child.exited, child.closed])
+  return exit
+}
+
+function readManifest(text: string, name: string, failed: (problem: string) => Error): Manifest {
+  const parsed = parseJson(text)
+  if (!parsed.ok) throw failed(`did not print a JSON object: ${parsed.error}.`)
+  const read = Manifest.safeParse(parsed.value, { reportInput: true })
+  if (!read.success) throw failed(`printed an invalid manifest: ${describeIssues(read.error)}.`)
+  if (read.data.name === name) return read.data
+  throw failed(
+    `printed the name "${read.data.name}", but the file name is "${name}", which the user trusted. Rename one of them.`,
+  )
 }

@@ -6,28 +6,28 @@ const FormatterEntry = z.lazy(() =>
       .array(z.string().min(1))
       .min(1)
       .optional()
-      .describe("Program and arguments that format a file where it lies; $FILE stands for its path"),
+      .describe("Program and arguments that format a file in place; $FILE is its path"),
     extensions: z
       .array(z.string().regex(/^\.[^/]+$/, 'begins with a dot, such as ".ts"'))
       .optional()
-      .describe("Ends of the names of the files that it is for"),
-    environment: z.record(z.string(), z.string()).optional().describe("Environment variables that are added"),
+      .describe("File name endings that it handles"),
+    environment: z.record(z.string(), z.string()).optional().describe("Additional environment variables"),
     runsProjectCode: z
       .boolean()
       .optional()
       .describe(
-        "False says that no file of a project makes it run code: it is run in projects that are not trusted, outside of the sandbox",
+        "False: files of a project cannot make it run code. It then also runs in untrusted projects, outside the sandbox",
       ),
     disabled: z.boolean().optional().describe("True switches a formatter off"),
   }),
 )
 
-/** What is said of one formatter, by its name. */
+/** The configuration of one formatter. */
 export type FormatterEntry = z.infer<typeof FormatterEntry>
 
 /**
- * `formatter` of the config: true for the known ones that a project is set up for, false for none, else those that are
- * named, known or own.
+ * `formatter` of the config: true for the known formatters that a project is set up for, false for none, else the named
+ * ones.
  */
 export const FormatterConfig = z.lazy(() => z.union([z.boolean(), z.record(z.string(), FormatterEntry)]))
 export type FormatterConfig = z.infer<typeof FormatterConfig>

@@ -1,11 +1,9 @@
 import { UsageError } from "../util/errors.ts"
 import type { FormatterConfig, FormatterEntry } from "./config.ts"
-import { type Formatter, knownFormatters } from "./known-formatters.ts"
 
 /**
- * The formatters that a configuration switches on: none without one; all known ones by `true`; else those it names. One
- * that is named is meant, whatever the project is set up for. Throws `UsageError` for one that is not known and says too
- * little.
+ * Returns the configured formatters: none by default, all known ones for `true`, else the named ones. A named formatter
+ * runs in every project. Throws `UsageError` for an unknown formatter without a command and extensions.
  */
 export function configuredFormatters(config: FormatterConfig | undefined): readonly Formatter[] {
   if (config === undefined || config === false) return []
@@ -27,10 +25,63 @@ export function configuredFormatters(config: FormatterConfig | undefined): reado
   })
 }
 
-/** What is wrong with an entry of the configuration; undefined where it says enough. */
+/** Returns the problem of a configuration entry. Undefined if it is complete. */
 export function formatterProblem(name: string, given: FormatterEntry): string | undefined {
-  const isWhole = known.has(name) || (given.command && given.extensions)
-  return given.disabled || isWhole ? undefined : unknownFormatter(name)
+  const isComplete = known.has(name) || (given.command && given.extensions)
+  return given.disabled || isComplete ? undefined : unknownFormatter(name)
+}
+
+/** A program that formats a file in place. */
+export interface Formatter {
+  name: string
+  /** `$FILE` in an argument is replaced by the file's absolute path. */
+  command: readonly [string, ...string[]]
+  /** With the dot. */
+  extensions: readonly string[]
+  environment: Readonly<Record<string, string>>
+  /**
+   * A project is set up for this formatter if one of these files is in a directory above the formatted file, within the
+   * worktree. Empty: always.
+   */
+  marks: readonly string[]
+  /** True if files of the project can make it run code. */
+  runsProjectCode: boolean
+}
+
+const web = ".js .mjs .cjs .jsx .ts .mts .cts .tsx .json .jsonc .css .graphql"
+
+/** Prettier loads JavaScript configurations and plugins; rustup's `rustfmt` accepts a toolchain path. */
+const runCode: ReadonlySet<string> = new Set(["prettier", "rustfmt"])
+
+/** The known formatters, in the order in which they run. */
+export const knownFormatters: readonly Formatter[] = [
+  formatter("biome", "biome format --write $FILE", web, "biome.json biome.jsonc"),
+  formatter(
+    "prettier",
+    "prettier --write $FILE",
+    `${web} .md .mdx .html .vue .svelte .scss .less .yaml .yml`,
+    ".prettierrc .prettierrc.json .prettierrc.yml .prettierrc.yaml .prettierrc.js .prettierrc.mjs .prettierrc.cjs prettier.config.js prettier.config.mjs prettier.config.cjs",
+  ),
+  formatter("ruff", "ruff format $FILE", ".py .pyi", "ruff.toml .ruff.toml"),
+  formatter("gofmt", "gofmt -w $FILE", ".go"),
+  formatter("rustfmt", "rustfmt $FILE", ".rs"),
+  formatter("zig", "zig fmt $FILE", ".zig"),
+  formatter("dart", "dart format $FILE", ".dart"),
+  formatter("terraform", "terraform fmt $FILE", ".tf .tfvars"),
+  formatter("clang-format", "clang-format -i $FILE", ".c .h .cc .cpp .hpp", ".clang-format"),
+  formatter("shfmt", "shfmt -w $FILE", ".sh .bash", ".editorconfig"),
+]
+
+function formatter(name: string, line: string, extensions: string, marks = ""): Formatter {
+  const [program = name, ...args] = line.split(" ")
+  return {
+    name,
+    command: [program, ...args],
+    extensions: extensions.split(" "),
+    environment: {},
+    marks: marks === "" ? [] : marks.split(" "),
+    runsProjectCode: runCode.has(name),
+  }
 }
 
 const known: ReadonlyMap<string, Formatter> = new Map(
@@ -39,7 +90,7 @@ const known: ReadonlyMap<string, Formatter> = new Map(
 
 function unknownFormatter(name: string): string {
   return (
-    `formatter.${name} is not known: give it "command" and "extensions", or take one of ` +
+    `Unknown formatter.${name}: add "command" and "extensions", or use one of ` +
     `${[...known.keys()].join(", ")}.`
   )
 }

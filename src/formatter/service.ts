@@ -1,58 +1,58 @@
 import { existsSync } from "node:fs"
 import { dirname, extname, join } from "node:path"
+import { stripVTControlCharacters } from "node:util"
+import { TimeoutError, within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
 import { findProgram, programDirectories } from "../util/find-program.ts"
 import { isInside } from "../util/paths.ts"
 import { PipeError } from "../util/pipe.ts"
-import { type RecordTree, SpawnError } from "../util/process.ts"
+import { type RecordTree, SpawnError, startProcess } from "../util/process.ts"
 import type { FormatterConfig } from "./config.ts"
-import { configuredFormatters } from "./formatters.ts"
-import type { Formatter } from "./known-formatters.ts"
-import { runFormatter, stopText } from "./run-formatter.ts"
+import { configuredFormatters, type Formatter } from "./formatters.ts"
 
-/** What one formatter did. `problem`: it ran and failed, or could not run: one line. */
+/** The run of one formatter. `problem`: why it failed or could not run, in one line. */
 export interface FormatterRun {
   name: string
-  /** False: no process of it was there, so that the file is not changed by it. */
+  /** False: no process was started, so the file is unchanged. */
   ran: boolean
   problem?: string
 }
 
-/** Formats files after they were changed. */
+/** Formats changed files. */
 export interface FormatterService {
-  /** True if a formatter is there for the file. Looks at the disk, and runs nothing. */
+  /** True if a formatter exists for the file. Runs nothing. */
   handles(path: string): boolean
   /**
-   * Runs every formatter for the file, one after the other as the runs are asked for, each within the deadline; the first
-   * that fails ends it, and so does the signal, whose reason is told where it is a `TimeoutError`. They change the file
-   * where it lies: whoever calls this holds its lock, and can look at the file between two runs. Never rejects.
+   * Runs the formatters for the file one after the other, each when the next run is requested. Stops at the first failure
+   * and at the signal; a `TimeoutError` reason is reported. Formatters change the file in place, so the caller must hold
+   * its lock, and can read the file between runs. Never rejects.
    */
   format(path: string, signal: AbortSignal): AsyncIterable<FormatterRun>
 }
 
-/** Which formatters there are, and what they may run. */
+/** The formatters, and what they may run. */
 export interface FormatterServiceOptions {
   config: FormatterConfig
-  /** Absolute, links followed. */
+  /** Absolute, links resolved. */
   worktree: string
-  /** False: no program that lies in the worktree is run, and none that runs code which the project's settings name. */
+  /** False: programs inside the worktree, and formatters that run code of the project, do not run. */
   trusted: boolean
-  /** What formatters get, `PATH` among it. */
+  /** Environment of formatters, including `PATH`. */
   environment: Readonly<Record<string, string | undefined>>
-  /** Writes down what runs, so that it is ended where this process is killed. */
+  /** Records running formatters, so that they are ended if this process is killed. */
   record?: RecordTree
-  /** Longest time for one formatter on one file. Default: 10 seconds. */
+  /** Time limit for one formatter and file, in milliseconds. Default: 10 seconds. */
   timeoutMs?: number
 }
 
 const defaultTimeoutMs = 10_000
 
 /**
- * Undefined where no formatter is switched on. Throws `UsageError` for a configuration that names what is not known.
+ * Returns undefined if no formatter is configured. Throws `UsageError` for an unknown formatter.
  */
 export function createFormatterService(options: FormatterServiceOptions): FormatterService | undefined {
   const { worktree, trusted, environment, record, timeoutMs = defaultTimeoutMs } = options
-  const places = { searchPath: environment.PATH ?? "", worktree, trusted }
+  const locations = { searchPath: environment.PATH ?? "", worktree, trusted }
   const all = configuredFormatters(options.config)
   if (all.length === 0) return undefined
   const isNamed = options.config !== true
@@ -61,9 +61,9 @@ export function createFormatterService(options: FormatterServiceOptions): Format
     for (const formatter of all) {
       if (!formatter.extensions.includes(extname(path)) || !isMarked(path, worktree, formatter.marks))
         continue
-      const program = findProgram(formatter.command[0], places)
+      const program = findProgram(formatter.command[0], locations)
       const mayRun = program !== undefined && (trusted || !formatter.runsProjectCode)
-      // Of those that are only known, the ones that are not installed are not meant.
+      // Known formatters that are not installed are skipped. Named ones are reported.
       if (mayRun || isNamed) yield { formatter, program: mayRun ? program : undefined }
     }
   }
@@ -88,17 +88,17 @@ export function createFormatterService(options: FormatterServiceOptions): Format
     if (program === undefined) {
       const problem =
         runsProjectCode && !trusted
-          ? `it may run code of the project, which is not trusted; "runsProjectCode": false in formatter.${name} would say that it does not`
-          : `no program ${command[0]} that may be run was found`
+          ? `it can run code of this untrusted project; to allow it, set "runsProjectCode": false in formatter.${name}`
+          : `the program ${command[0]} was not found`
       return { ran: false, problem }
     }
     if (signal.aborted) return { ran: false, problem: stopText("stopped before it ran", signal) }
     const args = command.slice(1).map((arg) => arg.replaceAll("$FILE", () => path))
-    const env = { ...environment, PATH: programDirectories(places).join(":"), ...own }
+    const env = { ...environment, PATH: programDirectories(locations).join(":"), ...own }
     try {
       const argv = [program, ...args] as const
       const problem = await runFormatter({ argv, cwd: worktree, env, timeoutMs, signal, record })
-      return { ran: true, ...(problem === undefined ? {} : { problem }) }
+      return { ran: true, problem }
     } catch (error) {
       const ran = !(error instanceof SpawnError || error instanceof PipeError)
       return { ran, problem: errorMessage(error) }
@@ -111,7 +111,7 @@ interface Runnable {
   program: string | undefined
 }
 
-/** Looks from the file's directory up to the worktree's root. */
+/** Searches from the file's directory up to the worktree. */
 function isMarked(path: string, worktree: string, marks: readonly string[]): boolean {
   if (marks.length === 0) return true
   for (let directory = dirname(path); isInside(directory, worktree); directory = dirname(directory)) {
@@ -119,4 +119,65 @@ function isMarked(path: string, worktree: string, marks: readonly string[]): boo
     if (directory === dirname(directory)) break
   }
   return false
+}
+
+/** Kept output, from its start, in characters. */
+const maxOutput = 20_000
+/** Shown output, in characters. */
+const maxLine = 200
+
+/**
+ * Runs a formatter. Returns undefined on success, else the problem in one line. At the time limit or the signal, kills all
+ * its processes. Throws `SpawnError` or `PipeError`.
+ */
+async function runFormatter(run: {
+  argv: readonly [string, ...string[]]
+  cwd: string
+  env: Readonly<Record<string, string | undefined>>
+  timeoutMs: number
+  signal: AbortSignal
+  record?: RecordTree | undefined
+}): Promise<string | undefined> {
+  const { signal, timeoutMs } = run
+  let output = ""
+  const child = await startProcess({
+    argv: run.argv,
+    cwd: run.cwd,
+    env: run.env,
+    record: run.record,
+    onOutput(bytes) {
+      output = (output + Buffer.from(bytes).toString()).slice(0, maxOutput)
+    },
+  })
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<undefined>()
+  const onAbort = () => stop(undefined)
+  signal.addEventListener("abort", onAbort, { once: true })
+  if (signal.aborted) onAbort()
+  try {
+    const exit = await within(Promise.race([child.exited, stopped]), timeoutMs)
+    if (exit?.code === 0) return undefined
+    if (signal.aborted) return stopText("stopped", signal)
+    if (!exit) return `took longer than ${timeoutMs / 1000} s and was killed`
+    const how = exit.signal ? `was ended by ${exit.signal}` : `ended with exit code ${exit.code}`
+    return [how, errorLine(output)].filter((text) => text !== "").join(": ")
+  } finally {
+    signal.removeEventListener("abort", onAbort)
+    // Its children must not write to the file after the lock is released.
+    await child.kill()
+    child.removeRecords()
+  }
+}
+
+/** Adds the reason of a time limit. A stop by the user needs none. */
+function stopText(what: string, { reason }: AbortSignal): string {
+  return reason instanceof TimeoutError ? `${what}: ${reason.message}` : what
+}
+
+/** Returns the first line with an error, else the first line. */
+function errorLine(output: string): string {
+  const lines = stripVTControlCharacters(output)
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "")
+  return (lines.find((line) => /\berrors?\b/i.test(line)) ?? lines[0] ?? "").slice(0, maxLine)
 }

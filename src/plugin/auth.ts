@@ -2,7 +2,7 @@ import * as z from "zod"
 import { errorMessage, UsageError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 
-/** What is kept of signing in to a provider, in the form that OpenCode's plugins know. `expires`: milliseconds since 1970. */
+/** Stored credentials of a provider, in the format of OpenCode's plugins. `expires`: milliseconds since the epoch. */
 export const StoredAuth = z.lazy(() =>
   z.discriminatedUnion("type", [
     z.looseObject({ type: z.literal("api"), key: z.string() }),
@@ -16,11 +16,11 @@ export const StoredAuth = z.lazy(() =>
 )
 export type StoredAuth = z.infer<typeof StoredAuth>
 
-/** A plugin's way to a provider: how to sign in, and what the provider's package gets of it. */
+/** How a plugin signs in to a provider, and which options it gives the provider's package. */
 export interface AuthHook {
   /** Id of the provider. */
   provider: string
-  /** What the package gets beside the config's options, such as `apiKey`, `baseURL`, `headers` and `fetch`. */
+  /** Returns options for the package, such as `apiKey`, `baseURL`, `headers` and `fetch`. */
   loader?: (auth: () => Promise<StoredAuth | undefined>, provider: Record<string, unknown>) => unknown
   methods: AuthMethod[]
 }
@@ -29,17 +29,17 @@ export interface AuthHook {
 export interface AuthMethod {
   type: "api" | "oauth"
   label: string
-  /** What the person is asked before: a text each. */
+  /** Text questions to the user before signing in. */
   prompts: { key: string; message: string }[]
   authorize?: (inputs: Record<string, string>) => unknown
 }
 
-/** What a person does at the provider's page. `auto`: the plugin hears of it; `code`: they bring a code. */
+/** The provider's sign-in page. `auto`: the plugin waits for the result; `code`: the user enters a code. */
 export interface PageStep {
   url: string
   instructions: string
   method: "auto" | "code"
-  /** Waits for the end, in `code` with what the person brought. Throws `UsageError` where it failed. */
+  /** Waits for the result; `code` needs the user's code. Throws `UsageError` on failure. */
   finish(code?: string): Promise<StoredAuth>
 }
 
@@ -64,24 +64,23 @@ const Shape = z.lazy(() =>
   }),
 )
 
-/** The `auth` of what a plugin returned. Throws `TypeError` where it is none. */
+/** Parses the `auth` hook. Throws `TypeError` if it is invalid. */
 export function readAuthHook(value: unknown): AuthHook {
   const parsed = Shape.safeParse(value)
-  if (!parsed.success)
-    throw new TypeError('its "auth" is not { provider, loader, methods } as plugins for providers have it')
+  if (!parsed.success) throw new TypeError('its "auth" is invalid: expected { provider, loader, methods }')
   const { provider, loader, methods } = parsed.data
   return {
     provider,
-    ...(loader === undefined ? {} : { loader }),
+    loader,
     methods: methods.map(({ prompts, authorize, ...about }) => ({
       ...about,
       prompts: prompts.map(({ key, message }) => ({ key, message })),
-      ...(authorize === undefined ? {} : { authorize }),
+      authorize,
     })),
   }
 }
 
-/** The hook with all that its methods start run by `contain`: what escapes them, then or later, is not for our process. */
+/** Runs all functions of the hook's methods in `contain`, so that their errors do not end the process. */
 export function containAuth(
   { methods, ...hook }: AuthHook,
   contain: (work: () => Promise<unknown>) => Promise<unknown>,
@@ -98,51 +97,51 @@ export function containAuth(
     ...hook,
     methods: methods.map(({ authorize, ...about }) => ({
       ...about,
-      ...(authorize === undefined ? {} : { authorize: within(authorize) }),
+      authorize: authorize && within(authorize),
     })),
   }
 }
 
-/** Signs in by a method that has a page. Throws `UsageError` where the plugin fails or gives none. */
-export async function beginPage(
+/** Starts a method with a sign-in page. Throws `UsageError` if the plugin fails or returns no page. */
+export async function openSignInPage(
   { label, authorize }: AuthMethod,
   inputs: Record<string, string>,
 ): Promise<PageStep> {
-  const step = await told(label, async () => authorize?.(inputs))
+  const step = await asSignIn(label, async () => authorize?.(inputs))
   const { url, instructions, method, callback } = isRecord(step) ? step : {}
   if (typeof url !== "string" || typeof callback !== "function")
-    throw new UsageError(`The plugin's way "${label}" leads to no page.`)
+    throw new UsageError(`The plugin's method "${label}" returned no page.`)
   return {
     url,
     instructions: typeof instructions === "string" ? instructions : "",
     method: method === "code" ? "code" : "auto",
-    finish: async (code) => readOutcome(label, await told(label, () => callback(code))),
+    finish: async (code) => readOutcome(label, await asSignIn(label, () => callback(code))),
   }
 }
 
-/** Signs in by a key, which the plugin may make of what the person gave. Throws `UsageError` where it is refused. */
-export async function keyBy(
+/** Signs in with a key, which the plugin can derive from the user's answers. Throws `UsageError` if it is refused. */
+export async function signInByKey(
   { label, authorize }: AuthMethod,
   key: string,
   inputs: Record<string, string>,
 ): Promise<StoredAuth> {
   if (!authorize) return { type: "api", key }
-  return readOutcome(label, await told(label, async () => authorize({ ...inputs, key })))
+  return readOutcome(label, await asSignIn(label, async () => authorize({ ...inputs, key })))
 }
 
-async function told(label: string, work: () => Promise<unknown>): Promise<unknown> {
+async function asSignIn(label: string, work: () => Promise<unknown>): Promise<unknown> {
   try {
     return await work()
   } catch (error) {
-    throw new UsageError(`Signing in by "${label}" failed: ${errorMessage(error)}`, error)
+    throw new UsageError(`Signing in with "${label}" failed: ${errorMessage(error)}`, error)
   }
 }
 
 function readOutcome(label: string, outcome: unknown): StoredAuth {
   if (!isRecord(outcome) || outcome.type !== "success")
-    throw new UsageError(`Signing in by "${label}" failed: the provider or the plugin refused.`)
+    throw new UsageError(`Signing in with "${label}" failed: the provider or the plugin refused.`)
   const { type: _, provider: __, ...kept } = outcome
   const stored = StoredAuth.safeParse({ ...kept, type: "key" in kept ? "api" : "oauth" })
   if (stored.success) return stored.data
-  throw new UsageError(`The plugin's way "${label}" gave neither a key nor tokens.`)
+  throw new UsageError(`The plugin's method "${label}" returned neither a key nor tokens.`)
 }

@@ -6,31 +6,31 @@ import { isRecord } from "../util/json.ts"
 import { StoredAuth } from "./auth.ts"
 import { copyPlain } from "./copy-plain.ts"
 
-/** What the client reads from. */
+/** The data that the client can read. */
 export interface ClientHost {
   directory: string
   worktree: string
-  /** A note of a plugin, for the log. */
+  /** Logs a message of a plugin. */
   log(entry: { plugin: string; level: string; message: string; extra?: unknown }): void
   session(id: string): Promise<Session | undefined>
   sessions(): Promise<Session[]>
   messages(sessionID: string): Promise<MessageWithParts[]>
   todos(sessionID: string): Promise<Todo[]>
-  /** The config as plugins know it. */
+  /** The config in OpenCode's format. */
   config(): Record<string, unknown>
-  /** Keeps what signing in to a provider gave. */
+  /** Stores credentials of a provider. */
   saveAuth(providerID: string, auth: StoredAuth): Promise<void>
 }
 
-/** OpenCode's client, as far as there is something behind it. Every other member throws when it is called. */
+/** OpenCode's client, with the methods that Tackle supports. All others throw when called. */
 export type PluginClient = Readonly<Record<string, unknown>>
 
 type Method = (input?: unknown) => Promise<unknown>
 
-/** The client of the plugin of that name. Answers come as OpenCode's do: `{ data }`. */
+/** Creates the client of a plugin. Answers have OpenCode's format: `{ data }`. */
 export function createClient(plugin: string, host: ClientHost): PluginClient {
   const note = (level: string, message: string, extra?: unknown) =>
-    host.log({ plugin, level, message, ...(extra === undefined ? {} : { extra }) })
+    host.log({ plugin, level, message, extra })
   const methods: Readonly<Record<string, Method>> = {
     "app.log": async (input) => {
       const { level, message, extra } = fieldsOf(input)
@@ -46,7 +46,7 @@ export function createClient(plugin: string, host: ClientHost): PluginClient {
       const id = sessionOf(input)
       const found = await host.session(id)
       if (found) return found
-      throw new UsageError(`There is no session "${id}".`)
+      throw new UsageError(`Unknown session "${id}".`)
     },
     "session.list": () => host.sessions(),
     "session.messages": async (input) => {
@@ -54,11 +54,12 @@ export function createClient(plugin: string, host: ClientHost): PluginClient {
       return messages.map(({ message, parts }) => ({ info: message, parts }))
     },
     "session.todo": (input) => host.todos(sessionOf(input)),
-    // Tokens that a plugin renewed.
+    // For renewed tokens.
     "auth.set": async (input) => {
       const auth = StoredAuth.safeParse(isRecord(input) ? input.body : undefined)
-      if (!auth.success) throw new UsageError("auth.set takes { path: { id }, body } with a key or tokens.")
-      await host.saveAuth(idIn(input, "No provider is named: { path: { id } }."), auth.data)
+      if (!auth.success)
+        throw new UsageError("auth.set requires { path: { id }, body } with a key or tokens.")
+      await host.saveAuth(idIn(input, "The provider is missing: { path: { id } }."), auth.data)
       return true
     },
     "config.get": async () => host.config(),
@@ -68,28 +69,28 @@ export function createClient(plugin: string, host: ClientHost): PluginClient {
   return member([], methods) as unknown as PluginClient
 }
 
-/** `client.a.b(…)` by the names on the way. What is reached but never called does no harm. */
+/** Returns the member at a path such as `client.a.b`. An unknown member throws only when called. */
 function member(path: readonly string[], methods: Readonly<Record<string, Method>>): object {
   const name = path.join(".")
   const call = async (input?: unknown) => {
     const method = methods[name]
     if (!method) {
       const offered = Object.keys(methods).join(", ")
-      throw new UsageError(`Tackle's client has no ${name}() for plugins. There are: ${offered}.`)
+      throw new UsageError(`Tackle's plugin client does not support ${name}(). Supported: ${offered}.`)
     }
-    // A copy: what a plugin does to it is its own affair.
+    // A copy, since plugins may change it.
     return { data: copyPlain(await method(input)) }
   }
-  // The client and its parts are objects, which some plugins look at; only what lies in a part is called.
+  // Some plugins check that the client and its groups are objects. Only members of groups are functions.
   return new Proxy(path.length < 2 ? {} : call, {
     get(_, key) {
-      // `then` would make a promise of it for whoever awaits it.
+      // With `then` it would be a promise.
       return typeof key === "string" && key !== "then" ? member([...path, key], methods) : undefined
     },
   })
 }
 
-/** Old clients wrap what they send into `body`. */
+/** Old clients wrap the fields in `body`. */
 function fieldsOf(input: unknown): Record<string, unknown> {
   if (!isRecord(input)) return {}
   return isRecord(input.body) ? input.body : input
@@ -97,12 +98,12 @@ function fieldsOf(input: unknown): Record<string, unknown> {
 
 function sessionOf(input: unknown): string {
   if (isRecord(input) && typeof input.sessionID === "string") return input.sessionID
-  return idIn(input, "No session is named: { path: { id } } or { sessionID }.")
+  return idIn(input, "The session is missing: { path: { id } } or { sessionID }.")
 }
 
-function idIn(input: unknown, otherwise: string): string {
+function idIn(input: unknown, missing: string): string {
   const path = isRecord(input) ? input.path : undefined
   const id = isRecord(path) ? (path.id ?? path.sessionID) : undefined
   if (typeof id === "string") return id
-  throw new UsageError(otherwise)
+  throw new UsageError(missing)
 }

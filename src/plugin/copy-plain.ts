@@ -1,14 +1,14 @@
 import { isRecord } from "../util/json.ts"
 
-/** Deeper than any config or message goes. */
+/** No config or message is nested deeper. */
 const maxDepth = 100
 
 /**
- * A copy of plain data. What is neither an array nor a plain object stays what it is, also a function: options of a
- * provider's package may be one. Throws `TypeError` for what contains itself.
+ * Copies plain data. Values other than arrays and plain objects are kept, such as functions in a provider's options.
+ * Throws `TypeError` for circular data.
  */
 export function copyPlain<T>(value: T, depth = 0): T {
-  if (depth > maxDepth) throw new TypeError("it contains itself, or is nested too deep")
+  if (depth > maxDepth) throw new TypeError("it is circular or nested too deeply")
   if (Array.isArray(value)) return value.map((entry: unknown) => copyPlain(entry, depth + 1)) as T
   if (!isRecord(value)) return value
   const prototype: unknown = Object.getPrototypeOf(value)

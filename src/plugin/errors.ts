@@ -1,10 +1,10 @@
 import { TackleError } from "../util/errors.ts"
 
-/** A plugin's `tool.execute.before` blocked a call. The message is for the model. */
+/** A plugin's `tool.execute.before` blocked a call. The model reads the message. */
 export class PluginBlockedError extends TackleError {
   readonly plugin: string
   constructor(plugin: string, reason: string, cause?: unknown) {
-    super(`This call was not run: the plugin ${plugin} blocked it: ${reason}`, {
+    super(`The plugin ${plugin} blocked this call: ${reason}`, {
       code: "plugin.blocked",
       recoverable: true,
       cause,
@@ -13,11 +13,11 @@ export class PluginBlockedError extends TackleError {
   }
 }
 
-/** A plugin failed where it must not: nothing of it is called any more. For people. */
+/** A plugin failed and was disabled. The user reads the message. */
 export class PluginFailedError extends TackleError {
-  constructor(plugin: string, moment: string, reason: string, cause?: unknown) {
+  constructor(plugin: string, hook: string, reason: string, cause?: unknown) {
     super(
-      `the plugin ${plugin} failed in ${moment}: ${reason}. None of its hooks is called any more until the next start; its tools stay.`,
+      `the plugin ${plugin} failed in ${hook}: ${reason}. Its hooks are disabled until the next start; its tools stay.`,
       { code: "plugin.failed", recoverable: false, cause },
     )
   }

@@ -2,64 +2,64 @@ import type { Action } from "../schema/permission.ts"
 import type { AuthHook } from "./auth.ts"
 
 /**
- * What a plugin gives back: functions by the name of their moment, in the shape that OpenCode's plugins have. Each gets
- * an input, which says what it is about, and an output, which it changes in place.
+ * The hooks of a plugin, in the format of OpenCode's plugins. Each function gets an input and an output, which it changes
+ * in place.
  */
 export interface Hooks {
   /**
-   * Once, before the engine is made. The config as it stands: of its keys `model`, `default_agent`, `agent`, `provider`
-   * and `mcp` may be changed.
+   * Called once before the engine starts. A plugin can change the keys `model`, `default_agent`, `agent`, `provider` and
+   * `mcp`.
    */
   config?: (config: Record<string, unknown>) => unknown
-  /** Every event, after it happened. Nobody waits for it. */
+  /** Called for every event. The engine does not wait for it. */
   event?: (input: { event: { type: string; properties: Record<string, unknown> } }) => unknown
   /** How to sign in to a provider. */
   auth?: AuthHook
-  /** Own tools by their id. */
+  /** Tools by id. */
   tool?: Record<string, unknown>
-  /** Before a call's permission is looked at. Throws to block it. */
+  /** Called before the permission check of a call. Throws to block the call. */
   "tool.execute.before"?: (input: CallInput, output: BeforeOutput) => unknown
-  /** After a call that was begun, however it ended. */
+  /** Called after each call that was started, also after a failure. */
   "tool.execute.after"?: (input: AfterInput, output: AfterOutput) => unknown
   "tool.definition"?: (input: { toolID: string }, output: DefinitionOutput) => unknown
   "permission.ask"?: (input: PermissionInput, output: { status: Action }) => unknown
-  /** When the person's message is there and not yet stored. */
+  /** Called before the user's message is stored. */
   "chat.message"?: (input: MessageInput, output: MessageOutput) => unknown
-  /** Before each request to a model. */
+  /** Called before each request to a model. */
   "chat.params"?: (input: ChatInput, output: ParamsOutput) => unknown
   "chat.headers"?: (input: ChatInput, output: { headers: Record<string, string> }) => unknown
-  /** Before each step: the conversation as the model is given it. `experimental.chat.messages.transform` is the same. */
+  /** Called before each step with the model's view of the conversation. Also `experimental.chat.messages.transform`. */
   "chat.messages.transform"?: (input: object, output: { messages: TransformedMessage[] }) => unknown
-  /** Before each step: what the model is told first. `experimental.chat.system.transform` is the same. */
+  /** Called before each step with the system prompt. Also `experimental.chat.system.transform`. */
   "chat.system.transform"?: (input: SystemInput, output: { system: string[] }) => unknown
-  /** When a text of the model's is whole and not yet stored. `experimental.text.complete` is the same. */
+  /** Called before a complete text of the model is stored. Also `experimental.text.complete`. */
   "text.complete"?: (input: TextInput, output: { text: string }) => unknown
   "shell.env"?: (input: ShellInput, output: { env: Record<string, string> }) => unknown
-  /** Before the request for a summary. `experimental.session.compacting` is the same hook. */
+  /** Called before the request for a summary. Also `experimental.session.compacting`. */
   "session.compacting"?: (input: { sessionID: string }, output: CompactingOutput) => unknown
-  /** When the engine closes. */
+  /** Called when the engine closes. */
   dispose?: () => unknown
 }
 
-/** The call that a hook is about. `tool` is the tool's id, as it was found. */
+/** A call. `tool` is the tool's id. */
 export interface CallInput {
   tool: string
   sessionID: string
   callID: string
 }
 
-/** The arguments of the model. What a plugin makes of them is validated, asked about and shown in their place. */
+/** The arguments. Changed arguments are validated, checked by the rules and shown instead of the model's. */
 export interface BeforeOutput {
   args: Record<string, unknown>
 }
 
-/** `status` is ours: OpenCode has no hook after a failure. */
+/** OpenCode has no `status`, since it has no hook after a failure. */
 export interface AfterInput extends CallInput {
   args: Record<string, unknown>
   status: "completed" | "error"
 }
 
-/** Of a failed call `output` is the text of the error. */
+/** For a failed call, `output` is the error message. */
 export interface AfterOutput {
   title: string
   output: string
@@ -73,8 +73,8 @@ export interface DefinitionOutput {
 }
 
 /**
- * What is asked leave for: `type` is the permission, `pattern` what it is to cover, `id` that of the call, or of the
- * session where no call asks. `time` is when it was asked, in milliseconds since the epoch.
+ * A permission request. `type` is the permission, `pattern` the requested patterns, `id` the id of the call or else of the
+ * session, `time` the time of the request in milliseconds since the epoch.
  */
 export interface PermissionInput {
   id: string
@@ -88,13 +88,13 @@ export interface PermissionInput {
   time: { created: number }
 }
 
-/** A model by its provider's id and its own. */
+/** A model by the ids of its provider and itself. */
 export interface ModelRef {
   providerID: string
   modelID: string
 }
 
-/** The person's message, and the agent and model that are to answer it. */
+/** The user's message, and the agent and model that answer it. */
 export interface MessageInput {
   sessionID: string
   agent: string
@@ -102,13 +102,13 @@ export interface MessageInput {
   messageID: string
 }
 
-/** Parts are texts and files; what is done to `message` has no effect. */
+/** Parts are texts and files. Changes of `message` have no effect. */
 export interface MessageOutput {
   message: Record<string, unknown>
   parts: Record<string, unknown>[]
 }
 
-/** The request that goes out next. `message` is the person's, as it is stored; of `provider` only its `id` is told. */
+/** The next request. `message` is the user's stored message; `provider` has only its `id`. */
 export interface ChatInput {
   sessionID: string
   agent: string
@@ -117,7 +117,7 @@ export interface ChatInput {
   message: Record<string, unknown>
 }
 
-/** Undefined: what the provider does by itself. `options` are those of the provider's package. */
+/** Undefined means the provider's default. `options` are for the provider's package. */
 export interface ParamsOutput {
   temperature?: number | undefined
   topP?: number | undefined
@@ -126,39 +126,39 @@ export interface ParamsOutput {
   options: Record<string, unknown>
 }
 
-/** A message and its parts, as they are stored. */
+/** A stored message and its parts. */
 export interface TransformedMessage {
   info: Record<string, unknown>
   parts: Record<string, unknown>[]
 }
 
-/** The session that takes its next step, and the model that is asked. */
+/** The session of the next step, and its model. */
 export interface SystemInput {
   sessionID: string
   model: Record<string, unknown>
 }
 
-/** The part that holds the text. */
+/** The part that contains the text. */
 export interface TextInput {
   sessionID: string
   messageID: string
   partID: string
 }
 
-/** Where a command is about to run, as an absolute path, and the call that runs it. */
+/** The absolute working directory of a command, and the call that runs it. */
 export interface ShellInput {
   cwd: string
   sessionID: string
   callID: string | undefined
 }
 
-/** `context` is added to the prompt for the summary; `prompt` stands in its place. */
+/** `context` is added to the prompt for the summary; `prompt` replaces it. */
 export interface CompactingOutput {
   context: string[]
   prompt?: string | undefined
 }
 
-/** The hooks that change an output, with what they get. */
+/** The hooks with an output, and their types. */
 export interface OutputHooks {
   "tool.execute.before": { input: CallInput; output: BeforeOutput }
   "tool.execute.after": { input: AfterInput; output: AfterOutput }
@@ -174,5 +174,5 @@ export interface OutputHooks {
   "session.compacting": { input: { sessionID: string }; output: CompactingOutput }
 }
 
-/** The name of one of these, without the `experimental.` that OpenCode puts before some. */
+/** The name of such a hook, without OpenCode's `experimental.` prefix. */
 export type OutputHook = keyof OutputHooks

@@ -1,43 +1,46 @@
+import * as z from "zod"
+import { Message } from "../schema/message.ts"
+import { FilePart, Part, TextPart } from "../schema/part.ts"
+import { Action } from "../schema/permission.ts"
+import { describeIssues } from "../tool/validate.ts"
 import { abortedError, orAbort, TimeoutError, within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 import { type AuthHook, containAuth, type StoredAuth } from "./auth.ts"
 import { copyPlain } from "./copy-plain.ts"
 import { PluginBlockedError, PluginFailedError } from "./errors.ts"
-import { checkOutput } from "./hook-outputs.ts"
 import type { Hooks, OutputHook, OutputHooks } from "./hooks.ts"
 import type { Plugin } from "./load.ts"
 
-/** Calls the hooks of all plugins. There is none where there is no plugin. */
+/** Calls the hooks of all plugins. Exists only if there are plugins. */
 export interface PluginHost {
-  /** True where a plugin that was not set aside has the hook: nothing need be prepared for one that nobody has. */
+  /** True if an enabled plugin has the hook. Avoids preparing input that no plugin needs. */
   has(hook: keyof Hooks): boolean
   /**
-   * The output as the plugins leave it, one after the other in the order in which they were loaded: each gets what the
-   * one before it made. A plugin that throws, takes too long or leaves what does not fit changes nothing and is set
-   * aside; `failed` says that there was one. In `tool.execute.before` it blocks instead: throws
-   * {@link PluginBlockedError}. Throws the signal's reason when it fires first.
+   * Runs a hook of all plugins in load order; each gets the output of the previous one. A plugin that throws, exceeds the
+   * limit or returns an invalid output changes nothing and is disabled; `failed` is then true. In `tool.execute.before` it
+   * blocks the call instead: throws {@link PluginBlockedError}. Throws the signal's reason.
    */
   run<H extends OutputHook>(
     hook: H,
     about: OutputHooks[H],
     signal?: AbortSignal,
   ): Promise<{ output: OutputHooks[H]["output"]; failed: boolean }>
-  /** The config as each `config` hook leaves it, one after the other. A plugin that fails there changes nothing. */
+  /** Runs the `config` hooks and returns the config after each. A plugin that fails changes nothing. */
   config(config: Readonly<Record<string, unknown>>): Promise<ChangedConfig[]>
   /**
-   * What the first plugin for the provider gives its package, where somebody is signed in. Undefined: nobody is, there is
-   * no such plugin, or it failed and was set aside.
+   * Returns the options of the first plugin for the provider. Undefined: no such plugin, the user is not signed in, or the
+   * plugin failed and was disabled.
    */
   providerOptions(
     provider: { id: string; options: Readonly<Record<string, unknown>> },
     auth: () => Promise<StoredAuth | undefined>,
   ): Promise<Record<string, unknown> | undefined>
-  /** Every way to sign in that plugins have, in their order. */
+  /** The sign-in methods of all plugins, in load order. */
   signIns(): AuthHook[]
-  /** Tells every plugin, in order, some time after this returned. */
+  /** Sends the event to every plugin, in order. Returns at once. */
   event(event: { type: string; properties: Record<string, unknown> }): void
-  /** Waits for events that are still told, then lets the plugins clean up. Never rejects. */
+  /** Waits for pending events, then calls `dispose`. Never rejects. */
   close(): Promise<void>
 }
 
@@ -47,31 +50,32 @@ export interface ChangedConfig {
   config: Readonly<Record<string, unknown>>
 }
 
-/** Which plugins, and what becomes of those that fail. */
+/** The plugins, their limit, and how failures are handled. */
 export interface PluginHostOptions {
   plugins: readonly Plugin[]
-  /** How long one hook may take, in milliseconds. */
+  /** Time limit for one hook, in milliseconds. */
   limitMs: number
-  /** Runs code of a plugin so that an error which escapes it does not end the process. */
+  /** Runs a plugin's code so that an escaping error does not end the process. */
   contain<T>(plugin: string, work: () => Promise<T>): Promise<T>
-  /** Gets each plugin that was set aside, once. */
+  /** Called once for each plugin that is disabled. */
   onFailure(error: PluginFailedError): void
 }
 
-/** Milliseconds. Long enough for a program or a request to a server nearby. */
+/** Enough for a program or a request to a server nearby. In milliseconds. */
 export const defaultHookLimitMs = 10_000
 
-/** A plugin that throws, or takes longer than the limit, is set aside: none of its hooks is called again. */
+/** Creates a host. A plugin that throws or exceeds the limit is disabled: none of its hooks is called again. */
 export function createPluginHost({ plugins, limitMs, contain, onFailure }: PluginHostOptions): PluginHost {
-  const aside = new Set<string>()
-  /** What each plugin still has to be told, in order. */
-  const told = new Map<Plugin, Promise<void>>()
+  const disabled = new Set<string>()
+  /** The last pending event of each plugin. */
+  const pending = new Map<Plugin, Promise<void>>()
 
-  const having = (hook: keyof Hooks) => plugins.filter(({ name, hooks }) => hooks[hook] && !aside.has(name))
+  const having = (hook: keyof Hooks) =>
+    plugins.filter(({ name, hooks }) => hooks[hook] && !disabled.has(name))
 
-  function setAside(name: string, hook: string, error: unknown): void {
-    if (aside.has(name)) return
-    aside.add(name)
+  function disable(name: string, hook: string, error: unknown): void {
+    if (disabled.has(name)) return
+    disabled.add(name)
     onFailure(new PluginFailedError(name, hook, errorMessage(error), error))
   }
 
@@ -82,7 +86,7 @@ export function createPluginHost({ plugins, limitMs, contain, onFailure }: Plugi
       return true
     })
     if ((await within(ended, limitMs)) === undefined)
-      throw new TimeoutError(`it was not done within ${limitMs} ms`, limitMs)
+      throw new TimeoutError(`it did not finish within ${limitMs} ms`, limitMs)
   }
 
   async function runOne<H extends OutputHook>(
@@ -93,7 +97,7 @@ export function createPluginHost({ plugins, limitMs, contain, onFailure }: Plugi
   ): Promise<OutputHooks[H]["output"]> {
     const run = hooks[hook] as ((input: unknown, output: unknown) => unknown) | undefined
     if (!run) return output
-    // Copies: what a hook does after its time is over changes nothing any more.
+    // Copies: changes after the time limit must have no effect.
     const [ownInput, ownOutput] = [copyPlain(input), copyPlain(output)]
     const done = call(name, () => run(ownInput, ownOutput))
     await (signal ? orAbort(done, signal) : done)
@@ -111,8 +115,8 @@ export function createPluginHost({ plugins, limitMs, contain, onFailure }: Plugi
         } catch (error) {
           if (signal?.aborted) throw abortedError(signal)
           const blocks = hook === "tool.execute.before"
-          // There a throw is a plugin's word about the call, and no fault of the plugin.
-          if (!blocks || error instanceof TimeoutError) setAside(plugin.name, hook, error)
+          // In this hook a throw is a decision about the call, not a failure.
+          if (!blocks || error instanceof TimeoutError) disable(plugin.name, hook, error)
           if (blocks) throw new PluginBlockedError(plugin.name, errorMessage(error), error)
           failed = true
         }
@@ -127,7 +131,7 @@ export function createPluginHost({ plugins, limitMs, contain, onFailure }: Plugi
           await call(name, () => hooks.config?.(own))
           steps.push({ plugin: name, config: copyPlain(own) })
         } catch (error) {
-          setAside(name, "config", error)
+          disable(name, "config", error)
         }
       }
       return steps
@@ -144,7 +148,7 @@ export function createPluginHost({ plugins, limitMs, contain, onFailure }: Plugi
         })
         return isRecord(given) ? given : {}
       } catch (error) {
-        setAside(plugin.name, "auth", error)
+        disable(plugin.name, "auth", error)
         return undefined
       }
     },
@@ -154,29 +158,65 @@ export function createPluginHost({ plugins, limitMs, contain, onFailure }: Plugi
       ),
     event(event) {
       for (const plugin of having("event")) {
-        const before = told.get(plugin) ?? Promise.resolve()
-        told.set(
+        const before = pending.get(plugin) ?? Promise.resolve()
+        pending.set(
           plugin,
           before.then(async () => {
-            if (aside.has(plugin.name)) return
+            if (disabled.has(plugin.name)) return
             try {
               await call(plugin.name, () => plugin.hooks.event?.({ event: copyPlain(event) }))
             } catch (error) {
-              setAside(plugin.name, "event", error)
+              disable(plugin.name, "event", error)
             }
           }),
         )
       }
     },
     async close() {
-      await within(Promise.all(told.values()), limitMs)
+      await within(Promise.all(pending.values()), limitMs)
       for (const { name, hooks } of having("dispose")) {
         try {
           await call(name, () => hooks.dispose?.())
         } catch (error) {
-          setAside(name, "dispose", error)
+          disable(name, "dispose", error)
         }
       }
     },
   }
+}
+
+const record = z.record(z.string(), z.unknown())
+
+/** Parts that a plugin adds get their ids later. */
+const added = { id: true, sessionID: true, messageID: true } as const
+const MessagePart = z.discriminatedUnion("type", [TextPart.partial(added), FilePart.partial(added)])
+
+const TransformedMessage = z.object({ info: Message, parts: z.array(z.union([Part, MessagePart])) })
+
+const shapes: { [H in OutputHook]: z.ZodType<OutputHooks[H]["output"]> } = {
+  "tool.execute.before": z.object({ args: record }),
+  "tool.execute.after": z.object({ title: z.string(), output: z.string(), metadata: record }),
+  "tool.definition": z.object({ description: z.string().min(1), parameters: record }),
+  "permission.ask": z.object({ status: Action }),
+  "chat.message": z.object({ message: record, parts: z.array(MessagePart) }),
+  "chat.params": z.object({
+    temperature: z.number().optional(),
+    topP: z.number().optional(),
+    topK: z.number().optional(),
+    maxOutputTokens: z.number().int().positive().optional(),
+    options: record,
+  }),
+  "chat.headers": z.object({ headers: z.record(z.string(), z.string()) }),
+  "chat.messages.transform": z.object({ messages: z.array(TransformedMessage) }),
+  "chat.system.transform": z.object({ system: z.array(z.string()) }),
+  "text.complete": z.object({ text: z.string() }),
+  "shell.env": z.object({ env: z.record(z.string(), z.string()) }),
+  "session.compacting": z.object({ context: z.array(z.string()), prompt: z.string().optional() }),
+}
+
+/** Returns a hook's output as plain data. Throws `TypeError` with the issues if it is invalid. */
+function checkOutput<H extends OutputHook>(hook: H, output: unknown): OutputHooks[H]["output"] {
+  const parsed = shapes[hook].safeParse(copyPlain(output), { reportInput: true })
+  if (parsed.success) return parsed.data
+  throw new TypeError(`its output is invalid: ${describeIssues(parsed.error)}`)
 }

@@ -4,7 +4,7 @@ import type { RecordTree } from "../util/process.ts"
 import { type ClientHost, createClient, type PluginClient } from "./client.ts"
 import { createShell, type Shell } from "./shell.ts"
 
-/** What a plugin is called with: the shape that OpenCode's plugins take. */
+/** The argument of a plugin function, in OpenCode's format. */
 export interface PluginInput {
   client: PluginClient
   project: { id: string; worktree: string; vcs: "git"; time: { created: number } }
@@ -15,32 +15,32 @@ export interface PluginInput {
   experimental_workspace: { register(type: string): never }
 }
 
-/** What plugins are given of the engine. Directories absolute. */
-export interface PluginSurroundings extends ClientHost {
+/** The engine's data for plugins. Directories are absolute. */
+export interface PluginInputOptions extends ClientHost {
   directory: string
   worktree: string
-  /** The variables of the commands that a plugin's `$` runs. */
+  /** The environment of commands that a plugin runs with `$`. */
   environment: Readonly<Record<string, string | undefined>>
-  /** Fires when the engine has closed: commands that still run are ended. */
+  /** Ends running commands when the engine closes. */
   signal: AbortSignal
-  /** Writes commands down: see `ProcessOptions`. */
+  /** Records commands. See `ProcessOptions`. */
   record?: RecordTree | undefined
 }
 
-/** The input of the plugin of that name. */
-export function createInput(name: string, surroundings: PluginSurroundings): PluginInput {
-  const { directory, worktree, environment, signal, record } = surroundings
+/** Creates the input of a plugin. */
+export function createInput(name: string, options: PluginInputOptions): PluginInput {
+  const { directory, worktree, environment, signal, record } = options
   return {
-    client: createClient(name, surroundings),
+    client: createClient(name, options),
     project: { id: basename(worktree), worktree, vcs: "git", time: { created: 0 } },
     directory,
     worktree,
-    // There is no server in this process: an address that nothing answers at, so that reading it does no harm.
+    // This process has no server. The URL exists only for plugins that read it.
     serverUrl: new URL(pathToFileURL(worktree).href),
     $: createShell({ cwd: directory, environment, signal, record }),
     experimental_workspace: {
       register(type) {
-        throw new Error(`Tackle has no workspaces: ${type} cannot be registered.`)
+        throw new Error(`Tackle does not support workspaces: ${type} cannot be registered.`)
       },
     },
   }

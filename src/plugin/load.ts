@@ -2,41 +2,41 @@ import { within } from "../util/abort.ts"
 import { errorMessage } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 import { loadModule, type ModuleAliases } from "../util/load-module.ts"
+import { readAuthHook } from "./auth.ts"
 import type { Hooks } from "./hooks.ts"
 import type { PluginInput } from "./input.ts"
-import { readHooks } from "./read-hooks.ts"
 import type { PluginSource } from "./source.ts"
 
-/** A plugin, ready: what it hooks into, under the name that people know it by. */
+/** A loaded plugin, with its name for messages. */
 export interface Plugin {
   name: string
   hooks: Hooks
 }
 
-/** What kept a plugin out, or what of it is not used. Shown to the person; never stops the others. */
+/** A plugin that was not loaded, or hooks that are not supported. Shown to the user; does not affect the others. */
 export interface PluginProblem {
   /** Name of the plugin. */
   file: string
   message: string
 }
 
-/** What plugins are loaded with. */
+/** The environment that plugins are loaded in. */
 export interface PluginLoading {
   aliases: { file: ModuleAliases; package: ModuleAliases }
-  /** What a plugin is called with. */
+  /** Returns the argument of the plugin function. */
   input(name: string): PluginInput
-  /** Runs code of a plugin so that an error which escapes it does not end the process. */
+  /** Runs a plugin's code so that an escaping error does not end the process. */
   contain<T>(plugin: string, work: () => Promise<T>): Promise<T>
-  /** How long a plugin may take to be ready, in milliseconds. */
+  /** Time limit for loading one plugin, in milliseconds. */
   limitMs: number
 }
 
-/** Long enough for a plugin that asks a server of its own at the start. Milliseconds. */
+/** Enough for a plugin that requests data from a server at its start. In milliseconds. */
 export const defaultLoadLimitMs = 20_000
 
 /**
- * Loads the plugins one after the other, in the order given: one that begins may count on those before it. One that
- * cannot be loaded, throws or is not ready within the limit is a problem; the others go on.
+ * Loads the plugins one after the other, so that each can rely on the previous ones. A plugin that cannot be loaded, throws
+ * or exceeds the limit is a problem and does not affect the others.
  */
 export async function loadPlugins(
   sources: readonly PluginSource[],
@@ -50,10 +50,11 @@ export async function loadPlugins(
     try {
       const ready = loading.contain(name, () => loadPlugin(source, loading))
       const loaded = await within(ready, loading.limitMs)
-      if (!loaded) report(`the plugin was not ready within ${loading.limitMs} ms; it is left out.`)
+      if (!loaded) report(`the plugin did not load within ${loading.limitMs} ms and is not used.`)
       else plugins.push(...loaded.map(({ hooks }) => ({ name, hooks })))
       const unused = [...new Set(loaded?.flatMap((each) => each.unused))]
-      if (unused.length > 0) report(`Tackle does not call these hooks of the plugin: ${unused.join(", ")}.`)
+      if (unused.length > 0)
+        report(`Tackle does not support these hooks of the plugin: ${unused.join(", ")}.`)
     } catch (error) {
       report(`the plugin could not be loaded: ${errorMessage(error)}`)
     }
@@ -68,17 +69,17 @@ async function loadPlugin(
   if (held) (await import("../util/pinned-files.ts")).pinPackages(held)
   const module = await loadModule(path, {
     aliases: source.package ? aliases.package : aliases.file,
-    ...(pinned ? { pinned } : {}),
+    pinned,
   })
   const found = pluginFunctions(module)
   if (found.length === 0)
     throw new TypeError(
-      "it exports no plugin, which is a function that returns hooks (or { server: function })",
+      "it exports no plugin: expected a function that returns hooks, or { server: function }",
     )
   const loaded: { hooks: Hooks; unused: string[] }[] = []
   for (const plugin of found) {
     const returned: unknown = await plugin(input(name), options)
-    // An exported helper that was taken for a plugin returns something else, or nothing.
+    // An exported helper function is not a plugin and returns something else.
     if (isRecord(returned)) loaded.push(readHooks(returned))
   }
   return loaded
@@ -86,7 +87,7 @@ async function loadPlugin(
 
 type PluginFunction = (input: PluginInput, options?: PluginSource["options"]) => unknown
 
-/** The default export where it is a plugin, else every exported function. */
+/** Returns the default export if it is a plugin, else every exported function. */
 function pluginFunctions(module: Record<string, unknown>): PluginFunction[] {
   const [main] = toPlugin(module.default)
   if (main) return [main]
@@ -99,4 +100,57 @@ function pluginFunctions(module: Record<string, unknown>): PluginFunction[] {
 function toPlugin(value: unknown): PluginFunction[] {
   const plugin = isRecord(value) && typeof value.server === "function" ? value.server : value
   return typeof plugin === "function" ? [plugin as PluginFunction] : []
+}
+
+/** OpenCode names that differ from ours. */
+const otherNames: Readonly<Record<string, string>> = {
+  "experimental.session.compacting": "session.compacting",
+  "experimental.chat.messages.transform": "chat.messages.transform",
+  "experimental.chat.system.transform": "chat.system.transform",
+  "experimental.text.complete": "text.complete",
+}
+
+const known: ReadonlySet<string> = new Set([
+  "config",
+  "event",
+  "tool",
+  "auth",
+  "dispose",
+  "tool.execute.before",
+  "tool.execute.after",
+  "tool.definition",
+  "permission.ask",
+  "chat.message",
+  "chat.params",
+  "chat.headers",
+  "chat.messages.transform",
+  "chat.system.transform",
+  "text.complete",
+  "shell.env",
+  "session.compacting",
+] satisfies (keyof Hooks)[])
+
+/** Returns the hooks under our names, and the names of unsupported hooks. Throws `TypeError` for an invalid hook. */
+function readHooks(returned: Record<string, unknown>): { hooks: Hooks; unused: string[] } {
+  const hooks: Record<string, unknown> = {}
+  const unused: string[] = []
+  for (const [written, value] of Object.entries(returned)) {
+    if (value === undefined || value === null) continue
+    const name = otherNames[written] ?? written
+    if (!known.has(name)) {
+      unused.push(written)
+      continue
+    }
+    if (name === "auth") {
+      hooks[name] = readAuthHook(value)
+      continue
+    }
+    const fits = name === "tool" ? typeof value === "object" : typeof value === "function"
+    if (!fits)
+      throw new TypeError(
+        `its "${written}" is ${typeof value}, not ${name === "tool" ? "a map of tools" : "a function"}`,
+      )
+    hooks[name] = typeof value === "function" ? value.bind(returned) : value
+  }
+  return { hooks, unused }
 }

@@ -3,7 +3,7 @@ import { TackleError } from "../util/errors.ts"
 import { isRecord } from "../util/json.ts"
 import { type RecordTree, startProcess } from "../util/process.ts"
 
-/** Bun's `$` as far as plugins use it: a template whose values become single words of a shell command. */
+/** The part of Bun's `$` that plugins use: a template whose values become single words of a shell command. */
 export interface Shell {
   (strings: TemplateStringsArray, ...values: unknown[]): ShellRun
   escape(text: string): string
@@ -13,11 +13,11 @@ export interface Shell {
   throws(shouldThrow: boolean): Shell
 }
 
-/** A command that starts when somebody waits for it. */
+/** A command that starts when it is awaited. */
 export interface ShellRun extends PromiseLike<ShellOutput> {
   cwd(directory: string): ShellRun
   env(variables: Readonly<Record<string, string | undefined>> | undefined): ShellRun
-  /** Output is never shown: it is the same without. */
+  /** Has no effect: output is never shown. */
   quiet(): ShellRun
   nothrow(): ShellRun
   throws(shouldThrow: boolean): ShellRun
@@ -30,7 +30,7 @@ export interface ShellRun extends PromiseLike<ShellOutput> {
   bytes(): Promise<Uint8Array>
 }
 
-/** What a command left. */
+/** The output of a command. */
 export interface ShellOutput {
   stdout: Buffer
   stderr: Buffer
@@ -40,7 +40,7 @@ export interface ShellOutput {
   bytes(): Uint8Array
 }
 
-/** A command of a plugin ended with a code other than 0. */
+/** A command of a plugin failed. */
 export class ShellFailedError extends TackleError {
   readonly stdout: Buffer
   readonly stderr: Buffer
@@ -60,17 +60,17 @@ export class ShellFailedError extends TackleError {
 interface ShellSettings {
   cwd: string
   environment: Readonly<Record<string, string | undefined>>
-  /** Ends what still runs. */
+  /** Ends running commands. */
   signal: AbortSignal
-  /** Writes a command down: see `ProcessOptions`. */
+  /** Records a command. See `ProcessOptions`. */
   record?: RecordTree | undefined
   nothrow?: boolean
 }
 
-/** Bytes that a command's output may have: beyond that it is ended. */
+/** Limit of a command's output in bytes. A command that exceeds it is killed. */
 const maxOutputBytes = 32 * 1024 * 1024
 
-/** A `$` of its own settings. Commands run by `/bin/sh` with closed input. */
+/** Creates a `$`. Commands run in `/bin/sh` with closed input. */
 export function createShell(settings: ShellSettings): Shell {
   const change = (changes: Partial<ShellSettings>) => createShell({ ...settings, ...changes })
   const tag = (strings: TemplateStringsArray, ...values: unknown[]) =>
@@ -85,7 +85,7 @@ export function createShell(settings: ShellSettings): Shell {
   })
 }
 
-/** A value is one word whatever it holds, a list a word each; only `{ raw }` is shell text. */
+/** A value becomes one word, a list one word per entry. Only `{ raw }` is inserted as shell text. */
 function commandText(strings: TemplateStringsArray, values: readonly unknown[]): string {
   return strings.raw.reduce((text, part, index) => `${text}${toWords(values[index - 1])}${part}`)
 }
@@ -113,7 +113,7 @@ function shellRun(command: string, settings: ShellSettings): ShellRun {
     quiet: () => change({}),
     nothrow: () => change({ nothrow: true }),
     throws: (shouldThrow) => change({ nothrow: !shouldThrow }),
-    // biome-ignore lint/suspicious/noThenProperty: it is awaited, as Bun's is.
+    // biome-ignore lint/suspicious/noThenProperty: Bun's is a thenable too.
     then: (onFulfilled, onRejected) => start().then(onFulfilled, onRejected),
     catch: (onRejected) => start().catch(onRejected),
     finally: (onEnd) => start().finally(onEnd),

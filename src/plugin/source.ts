@@ -6,47 +6,47 @@ import { isRecord, parseJson } from "../util/json.ts"
 import { isModuleFile } from "../util/load-module.ts"
 import type { PinnedFiles, PinnedPackages } from "../util/pinned-files.ts"
 
-/** The folders of a config directory that hold plugins. */
+/** The folders of a config directory that contain plugins. */
 export const pluginFolders = ["plugin", "plugins"] as const
 
-/** A plugin that is to be loaded. */
+/** A plugin to load. */
 export interface PluginSource {
-  /** How it is named to people: a path, or the name of a package. */
+  /** Name for messages: a path or a package name. */
   name: string
   /** The module. Absolute. */
   path: string
-  /** All that may run of it: see `ModuleGraph`. Absent: it is run as it is. */
+  /** The files that may run. See `ModuleGraph`. Absent: any. */
   pinned?: PinnedFiles
-  /** Of an installed package: it brings along what it imports, but for OpenCode's own module. */
+  /** True for an installed package. It brings its own dependencies, except for OpenCode's module. */
   package?: true
   /** The packages that it needs, as far as they are held to what they were. */
   held?: PinnedPackages
-  /** What the config says to it. */
+  /** Options from the config. */
   options?: Readonly<Record<string, unknown>>
 }
 
-/** Paths of the plugin files below the config directories, in order; a directory that is not there has none. */
+/** Returns the plugin files of the config directories in order. Missing directories have none. */
 export function findPluginFiles(configDirectories: readonly string[]): string[] {
   return configDirectories.flatMap((directory) =>
     pluginFolders.flatMap((folder) => modulesIn(join(directory, folder))),
   )
 }
 
-/** Packages that stand for OpenCode's program itself: what a plugin imports of them is ours. */
+/** Packages of OpenCode itself. Tackle provides them. */
 export const providedPackages = ["@opencode-ai/plugin"] as const
 
-/** A plugin as a config file names it: `name`, `name@1.2.3`, `./path`, `file:…`. */
+/** A plugin in a config file: `name`, `name@1.2.3`, `./path`, `file:…`. */
 export interface NamedPlugin {
   spec: string
   options?: Readonly<Record<string, unknown>>
 }
 
-/** True where the text is a path and not the name of a package. */
+/** True for a path, false for a package name. */
 export function isPluginPath(spec: string): boolean {
   return /^(?:\.{1,2}\/|\/|~\/|file:)/.test(spec)
 }
 
-/** The absolute path that a plugin's `spec` stands for. `directory` is that of the config file. */
+/** Resolves the path in `spec`. `directory` is the directory of the config file. */
 export function pluginPath(spec: string, { directory, home }: { directory: string; home: string }): string {
   if (spec.startsWith("~/")) return join(home, spec.slice(2))
   if (!spec.startsWith("file:")) return resolve(directory, spec)
@@ -54,21 +54,20 @@ export function pluginPath(spec: string, { directory, home }: { directory: strin
 }
 
 /**
- * A plugin that is a package, in the first of the directories whose `node_modules` has it. Nothing is installed: throws
- * `UsageError`, which says how to, where none has it, and for a name that is none.
+ * Finds a package in the first directory whose `node_modules` contains it. Installs nothing: throws `UsageError` with the
+ * install command if it is missing, and for an invalid name.
  */
 export function findPackage({ spec, options }: NamedPlugin, directories: readonly string[]): PluginSource {
   const found = findPackageRoot(spec, directories)
-  const name = packageName(spec) ?? notNamed(spec)
-  if (found)
-    return { name, path: packageEntry(found.root, name), package: true, ...(options ? { options } : {}) }
-  const [place = "."] = directories
+  const name = packageName(spec) ?? invalidName(spec)
+  if (found) return { name, path: packageEntry(found.root, name), package: true, options }
+  const [prefix = "."] = directories
   throw new UsageError(
-    `the plugin ${name} is not installed. Tackle installs none by itself: npm install --ignore-scripts --prefix ${place} ${spec}`,
+    `the plugin ${name} is not installed. Install it: npm install --ignore-scripts --prefix ${prefix} ${spec}`,
   )
 }
 
-/** Where the package of that name lies, in the first of the directories whose `node_modules` has it. */
+/** Returns the root of a package in the first directory whose `node_modules` contains it. */
 export function findPackageRoot(
   spec: string,
   directories: readonly string[],
@@ -85,13 +84,13 @@ function packageName(spec: string): string | undefined {
   return /^(?:npm:)?((?:@[a-z0-9][\w.~-]*\/)?[a-z0-9][\w.~-]*)(?:@[^/]*)?$/i.exec(spec)?.[1]
 }
 
-function notNamed(spec: string): never {
+function invalidName(spec: string): never {
   throw new UsageError(
-    `"${spec}" names no plugin: it is neither the name of a package nor a path that begins with ./, ../, / or file:.`,
+    `Invalid plugin "${spec}": expected a package name, or a path that starts with ./, ../, / or file:.`,
   )
 }
 
-/** What importing the package gives: OpenCode's `./server` entry first, which leaves out what draws on its terminal. */
+/** Returns the module that an import loads. OpenCode's `./server` entry comes first: it has no terminal UI. */
 function packageEntry(root: string, name: string): string {
   const parsed = parseJson(readFileSync(join(root, "package.json"), "utf8"))
   const manifest = parsed.ok && isRecord(parsed.value) ? parsed.value : {}
@@ -102,10 +101,10 @@ function packageEntry(root: string, name: string): string {
     const path = entry === undefined || isAbsolute(entry) ? undefined : join(root, entry)
     if (path !== undefined && statSync(path, { throwIfNoEntry: false })?.isFile()) return path
   }
-  throw new UsageError(`the package ${name} in ${root} has no module that could be loaded.`)
+  throw new UsageError(`the package ${name} in ${root} has no module to load.`)
 }
 
-/** The file of an entry of `exports`, which may be nested by condition. */
+/** Returns the file of an entry of `exports`, which can be nested by condition. */
 function importTarget(entry: unknown): string | undefined {
   if (!isRecord(entry)) return text(entry)
   for (const condition of ["import", "node", "default", "require"]) {

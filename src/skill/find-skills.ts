@@ -1,31 +1,30 @@
 import { join } from "node:path"
 import { directoryEntries, isDirectory, isFile } from "../util/file-system.ts"
 
-/** The file that makes a directory a skill. */
+/** A directory with this file is a skill. */
 const fileName = "SKILL.md"
 
-/** Skills lie in a directory of their own, or in a group of such; deeper nothing is looked for. */
+/** Depth of the search: a skill directory, possibly inside groups. */
 const maxDepth = 3
 
 /**
- * Paths of the `SKILL.md` files below the places, in their order and by name. A place that is not there costs one look.
- * Below a skill no other is looked for.
+ * Returns the `SKILL.md` files below the roots, in the order of the roots and by name. Does not search inside a skill.
  */
-export function findSkillFiles(places: readonly string[]): string[] {
-  return places.flatMap((place) => (isDirectory(place) ? skillsIn(place, maxDepth) : []))
+export function findSkillFiles(roots: readonly string[]): string[] {
+  return roots.flatMap((root) => (isDirectory(root) ? skillsIn(root, maxDepth) : []))
 }
 
-/** What to look at for a skill that came, went or changed: the places, there or not, and what lies in them. */
-export function skillLookouts(places: readonly string[]): string[] {
-  return places.flatMap((place) => lookoutsIn(place, maxDepth))
+/** Returns the paths to watch for new, changed and deleted skills, including missing roots. */
+export function skillWatchPaths(roots: readonly string[]): string[] {
+  return roots.flatMap((root) => watchPathsIn(root, maxDepth))
 }
 
-function lookoutsIn(directory: string, depth: number): string[] {
+function watchPathsIn(directory: string, depth: number): string[] {
   if (depth === 0 || !isDirectory(directory)) return [directory]
   const below = subdirectories(directory).flatMap((path) => {
     const file = join(path, fileName)
-    // A skill is known by its text alone: what lies beside it is read when the model wants it.
-    return isFile(file) ? [path, file] : lookoutsIn(path, depth - 1)
+    // Only the text defines a skill. The model reads other files when it needs them.
+    return isFile(file) ? [path, file] : watchPathsIn(path, depth - 1)
   })
   return [directory, ...below]
 }
@@ -38,7 +37,7 @@ function skillsIn(directory: string, depth: number): string[] {
   })
 }
 
-/** Links count as what they lead to. */
+/** Follows links. */
 function subdirectories(directory: string): string[] {
   return directoryEntries(directory)
     .filter((entry) => entry.isDirectory() || entry.isSymbolicLink())

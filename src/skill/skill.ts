@@ -1,18 +1,71 @@
+import { createHash } from "node:crypto"
+import { readFile, stat } from "node:fs/promises"
 import { basename, dirname } from "node:path"
 import * as z from "zod"
+import { errorMessage, TackleError } from "../util/errors.ts"
+import { realPath } from "../util/paths.ts"
 
-/** Instructions for a kind of work, with files beside them, in the format of Agent Skills. */
+/** Instructions for a kind of task, with files, in the format of Agent Skills. */
 export interface Skill {
   name: string
-  /** What it is for, so that the model knows when to load it. One line. */
+  /** Tells the model when to load the skill. One line. */
   description: string
-  /** Absolute: where its `SKILL.md` lies, and the paths in its text start. */
+  /** The directory of `SKILL.md`, absolute. Paths in its text are relative to it. */
   directory: string
   /** The instructions. */
   body: string
 }
 
-/** As the format has it, but for case and dots, which others take too. It is a pattern of rules, so it holds no wildcards. */
+/** A `SKILL.md` file to load. */
+export interface SkillFile {
+  path: string
+  /** Hashes by real path: sha256 in hex. The text must match. Absent: any text. */
+  pinned?: ReadonlyMap<string, string>
+}
+
+/** An invalid `SKILL.md`. It does not affect the others. */
+export interface SkillProblem {
+  file: string
+  message: string
+}
+
+/** In bytes. The format recommends at most 20 KB. */
+const maxBytes = 512 * 1024
+
+/**
+ * Reads skills in rising precedence: a later skill replaces one with the same name. A pinned text must match its hash, so
+ * that the model gets what the user trusted.
+ */
+export async function loadSkills(
+  files: readonly (string | SkillFile)[],
+): Promise<{ skills: ReadonlyMap<string, Skill>; problems: SkillProblem[] }> {
+  const skills = new Map<string, Skill>()
+  const problems: SkillProblem[] = []
+  for (const file of files) {
+    const { path, pinned }: SkillFile = typeof file === "string" ? { path: file } : file
+    try {
+      const skill = await parseSkill(path, await readSkill(path, pinned))
+      skills.set(skill.name, skill)
+    } catch (error) {
+      problems.push({ file: path, message: errorMessage(error) })
+    }
+  }
+  return { skills: new Map([...skills].sort(([a], [b]) => (a < b ? -1 : 1))), problems }
+}
+
+async function readSkill(path: string, pinned: SkillFile["pinned"]): Promise<string> {
+  const { size } = await stat(path)
+  if (size > maxBytes) throw new RangeError(`it has ${size} bytes; the limit is ${maxBytes}`)
+  const bytes = await readFile(path)
+  if (pinned && pinned.get(realPath(path)) !== createHash("sha256").update(bytes).digest("hex"))
+    throw new TackleError("it has changed since it was trusted", {
+      code: "skill.unpinned",
+      recoverable: false,
+    })
+  return bytes.toString("utf8")
+}
+
+/** Also allows upper case and dots, as other tools do. No wildcards: the name is a pattern in rules. */
 const Name = z.lazy(() =>
   z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
     error: 'must be 1 to 64 letters, digits, ".", "_" or "-"',
@@ -22,21 +75,21 @@ const Name = z.lazy(() =>
 const Fields = z.lazy(() =>
   z.looseObject({
     name: Name.optional(),
-    description: z.string({ error: "must be a text that says what the skill is for" }).trim().min(1),
+    description: z.string({ error: "must be a text that describes the skill" }).trim().min(1),
   }),
 )
 
 /**
- * Reads a `SKILL.md`. Without a name it has that of its directory. Fields that Tackle does not know are passed over:
- * what they would allow is the business of rules. Throws with a text that says what is wrong.
+ * Parses a `SKILL.md`. The name defaults to the name of its directory. Unknown fields are ignored: only rules grant
+ * permissions. Throws an error that describes the problem.
  */
-export async function parseSkill(path: string, text: string): Promise<Skill> {
+async function parseSkill(path: string, text: string): Promise<Skill> {
   const directory = dirname(path)
-  // Brings the YAML parser, which takes longer than all else at a start: only where there is a skill.
+  // Loads the YAML parser, which is slow, only if there is a skill.
   const { readFrontMatter } = await import("../util/front-matter.ts")
   const front = readFrontMatter(text)
   if (!front)
-    throw new TypeError("it does not begin with front matter: --- on a line, name and description, ---")
+    throw new TypeError("it does not start with front matter: a line ---, name and description, a line ---")
   const fields = Fields.safeParse({ name: basename(directory), ...front.fields })
   if (!fields.success) {
     const problems = fields.error.issues.map(({ path: [field], message }) => `${String(field)} ${message}`)

@@ -18,10 +18,10 @@ const hasPython = spawnSync("python3", ["-c", "import sys; sys.exit(sys.version_
 const hasPydantic =
   spawnSync("python3", ["-c", "import pydantic; pydantic.BaseModel.model_validate"]).status === 0
 const withPython = hasPython ? test : test.skip
-/** The name says why where it is skipped. */
+/** A skipped test has the reason in its name. */
 const python = (name: string) => (hasPython ? name : `${name} (skipped: no python3 of 3.9 or later here)`)
 
-test("the shell example is described and called", async () => {
+test("runs the shell example", async () => {
   const tackle = await openProject(copyExample())
   const { state } = await tackle.callTool({ tool: "disk_free", input: "{}" })
   expect(state).toMatchObject({ status: "completed", output: expect.stringMatching(/^\d+ KB are free\.$/) })
@@ -130,7 +130,7 @@ withPydantic(
   },
 )
 
-test("what was trusted runs from a private copy, and nothing that changed since", async () => {
+test("runs a trusted program from a private copy, and rejects changed files", async () => {
   const project = temporaryDirectory()
   writeTool(
     project,
@@ -150,7 +150,7 @@ test("what was trusted runs from a private copy, and nothing that changed since"
   const copies = realPath(join(project, ".data/external-tool"))
   expect(await call()).toMatchObject({ state: { output: expect.stringContaining(copies) } })
 
-  // The copy holds what was trusted: what is written to the original changes nothing, and nothing is put beside it.
+  // The copy has the trusted content: changes of the original have no effect, and it cannot be written to.
   writeFileSync(file, "#!/bin/sh\necho other\n")
   expect(await call()).toMatchObject({ state: { output: expect.stringContaining(copies) } })
   const [copy = ""] = readdirSync(copies)
@@ -169,19 +169,19 @@ test("what was trusted runs from a private copy, and nothing that changed since"
   ])
 })
 
-test("an interpreter named by a relative path is not run", async () => {
+test("rejects a relative interpreter path", async () => {
   const project = temporaryDirectory()
   writeTool(project, "probe", ["touch ran"], "#!./interpreter")
   const tackle = await openProject(project, { toolFiles: trusted(project) })
   expect(tackle.problems()).toEqual([
     {
       file: join(project, ".tackle/tool/probe"),
-      message: expect.stringContaining('interpreter "./interpreter"'),
+      message: expect.stringContaining('interpreter path "./interpreter"'),
     },
   ])
 })
 
-test("a manifest that does not fit, takes too long or names another tool is a problem of that file alone", async () => {
+test("reports an invalid, slow or misnamed manifest without affecting other files", async () => {
   const project = temporaryDirectory()
   writeTool(project, "a_text", ["echo hello"], "#!/bin/sh")
   writeTool(
@@ -200,16 +200,16 @@ test("a manifest that does not fit, takes too long or names another tool is a pr
   )
   const tackle = await openProject(project)
   expect(tackle.problems().map(({ message }) => message)).toEqual([
-    expect.stringContaining("printed no JSON object"),
+    expect.stringContaining("did not print a JSON object"),
     expect.stringContaining('printed the name "x"'),
     expect.stringMatching(/ended with exit code 4[\s\S]*broken/),
     expect.stringContaining("printed more than 262144 bytes"),
-    expect.stringContaining("cannot check: not is not supported"),
+    expect.stringContaining("unsupported schema: not is not supported"),
   ])
   expect((await tackle.tools()).length).toBeGreaterThan(5)
 })
 
-test("what is not executable is no tool", () => {
+test("ignores files that are not executable", () => {
   const project = temporaryDirectory()
   writeTool(project, "probe", [], "#!/bin/sh")
   chmodSync(join(project, ".tackle/tool/probe"), 0o644)
@@ -229,7 +229,7 @@ function writeTool(project: string, name: string, lines: string[], first = "#!/u
   chmodSync(join(folder, name), 0o755)
 }
 
-/** The tools of a project as they are now, as `tackle trust` would pin them. */
+/** Returns the current tools of a project with the hashes that `tackle trust` stores. */
 function trusted(project: string): ToolFile[] {
   const items = collectTrustItems(project, { config: [], toolFolders: [join(project, ".tackle/tool")] })
   const pinned = new Map(items.flatMap(({ contents }) => [...contents]))

@@ -8,7 +8,7 @@ import { makeProgram } from "./make-program.ts"
 
 const good = JSON.stringify({ type: "metadata", id: "c", title: "é", metadata: { a: [1] } })
 
-/** What the reader and the protocol make of bytes that come in pieces. */
+/** Feeds pieces of bytes to the reader and the protocol. */
 function readAll(bytes: Uint8Array, cuts: readonly number[]) {
   const told: { number: number; problem?: string }[] = []
   const reader = createLineReader({
@@ -30,7 +30,7 @@ function readAll(bytes: Uint8Array, cuts: readonly number[]) {
   return told
 }
 
-test("however the output is cut into pieces, the lines and their numbers are the same", () => {
+test("reads the same lines however the output is split", () => {
   const lines = fc.array(fc.oneof(fc.constant(good), fc.string({ unit: "grapheme" }), fc.json()), {
     maxLength: 8,
   })
@@ -42,7 +42,7 @@ test("however the output is cut into pieces, the lines and their numbers are the
   )
 })
 
-test("any bytes after good lines end the reading at the line they stand in", () => {
+test("stops reading at the first invalid line", () => {
   const garbage = fc.uint8Array({ minLength: 1, maxLength: 300 })
   fc.assert(
     fc.property(fc.nat({ max: 4 }), garbage, fc.array(fc.nat()), (count, tail, cuts) => {
@@ -57,14 +57,14 @@ test("any bytes after good lines end the reading at the line they stand in", () 
   )
 })
 
-test("a good line that was cut anywhere is a problem", () => {
+test("rejects a valid line that was cut", () => {
   for (let length = 1; length < Buffer.from(good).length; length++) {
     const bytes = Buffer.from(good).subarray(0, length)
     expect(readAll(bytes, [])).toEqual([{ number: 1, problem: expect.any(String) }])
   }
 })
 
-test("a program that writes garbage always fails with the number of the line", async () => {
+test("fails with the line number if a program writes garbage", async () => {
   const garbage = fc.uint8Array({ minLength: 1, maxLength: 2_000 })
   await fc.assert(
     fc.asyncProperty(garbage, async (bytes) => {

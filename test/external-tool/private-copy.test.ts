@@ -6,7 +6,7 @@ import { privateCopy } from "../../src/external-tool/private-copy.ts"
 import { realPath } from "../../src/util/paths.ts"
 import { temporaryDirectory } from "./make-program.ts"
 
-test("the copy has what is pinned beside and below the program, and nothing else", () => {
+test("copies only the pinned files beside and below the program", () => {
   const { tool, copies, pinned } = makeTool()
   const elsewhere = join(temporaryDirectory(), "other")
   writeFileSync(elsewhere, "other")
@@ -25,8 +25,8 @@ test.each([
       writeFileSync(copy, "#!/bin/sh\necho bad\n")
     },
   ],
-  ["joined by a further file", (copy: string) => writeFileSync(join(dirname(copy), "json.py"), "bad")],
-])("a copy that was %s is made anew", (_, spoil) => {
+  ["extended by another file", (copy: string) => writeFileSync(join(dirname(copy), "json.py"), "bad")],
+])("replaces a copy that was %s", (_, spoil) => {
   const { tool, copies, pinned } = makeTool()
   const copy = privateCopy(tool, pinned, copies)
   spoil(copy)
@@ -36,7 +36,7 @@ test.each([
   expect(readdirSync(copies)).toHaveLength(1)
 })
 
-test("a whole copy runs whatever became of the original", () => {
+test("uses an intact copy even if the original changed", () => {
   const { tool, copies, pinned } = makeTool()
   const copy = privateCopy(tool, pinned, copies)
   writeFileSync(tool, "#!/bin/sh\necho bad\n")
@@ -44,10 +44,10 @@ test("a whole copy runs whatever became of the original", () => {
   expect(copy).not.toBe(tool)
 })
 
-test("a helper that is not what was trusted keeps the program from running, and leaves nothing behind", () => {
+test("rejects a changed helper file and leaves nothing behind", () => {
   const { tool, copies, pinned } = makeTool()
   writeFileSync(join(dirname(tool), "util/help.sh"), "bad")
-  expect(() => privateCopy(tool, pinned, copies)).toThrow("help.sh is not what was trusted")
+  expect(() => privateCopy(tool, pinned, copies)).toThrow("help.sh has changed since it was trusted")
   expect(readdirSync(copies)).toEqual([])
 })
 

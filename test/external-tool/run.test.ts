@@ -8,7 +8,7 @@ import { PermissionError } from "../../src/permission/errors.ts"
 import { fakeContext } from "../../src/testing/context.ts"
 import { makeProgram, nodeProgram } from "./make-program.ts"
 
-test("a program gets its call and gives its result, with a title, metadata and attachments", async () => {
+test("returns a result with title, metadata and attachments", async () => {
   const program = nodeProgram(`read((line) => {
     write({ type: "metadata", id: line.id, title: "half way", metadata: { done: 1 } })
     console.error("working")
@@ -36,14 +36,14 @@ const asking = `read((line) => {
   if (line.type === "reply" && !line.allowed) write({ type: "error", id: line.id, message: "gave up" })
 })`
 
-test("an ask is put to the engine, and its answer comes back", async () => {
+test("passes an ask to the engine and returns the reply", async () => {
   const program = nodeProgram(asking)
   await using ctx = fakeContext({ directory: program.host.directory })
   await expect(runProgram(program, {}, ctx)).resolves.toMatchObject({ output: "written" })
   expect(ctx.asked).toEqual([{ permission: "edit", patterns: ["x.txt"], paths: ["x.txt"] }])
 })
 
-test("a call that gives up at a refusal fails with the refusal", async () => {
+test("fails with the refusal if the program gives up after one", async () => {
   const program = nodeProgram(asking)
   const refusal = new PermissionError({ kind: "denied", permission: "edit", patterns: ["x.txt"], by: "rule" })
   await using ctx = fakeContext({
@@ -55,7 +55,7 @@ test("a call that gives up at a refusal fails with the refusal", async () => {
   await expect(runProgram(program, {}, ctx)).rejects.toBe(refusal)
 })
 
-test("an error line is what the model reads", async () => {
+test("returns an error line to the model", async () => {
   const program = nodeProgram(`read(({ id }) => write({ type: "error", id, message: "No such city." }))`)
   await using ctx = fakeContext({ directory: program.host.directory })
   await expect(runProgram(program, {}, ctx)).rejects.toMatchObject({
@@ -65,37 +65,37 @@ test("an error line is what the model reads", async () => {
 })
 
 test.each([
-  ["text on standard output", "echo debugging", 'line 1: it is no JSON ("debugging")'],
-  ["a value that is no object", "echo; echo '[1]'", "line 2: it is no JSON object"],
-  ["a type that is not known", `echo '{"type":"done"}'`, 'its type is "\\"done\\"", and may be metadata'],
+  ["text", "echo debugging", 'line 1: it is not JSON ("debugging")'],
+  ["a value that is not an object", "echo; echo '[1]'", "line 2: it is not a JSON object"],
+  ["an unknown type", `echo '{"type":"done"}'`, 'its type is "\\"done\\""; allowed: metadata'],
   ["a result without output", `echo '{"type":"result","id":"x"}'`, "output: expected string, got nothing"],
   ["the id of another call", `echo '{"type":"error","id":"x","message":"m"}'`, 'its id is "x"'],
-  ["bytes that are no text", `printf '\\377\\n'`, "line 1: it is no UTF-8"],
-  ["a line that was cut", `printf '{"type":"res'`, "line 1: it is no JSON"],
+  ["invalid UTF-8", `printf '\\377\\n'`, "line 1: it is not UTF-8"],
+  ["a cut line", `printf '{"type":"res'`, "line 1: it is not JSON"],
   ["nothing", "echo why >&2; exit 3", "ended with exit code 3 and without a result"],
   ["a signal", "kill -9 $$", "ended with the signal SIGKILL and without a result"],
-])("%s is an error that says where", async (_, body, message) => {
+])("rejects output with its location: %s", async (_, body, message) => {
   const program = makeProgram(`#!/bin/sh\n${body}\n`)
   await using ctx = fakeContext({ directory: program.host.directory })
   await expect(runProgram(program, {}, ctx)).rejects.toThrow(message)
 })
 
-test("the end of standard error is told with an end without a result", async () => {
+test("shows the end of stderr if the program exits without a result", async () => {
   const program = makeProgram("#!/bin/sh\necho no token >&2\nexit 3\n")
   await using ctx = fakeContext({ directory: program.host.directory })
-  await expect(runProgram(program, {}, ctx)).rejects.toThrow("standard error ended with:\nno token")
+  await expect(runProgram(program, {}, ctx)).rejects.toThrow("The end of its stderr:\nno token")
 })
 
-test("a line without an end, and output without one, are ended at their limits", async () => {
+test("limits the length of a line and of the output", async () => {
   const program = makeProgram("#!/bin/sh\nexec yes\n")
   const endless = makeProgram("#!/bin/sh\nexec cat /dev/zero\n")
   await using ctx = fakeContext({ directory: program.host.directory })
   const limits = { lineBytes: 1000, totalBytes: 1_000_000 }
   await expect(runProgram(endless, {}, ctx, limits)).rejects.toThrow("line 1: it is longer than 1000 bytes")
-  await expect(runProgram(program, {}, ctx, limits)).rejects.toThrow('line 1: it is no JSON ("y")')
+  await expect(runProgram(program, {}, ctx, limits)).rejects.toThrow('line 1: it is not JSON ("y")')
 })
 
-test("an abort is told to the program, which may clean up", async () => {
+test("sends an abort to the program, which can clean up", async () => {
   const program = nodeProgram(`read((line) => {
     if (line.type === "call") write({ type: "metadata", id: line.id, title: "ready" })
     if (line.type !== "abort") return
@@ -111,7 +111,7 @@ test("an abort is told to the program, which may clean up", async () => {
   expect(readFileSync(join(program.host.directory, "cleaned"), "utf8")).toBe("yes")
 })
 
-test("a program that hangs is killed on abort, with all that it started", async () => {
+test("kills a hanging program and its children on abort", async () => {
   const program = makeProgram(`#!/bin/sh
 trap '' TERM
 sleep 1000 & echo $! > child
@@ -129,7 +129,7 @@ while :; do sleep 1000; done
   expectGone(Number(readFileSync(join(program.host.directory, "child"), "utf8")))
 })
 
-test("what still runs after a result is ended, and the result holds", async () => {
+test("ends processes that still run after the result", async () => {
   const program = nodeProgram(`read((line) => {
     const child = require("node:child_process").spawn("sleep", ["1000"], { stdio: "ignore" })
     write({ type: "result", id: line.id, output: String(child.pid) })
@@ -140,16 +140,16 @@ test("what still runs after a result is ended, and the result holds", async () =
   expectGone(Number(output))
 })
 
-test("a program that is not among what was trusted is not run", async () => {
+test("does not run a program that is not trusted", async () => {
   const program = makeProgram("#!/bin/sh\nexit 0\n")
   await using ctx = fakeContext({ directory: program.host.directory })
-  await expect(runProgram({ ...program, pinned: new Map() }, {}, ctx)).rejects.toThrow("not what was trusted")
+  await expect(runProgram({ ...program, pinned: new Map() }, {}, ctx)).rejects.toThrow("is not trusted")
   expect(existsSync(program.host.copies)).toBe(false)
 })
 
 function expectGone(pid: number): void {
   expect(pid).toBeGreaterThan(1)
-  // One that ended stays in the table until whoever adopted it has looked.
+  // One that ended stays in the table until its new parent reaps it.
   const state = spawnSync("ps", ["-o", "stat=", "-p", String(pid)])
     .stdout.toString()
     .trim()

@@ -188,7 +188,7 @@ describe("a formatter that fails", () => {
       fs.writeFileSync(path + ".started", ""); setInterval(() => {}, 1000)`)
     switchOn(tidy, { timeoutMs: 1_000 })
     const result = await write("a.txt", "one\n")
-    expect(result.output).toContain("tidy: took longer than 1 s and was ended")
+    expect(result.output).toContain("tidy: took longer than 1 s and was killed")
     expect(await readFile(at("a.txt"), "utf8")).toBe("one\n")
   })
 
@@ -207,7 +207,7 @@ describe("a formatter that fails", () => {
 
   test("such as one that is not installed", async () => {
     switchOn(tidy)
-    expect((await write("a.txt", "one\n")).output).toContain("no program tidy that may be run was found")
+    expect((await write("a.txt", "one\n")).output).toContain("the program tidy was not found")
   })
 
   test("and never ran writes nothing over what a person saved meanwhile", async () => {
@@ -221,7 +221,7 @@ describe("a formatter that fails", () => {
           yield* service.format(path, signal)
         },
       }
-    expect((await write("a.txt", "one\n")).output).toContain("no program tidy that may be run was found")
+    expect((await write("a.txt", "one\n")).output).toContain("the program tidy was not found")
     expect(await readFile(at("a.txt"), "utf8")).toBe("the person's\n")
     await expect(edit("a.txt", "one", "two")).rejects.toThrow("has changed since")
   })
@@ -296,7 +296,7 @@ describe("of two formatters the second, where it fails,", () => {
     await program(upper)
     switchOn(both)
     const kept = keepChanges()
-    expect((await write("a.txt", "one\n")).output).toContain("second: no program second that may be run")
+    expect((await write("a.txt", "one\n")).output).toContain("second: the program second was not found")
     expect(await readFile(at("a.txt"), "utf8")).toBe("ONE\n")
     expect(kept).toEqual(["none > one\n", "one\n > ONE\n"])
   })
@@ -322,7 +322,7 @@ describe("a project that is not trusted", () => {
   test("runs no program of its own", async () => {
     await program(upper, at("node_modules/.bin/tidy"))
     switchOn(tidy)
-    expect((await write("a.txt", "one\n")).output).toContain("no program tidy that may be run")
+    expect((await write("a.txt", "one\n")).output).toContain("the program tidy was not found")
     switchOn(tidy, { trusted: true })
     expect((await write("b.txt", "one\n")).output).toContain("tidy then formatted")
   })
@@ -333,16 +333,22 @@ describe("a project that is not trusted", () => {
     switchOn(true)
     expect((await write("a.css", "one\n")).output).toBe("Created a.css (1 line, 4 bytes).")
     switchOn({ prettier: {} })
-    expect((await write("b.css", "one\n")).output).toContain("prettier: it may run code of the project")
+    expect((await write("b.css", "one\n")).output).toContain(
+      "prettier: it can run code of this untrusted project",
+    )
   })
 
   test("and no command of the person's own that may do so, unless they say that it does not", async () => {
     await program(upper)
     switchOn(linter)
-    expect((await write("a.txt", "one\n")).output).toContain("tidy: it may run code of the project")
+    expect((await write("a.txt", "one\n")).output).toContain(
+      "tidy: it can run code of this untrusted project",
+    )
     expect(await readFile(at("a.txt"), "utf8")).toBe("one\n")
     switchOn({ gofmt: linter.tidy })
-    expect((await write("b.txt", "one\n")).output).toContain("gofmt: it may run code of the project")
+    expect((await write("b.txt", "one\n")).output).toContain(
+      "gofmt: it can run code of this untrusted project",
+    )
     switchOn(linter, { trusted: true })
     expect((await write("c.txt", "one\n")).output).toContain("tidy then formatted")
     switchOn(tidy)

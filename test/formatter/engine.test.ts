@@ -4,7 +4,7 @@ import { createTackle } from "../../src/engine/create-tackle.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 
-test("an engine formats with what its options name, also outside of sessions", async () => {
+test("an engine formats with the formatters of its options, also outside sessions", async () => {
   const project = await temporaryProject()
   const tackle = await createTackle({
     directory: project.directory,

@@ -29,7 +29,7 @@ function service(config: FormatterConfig) {
   })
 }
 
-test("by true, those that are installed and that the project is set up for", async () => {
+test("true enables installed formatters that the project is set up for", async () => {
   expect(service(true)?.handles(at("src/a.go"))).toBe(true)
   expect(service(true)?.handles(at("src/a.ts"))).toBe(false)
   expect(service(true)?.handles(at("src/a.rs"))).toBe(false)
@@ -38,27 +38,27 @@ test("by true, those that are installed and that the project is set up for", asy
   expect(service(true)?.handles(join(directory, "a.ts"))).toBe(false)
 })
 
-test("by name, whatever the project is set up for", () => {
+test("a named formatter runs in every project", () => {
   const named = service({ biome: { extensions: [".x"] }, gofmt: { disabled: true } })
   expect(named?.handles(at("src/a.x"))).toBe(true)
   expect(named?.handles(at("src/a.ts"))).toBe(false)
   expect(named?.handles(at("src/a.go"))).toBe(false)
 })
 
-test("none without a configuration, by false, or where all are disabled", () => {
+test("no formatter runs without a configuration, with false, or if all are disabled", () => {
   expect(service(false)).toBeUndefined()
   expect(service({ biome: { disabled: true } })).toBeUndefined()
 })
 
-test("one that is not known has to say what it runs, and for what", () => {
-  expect(() => service({ mine: { command: ["mine"] } })).toThrow(/formatter\.mine is not known/)
+test("an unknown formatter needs a command and extensions", () => {
+  expect(() => service({ mine: { command: ["mine"] } })).toThrow(/Unknown formatter\.mine/)
   expect(FormatterConfig.safeParse({ mine: { command: [], extensions: ["ts"] } }).success).toBe(false)
   expect(FormatterConfig.safeParse({ mine: { command: ["a", "$FILE"], extensions: [".ts"] } }).success).toBe(
     true,
   )
 })
 
-test("one that fails is told by the line that names the error, not by where it came about", async () => {
+test("a failure is reported with the line that names the error", async () => {
   await writeFile(
     join(directory, "bin/crash"),
     "#!/bin/sh\necho 'loader:1 throw err' >&2; echo 'Error: there is no module' >&2; echo 'Node.js v0' >&2; exit 1\n",

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises"
 import { expect, test } from "vitest"
-import { type AuthMethod, beginPage, keyBy, readAuthHook } from "../../src/plugin/auth.ts"
+import { type AuthMethod, openSignInPage, readAuthHook, signInByKey } from "../../src/plugin/auth.ts"
 import { run } from "../session/run.ts"
 import { startPluginEngine } from "./engine.ts"
 
@@ -11,7 +11,7 @@ const signedIn = {
   expires: 4_000_000_000_000,
 }
 
-test("the loader of a provider's plugin gives the package its options, once somebody is signed in", async () => {
+test("passes the loader's options to the provider's package after signing in", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": `export default async ({ client }) => ({ auth: {
@@ -42,23 +42,23 @@ test("the loader of a provider's plugin gives the package its options, once some
   expect(await engine.tackle.credentials.providers()).toEqual([])
 })
 
-test("without a sign-in the loader is not called, and one that fails leaves the config's options", async () => {
+test("uses the config's options without a sign-in and if the loader fails", async () => {
   const files = {
     "a.mjs": `export default async () => ({ auth: {
       provider: "test", methods: [], loader: async () => { throw new Error("no luck") } } })`,
   }
   await using engine = await startPluginEngine({ files })
   expect((await run(engine)).end.text).toBe("Done.")
-  expect(engine.faults).toEqual([])
+  expect(engine.problems).toEqual([])
 
   await using other = await startPluginEngine({ files })
   await other.tackle.credentials.save("test", signedIn)
   expect((await run(other)).end.text).toBe("Done.")
   expect(other.server.requests[0]?.headers.authorization).toBe("Bearer k")
-  expect(other.faults).toEqual([expect.stringContaining("no luck")])
+  expect(other.problems).toEqual([expect.stringContaining("no luck")])
 })
 
-test("a token that a plugin keeps while it is in use is hidden at once", async () => {
+test("hides a token that a plugin stores during a run", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": `export default async ({ client }) => ({ auth: { provider: "test", methods: [],
@@ -73,7 +73,7 @@ test("a token that a plugin keeps while it is in use is hidden at once", async (
   expect((await run(engine)).end.text).toBe("It is [secret test access key] now.")
 })
 
-test("a run that is played back gets neither what a plugin gives nor a key that is kept", async () => {
+test("uses neither plugin options nor stored keys in a replay", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": `export default async () => ({ auth: { provider: "test", methods: [],
@@ -94,7 +94,7 @@ test("a run that is played back gets neither what a plugin gives nor a key that 
   expect(engine.server.requests[0]?.headers.authorization).toBe("Bearer none")
 })
 
-test("an auth hook of another shape keeps its plugin out", async () => {
+test("rejects a plugin with an invalid auth hook", async () => {
   await using engine = await startPluginEngine({
     files: { "a.mjs": "export default async () => ({ auth: { methods: 7 } })" },
   })
@@ -107,9 +107,9 @@ const method = (authorize: unknown, type = "oauth"): AuthMethod => {
   return found
 }
 
-test("a page gives tokens, by itself or with the code that the person brings", async () => {
+test("gets tokens from a page, with or without a code of the user", async () => {
   const { type: _, ...tokens } = signedIn
-  const page = await beginPage(
+  const page = await openSignInPage(
     method(async () => ({
       url: "https://p.test/",
       instructions: "Copy the code",
@@ -123,28 +123,28 @@ test("a page gives tokens, by itself or with the code that the person brings", a
   expect(await page.finish("c0de")).toEqual(signedIn)
   await expect(page.finish("wrong")).rejects.toThrow("refused")
   await expect(
-    beginPage(
+    openSignInPage(
       method(async () => ({})),
       {},
     ),
-  ).rejects.toThrow("no page")
+  ).rejects.toThrow("returned no page")
 })
 
-test("a key is kept as it is, or as the plugin makes it", async () => {
-  expect(await keyBy(method(undefined, "api"), "k", {})).toEqual({ type: "api", key: "k" })
+test("stores a key as given or as the plugin derives it", async () => {
+  expect(await signInByKey(method(undefined, "api"), "k", {})).toEqual({ type: "api", key: "k" })
   const made = method(async ({ key, place }: Record<string, string>) => ({
     type: "success",
     key: `${place}-${key}`,
   }))
-  expect(await keyBy(made, "k", { place: "eu" })).toEqual({ type: "api", key: "eu-k" })
+  expect(await signInByKey(made, "k", { place: "eu" })).toEqual({ type: "api", key: "eu-k" })
   const failing = method(async () => {
     throw new Error("offline")
   })
-  await expect(keyBy(failing, "k", {})).rejects.toThrow('Signing in by "Way" failed: offline')
-  await expect(beginPage(failing, {})).rejects.toThrow('Signing in by "Way" failed: offline')
+  await expect(signInByKey(failing, "k", {})).rejects.toThrow('Signing in with "Way" failed: offline')
+  await expect(openSignInPage(failing, {})).rejects.toThrow('Signing in with "Way" failed: offline')
 })
 
-test("what escapes a way to sign in is told under the plugin's name and ends nothing", async () => {
+test("reports errors that escape a sign-in method under the plugin's name", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": `const leave = (what) => setTimeout(() => { throw new Error(what) })
@@ -156,12 +156,12 @@ test("what escapes a way to sign in is told under the plugin's name and ends not
           } }] } })`,
     },
   })
-  const [way] = engine.tackle.signIns()[0]?.methods ?? []
-  if (!way) throw new Error("no way")
-  const page = await beginPage(way, {})
+  const [method] = engine.tackle.signIns()[0]?.methods ?? []
+  if (!method) throw new Error("no method")
+  const page = await openSignInPage(method, {})
   expect(await page.finish()).toEqual({ type: "api", key: "k" })
-  await expect.poll(() => engine.faults.length).toBe(2)
-  expect(engine.faults).toEqual([
+  await expect.poll(() => engine.problems.length).toBe(2)
+  expect(engine.problems).toEqual([
     expect.stringMatching(/escaped the plugin .*a\.mjs: Error: early/),
     expect.stringMatching(/escaped the plugin .*a\.mjs: Error: late/),
   ])

@@ -3,16 +3,16 @@ import { expect, test } from "vitest"
 import { resultsOf, run, toolParts } from "../session/run.ts"
 import { callTool, startPluginEngine } from "./engine.ts"
 
-/** A plugin of these hooks. */
+/** Returns a plugin with these hooks. */
 const plugin = (hooks: string) => `export default async ({ directory }) => ({ ${hooks} })`
 
-/** One tool that says what it was called with, and fails when it is told to. */
+/** A tool that returns its arguments, or fails on request. */
 const say = `tool: { say: { description: "Says", args: { text: { type: "string" } }, async execute(args) {
   if (args.text === "fail") throw new Error("it broke")
   return { title: "said", output: JSON.stringify(args), metadata: { kept: 1 } }
 } } }`
 
-test("before may change arguments, in place or whole, one plugin after the other", async () => {
+test("before changes arguments, in place or as a whole, one plugin after the other", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": plugin(
@@ -26,7 +26,7 @@ test("before may change arguments, in place or whole, one plugin after the other
   expect(await callTool(engine.tackle, "say", { text: "x" })).toBe('{"text":"xAsayB"}')
 })
 
-test("changed arguments are validated and permission is asked for them", async () => {
+test("validates changed arguments and checks their permission", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": plugin(`"tool.execute.before": async ({ tool }, { args }) => {
@@ -41,7 +41,7 @@ test("changed arguments are validated and permission is asked for them", async (
   expect(await callTool(engine.tackle, "read", { filePath: "bad.txt" })).toContain("limit: expected number")
 })
 
-test("the stored call is the one that ran", async () => {
+test("stores the call that ran", async () => {
   await using engine = await startPluginEngine({
     files: { "a.mjs": plugin(`"tool.execute.before": async (_, { args }) => { args.filePath = "b.txt" }`) },
     others: { "b.txt": "of b" },
@@ -55,7 +55,7 @@ test("the stored call is the one that ran", async () => {
   })
 })
 
-test("before blocks by throwing: nothing runs, the model reads why and by whom, and the plugin stays", async () => {
+test("before blocks a call by throwing, with the plugin's name and reason, and stays enabled", async () => {
   await using engine = await startPluginEngine({
     files: {
       "guard.mjs": plugin(`"tool.execute.before": async (_, { args }) => {
@@ -75,16 +75,16 @@ test("before blocks by throwing: nothing runs, the model reads why and by whom, 
   })
   const { session, end } = await run(engine)
   const [blocked, ran, again] = await resultsOf(session)
-  expect(blocked).toMatch(/the plugin \S+guard\.mjs blocked it: no touching/)
+  expect(blocked).toMatch(/The plugin \S+guard\.mjs blocked this call: no touching/)
   expect(ran).toContain("hi")
   expect(again).toContain("no touching")
   expect((await toolParts(session))[0]?.state).toMatchObject({ metadata: { kind: "blocked" } })
   expect(existsSync(engine.project.path("made"))).toBe(false)
-  expect(engine.faults).toEqual([])
+  expect(engine.problems).toEqual([])
   expect(end.exitCode).toBe(0)
 })
 
-test("after may change title, output and metadata, of a failed call the error; its kind stays", async () => {
+test("after changes title, output and metadata, and the error of a failed call", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": plugin(`${say}, "tool.execute.after": async (input, output) => {
@@ -118,7 +118,7 @@ test("after may change title, output and metadata, of a failed call the error; i
   ])
 })
 
-test("after hears of refused calls too", async () => {
+test("after runs for refused calls too", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": plugin(
@@ -131,7 +131,7 @@ test("after hears of refused calls too", async () => {
   expect(await callTool(engine.tackle, "say", { text: "x" })).toMatch(/^failed: heard: The user refused/)
 })
 
-test("what after makes of an output is cut like any output", async () => {
+test("cuts a long output of after", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": plugin(
@@ -146,9 +146,9 @@ test("what after makes of an output is cut like any output", async () => {
 
 test.each([
   ["throws", `throw new Error("boom")`, "boom"],
-  ["takes too long", "return new Promise(() => {})", "not done within 150 ms"],
-  ["leaves what does not fit", "output.output = 7", "output: expected string, got 7"],
-])("an after that %s is named, changes nothing, and its plugin is set aside", async (_, body, reason) => {
+  ["takes too long", "return new Promise(() => {})", "did not finish within 150 ms"],
+  ["returns an invalid output", "output.output = 7", "output: expected string, got 7"],
+])("reports an after that %s, ignores its changes, and disables its plugin", async (_, body, reason) => {
   await using engine = await startPluginEngine({
     files: {
       "a-bad.mjs": plugin(`${say}, "tool.execute.after": (_, output) => { output.title = "bad"; ${body} }`),
@@ -158,12 +158,12 @@ test.each([
   })
   expect(await callTool(engine.tackle, "say", { text: "x" })).toBe('{"text":"x"}!')
   expect(await callTool(engine.tackle, "say", { text: "y" })).toBe('{"text":"y"}!')
-  expect(engine.faults).toEqual([
+  expect(engine.problems).toEqual([
     expect.stringMatching(new RegExp(`a-bad\\.mjs failed in tool\\.execute\\.after: .*${reason}`)),
   ])
 })
 
-test("a before that takes too long blocks its call and is set aside; what it does later changes nothing", async () => {
+test("a slow before blocks its call and is disabled; later changes have no effect", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": plugin(`${say}, "tool.execute.before": async (_, output) => {
@@ -174,13 +174,13 @@ test("a before that takes too long blocks its call and is set aside; what it doe
     limits: { plugin: { hookMs: 100 } },
   })
   expect(await callTool(engine.tackle, "say", { text: "x" })).toContain(
-    "blocked it: it was not done within 100 ms",
+    "blocked this call: it did not finish within 100 ms",
   )
   expect(await callTool(engine.tackle, "say", { text: "y" })).toBe('{"text":"y"}')
-  expect(engine.faults).toHaveLength(1)
+  expect(engine.problems).toHaveLength(1)
 })
 
-test("an error that escapes a plugin is named and ends nothing", async () => {
+test("reports an error that escapes a plugin", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": plugin(
@@ -190,11 +190,11 @@ test("an error that escapes a plugin is named and ends nothing", async () => {
   })
   expect(await callTool(engine.tackle, "say", { text: "x" })).toBe('{"text":"x"}')
   await expect
-    .poll(() => engine.faults)
+    .poll(() => engine.problems)
     .toEqual([expect.stringMatching(/escaped the plugin .*a\.mjs: .*left behind/)])
 })
 
-test("an interrupt does not wait for a plugin", async () => {
+test("does not wait for a plugin after an interrupt", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": plugin(

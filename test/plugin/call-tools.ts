@@ -1,20 +1,20 @@
-/** Loads the plugin files below `<directory>/.tackle`, and packages, calls their tools, and prints what came of it as JSON. */
+/** Loads plugin files of `<directory>/.tackle` and packages, calls their tools, and prints a report as JSON. */
 import { join } from "node:path"
 import { createTackle } from "../../src/engine/create-tackle.ts"
 import { findPackage, findPluginFiles, type NamedPlugin } from "../../src/plugin/source.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 
-/** What the test looks at. */
+/** The report for the test. */
 export interface PluginReport {
-  /** By the name of the file without its directory, or of the package. */
+  /** By file name without directory, or by package name. */
   problems: Record<string, string>
   sources: Record<string, string>
   parameters: Record<string, unknown>
-  /** Of each call in order: what it gave, or its error. */
+  /** Output or error of each call, in order. */
   outputs: string[]
 }
 
-/** What the test asks for. */
+/** The input of the script. */
 export interface PluginJob {
   packages?: NamedPlugin[]
   calls?: [tool: string, input: unknown][]

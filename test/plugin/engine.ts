@@ -7,17 +7,17 @@ import { createMemoryStore } from "../../src/store/memory.ts"
 import { type ModelServer, type Script, startModelServer } from "../../src/testing/model-server.ts"
 import { type TemporaryProject, temporaryProject } from "../../src/testing/project.ts"
 
-/** An engine with the plugin files of a real project. */
+/** An engine with plugin files in a temporary project. */
 export interface PluginEngine extends AsyncDisposable {
   tackle: Tackle
   server: ModelServer
   project: TemporaryProject
-  /** What was told to the person. */
-  faults: string[]
+  /** Problems that were reported to the user. */
+  problems: string[]
 }
 
 export interface PluginEngineOptions extends Partial<TackleOptions> {
-  /** Plugin files by name: what stands in `.tackle/plugin/<name>`. */
+  /** Contents of `.tackle/plugin/<name>` by name. */
   files?: Record<string, string>
   /** Further files of the project. */
   others?: Record<string, string>
@@ -33,7 +33,7 @@ export async function startPluginEngine(given: PluginEngineOptions): Promise<Plu
     ...Object.fromEntries(Object.entries(files).map(([name, text]) => [`.tackle/plugin/${name}`, text])),
   })
   const server = await startModelServer({ script })
-  const faults: string[] = []
+  const problems: string[] = []
   const found = findPluginFiles([join(project.directory, ".tackle")])
   const tackle = await createTackle({
     directory: project.directory,
@@ -43,14 +43,14 @@ export async function startPluginEngine(given: PluginEngineOptions): Promise<Plu
     providers: { test: { options: { baseURL: server.url, apiKey: "k" }, models: { m: {} } } },
     permission: { "*": "allow" },
     plugins: [...(before?.(project) ?? []), ...found.map((path) => ({ name: path, path }))],
-    onProblem: (message, error) => faults.push(`${message}: ${String(error)}`),
+    onProblem: (message, error) => problems.push(`${message}: ${String(error)}`),
     ...options,
   })
   return {
     tackle,
     server,
     project,
-    faults,
+    problems,
     async [Symbol.asyncDispose]() {
       await tackle.close()
       await server.close()
@@ -59,7 +59,7 @@ export async function startPluginEngine(given: PluginEngineOptions): Promise<Plu
   }
 }
 
-/** The result of one call by hand, or its error. */
+/** Returns the output of a standalone call, or its error. */
 export async function callTool(tackle: Tackle, tool: string, input: unknown): Promise<string> {
   const { state } = await tackle.callTool({ tool, input: JSON.stringify(input) })
   return state.status === "completed" ? state.output : `failed: ${state.error}`

@@ -6,7 +6,7 @@ import { findPackage } from "../../src/plugin/source.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 import type { PluginJob, PluginReport } from "./call-tools.ts"
 
-/** Plugin files and others of a project, loaded by a process of its own: vitest would resolve their imports itself. */
+/** Loads plugin files in a separate process, since vitest resolves imports itself. */
 async function load(
   files: Record<string, string>,
   { others = {}, ...job }: PluginJob & { others?: Record<string, string> } = {},
@@ -43,7 +43,7 @@ export const Greet: Plugin = async ({ directory, $ }, options) => ({
 })
 `
 
-test("a plugin's tools are offered and called, in TypeScript and without any node_modules", async () => {
+test("runs the tools of a TypeScript plugin without node_modules", async () => {
   const { problems, outputs, sources, parameters } = await load(
     { "greet.ts": greet },
     {
@@ -64,7 +64,7 @@ test("a plugin's tools are offered and called, in TypeScript and without any nod
   expect(parameters.echo).toMatchObject({ properties: { text: { type: "string" } } })
 })
 
-test("a package brings its own modules, in TypeScript without endings, and gets the options of the config", async () => {
+test("loads a TypeScript package with its own modules and the options of the config", async () => {
   const own = "home/node_modules/greeter/node_modules/@opencode-ai/plugin"
   const { problems, outputs } = await load(
     {},
@@ -93,18 +93,18 @@ test("a package brings its own modules, in TypeScript without endings, and gets 
   expect(outputs).toEqual(["Hail!."])
 })
 
-test("a package that is not installed and a text that names none say what to do", async () => {
+test("rejects a missing package and an invalid name with a hint", async () => {
   const project = await temporaryProject()
   const find = (spec: string) => () => findPackage({ spec }, [project.directory])
   expect(find("@a/b@^1.2.0")).toThrow(
     `npm install --ignore-scripts --prefix ${project.directory} @a/b@^1.2.0`,
   )
-  expect(find("../up")).toThrow("names no plugin")
-  expect(find("a/../../b")).toThrow("names no plugin")
+  expect(find("../up")).toThrow("Invalid plugin")
+  expect(find("a/../../b")).toThrow("Invalid plugin")
   await project.remove()
 })
 
-test("a broken plugin is named with its fault and the others go on", async () => {
+test("reports broken plugins without affecting the others", async () => {
   const { problems, outputs } = await load(
     {
       "a-throws.ts": 'export const A = async () => { throw new Error("no key") }',
@@ -122,15 +122,15 @@ test("a broken plugin is named with its fault and the others go on", async () =>
     "a-throws.ts": expect.stringContaining("no key"),
     "b-syntax.ts": expect.stringContaining("could not be loaded"),
     "c-none.ts": expect.stringContaining("exports no plugin"),
-    "d-hangs.ts": expect.stringContaining("not ready within 1000 ms"),
+    "d-hangs.ts": expect.stringContaining("did not load within 1000 ms"),
     "e-odd.ts": expect.stringContaining('"tool.execute.before" is number'),
-    "f-tool.ts": expect.stringMatching(/"broken" is left out.*"bad id" is left out/),
-    "g-unused.ts": "Tackle does not call these hooks of the plugin: provider, command.execute.before.",
+    "f-tool.ts": expect.stringMatching(/"broken" was not loaded.*"bad id" was not loaded/),
+    "g-unused.ts": "Tackle does not support these hooks of the plugin: provider, command.execute.before.",
   })
   expect(outputs).toEqual(["Hello Ada true"])
 })
 
-test("of a default export only that is the plugin; without one every exported function is", async () => {
+test("uses the default export, else every exported function", async () => {
   const made = (id: string) =>
     `async () => ({ tool: { ${id}: { description: "x", args: {}, execute: async () => "${id}" } } })`
   const { problems, sources } = await load({
@@ -142,7 +142,7 @@ test("of a default export only that is the plugin; without one every exported fu
   expect(sources).not.toHaveProperty("helper")
 })
 
-test("without a plugin nothing of the folder is loaded", async () => {
+test("loads no plugin code if there are no plugins", async () => {
   const root = join(import.meta.dirname, "../..")
   const script = `
     import { registerHooks } from "node:module"

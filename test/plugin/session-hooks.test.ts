@@ -7,7 +7,7 @@ import { callTool, type PluginEngine, startPluginEngine } from "./engine.ts"
 
 const plugin = (hooks: string) => `export default async ({ client }) => ({ ${hooks} })`
 
-/** Answers what is asked, and notes it. */
+/** Answers permission requests and records them. */
 function answer(engine: PluginEngine, reply: "once" | "reject"): PermissionRequest[] {
   const asked: PermissionRequest[] = []
   engine.tackle.on("permission.asked", (request) => {
@@ -22,7 +22,7 @@ const say = `tool: { say: { description: "Says", args: { text: { type: "string" 
 const permissionOf = (status: string) =>
   `"permission.ask": async (input, output) => { if (input.type === "say") output.status = ${status} }`
 
-test("permission.ask answers a question in the person's place, either way", async () => {
+test("permission.ask allows or denies a question instead of the user", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": plugin(`${say}, ${permissionOf('input.metadata.input.text === "yes" ? "allow" : "deny"')}`),
@@ -35,7 +35,7 @@ test("permission.ask answers a question in the person's place, either way", asyn
   expect(asked).toEqual([])
 })
 
-test("permission.ask tightens what the rules allow: to a question, or to a refusal", async () => {
+test("permission.ask turns an allowed request into a question or a refusal", async () => {
   await using engine = await startPluginEngine({
     files: { "a.mjs": plugin(`${say}, ${permissionOf("input.metadata.input.text")}`) },
   })
@@ -47,7 +47,7 @@ test("permission.ask tightens what the rules allow: to a question, or to a refus
   expect(asked).toHaveLength(1)
 })
 
-test("no word of a plugin loosens a deny", async () => {
+test("permission.ask cannot loosen a deny", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": plugin(
@@ -60,7 +60,7 @@ test("no word of a plugin loosens a deny", async () => {
   expect(await callTool(engine.tackle, "read", { filePath: "secret.txt" })).toContain("denied by a rule")
 })
 
-test("where permission.ask fails, what the rules allow is asked, and what they ask stays a question", async () => {
+test("asks an allowed request if permission.ask fails", async () => {
   for (const rule of ["allow", "ask"] as const) {
     await using engine = await startPluginEngine({
       files: { "a.mjs": plugin(`${say}, "permission.ask": async () => { throw new Error("boom") }`) },
@@ -69,11 +69,11 @@ test("where permission.ask fails, what the rules allow is asked, and what they a
     const asked = answer(engine, "reject")
     expect(await callTool(engine.tackle, "say", { text: "x" })).toContain("user refused")
     expect(asked).toHaveLength(1)
-    expect(engine.faults).toHaveLength(1)
+    expect(engine.problems).toHaveLength(1)
   }
 })
 
-test("whether a loop goes on is not a plugin's to say", async () => {
+test("permission.ask cannot answer doom_loop", async () => {
   const call = { name: "say", arguments: { text: "x" } }
   await using engine = await startPluginEngine({
     files: { "a.mjs": plugin(`${say}, "permission.ask": (_, output) => { output.status = "allow" }`) },
@@ -85,7 +85,7 @@ test("whether a loop goes on is not a plugin's to say", async () => {
   expect(asked).toMatchObject([{ permission: "doom_loop" }])
 })
 
-test("tool.definition changes what the model is told, chat.params and chat.headers what it is asked with", async () => {
+test("tool.definition changes definitions, chat.params and chat.headers the request", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": plugin(`
@@ -134,17 +134,17 @@ test("chat.message changes and adds parts, which are stored and sent", async () 
   expect(JSON.stringify(engine.server.requests[0]?.body.messages)).toContain("added for build")
 })
 
-test("a chat.message that makes other parts is set aside and the message is as it was", async () => {
+test("disables a chat.message with invalid parts and keeps the message", async () => {
   await using engine = await startPluginEngine({
     files: { "a.mjs": plugin(`"chat.message": async (_, output) => { output.parts = [{ type: "tool" }] }`) },
   })
   const { session, end } = await run(engine, { text: "go" })
   expect(end.exitCode).toBe(0)
   expect((await session.messages())[0]?.parts).toMatchObject([{ type: "text", text: "go" }])
-  expect(engine.faults).toHaveLength(1)
+  expect(engine.problems).toHaveLength(1)
 })
 
-test("session.compacting adds to the request for a summary or takes its place, also by OpenCode's name", async () => {
+test("session.compacting extends or replaces the summary prompt, also by OpenCode's name", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": plugin(
@@ -161,7 +161,7 @@ test("session.compacting adds to the request for a summary or takes its place, a
   expect(engine.server.requests[1]?.body.messages[0]?.content).toBe("Sum it up in my way.\n\nKeep the names.")
 })
 
-test("the transforms change what the model is given, not what is stored; a whole text is changed before it is", async () => {
+test("transforms change the request but not the stored messages; text.complete changes the stored text", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": plugin(`
@@ -195,7 +195,7 @@ test("the transforms change what the model is given, not what is stored; a whole
   expect(stored).not.toContain("added for the model")
 })
 
-test("a transform that breaks is set aside, and the model is given what there was", async () => {
+test("disables a broken transform and sends the unchanged messages", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": plugin(`
@@ -206,10 +206,10 @@ test("a transform that breaks is set aside, and the model is given what there wa
   const { end } = await run(engine, { text: "go" })
   expect(end).toMatchObject({ exitCode: 0, text: "Done." })
   expect(JSON.stringify(engine.server.requests[0]?.body.messages)).toContain("go")
-  expect(engine.faults).toHaveLength(2)
+  expect(engine.problems).toHaveLength(2)
 })
 
-test("shell.env gives commands variables, but none that decides what a command is", async () => {
+test("shell.env sets variables, but no unsafe ones", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": plugin(`"shell.env": async ({ cwd }, output) => {
@@ -223,12 +223,12 @@ test("shell.env gives commands variables, but none that decides what a command i
   const command = 'echo "$PLACE-$LD_PRELOAD$NODE_OPTIONS-"; cat /dev/null'
   expect(await callTool(engine.tackle, "bash", { command })).toContain(`${engine.project.directory}--`)
   await callTool(engine.tackle, "bash", { command })
-  expect(engine.faults).toEqual([
+  expect(engine.problems).toEqual([
     expect.stringMatching(/PATH \(it .*\), LD_PRELOAD \(it .*\), NODE_OPTIONS \(it loads code into Node\)/),
   ])
 })
 
-test("event hears of what happened in OpenCode's words, in order, and a plugin that throws is set aside", async () => {
+test("event receives events in OpenCode's format and order, and is disabled if it throws", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": `export const heard = globalThis.heard = []
@@ -252,10 +252,10 @@ test("event hears of what happened in OpenCode's words, in order, and a plugin t
     ({ properties: { part } }) => (part as { type?: string } | undefined)?.type === "tool",
   )
   expect(tool?.properties.part).toMatchObject({ tool: "read", state: { status: "completed" } })
-  await expect.poll(() => engine.faults).toEqual([expect.stringContaining("b.mjs failed in event: boom")])
+  await expect.poll(() => engine.problems).toEqual([expect.stringContaining("b.mjs failed in event: boom")])
 })
 
-test("an event at the end of a run is told whole before the engine is closed", async () => {
+test("finishes pending events before the engine closes", async () => {
   const engine = await startPluginEngine({
     files: {
       "a.mjs": `export default async ({ $ }) => ({ event: async ({ event }) => {
@@ -266,10 +266,10 @@ test("an event at the end of a run is told whole before the engine is closed", a
   await run(engine)
   await engine[Symbol.asyncDispose]()
   expect(Reflect.get(globalThis, "said")).toBe("at the end\n")
-  expect(engine.faults).toEqual([])
+  expect(engine.problems).toEqual([])
 })
 
-test("config may add an agent, a provider and a model; what else it writes is named", async () => {
+test("config adds an agent, a provider and a model, and other keys are reported", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": plugin(`config: async (config) => {
@@ -299,7 +299,7 @@ test("config may add an agent, a provider and a model; what else it writes is na
   expect(engine.server.requests[0]?.body.model).toBe("n")
 })
 
-test("an agent of a plugin's is there, bound by the person's rules", async () => {
+test("offers an agent of a plugin, limited by the user's rules", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": plugin(`config: async (config) => {
@@ -318,8 +318,8 @@ test("an agent of a plugin's is there, bound by the person's rules", async () =>
 test.each([
   { name: "adds another agent", code: 'config.agent.poet = { prompt: "You rhyme." }' },
   { name: "changes that agent", code: "config.agent.build = { temperature: 0, tools: { bash: true } }" },
-  { name: "takes it away", code: "delete config.agent.build" },
-])("the tools that the config takes from an agent stay away where a plugin $name", async ({ code }) => {
+  { name: "removes it", code: "delete config.agent.build" },
+])("keeps a tool disabled for an agent if a plugin $name", async ({ code }) => {
   await using engine = await startPluginEngine({
     files: { "a.mjs": plugin(`config: async (config) => { ${code} }`) },
     agents: { build: { tools: { bash: false } } },
@@ -330,7 +330,7 @@ test.each([
   expect(offered.find(({ id }) => id === "read")).toMatchObject({ offered: true })
 })
 
-test("the config that a plugin reads may hold functions, and is a copy", async () => {
+test("config gets a copy, which can contain functions", async () => {
   const shout = (text: string) => text.toUpperCase()
   await using engine = await startPluginEngine({
     files: {
@@ -348,7 +348,7 @@ test("the config that a plugin reads may hold functions, and is a copy", async (
   expect(engine.tackle.problems()).toEqual([])
 })
 
-test("what the client has not says so when it is called, and not before", async () => {
+test("an unsupported client method fails when it is called", async () => {
   await using engine = await startPluginEngine({
     files: {
       "a.mjs": `export default async ({ client }) => {
@@ -360,7 +360,7 @@ test("what the client has not says so when it is called, and not before", async 
     },
     onPluginLog: (entry) => noted.push(entry),
   })
-  expect(await callTool(engine.tackle, "share", {})).toContain("no session.share() for plugins")
+  expect(await callTool(engine.tackle, "share", {})).toContain("does not support session.share()")
   expect(noted).toMatchObject([{ level: "warn", message: "noted" }])
 })
 const noted: unknown[] = []
@@ -373,7 +373,7 @@ test("dispose is called when the engine closes", async () => {
   expect(Reflect.get(globalThis, "disposed")).toBe(true)
 })
 
-test("dispose is called too where the engine cannot be opened", async () => {
+test("dispose is called if the engine cannot be opened", async () => {
   const project = await temporaryProject({
     ".data/tackle.db": "a file of somebody else's",
     ".tackle/plugin/a.mjs": plugin("dispose: async () => { globalThis.disposedUnopened = true }"),

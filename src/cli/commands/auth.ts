@@ -1,7 +1,7 @@
 import { text as readAll } from "node:stream/consumers"
 import type { Command } from "commander"
 import type { Tackle } from "../../engine/tackle.ts"
-import { type AuthMethod, beginPage, keyBy, type StoredAuth } from "../../plugin/auth.ts"
+import { type AuthMethod, openSignInPage, type StoredAuth, signInByKey } from "../../plugin/auth.ts"
 import { UsageError } from "../../util/errors.ts"
 import { nearNames } from "../../util/similarity.ts"
 import { atTerminal, question } from "../process/question.ts"
@@ -129,8 +129,8 @@ async function chosenMethod(methods: readonly AuthMethod[], wanted: string | und
 async function signInBy(method: AuthMethod): Promise<StoredAuth> {
   const inputs: Record<string, string> = {}
   for (const { key, message } of method.prompts) inputs[key] = await askFor(visible(message))
-  if (method.type === "api") return await keyBy(method, await askForKey(), inputs)
-  const page = await beginPage(method, inputs)
+  if (method.type === "api") return await signInByKey(method, await askForKey(), inputs)
+  const page = await openSignInPage(method, inputs)
   printLine(`Sign in here:\n  ${visible(page.url)}`)
   if (page.instructions !== "") printLine(visible(page.instructions))
   return await page.finish(page.method === "code" ? await askFor("The code from the page") : undefined)

@@ -7,7 +7,7 @@ import type { DefinitionProblem, DefinitionSet, DefinitionSource } from "../../e
 import { parseModelName } from "../../model/model.ts"
 import type { FoundItem, TrustItem } from "../../permission/trust-items.ts"
 import type { PluginSource } from "../../plugin/source.ts"
-import type { SkillFile } from "../../skill/load-skills.ts"
+import type { SkillFile } from "../../skill/skill.ts"
 import { isInside } from "../../util/paths.ts"
 import { watchPlugins } from "./plugins.ts"
 import { describeChange, recheckTrust, trustHint, type UntrustedChange } from "./recheck-trust.ts"

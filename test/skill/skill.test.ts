@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { readFileSync, symlinkSync } from "node:fs"
 import { expect, onTestFinished, test } from "vitest"
 import { findSkillFiles } from "../../src/skill/find-skills.ts"
-import { loadSkills } from "../../src/skill/load-skills.ts"
+import { loadSkills } from "../../src/skill/skill.ts"
 import { temporaryProject } from "../../src/testing/project.ts"
 
 async function project(files: Record<string, string>) {
@@ -14,7 +14,7 @@ async function project(files: Record<string, string>) {
 const skill = (name: string, description = `About ${name}`) =>
   `---\nname: ${name}\ndescription: ${description}\n---\n\nDo ${name}.\n`
 
-test("skills are found by place and name, in groups too, behind links, and not below one another", async () => {
+test("finds skills by root and name, in groups and behind links, but not inside skills", async () => {
   const { path, write } = await project({
     "one/b/SKILL.md": skill("b"),
     "one/a/SKILL.md": skill("a"),
@@ -32,7 +32,7 @@ test("skills are found by place and name, in groups too, behind links, and not b
   expect(found).toEqual(["one/a", "one/b", "one/group/c", "one/linked"].map((name) => path(name, "SKILL.md")))
 })
 
-test("a skill is read; of two with one name the later counts", async () => {
+test("reads skills; a later one replaces one with the same name", async () => {
   const { path } = await project({
     "low/x/SKILL.md": skill("x", "low"),
     "high/x/SKILL.md":
@@ -49,18 +49,18 @@ test("a skill is read; of two with one name the later counts", async () => {
 })
 
 test.each([
-  ["no front matter", "Do it.\n", /does not begin with front matter/],
-  ["an end that never comes", "---\nname: x\n", /does not begin with front matter/],
+  ["no front matter", "Do it.\n", /does not start with front matter/],
+  ["an open front matter", "---\nname: x\n", /does not start with front matter/],
   ["no description", "---\nname: x\n---\n", /description must be a text/],
   ["an empty description", '---\nname: x\ndescription: " "\n---\n', /description/],
-  ["a name that is no text", "---\nname: [x]\ndescription: d\n---\n", /name/],
+  ["a name that is not a text", "---\nname: [x]\ndescription: d\n---\n", /name/],
   ["a name with a wildcard", '---\nname: "*"\ndescription: d\n---\n', /name must be 1 to 64/],
   ["a name with a path", "---\nname: ../x\ndescription: d\n---\n", /name must be 1 to 64/],
   ["a list", "---\n- x\n---\n", /not a mapping/],
-  ["what is no YAML", "---\nname: {x\n---\n", /line 1|flow/i],
-  ["aliases without end", `---\na: &a [x, x]\n${bomb(12)}description: *l12\n---\n`, /alias/i],
-  ["half a gigabyte in little", `---\n${"x".repeat(600_000)}\n---\n`, /600\d+ bytes/],
-])("%s is a problem and stops no other", async (_, text, message) => {
+  ["invalid YAML", "---\nname: {x\n---\n", /line 1|flow/i],
+  ["nested aliases", `---\na: &a [x, x]\n${bomb(12)}description: *l12\n---\n`, /alias/i],
+  ["a file that is too large", `---\n${"x".repeat(600_000)}\n---\n`, /600\d+ bytes/],
+])("reports %s without affecting other skills", async (_, text, message) => {
   const { path } = await project({ "bad/SKILL.md": text, "good/SKILL.md": skill("good") })
   const { skills, problems } = await loadSkills([
     path("bad/SKILL.md"),
@@ -74,7 +74,7 @@ test.each([
   ])
 })
 
-test("a pinned skill is loaded with the very text that was hashed, or not at all", async () => {
+test("loads a pinned skill only with the trusted text", async () => {
   const { path, write } = await project({ "x/SKILL.md": skill("x"), "y/SKILL.md": skill("y") })
   const files = ["x/SKILL.md", "y/SKILL.md"].map((name) => path(name))
   const hashed = files.map(
@@ -86,12 +86,14 @@ test("a pinned skill is loaded with the very text that was hashed, or not at all
   await write("x/SKILL.md", skill("x", "Something else"))
   expect(await load()).toMatchObject({
     skills: new Map([["y", expect.anything()]]),
-    problems: [{ file: path("x/SKILL.md"), message: expect.stringMatching(/not what was trusted/) }],
+    problems: [
+      { file: path("x/SKILL.md"), message: expect.stringMatching(/has changed since it was trusted/) },
+    ],
   })
   expect((await loadSkills([{ path: path("y/SKILL.md"), pinned: new Map() }])).problems).toHaveLength(1)
 })
 
-/** Each line doubles the one before ten times over. */
+/** Each line repeats the one before ten times. */
 function bomb(levels: number): string {
   const line = (level: number) =>
     `l${level}: &l${level} [${Array(10)

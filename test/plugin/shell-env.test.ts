@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { whyRefused } from "../../src/plugin/deciding-variables.ts"
+import { whyRefused } from "../../src/plugin/shell-env.ts"
 
 test.each(
   (
@@ -15,7 +15,7 @@ test.each(
     "GUILE_LOAD_PATH TCLLIBPATH NIX_CONFIG GNUPGHOME PKG_CONFIG PKG_CONFIG_PATH PROTOC PSQLRC MYSQL_HOME ACKRC " +
     "ELECTRON_RUN_AS_NODE DOTNET_ADDITIONAL_DEPS DOTNET_DiagnosticPorts DOCKER_HOST DOCKER_CONTEXT"
   ).split(" "),
-)("no plugin sets %s for a command", (name) => {
+)("refuses %s", (name) => {
   expect(whyRefused(name)).toMatch(/^[a-z]/)
 })
 
