@@ -1,14 +1,14 @@
-"""Tools for Tackle in Python: a function with a decorator, run by `main`.
+"""Write tools for Tackle in Python: decorate a function and pass it to `main`.
 
     from tackle_tool import ToolResult, define_tool, main
 
-    @define_tool("shout", "Says a text loudly.")
+    @define_tool("shout", "Returns the text in upper case.")
     async def shout(args, ctx):
         ...
 
-The parameters are a Pydantic model, a class with type hints (a dataclass, or a plain one with defaults), or nothing but
-the hints of the function's own arguments. Standard output belongs to the protocol: `print` goes to standard error.
-Python 3.9 or later; nothing else is needed.
+The parameters are a Pydantic model, a class with type hints (a dataclass, or a plain class with defaults), or the type
+hints of the function's own arguments. Standard output belongs to the protocol, so `print` writes to standard error.
+Requires Python 3.9 or later, and no packages.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ __all__ = ["PermissionRefused", "ToolContext", "ToolResult", "define_tool", "mai
 
 @dataclass
 class ToolResult:
-    """`title` is for people, `output` for the model, `metadata` for programs."""
+    """The result of a call. `title` is for the user, `output` for the model, `metadata` for programs."""
 
     title: str
     output: str
@@ -34,11 +34,11 @@ class ToolResult:
 
 
 class PermissionRefused(Exception):
-    """An `ask` was refused. Let it through: the call then ends with the refusal."""
+    """An `ask` was refused. Do not catch it: the call then fails with the refusal."""
 
 
 class ToolContext:
-    """Whose call it is, and the ways to speak with Tackle meanwhile. `abort` is set when the call is to stop."""
+    """The context of a call, and the methods to talk to Tackle. `abort` is set when the call is aborted."""
 
     def __init__(self, call, write):
         context = call["context"]
@@ -58,7 +58,7 @@ class ToolContext:
         self._write(_present(type="metadata", id=self._id, title=title, metadata=metadata))
 
     async def ask(self, permission, patterns, metadata=None, always=None, paths=None):
-        """Returns when it is allowed, raises PermissionRefused when not. Touch nothing before."""
+        """Returns if the permission is granted, else raises PermissionRefused. Call it before you act."""
         name = str(len(self._asked) + 1)
         reply = self._asked[name] = asyncio.get_running_loop().create_future()
         self._write(
@@ -88,10 +88,10 @@ class ToolContext:
 
 
 def define_tool(tool_id, description, parameters=None, timeout=None):
-    """Makes a tool of a function, also of an async one. `tool_id` is the file's name without its ending.
+    """Makes a tool from a function, which may be async. `tool_id` is the file name without its ending.
 
-    With `parameters` the function gets `(args, ctx)`, else its arguments by their names, and `ctx` where it has one of
-    that name. It returns a ToolResult or a text. `timeout` in milliseconds.
+    With `parameters` the function gets `(args, ctx)`, else its arguments by name, and `ctx` if it has such an argument. It
+    returns a ToolResult or a text. `timeout` is in milliseconds.
     """
 
     def decorator(function):
@@ -123,7 +123,7 @@ def define_tool(tool_id, description, parameters=None, timeout=None):
 
 
 def main(tool):
-    """Prints the manifest on `--describe`, else works on the one call that is read from standard input."""
+    """Prints the manifest with `--describe`, else runs the call from standard input."""
     protocol, sys.stdout = sys.stdout, sys.stderr
 
     def write(line):
@@ -148,7 +148,7 @@ async def _work(tool, write):
             try:
                 loop.call_soon_threadsafe(ctx._take, json.loads(text), work)
             except RuntimeError:
-                return  # The loop has ended: nobody waits for a line any more.
+                return  # The event loop has ended.
 
     threading.Thread(target=read, daemon=True).start()
     try:
@@ -173,7 +173,7 @@ async def _work(tool, write):
 
 
 def _read_lines():
-    """Without `sys.stdin`: a thread that waits in it while Python ends makes Python crash."""
+    """Reads lines without `sys.stdin`: Python crashes if it exits while a thread reads from it."""
     rest = b""
     while True:
         piece = os.read(0, 65536)
@@ -198,7 +198,7 @@ def _class_reader(model):
         return _Reader(model.model_json_schema(), model.model_validate)
     hints = typing.get_type_hints(model)
     defaults = {name: getattr(model, name) for name in hints if hasattr(model, name)}
-    # A default that a dataclass makes anew each time is no attribute of the class.
+    # A default factory of a dataclass is not an attribute of the class.
     made = [
         name
         for name, described in getattr(model, "__dataclass_fields__", {}).items()

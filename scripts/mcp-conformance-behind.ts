@@ -1,6 +1,6 @@
 /**
- * An MCP server that stands behind Tackle in `mcp-conformance-server.ts`, by the id `test`: what the suite wants of forms,
- * of the client's model and of resources reaches its client through Tackle.
+ * The upstream MCP server `test` of `mcp-conformance-server.ts`. Through it, the suite tests forms, sampling and resources
+ * that Tackle passes on to its client.
  */
 import { type ElicitRequestFormParams, McpServer, ResourceTemplate } from "@modelcontextprotocol/server"
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio"

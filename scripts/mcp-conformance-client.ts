@@ -1,6 +1,6 @@
 /**
- * The engine as the client that the conformance suite of the protocol's authors asks for: given the address of a test
- * server, it signs in where that is wanted, lists the tools and calls each. `npm run conformance:mcp` runs the suite.
+ * The client for the protocol's conformance suite. Given the URL of a test server, it signs in if needed, lists the tools
+ * and calls each. `npm run conformance:mcp` runs the suite.
  */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -11,8 +11,8 @@ import { signIn } from "../src/mcp/client/oauth/sign-in.ts"
 import { openTokenStore } from "../src/mcp/client/oauth/token-store.ts"
 import { isRecord, parseJson } from "../src/util/json.ts"
 
-/** A person who is asked to sign in again and again gives up. */
-const patience = 2
+/** Limit of sign-ins. */
+const maxSignIns = 2
 
 const { MCP_CONFORMANCE_SCENARIO: scenario, MCP_CONFORMANCE_CONTEXT: context } = process.env
 const server: RemoteServer = { type: "remote", url: process.argv.at(-1) ?? "", oauth: settingsOf() }
@@ -24,7 +24,7 @@ const tackle = await createTackle({
   mcp: { suite: server },
   permission: { "*": "allow" },
 })
-// Answers with nothing: every field of a form has its default then.
+// Empty answers: each form field takes its default.
 tackle.on("question.asked", ({ questions, reply }) => void reply(questions.map(() => [])))
 try {
   await signingIn(callTools)
@@ -38,7 +38,7 @@ async function signingIn(work: () => Promise<void>): Promise<void> {
     try {
       return await work()
     } catch (error) {
-      if (!String(error).includes("tackle mcp auth") || attempt === patience) throw error
+      if (!String(error).includes("tackle mcp auth") || attempt === maxSignIns) throw error
       await signIn({ server, tokens, open: (url) => void fetch(url), signal: AbortSignal.timeout(60_000) })
     }
   }
@@ -46,7 +46,7 @@ async function signingIn(work: () => Promise<void>): Promise<void> {
 
 async function callTools(): Promise<void> {
   const [status] = await tackle.mcpServers()
-  if (status?.status !== "connected") throw new Error(status?.problem ?? "there is no server")
+  if (status?.status !== "connected") throw new Error(status?.problem ?? "the server is missing")
   const tools = (await tackle.tools()).filter(({ source }) => source === "mcp suite")
   for (const { id, parameters } of tools) {
     const { state } = await tackle.callTool({ tool: id, input: JSON.stringify(sampleOf(parameters)) })
@@ -54,7 +54,7 @@ async function callTools(): Promise<void> {
   }
 }
 
-/** A value for every parameter of the types that the suite has. */
+/** Returns a value for every parameter. The suite uses numbers and strings. */
 function sampleOf({ properties }: Record<string, unknown>): Record<string, unknown> {
   const entries = isRecord(properties) ? Object.entries(properties) : []
   return Object.fromEntries(
@@ -62,7 +62,7 @@ function sampleOf({ properties }: Record<string, unknown>): Record<string, unkno
   )
 }
 
-/** What a person would have written into the configuration for the scenario. */
+/** Returns the configuration for the scenario. */
 function settingsOf(): OAuthSettings {
   const parsed = parseJson(context ?? "{}")
   const given = parsed.ok && isRecord(parsed.value) ? parsed.value : {}

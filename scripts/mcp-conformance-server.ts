@@ -1,6 +1,6 @@
 /**
- * The MCP server with the tools that the conformance suite of the protocol's authors asks for by name, and the suite run
- * against it: `npm run conformance:mcp-server`. Arguments go to the suite, such as `--scenario ping`.
+ * Runs the protocol's conformance suite against an MCP server with the tools that it expects:
+ * `npm run conformance:mcp-server`. Arguments go to the suite, such as `--scenario ping`.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -29,7 +29,7 @@ const resource: Attachment = {
   filename: "test://embedded-resource",
 }
 
-/** All other tools are done before, in milliseconds. */
+/** The other tools finish earlier. In milliseconds. */
 const streamMs = 1000
 
 const tools: Info[] = [
@@ -49,19 +49,19 @@ const tools: Info[] = [
     },
   }),
   Tool.define("test_tool_with_progress", {
-    description: "Tells of its progress.",
+    description: "Reports its progress.",
     parameters: nothing,
     async execute(_args, ctx) {
       for (const done of [0, 50, 100]) {
         await ctx.metadata({ metadata: { progress: { done, total: 100 } } })
-        // The engine joins reports that come closer together.
+        // The engine merges reports that follow more quickly.
         await new Promise((next) => setTimeout(next, 150))
       }
       return { title: "progress", output: "Done." }
     },
   }),
   Tool.define("test_tool_with_logging", {
-    description: "Tells what it does.",
+    description: "Logs its work.",
     parameters: nothing,
     async execute(_args, ctx) {
       await ctx.metadata({ title: "processing data" })
@@ -69,7 +69,7 @@ const tools: Info[] = [
     },
   }),
   Tool.define("test_reconnection", {
-    description: "Takes longer than its stream is kept open.",
+    description: "Runs longer than its stream stays open.",
     parameters: nothing,
     async execute() {
       await new Promise((next) => setTimeout(next, 2 * streamMs))
@@ -77,7 +77,7 @@ const tools: Info[] = [
     },
   }),
   Tool.define("json_schema_2020_12_tool", {
-    description: "Has a schema with all that its version of JSON Schema knows.",
+    description: "Has a schema with features of JSON Schema 2020-12.",
     parameters: z.looseObject({}),
     jsonSchema: {
       $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -94,7 +94,7 @@ const tools: Info[] = [
     execute: async () => ({ title: "schema", output: "Done." }),
   }),
   Tool.define("test_elicitation", {
-    description: "Asks the person.",
+    description: "Asks the user.",
     parameters: z.object({ message: z.string() }),
     execute: async ({ message }, ctx) => ({ title: "asked", output: await askIn(ctx, message) }),
   }),

@@ -1,6 +1,6 @@
 /**
- * An engine inside a program of its own: one own tool, a person's answer given by code, everything kept in memory.
- * The model is a script, so that this runs without a key: `node examples/library/main.ts`.
+ * An engine in a program: one custom tool, permission replies by code, everything in memory. The model is scripted, so no
+ * key is needed: `node examples/library/main.ts`.
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -11,7 +11,7 @@ import { startModelServer } from "tackle/testing"
 import { z } from "zod"
 
 const weather = Tool.define("weather", {
-  description: "Tells the weather of a city.",
+  description: "Returns the weather of a city.",
   parameters: z.object({ city: z.string().describe("Its English name") }),
   async execute({ city }, ctx) {
     await ctx.metadata({ title: `asking about ${city}` })
@@ -19,7 +19,7 @@ const weather = Tool.define("weather", {
   },
 })
 
-// What a real model would say: it reads a file, then calls the tool, then answers.
+// Replaces a real model: reads a file, calls the tool, then answers.
 const server = await startModelServer({
   script: [
     { calls: [{ name: "read", arguments: { filePath: "trip.txt" } }] },

@@ -16,7 +16,7 @@ const tools = [
   },
   {
     name: "lend_book",
-    description: "Lends a book to somebody.",
+    description: "Lends a book to a reader.",
     inputSchema: textOf("title"),
     run({ title }) {
       const at = books.indexOf(title)
@@ -27,7 +27,7 @@ const tools = [
   },
 ]
 
-/** What the protocol's requests are answered with. */
+/** Answers of the protocol, by method. */
 const answers = {
   initialize: ({ protocolVersion }) => ({
     protocolVersion,

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Says how much room is left where the project lies. Needs no JSON library: it takes no arguments but the call's id.
+# Returns the free disk space of the project. Needs no JSON library: it reads only the id of the call.
 if [ "${1:-}" = "--describe" ]; then
   cat <<'MANIFEST'
 {

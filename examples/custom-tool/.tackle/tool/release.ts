@@ -8,7 +8,7 @@ const steps = ["build", "test", "upload"]
 
 /** Takes its time, so that there is something to see: progress while it works, and an end when it is interrupted. */
 export default Tool.define("release", {
-  description: "Releases the project under a version. Only when the person asked for a release.",
+  description: "Releases the project under a version. Use only if the user asked for a release.",
   parameters: z.object({
     version: z
       .string()

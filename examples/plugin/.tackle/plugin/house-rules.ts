@@ -1,9 +1,9 @@
 import type { Plugin } from "tackle/plugin"
 
-/** Branches that nobody pushes to from here. */
+/** Pushes to protected branches. */
 const closed = /\bgit\s+push\b.*\b(?:main|release)\b/
 
-/** What a team wants of every call: no push to closed branches, and tests that do not wait for a person. */
+/** Team rules for every call: no push to protected branches, and tests without watch mode. */
 export const HouseRules: Plugin = async () => ({
   async "tool.execute.before"({ tool }, { args }) {
     if (tool !== "bash" || typeof args.command !== "string") return

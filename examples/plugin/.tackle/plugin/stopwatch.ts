@@ -1,6 +1,6 @@
 import { type Plugin, tool } from "tackle/plugin"
 
-/** Notes how long each call took, adds it to what the model reads, and offers the sums as a tool. */
+/** Measures each call, adds the duration to its result, and offers the sums as a tool. */
 export const Stopwatch: Plugin = async (_, options) => {
   const begun = new Map<string, number>()
   const calls = new Map<string, { count: number; failed: number }>()
