@@ -20,7 +20,7 @@ test("runs no executable before it is trusted, not even with --describe", async 
   await machine.run(["trust", "--yes"])
   const after = await machine.run(["tool", "list"])
   expect(after.stdout).toMatch(/^disk_free /m)
-  expect(after.stderr).toContain("spy: --describe printed no JSON object")
+  expect(after.stderr).toContain("spy: --describe did not print a JSON object")
   expect(existsSync(machine.project.path("ran"))).toBe(true)
 })
 

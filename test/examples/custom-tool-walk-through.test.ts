@@ -61,7 +61,7 @@ test("makes the tool unavailable if the file denies it", async () => {
   await machine.run(["run", "--auto", prompt])
   const [first, second] = machine.server.requests
   expect(first?.body.tools?.map((entry) => entry.function.name)).not.toContain("shout_text")
-  expect(second?.body.messages.at(-1)?.content).toMatch(/shout_text tool is withheld/)
+  expect(second?.body.messages.at(-1)?.content).toMatch(/shout_text tool is unavailable/)
 })
 
 test("offers a tool under its file name, accepts its own name, and applies rules for both", async () => {

@@ -31,7 +31,7 @@ test("blocks a call with the name of the plugin, changes another, and sets the v
   await machine.run(["trust", "--yes"])
   const blocked = await machine.run(push)
   expect(blocked.code).not.toBe(0)
-  expect(blocked.stderr).toMatch(/house-rules\.ts blocked it: main and release/)
+  expect(blocked.stderr).toMatch(/house-rules\.ts blocked this call: main and release/)
 
   const bash = (command: string) =>
     machine.run(["tool", "call", "bash", JSON.stringify({ command }), "--allow", "bash:*"])
