@@ -7,37 +7,37 @@ import { runSubject, type Scenario, type Trace } from "./run-subject.ts"
 import { median } from "./statistics.ts"
 import type { Subject } from "./subject.ts"
 
-/** One part of the table, measured by itself. */
+/** One part of the table, measured separately. */
 export interface Row {
   id: string
   measure(bench: Bench): Promise<Line[]>
 }
 
-/** What the rows measure with. */
+/** Measures rows. */
 export interface Bench {
-  /** Floor, Tackle and whatever peers take part. */
+  /** Floor, Tackle and the available peers. */
   subjects: Subject[]
-  /** How many runs a row makes that wants so many. */
+  /** The requested number of runs per row. */
   count(runs: number): number
-  /** Lets every subject do the scenario, in turns. One run of each comes before and is thrown away. */
+  /** Runs the scenario with every subject in turns, after one discarded run of each. */
   compare(scenario: Scenario, options: CompareOptions): Promise<Runs<Trace>>
-  /** Measures anything else in the same manner. */
+  /** Measures other work in the same way. */
   alternate<T>(subjects: Subject[], runs: number, measure: Measure<T>): Promise<Runs<T>>
-  /** How many times longer this machine takes than the one of the targets. */
+  /** How many times slower this machine is than the reference machine of the targets. */
   slowness(): Promise<number>
 }
 
 export interface CompareOptions {
   runs: number
-  /** Subjects of this row alone. */
+  /** Additional subjects of this row. */
   extra?: Subject[]
 }
 
 type Measure<T> = (subject: Subject, home: string) => Promise<T>
 
-/** The floor's start to its first request, in milliseconds, on the machine where the targets were found. */
+/** Time from the floor's start to its first request on the reference machine, in milliseconds. */
 const referenceStartMs = 65
-/** No run of a subject takes longer. */
+/** Time limit of a run. */
 export const runLimitMs = 90_000
 
 export function createBench(options: {
@@ -64,8 +64,8 @@ export function createBench(options: {
 }
 
 /**
- * A B A B and not A A B B, so that what the machine does meanwhile falls on all alike. A subject that fails once is out,
- * with the reason in place of its runs; the others go on. Each has a home of its own, which lasts as long as this.
+ * Runs A B A B instead of A A B B, so that other load affects all subjects equally. A subject that fails once is excluded,
+ * with the reason in place of its runs. Each subject has its own home for all runs.
  */
 async function alternate<T>(work: {
   subjects: Subject[]
@@ -105,17 +105,17 @@ async function measureSlowness(bench: Bench): Promise<number> {
   return median(traces.map(startMs)) / referenceStartMs
 }
 
-/** From the start of the process to the arrival of its first request. */
+/** Returns the time from the start of the process to its first request. */
 export function startMs(trace: Trace): number {
   return (trace.requests[0]?.time ?? Number.NaN) - trace.started
 }
 
-/** From the end of the answer to one turn to the request of the next. */
+/** Returns the time from the end of the answer to one turn to the request of the next. */
 export function gapMs(trace: Trace, turn: number): number {
   return (trace.requests[turn + 1]?.time ?? Number.NaN) - (trace.requests[turn]?.answerEnd ?? Number.NaN)
 }
 
-/** From the first byte of the first answer to the second request: the stream, the call and the way back. */
+/** Returns the time from the first byte of the first answer to the second request: the stream, the call and the reply. */
 export function streamedCallMs(trace: Trace): number {
   return (trace.requests[1]?.time ?? Number.NaN) - (trace.requests[0]?.answerStart ?? Number.NaN)
 }

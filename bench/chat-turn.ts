@@ -1,6 +1,6 @@
 /**
- * The place of a chat completions request in the script: how many answers with calls it looks back on. Undefined
- * without tools: such a request stands beside the conversation.
+ * Returns the position of a chat completions request in the script: the number of earlier answers with calls. Undefined
+ * without tools: such a request does not belong to the conversation.
  */
 export function chatTurn(body: Record<string, unknown>): number | undefined {
   if (toolNames(body).length === 0 || !Array.isArray(body.messages)) return undefined
@@ -8,7 +8,7 @@ export function chatTurn(body: Record<string, unknown>): number | undefined {
   return messages.filter((message) => message.tool_calls?.length).length
 }
 
-/** The names of the tools that a chat completions request offers. */
+/** Returns the names of the tools in a chat completions request. */
 export function toolNames(body: Record<string, unknown>): string[] {
   if (!Array.isArray(body.tools)) return []
   const tools: { function?: { name?: string } }[] = body.tools

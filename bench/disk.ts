@@ -4,9 +4,9 @@ import { join } from "node:path"
 const pieceBytes = 65_536
 
 /**
- * What the system takes for so many bytes into a new file in the directory, in milliseconds. The file stays, as the output of a command
- * does: where one was removed before, the next is written to memory that is at hand. On virtual machines, which lend
- * memory out page by page, that makes 0.2 or 3 seconds of the same 500 MB, and nothing that a program does changes it.
+ * Measures how long the system takes to write a new file, in milliseconds. The file stays, like the output of a command:
+ * after a file is removed, the next one reuses its memory. On virtual machines, which provide memory page by page, the same
+ * 500 MB take 0.2 or 3 seconds depending on that.
  */
 export async function diskMs(bytes: number, directory: string): Promise<number> {
   const piece = Buffer.alloc(pieceBytes, "a line of text\n")

@@ -1,9 +1,9 @@
 import { median } from "./statistics.ts"
 
-/** How a figure is written. Times are milliseconds, sizes bytes, ratios and counts bare numbers, percentages out of 100. */
+/** The unit of a value. Times are in milliseconds, sizes in bytes, percentages out of 100. */
 export type Unit = "time" | "size" | "ratio" | "percent" | "count"
 
-/** What Tackle must reach: at most a multiple of another subject's figure in the same run, or at most or least a figure. */
+/** The target for Tackle: a maximum relative to another subject in the same run, or an absolute maximum or minimum. */
 export type Target =
   | { kind: "ratio"; limit: number; of: string }
   | { kind: "figure"; limit: number; note?: string }
@@ -14,19 +14,19 @@ export interface Line {
   row: string
   title: string
   unit: Unit
-  /** By subject: the median, or why there is none. */
+  /** The median of each subject, or the reason why it is missing. */
   figures: Record<string, number | string>
   target: Target
-  /** What is held against the target's limit, and whether it passes. Absent where Tackle has no figure. */
+  /** The value to compare with the target, and whether it passes. Absent without a value of Tackle. */
   result?: { value: number; ok: boolean }
-  /** What the figure is made up of, printed below the table. */
+  /** The components of the value, printed below the table. */
   details?: string[]
 }
 
-/** The runs of each subject, or why it failed. */
+/** The runs of each subject, or the reason of its failure. */
 export type Runs<T> = Map<string, T[] | string>
 
-/** Makes a line: the median of one figure over the runs of each subject, held against the target. */
+/** Creates a line from the median of each subject's runs and compares it with the target. */
 export function line<T>(spec: {
   row: string
   title: string
@@ -48,7 +48,7 @@ export function line<T>(spec: {
     unit: spec.unit,
     figures,
     target: spec.target,
-    ...(value === undefined ? {} : { result: { value, ok: meets(value, spec.target) } }),
+    result: value === undefined ? undefined : { value, ok: meets(value, spec.target) },
   }
 }
 

@@ -90,7 +90,7 @@ function chosenRows(names: string | undefined): Row[] {
   if (names === undefined) return rows
   return names.split(",").map((name) => {
     const row = rows.find(({ id }) => id === name)
-    if (!row) throw new Error(`There is no row ${name}. There are: ${rows.map(({ id }) => id).join(", ")}.`)
+    if (!row) throw new Error(`Unknown row ${name}. Rows: ${rows.map(({ id }) => id).join(", ")}.`)
     return row
   })
 }
@@ -99,7 +99,7 @@ function runCount(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const runs = Number(text)
   if (!Number.isInteger(runs) || runs < 1)
-    throw new Error(`--runs must be a whole number from 1 on, not ${text}.`)
+    throw new Error(`--runs must be a whole number of at least 1, not ${text}.`)
   return runs
 }
 
@@ -107,7 +107,7 @@ async function store(lines: Line[], complete: boolean): Promise<void> {
   const machine = { node: process.version, platform: platform(), arch: arch(), cores: cpus().length }
   const json = `${JSON.stringify({ date: new Date().toISOString(), machine, lines }, undefined, 2)}\n`
   if (values.json) await writeFile(values.json, json)
-  // Part of the rows must not replace the picture of all.
+  // A partial run must not replace the chart of all rows.
   if (!complete) return
   const directory = join(repository, "bench/results")
   await mkdir(directory, { recursive: true })

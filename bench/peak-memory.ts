@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs"
 
-/** How often the peak is read. The system keeps the peak itself: only what comes after the last reading is missed. */
+/** How often the peak is read, in milliseconds. The system tracks the peak, so only the time after the last read is missed. */
 const everyMs = 5
 
-/** Watches the largest resident set of a process, in bytes, until stopped. Reads `/proc`: Linux alone, else 0. */
+/** Tracks the peak resident set of a process in bytes until stopped. Linux only; 0 on other systems. */
 export function watchPeakMemory(pid: number, options: { group?: boolean } = {}): { stop(): number } {
   let peak = 0
   const read = () => {
-    // Looking through all processes is dear; a group is watched for peers alone, whose launchers do not work themselves.
+    // Scanning all processes is expensive. Only peers need it, whose launcher starts another process.
     const pids = options.group ? groupOf(pid) : [pid]
     for (const each of pids) peak = Math.max(peak, peakOf(each))
   }
@@ -30,13 +30,13 @@ function groupOf(leader: number): number[] {
   return pids.map(Number).filter((pid) => pid === leader || processGroup(pid) === leader)
 }
 
-/** The fifth field of `stat`, counted after the name, which stands in brackets and may hold spaces. */
+/** Reads the process group, the fifth field of `stat`. The name before it is in parentheses and may contain spaces. */
 function processGroup(pid: number): number {
   const stat = readProcess(pid, "stat")
   return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[2])
 }
 
-/** Empty for a process that has ended, which is no error here. */
+/** Returns an empty text for a process that has ended. */
 function readProcess(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8")

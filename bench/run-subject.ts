@@ -10,34 +10,34 @@ import { chatTurn } from "./chat-turn.ts"
 import { watchPeakMemory } from "./peak-memory.ts"
 import type { Launch, Subject, Tools } from "./subject.ts"
 
-/** The work that every subject is given. */
+/** The work of every subject. */
 export interface Scenario {
   files?: Record<string, string>
-  /** What the model says, turn by turn. The last reply has no calls. `path` makes a name of the project absolute. */
+  /** Returns the replies of the model. The last reply has no calls. `path` returns the absolute path of a project file. */
   replies(tools: Tools, path: (name: string) => string): Reply[]
-  /** Why the subject did not do the work, if so: a figure of undone work is worth nothing. */
+  /** Returns why the work was not done: such a run is not measured. */
   check?: (run: FinishedRun) => Promise<string | undefined>
 }
 
-/** What a scenario's check looks at. */
+/** The input of a scenario's check. */
 export interface FinishedRun {
   /** The name of the subject. */
   subject: string
   requests: RecordedRequest[]
-  /** The text of a file of the project. */
+  /** Reads a file of the project. */
   read(name: string): Promise<string>
 }
 
-/** What one run showed. Times are milliseconds on the clock of this process. */
+/** The result of one run. Times are in milliseconds on the clock of this process. */
 export interface Trace {
   started: number
   ended: number
-  /** The requests of the conversation, one a turn, in order. */
+  /** The requests of the conversation, one per turn, in order. */
   requests: RecordedRequest[]
   peakBytes: number
 }
 
-/** The run did not come about, or did not do the work. The message fits into a line. */
+/** The run failed or did not do the work. The message fits into a line. */
 export class RunError extends Error {
   override name = "RunError"
 }
@@ -45,8 +45,8 @@ export class RunError extends Error {
 const prompt = "Do the work of the script."
 
 /**
- * Lets a subject do a scenario in a fresh project against a model server of its own. The home stays: pass the same one
- * to measure a second run rather than a first. Throws {@link RunError} when it fails, or runs longer than `limitMs`.
+ * Runs a scenario with a subject in a new project and with its own model server. Pass the same home again to measure a
+ * second run. Throws {@link RunError} if the run fails or exceeds `limitMs`.
  */
 export async function runSubject(
   subject: Subject,
@@ -82,7 +82,7 @@ async function converse(
       const turn = turnOf(request.body)
       if (turn === undefined) return { text: "Work" }
       const reply = replies[turn]
-      if (!reply) throw new RunError(`There is no turn ${turn + 1} in this script.`)
+      if (!reply) throw new RunError(`The script has no turn ${turn + 1}.`)
       requests.push(request)
       return reply
     },
@@ -98,7 +98,7 @@ async function converse(
   }
 }
 
-/** Runs a process to its end, with its output in files. Throws {@link RunError} on another exit code than 0. */
+/** Runs a process with its output in files. Throws {@link RunError} if the exit code is not 0. */
 export async function runProcess(
   { command, args, env }: Launch,
   options: { home: string; directory: string; limitMs: number; group?: boolean },
@@ -109,7 +109,7 @@ export async function runProcess(
   const child = spawn(command, args, {
     cwd: options.directory,
     env: { ...baseEnvironment(options), ...env },
-    // An own group, so that whatever it leaves behind can be ended with it.
+    // Its own process group, so that everything it leaves can be ended.
     detached: true,
     stdio: ["ignore", stdout?.fd ?? "ignore", stderr?.fd ?? "ignore"],
   })
@@ -134,7 +134,7 @@ export async function runProcess(
   }
 }
 
-/** Nothing of the person's own settings, keys and proxies. */
+/** An environment without the user's settings, keys and proxies. */
 function baseEnvironment({ home, directory }: { home: string; directory: string }): Record<string, string> {
   return {
     PATH: `${dirname(process.execPath)}:${process.env.PATH ?? ""}`,

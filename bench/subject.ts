@@ -1,11 +1,11 @@
 import type { ScriptedCall } from "../src/testing/reply.ts"
 import type { WireFormat } from "../src/testing/wire-format.ts"
 
-/** Where and against what one run works. */
+/** Directories and server of one run. */
 export interface Place {
-  /** The project. */
+  /** The project directory. */
   directory: string
-  /** Private to the subject, and kept from one run of a row to the next. */
+  /** Private to the subject and kept between the runs of a row. */
   home: string
   /** The model server's base URL, with `/v1`. */
   url: string
@@ -16,33 +16,33 @@ export interface Place {
 export interface Launch {
   command: string
   args: string[]
-  /** The whole environment, besides what every subject gets. */
+  /** The environment in addition to that of every subject. */
   env?: Record<string, string>
 }
 
-/** The three calls of the scripts, each by its name and arguments in one program. Paths are absolute. */
+/** The three calls of the scripts with the tool names and arguments of a program. Paths are absolute. */
 export interface Tools {
   read(path: string): ScriptedCall
   bash(command: string): ScriptedCall
   write(path: string, content: string): ScriptedCall
 }
 
-/** A program that is measured. */
+/** A program to measure. */
 export interface Subject {
   name: string
   launch(place: Place): Launch
-  /** What shows the version, and what the help. */
+  /** The arguments that print the version and the help. */
   about?: (flag: "--version" | "--help") => Launch
   tools: Tools
-  /** The protocol, where it is not chat completions. */
+  /** The protocol, if not chat completions. */
   format?: WireFormat
-  /** Writes the files of its configuration before the first run. */
+  /** Writes its configuration before the first run. */
   prepare?: (place: Place) => Promise<void>
   /**
-   * How many answers with calls a request looks back on: the place of its own answer in the script. Undefined for a
-   * request beside the conversation, such as one for a title. Default: as in chat completions.
+   * Returns the position of a request in the script: the number of earlier answers with calls. Undefined for a request
+   * outside the conversation, such as one for a title. Default: as in chat completions.
    */
   turn?: (body: Record<string, unknown>) => number | undefined
-  /** True where the launcher starts another process that does the work. */
+  /** True if the launcher starts another process that does the work. */
   launcher?: boolean
 }

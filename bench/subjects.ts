@@ -7,7 +7,7 @@ const tools: Tools = {
   write: (filePath, content) => ({ name: "write", arguments: { filePath, content } }),
 }
 
-/** The bare fetch loop that all ratios are over. */
+/** The bare fetch loop that ratios refer to. */
 export const floor: Subject = {
   name: "floor",
   tools,
@@ -15,21 +15,21 @@ export const floor: Subject = {
   about: () => node("bare.mjs"),
 }
 
-/** The provider's stream parser alone. */
+/** The stream parser of the provider alone. */
 export const doStream: Subject = {
   name: "doStream",
   tools,
   launch: ({ url, prompt }) => node("do-stream.mjs", url, prompt),
 }
 
-/** Tackle as a person runs it, from its built command. `command` is the path of `bin/tackle`. */
+/** The built command as a user runs it. `command` is the path of `bin/tackle`. */
 export function tackle(command: string): Subject {
   return {
     name: "tackle",
     tools,
     launch: (place) => ({
       command: process.execPath,
-      // The step limit is above the calls of the longest script.
+      // The step limit exceeds the calls of the longest script.
       args: [command, "run", "--auto", "--format", "json", "--max-steps", "1000", place.prompt],
       env: {
         TACKLE_DATA_DIR: join(place.home, "data"),
@@ -42,7 +42,7 @@ export function tackle(command: string): Subject {
 
 function config({ url }: Place) {
   return {
-    // The peers run without theirs; it costs about 10 ms a command.
+    // Peers run without a sandbox too. It costs about 10 ms per command.
     sandbox: "off",
     model: "bench/m",
     provider: { bench: { options: { baseURL: url, apiKey: "k" }, models: { m: {} } } },

@@ -1,7 +1,7 @@
 import { styleText } from "node:util"
 import type { Line, Unit } from "./line.ts"
 
-/** The lines as a table for a terminal: floor, Tackle, the peers, and how Tackle stands to its target. */
+/** Formats the lines as a table: floor, Tackle, peers, and Tackle's result against its target. */
 export function table(lines: Line[], options: { colour: boolean }): string {
   const peers = peerNames(lines)
   const rows = [
@@ -28,7 +28,7 @@ export function table(lines: Line[], options: { colour: boolean }): string {
   return options.colour ? coloured(all) : all
 }
 
-/** What targets are measured by, where it has no column. */
+/** The subjects of targets that have no column. */
 function references(lines: Line[]): string[] {
   return lines.flatMap(({ title, target, figures, unit }) => {
     const figure = target.kind === "ratio" && target.of !== "floor" ? figures[target.of] : undefined
@@ -46,7 +46,7 @@ function failures(lines: Line[]): string[] {
   )
 }
 
-/** The peers: everyone but the floor, Tackle and what a target is measured by, in a steady order. */
+/** Returns the peers in a stable order: all subjects except the floor, Tackle and the subjects of targets. */
 export function peerNames(lines: Line[]): string[] {
   const own = new Set(["floor", "tackle", ...referenceNames(lines)])
   return [...new Set(lines.flatMap((line) => Object.keys(line.figures)))]
@@ -58,7 +58,7 @@ function referenceNames(lines: Line[]): string[] {
   return lines.flatMap(({ target }) => (target.kind === "ratio" && target.of !== "floor" ? [target.of] : []))
 }
 
-/** A figure for people: three digits and a unit. */
+/** Formats a value with three digits and a unit. */
 export function figureText(figure: number | string | undefined, unit: Unit): string {
   if (figure === undefined) return "–"
   if (typeof figure === "string") return "failed"
@@ -69,7 +69,7 @@ export function figureText(figure: number | string | undefined, unit: Unit): str
   return figure < 1e6 ? `${digits(figure / 1000)} KB` : `${digits(figure / 1e6)} MB`
 }
 
-/** What is held against the target. */
+/** Formats the value that is compared with the target. */
 export function resultText({ target, result, unit }: Line): string {
   if (!result) return "–"
   return target.kind === "ratio"

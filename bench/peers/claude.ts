@@ -4,7 +4,7 @@ import type { Peer } from "./peer.ts"
 const quiet = {
   CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
   DISABLE_AUTOUPDATER: "1",
-  // As root it takes the permission flag below in a sandbox alone; here the network is shut and the home private.
+  // As root, it accepts the permission flag below only in a sandbox. Here the network is closed and the home is private.
   IS_SANDBOX: "1",
 }
 

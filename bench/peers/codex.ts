@@ -9,7 +9,7 @@ export const codex: Peer = {
     launcher: true,
     format: responsesFormat,
     turn: responsesTurn,
-    // It reads through its shell, and would patch files, but has no tool for that with a model it does not know.
+    // It reads through its shell. It has no tool to patch files for an unknown model.
     tools: {
       read: (path) => shell(`cat '${path}'`),
       bash: shell,

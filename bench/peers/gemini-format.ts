@@ -1,7 +1,7 @@
 import { argumentsText, pieces, type Reply, usageOf } from "../../src/testing/reply.ts"
 import { type Asked, dataEvent, type EventStream, type WireFormat } from "../../src/testing/wire-format.ts"
 
-/** Gemini's generateContent, as far as text and function calls go. A call always arrives whole here. */
+/** Gemini's generateContent with text and function calls. Calls arrive in one piece. */
 export const geminiFormat: WireFormat = {
   accepts: (method, path) =>
     method === "POST" && /^\/v1beta\/models\/[^/]+:(stream)?[gG]enerateContent/.test(path),
@@ -11,7 +11,7 @@ export const geminiFormat: WireFormat = {
   error: (message) => JSON.stringify({ error: { code: 400, message, status: "INVALID_ARGUMENT" } }),
 }
 
-/** The place in the script: how many answers hold a call. Without tools it is another request. */
+/** Returns the position in the script: the number of answers with a call. Undefined without tools. */
 export function geminiTurn(body: Record<string, unknown>): number | undefined {
   if (!Array.isArray(body.tools) || body.tools.length === 0 || !Array.isArray(body.contents)) return undefined
   const contents: { role?: string; parts?: object[] }[] = body.contents
@@ -38,7 +38,7 @@ function chunk(content: object[], asked: Asked, finishReason?: string) {
   const candidate = {
     index: 0,
     content: { role: "model", parts: content },
-    ...(finishReason ? { finishReason } : {}),
+    finishReason: finishReason || undefined,
   }
   return { candidates: [candidate], modelVersion: "m", responseId: `resp_${asked.index}` }
 }

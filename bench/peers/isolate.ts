@@ -4,9 +4,8 @@ import { once } from "node:events"
 const mark = "TACKLE_BENCH_ISOLATED"
 
 /**
- * Runs the work where nothing can leave the machine: this program is started again in a network of its own that has
- * loopback alone, and its exit code is handed on. Where the system does not allow that, the work runs as it is, after
- * a warning.
+ * Runs the work without a network: starts this program again in a network namespace with only loopback, and exits with its
+ * exit code. If the system does not allow that, prints a warning and runs the work directly.
  */
 export async function isolate(work: () => Promise<number>): Promise<number> {
   if (process.env[mark]) return work()
@@ -17,7 +16,7 @@ export async function isolate(work: () => Promise<number>): Promise<number> {
     process.stderr.write("No private network to be had here: the peers could reach the outside.\n")
     return work()
   }
-  // "$@" keeps every argument as it is.
+  // "$@" passes every argument unchanged.
   const script = 'ip link set lo up && exec "$@"'
   const own = [process.execPath, ...process.execArgv, ...process.argv.slice(1)]
   const child = spawn("unshare", [...unshare, "sh", "-c", script, "sh", ...own], {

@@ -2,7 +2,7 @@ import { argumentsText, callID, pieces, type Reply, usageOf } from "../../src/te
 import type { Asked, EventStream, WireFormat } from "../../src/testing/wire-format.ts"
 import { namedEvent } from "./named-event.ts"
 
-/** OpenAI's Responses, streamed, as far as text and function calls go. */
+/** OpenAI's Responses, streamed, with text and function calls. */
 export const responsesFormat: WireFormat = {
   accepts: (method, path) => method === "POST" && path.startsWith("/v1/responses"),
   streams: () => true,
@@ -11,7 +11,7 @@ export const responsesFormat: WireFormat = {
   error: (message) => JSON.stringify({ error: { message, type: "invalid_request_error" } }),
 }
 
-/** The place in the script: how many runs of calls stand in the conversation. Without tools it is another request. */
+/** Returns the position in the script: the number of groups of calls in the conversation. Undefined without tools. */
 export function responsesTurn(body: Record<string, unknown>): number | undefined {
   if (!Array.isArray(body.tools) || body.tools.length === 0 || !Array.isArray(body.input)) return undefined
   const types = body.input.map((item: { type?: string }) => item.type ?? "message")

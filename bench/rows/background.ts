@@ -7,14 +7,14 @@ const command = "sleep 20 & echo started"
 const scenario: Scenario = {
   replies: (tools) => [{ calls: [tools.bash(command)] }, { text: "Done." }],
   async check({ subject, requests }) {
-    // The command itself is in the conversation too, and holds the word that it prints.
+    // The command is in the conversation too and contains the printed word.
     const rest = JSON.stringify(requests.at(-1)?.body).replaceAll("echo started", "")
     if (!rest.includes("started")) return "the output did not come back"
-    return subject !== "tackle" || rest.includes("job_") ? undefined : "the model is not told of a job"
+    return subject !== "tackle" || rest.includes("job_") ? undefined : "the result does not mention a job"
   },
 }
 
-/** A command that leaves a process behind: the shell's end counts, not that of what holds its pipe. */
+/** A command that leaves a process behind: the call ends with the shell, not with the process that holds its pipe. */
 export const backgroundRow: Row = {
   id: "background",
   async measure(bench) {

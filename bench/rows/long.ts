@@ -3,12 +3,12 @@ import { line } from "../line.ts"
 import type { Scenario, Trace } from "../run-subject.ts"
 import { median } from "../statistics.ts"
 
-/** Two parts and more a turn: above a thousand at the end. */
+/** At least two parts per turn: more than a thousand at the end. */
 const turns = 500
-/** Turns at each end that are set against each other. */
+/** The number of turns at each end to compare. */
 const ends = 50
 
-/** Short calls, so that what grows is their number and hardly the bytes that go to the model. */
+/** Short calls, so that their number grows more than the bytes that the model receives. */
 const scenario: Scenario = {
   files: Object.fromEntries(Array.from({ length: turns }, (_, turn) => [`${turn}.txt`, `${turn}\n`])),
   replies: (tools, path) => [
@@ -17,7 +17,7 @@ const scenario: Scenario = {
   ],
 }
 
-/** Whether what the engine itself takes between two turns grows with the session: the floor sends as much and keeps nothing. */
+/** Growth of the engine's time between two turns: the floor sends the same and stores nothing. */
 export const longRow: Row = {
   id: "long",
   async measure(bench) {

@@ -5,13 +5,13 @@ import { runSubject, type Scenario, type Trace } from "../run-subject.ts"
 import { median } from "../statistics.ts"
 
 const bytes = 500_000_000
-const text = "one of many lines that nobody is ever going to read"
+const text = "one of many lines of output that will never be read"
 
 const scenario: Scenario = {
   replies: (tools) => [{ calls: [tools.bash(`yes '${text}' | head -c ${bytes}`)] }, { text: "Done." }],
   async check({ requests }) {
     const next = requests.at(-1)
-    // Once or twice it stands there as part of the command.
+    // The text also occurs once or twice in the command.
     if (JSON.stringify(next?.body).split(text).length < 10) return "the output did not come back"
     return (next?.bytes ?? 0) < 2_000_000 ? undefined : "the output came back uncut"
   },
@@ -31,7 +31,7 @@ export const outputRow: Row = {
         unit: "time",
         runs,
         figure: (trace) => gapMs(trace, 0),
-        // Nothing of the output is lost, so the disk's own time comes on top.
+        // All output is kept, so the time of the disk is added.
         target: {
           kind: "figure",
           limit: 900 * (await bench.slowness()) + onDisk,
@@ -51,8 +51,8 @@ export const outputRow: Row = {
 }
 
 /**
- * By turns before a run of Tackle and after it the disk alone has the bytes: what it takes changes by a factor of ten
- * within seconds, and whoever comes first finds more memory at hand.
+ * Measures the disk alone, alternately before and after a run of Tackle: its time changes by a factor of ten within seconds,
+ * and the first writer finds more free memory.
  */
 function measureRuns(bench: Bench): Promise<Runs<Trace & { diskMs?: number }>> {
   let diskFirst = false

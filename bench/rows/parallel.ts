@@ -5,7 +5,7 @@ import type { Scenario } from "../run-subject.ts"
 const numbers = [1, 2, 3, 4, 5, 6, 7, 8]
 const sleepMs = 1000
 
-/** Each call prints another number: eight equal ones would rightly be stopped. */
+/** Each call prints another number, because eight equal calls would count as a loop. */
 const scenario: Scenario = {
   replies: (tools) => [
     { calls: numbers.map((number) => tools.bash(`sleep 1; printf 'rested-%s\\n' ${number}`)) },
@@ -19,7 +19,7 @@ const scenario: Scenario = {
   },
 }
 
-/** Eight calls of one answer that can run side by side. */
+/** Eight calls of one answer that can run in parallel. */
 export const parallelRow: Row = {
   id: "parallel",
   async measure(bench) {

@@ -5,7 +5,7 @@ import { median } from "../statistics.ts"
 
 const turns = 100
 
-/** A hundred turns with one small `read` each. Every file is another one: a repetition would rightly be stopped. */
+/** A hundred turns with one small `read` each. Each reads another file, because repetitions would count as a loop. */
 const scenario: Scenario = {
   files: Object.fromEntries(Array.from({ length: turns }, (_, turn) => [name(turn), text(turn)])),
   replies: (tools, path) => [
@@ -20,7 +20,7 @@ const scenario: Scenario = {
   },
 }
 
-/** What a turn costs, whether that grows with the conversation, and what the whole takes. */
+/** Cost of a turn, its growth with the conversation, and the total. */
 export const turnsRow: Row = {
   id: "turns",
   async measure(bench) {
@@ -51,7 +51,7 @@ export const turnsRow: Row = {
         unit: "time",
         runs,
         figure: (trace) => trace.ended - trace.started,
-        // 0.45 s where the floor took 0.22.
+        // 0.45 s when the floor took 0.22 s.
         target: { kind: "ratio", limit: 0.45 / 0.22, of: "floor" },
       }),
       line({
@@ -60,19 +60,19 @@ export const turnsRow: Row = {
         unit: "size",
         runs,
         figure: (trace) => trace.peakBytes,
-        // 130 MB where the floor took 95.
+        // 130 MB when the floor took 95 MB.
         target: { kind: "ratio", limit: 130 / 95, of: "floor" },
       }),
     ]
   },
 }
 
-/** The last ten turns against ten others, counted from 0. */
+/** Compares the last ten turns with ten others, counted from 0. */
 function lastTenAgainst(trace: Trace, from: number): number {
   return median(gaps(trace).slice(-10)) / median(gaps(trace).slice(from, from + 10))
 }
 
-/** What the targets name, for reading: in its first ten turns the floor is still compiled, and Tackle comes compiled. */
+/** Informative: in the first ten turns V8 still compiles the floor, while Tackle is already compiled. */
 function sinceTheStart(runs: Runs<Trace>): string {
   const figures = [...runs].flatMap(([name, traces]) =>
     Array.isArray(traces)

@@ -1,7 +1,7 @@
 import type { Row } from "../bench.ts"
 import { line } from "../line.ts"
 
-/** What the model is sent before the person's first word counts: system prompt and every default tool. */
+/** Size of the request before the user's text: system prompt and all default tools. */
 export const wireRow: Row = {
   id: "wire",
   async measure(bench) {

@@ -6,7 +6,7 @@ import { doStream } from "../subjects.ts"
 const small = 100_000
 const large = 1_000_000
 
-/** One `write` call whose arguments arrive in pieces of sixteen characters. */
+/** One `write` call whose arguments arrive in 16-character pieces. */
 export const writeRow: Row = {
   id: "write",
   async measure(bench) {
@@ -29,7 +29,7 @@ function stream(bench: Bench, size: number, runs: number) {
   return bench.compare(scenario(size), { runs, extra: [doStream] })
 }
 
-/** Held against Tackle's own time for the small one: ten times the bytes may take little more than ten times as long. */
+/** Compared with Tackle's time for the small write: ten times the bytes may take little more than ten times as long. */
 function largeLine(first: Map<string, Trace[] | string>, second: Map<string, Trace[] | string>): Line {
   const own = "its 100 KB"
   return line({

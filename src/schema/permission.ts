@@ -43,7 +43,7 @@ export const PermissionRequest = z.lazy(() =>
     patterns: z.array(z.string()),
     /** The patterns that "always" allows. Empty: "always" is not offered. */
     always: z.array(z.string()),
-    /** What the user needs for the decision: a diff, the command, the resolved path. */
+    /** Information for the decision: a diff, the command, the resolved path. */
     metadata: z.record(z.string(), z.unknown()),
     tool: CallReference.optional(),
   }),

@@ -87,7 +87,7 @@ interface Ended {
 function timeOf(from: ToolStatePending | ToolStateRunning, ended: number | Ended): ToolStateError["time"] {
   const { at, waited } = typeof ended === "number" ? { at: ended, waited: 0 } : ended
   const start = from.status === "running" ? from.time.start : at
-  return { start, end: at, ...(waited > 0 ? { waited } : {}) }
+  return { start, end: at, waited: waited > 0 ? waited : undefined }
 }
 
 /** running → completed. */

@@ -26,7 +26,7 @@ export interface SessionFilter {
   limit?: number
 }
 
-/** What a commit survives. */
+/** Durability of a commit. */
 export interface CommitOptions {
   /** True: the commit is on the disk when it resolves. Takes 0.1 to 10 ms, depending on the disk. Default: false. */
   durable?: boolean

@@ -76,7 +76,7 @@ function entryAt(path: string, links: { left: number }): FollowedPath | undefine
 }
 
 /**
- * False if there is no entry, not even a broken link. Avoids an exception for most missing paths: one exception costs
+ * Returns false if the entry does not exist, not even as a broken link. Avoids an exception for most missing paths: one exception costs
  * more than ten of these calls.
  */
 function mayExist(path: string): boolean {

@@ -58,7 +58,7 @@ export interface RunningProcess {
   readonly identity: TreeIdentity | undefined
   /** Set if requested. Closed when the program and its output have ended. */
   readonly input?: ProcessInput
-  /** Resolves when the program itself has ended. What it started may continue. */
+  /** Resolves when the program itself has ended. Its children may continue. */
   readonly exited: Promise<Exit>
   /** Resolves when the output has ended: no process holds it open, or it was killed. */
   readonly closed: Promise<void>

@@ -20,7 +20,7 @@ export function editDistance(a: string, b: string): number {
   return above[b.length] ?? 0
 }
 
-/** Names that are longer, in characters, are not compared: nobody mistypes one, and a model may send any length. */
+/** Longer names are not compared: they are not typing errors, and a model may send any length. In characters. */
 const maxNameLength = 200
 
 /** Returns the names within `limit` edits of `name`, nearest first. Ignores case. */

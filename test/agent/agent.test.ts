@@ -10,7 +10,7 @@ function merged(name: string, config: AgentConfig) {
   return agent
 }
 
-/** What an agent that may do everything is left with by its tools. */
+/** Returns the permissions that a list of tools leaves to an agent that may do everything. */
 function verdicts(tools: Record<string, boolean>, permissions: readonly string[]) {
   const policy: Policy = { layers: [{ name: "agent", rules: rulesFromObject("allow") }] }
   const limited = withFixedCeiling(policy, merged("a", { tools }).tools ?? [])

@@ -71,7 +71,7 @@ test("the floor ends background processes of a command without waiting for them"
   )
   const pid = Number.parseInt(String(requests[1]?.body.messages.at(-1)?.content), 10)
   expect(pid).toBeGreaterThan(0)
-  // A killed process that nobody has waited for yet still has its number, as a zombie without a command line.
+  // A killed process keeps its number until its parent collects it, as a zombie without a command line.
   await expect
     .poll(() => {
       try {

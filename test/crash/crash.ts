@@ -7,7 +7,7 @@ import { comesTrue, createPlace, type Place, processesIn } from "./place.ts"
 import { loseUnsynced, stopMachine, underTrace } from "./power-cut.ts"
 import { lastWords, prompt } from "./task.ts"
 
-/** What became of one run that was cut off. */
+/** The result of one interrupted run. */
 export interface Survival {
   moment: string
   /** The run had ended before its moment came. */
@@ -27,7 +27,7 @@ export interface CrashOptions {
   powerCut?: { lost: number }
 }
 
-/** Cuts one run off at the moment, looks at what it left, goes on with it and looks at the end. */
+/** Interrupts one run at the moment, inspects what it left, continues it and inspects the end. */
 export async function crash(
   moment: Moment,
   { signal = "SIGKILL", sandbox = "off", powerCut }: CrashOptions = {},
@@ -53,13 +53,13 @@ export async function crash(
   return { moment: moment.name, missed, wrong }
 }
 
-/** What has to survive a loss of power: that a call may have acted, and what came of it. */
+/** Returns true for states that must survive a power loss: a call may have acted, or has a result. */
 function isDurable({ tool, state }: ToolPart): boolean {
   if (state.status === "pending") return false
   return state.status === "running" ? mayHaveActed(state) : ["bash", "write", "edit", "task"].includes(tool)
 }
 
-/** The next start, as a person would make it. */
+/** Continues the run as a user would. */
 export async function goOn(place: Place): Promise<string[]> {
   const began = inspect(place.data).sessions > 0
   const next = place.start([...runArguments, ...(began ? ["--continue"] : []), prompt])

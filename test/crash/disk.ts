@@ -6,10 +6,10 @@ import { eventsIn, inspect, wrongAfterCrash, wrongAtEnd } from "./inspect.ts"
 import { comesTrue, createPlace, processesIn } from "./place.ts"
 import { prompt } from "./task.ts"
 
-/** The whole machine as it is, but for what the options after it put in its place. */
+/** Mounts the whole machine. Options after it replace parts. */
 const machine = ["bwrap", "--bind", "/", "/", "--dev-bind", "/dev", "/dev"]
 
-/** False where there is no `bwrap`, or the system lets nobody mount. */
+/** Returns false without `bwrap`, or if the system does not allow mounts. */
 export function canMount(): boolean {
   const [program = "", ...args] = [...machine, "true"]
   try {
@@ -20,7 +20,7 @@ export function canMount(): boolean {
   }
 }
 
-/** What is on a disk that goes with the run stays in `kept`. */
+/** Copies the content of a disk that ends with the run to `kept`. */
 const thenKeep = [
   "sh",
   "-c",

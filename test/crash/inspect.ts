@@ -10,9 +10,9 @@ import type { ToolState } from "../../src/schema/tool-state.ts"
 import { type Place, processesIn } from "./place.ts"
 import { contentOf, effectsIn, finished, tookEffect } from "./task.ts"
 
-/** What a crash left, or what the next start made of it. */
+/** The stored state after a crash or after the next start. */
 export interface Remains {
-  /** What SQLite itself finds wrong. */
+  /** Problems that SQLite finds. */
   faults: string[]
   sessions: number
   parts: Map<string, ToolPart>
@@ -65,11 +65,11 @@ function readInto(remains: Remains, database: DatabaseSync): void {
   }
 }
 
-/** How far a call has come: a state that was announced may be followed by later ones, never by an earlier one. */
+/** The order of states: an announced state may be followed by later states only. */
 const rank: Record<ToolState["status"], number> = { pending: 0, running: 1, completed: 2, error: 2 }
 
 /**
- * What is wrong right after a crash: a damaged database, an announced state that is not kept, a recorded result
+ * Returns the problems right after a crash: a damaged database, an announced state that is not kept, a recorded result
  * without its effect, an effect of a call that is recorded as not started.
  */
 export function wrongAfterCrash(
@@ -97,7 +97,7 @@ export function wrongAfterCrash(
   return wrong
 }
 
-/** What is wrong when the task was gone on with to its end. */
+/** Returns the problems after the task was continued to its end. */
 export function wrongAtEnd(remains: Remains, place: Place): string[] {
   const { directory, data } = place
   const wrong = [...remains.faults, ...place.untruths]

@@ -6,7 +6,7 @@ import { createPlace, type Place } from "./place.ts"
 import { canTrace } from "./power-cut.ts"
 import { prompt } from "./task.ts"
 
-/** How a run goes that nobody disturbs. */
+/** The course of an undisturbed run. */
 export interface Measured {
   /** Rows that it writes. */
   writes: number

@@ -8,7 +8,7 @@ import type { Place, Running } from "./place.ts"
 /** When a run is cut off. */
 export interface Moment {
   name: string
-  /** What runs the command, with its first arguments. */
+  /** The program that runs the command, with its first arguments. */
   program?: readonly string[]
   /** Before the command starts. */
   prepare?(place: Place): Promise<void>
@@ -18,7 +18,7 @@ export interface Moment {
   clear?(place: Place): void
 }
 
-/** So many milliseconds after the start. */
+/** A number of milliseconds after the start. */
 export function afterTime(ms: number): Moment {
   return {
     name: `after ${ms} ms`,
@@ -54,7 +54,7 @@ export function atWrite(n: number, template: string): Moment {
   }
 }
 
-/** What the system is asked to do with files, and by whom a kill can come at it. */
+/** System calls on files at which a kill can happen. */
 export type FileCall = (typeof fileCalls)[number]
 const fileCalls = ["rename", "link", "unlink", "fsync"] as const
 

@@ -9,28 +9,28 @@ import { type ModelServer, startModelServer } from "../../src/testing/model-serv
 import { temporaryProject } from "../../src/testing/project.ts"
 import { replyTo } from "./task.ts"
 
-/** The command as it stands in the repository. */
+/** The command of the repository. */
 const command = resolve(import.meta.dirname, "../../bin/tackle")
 
-/** A run that says nothing more for so long hangs. Milliseconds. */
+/** A run without output for this time hangs. In milliseconds. */
 const patienceMs = 60_000
 
-/** A machine of its own for one crash: a project, a data directory, and a model that does the task. */
+/** The environment of one crash: a project, a data directory, and a model that does the task. */
 export interface Place extends AsyncDisposable {
   directory: string
   home: string
   data: string
   server: ModelServer
-  /** What the model was told that was not so. */
+  /** False statements that the model received. */
   untruths: string[]
-  /** Starts the real command in the project. `program`: what runs it, with its first arguments. */
+  /** Starts the real command in the project. `program`: the program that runs it, with its first arguments. */
   start(args: readonly string[], program?: readonly string[]): Running
 }
 
-/** A command under way. */
+/** A running command. */
 export interface Running {
   child: ChildProcess
-  /** What it said so far. */
+  /** The output so far. */
   said: { stdout: string; stderr: string }
   ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
 }
@@ -104,7 +104,7 @@ export async function createPlace({ sandbox = "off", ...shared }: PlaceOptions =
   }
 }
 
-/** What runs with its working directory in the project: every command that the engine started, whatever became of it. */
+/** Returns the processes whose working directory is in the project: every command that the engine started. */
 export function processesIn(directory: string): { pid: number }[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -128,7 +128,7 @@ export function killIfThere(pid: number): void {
   }
 }
 
-/** Waits up to 10 s, looking every 10 ms. False: in vain. */
+/** Waits up to 10 s and checks every 10 ms. Returns false after that. */
 export async function comesTrue(condition: () => boolean | Promise<boolean>): Promise<boolean> {
   for (const deadline = Date.now() + 10_000; Date.now() < deadline; await delay(10)) {
     if (await condition()) return true

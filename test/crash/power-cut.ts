@@ -19,7 +19,7 @@ export function underTrace(log: string): string[] {
   return ["strace", "-D", "-f", "-y", "-s", "0", "--seccomp-bpf", "-e", `trace=${traced.join()}`, "-o", log]
 }
 
-/** False where there is no `strace`, or the system lets nobody trace. */
+/** Returns false without `strace`, or if the system does not allow tracing. */
 export function canTrace(): boolean {
   try {
     execFileSync("strace", ["-f", "--seccomp-bpf", "-o", "/dev/null", "true"], { stdio: "ignore" })
@@ -46,7 +46,7 @@ export function loseUnsynced({ data }: Place, log: string, lost: number): void {
     const path = join(data, name)
     if (existsSync(path)) writeFileSync(path, withLosses(readFileSync(path), dirty.get(path) ?? [], lost))
   }
-  // It only speeds up access, and is made anew.
+  // It only speeds up access and is created again.
   rmSync(join(data, "tackle.db-shm"), { force: true })
 }
 

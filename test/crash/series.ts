@@ -28,7 +28,7 @@ interface Case {
   run(): Promise<Survival>
 }
 
-/** So many runs at once: each waits for commands and the disk most of the time. */
+/** Number of concurrent runs: each waits for commands and the disk most of the time. */
 const lanes = 3
 
 /** KB that a whole run needs, a little less: larger disks are full too seldom. */
@@ -86,7 +86,7 @@ async function inLanes(cases: readonly Case[], say: (line: string) => void): Pro
   const lane = async () => {
     for (let work = cases[next++]; work; work = cases[next++]) {
       const { name, run } = work
-      // One that cannot be judged is not survived, and keeps nobody from the rest.
+      // A run that cannot be inspected counts as failed. The others continue.
       const survival = await run().catch((error: unknown) => ({
         moment: name,
         missed: false,

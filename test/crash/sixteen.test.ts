@@ -9,7 +9,7 @@ import { prompt } from "./task.ts"
 
 const count = 16
 
-/** The numbers of those that are killed half-way. */
+/** The numbers of the runs that are killed half-way. */
 const victims = new Set([3, 7, 11, 15])
 
 test.skipIf(process.platform !== "linux")(
@@ -41,7 +41,7 @@ test.skipIf(process.platform !== "linux")(
     }
     expect(inspect(data).faults).toEqual([])
 
-    // Each goes on in its own project, all of them at once.
+    // Each continues in its own project, all at once.
     const wrong = await Promise.all(places.filter((_, index) => victims.has(index)).map(goOn))
     expect(wrong.flat()).toEqual([])
     const remains = inspect(data)

@@ -3,7 +3,7 @@ import { join } from "node:path"
 import type { ChatMessage, RecordedRequest } from "../../src/testing/model-server.ts"
 import type { Reply, ScriptedCall } from "../../src/testing/reply.ts"
 
-/** What the model was told that is not so: the reason why a crash test fails. */
+/** A false statement that the model received. It fails the crash test. */
 export type Untruth = (what: string) => void
 
 /** One thing that is to be done exactly once, and how to see in the project that it was. */
@@ -13,7 +13,7 @@ interface Action extends ScriptedCall {
   done(directory: string): boolean
 }
 
-/** Appends a line: whoever runs it twice is seen. `before` and `after`: seconds in which it can be caught. */
+/** Appends a line, so that a second run is visible. `before` and `after`: seconds in which it can be interrupted. */
 function effect(line: string, { before = 0, after = 0, more = "" } = {}): Action {
   const wait = (seconds: number) => (seconds > 0 ? [`sleep ${seconds}`] : [])
   const command = [...wait(before), `echo ${line} >> effects.log`, ...wait(after)].join("; ") + more
@@ -92,12 +92,12 @@ const steps: Step[] = [
   { actions: [effect("batched"), write("batched.txt")], batch: true },
   { actions: [todo] },
   { actions: [task] },
-  // A job that goes on when its call has ended.
+  // A job that continues after its call.
   { actions: [effect("job", { more: "; sleep 300 &" })] },
   { actions: [effect("last")] },
 ]
 
-/** What the project holds when the task was done, each effect once. */
+/** The project after the task, with each effect once. */
 export const finished = {
   effects: ["batched", "child", "job", "last", "one", "slow"],
   files: {
@@ -107,7 +107,7 @@ export const finished = {
   } as Record<string, string>,
 }
 
-/** What the model says at the end. */
+/** The last answer of the model. */
 export const lastWords = "All is done."
 
 export const prompt = "Do the task."
@@ -123,7 +123,7 @@ export function replyTo({ body }: RecordedRequest, directory: string, untrue: Un
   )
   const plan: Step[] = isChild ? childSteps.map((actions) => ({ actions })) : steps
   for (const { actions, batch } of plan) {
-    // A subagent that is told nothing of an earlier one looks for itself.
+    // A new subagent does not know what an earlier one did.
     const left = actions.filter(
       (action) => !(isChild && action.done(directory)) && isLeft(action, past, directory, untrue),
     )

@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import type { Reply } from "../../src/testing/reply.ts"
 import { createMachine } from "../cli/run-tackle.ts"
 
-/** What guides for OpenCode's custom tools have people write: a definition that asks, tells how far it is, and answers. */
+/** A tool as in guides for OpenCode's custom tools: it asks, reports progress, and answers. */
 const source = `import { Tool } from "@opencode-ai/plugin"
 import z from "zod"
 

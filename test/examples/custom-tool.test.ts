@@ -26,7 +26,7 @@ test("the tools return what the page says", async () => {
 
   expect(await call("count", { file: "notes.txt" })).toMatchObject({ code: 0, stdout: "9 words\n" })
   expect(await call("count_longest", { file: "notes.txt" })).toMatchObject({ code: 0, stdout: "plumber\n" })
-  // The tool asks as read does: outside the project a person has to say yes, whatever the rule for the tool.
+  // The tool asks like read: outside the project the user decides, whatever the rule for the tool.
   expect(await call("count", { file: "/etc/hosts" })).toMatchObject({ code: 3, stdout: "" })
 
   expect(await call("release", { version: "1.2.0" })).toMatchObject({ code: 3 })

@@ -17,7 +17,7 @@ test("the server returns what the page says", async () => {
   expect(found).toMatchObject({ code: 0, stderr: "" })
   expect(page).toContain(`'{"word":"sea"}'\n${found.stdout}\`\`\``)
 
-  // Nobody is there to ask.
+  // No user can answer.
   const lending = ["tool", "call", "shelf_lend_book", '{"title":"Walden"}']
   expect(await machine.run(lending)).toMatchObject({ code: 3, stdout: "" })
   expect(await machine.run([...lending, "--allow", "shelf_lend_book"])).toMatchObject({

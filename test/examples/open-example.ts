@@ -15,7 +15,7 @@ export async function openExample(
   return machine
 }
 
-/** What the model was sent in a request, as text. */
+/** Returns the messages of a request to the model, as text. */
 export function promptOf({ server }: Machine, index: number): string {
   return JSON.stringify(server.requests[index]?.body.messages)
 }

@@ -1,10 +1,10 @@
-/** Loads the tool files below `<directory>/.tackle`, calls what it is told, and prints what came of it as JSON. */
+/** Loads the tool files in `<directory>/.tackle`, makes the given calls, and prints the results as JSON. */
 import { join } from "node:path"
 import { createTackle } from "../../src/engine/create-tackle.ts"
 import { findToolFiles } from "../../src/registry/files.ts"
 import { createMemoryStore } from "../../src/store/memory.ts"
 
-/** What the test looks at. */
+/** The printed result. */
 export interface ToolFileReport {
   problems: { file: string; message: string }[]
   sources: Record<string, string>

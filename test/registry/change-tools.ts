@@ -1,6 +1,6 @@
 /**
- * An engine that runs while files of its tools change. Does the steps it is told, one after the other, and prints what
- * became of each as JSON: of a call the output or error, of `problems` the faults told since the last.
+ * Runs an engine while its tool files change. Performs the given steps in order and prints their results as JSON: the output
+ * or error of a call, the ids, or the problems reported since the last step.
  */
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -14,11 +14,11 @@ export type Step =
   | { remove: string }
   | { call: string }
   | { ids: true }
-  | { faults: true }
+  | { problems: true }
 
 const [directory = "", steps = "[]"] = process.argv.slice(2)
 const folders = [join(directory, ".tackle")]
-let faults: string[] = []
+let problems: string[] = []
 const tackle = await createTackle({
   directory,
   dataDirectory: join(directory, ".data"),
@@ -28,7 +28,7 @@ const tackle = await createTackle({
     find: async () => ({ files: findToolFiles(folders).map((path) => ({ path })), problems: [] }),
   },
   permission: { "*": "allow" },
-  onProblem: (message, error) => faults.push(`${message}: ${(error as Error).message}`),
+  onProblem: (message, error) => problems.push(`${message}: ${(error as Error).message}`),
 })
 const results: unknown[] = []
 for (const step of JSON.parse(steps) as Step[]) {
@@ -55,7 +55,7 @@ async function perform(step: Step): Promise<unknown> {
     const custom = (await tackle.tools()).filter(({ source }) => source.startsWith(directory))
     return custom.map(({ id }) => id)
   }
-  const told = faults
-  faults = []
-  return told.map((text) => text.replaceAll(directory, ""))
+  const reported = problems
+  problems = []
+  return reported.map((text) => text.replaceAll(directory, ""))
 }

@@ -10,7 +10,7 @@ afterEach(async () => {
   for (const project of projects.splice(0)) await project.remove()
 })
 
-/** In a process of its own: the test runner replaces Node's way of loading modules, which is what is tested here. */
+/** Runs in a separate process: the test runner replaces Node's module loader, which is tested here. */
 async function follow(files: Record<string, string>, steps: readonly Step[]): Promise<unknown[]> {
   const project = await temporaryProject(files)
   projects.push(project)
@@ -44,7 +44,7 @@ test("applies changed, added, renamed and removed files immediately", async () =
       { ids: true },
       { remove: ".tackle/tool/a.ts" },
       { ids: true },
-      { faults: true },
+      { problems: true },
     ]),
   ).toEqual(["one", "two", "b", ["a", "b"], ["b"], []])
 })
@@ -59,14 +59,14 @@ test("reports a broken edit with file and line, keeps the other tools, and loads
       { write: ".tackle/tool/a.ts", text: "export default {\n  description: ,\n}\n" },
       { call: "b" },
       { ids: true },
-      { faults: true },
+      { problems: true },
       { write: ".tackle/tool/a.ts", text: 'const a = 1\nthrow new Error("not today")\n' },
       { ids: true },
-      { faults: true },
+      { problems: true },
       { write: ".tackle/tool/a.ts", text: says('"mended"') },
       { call: "a" },
       { ids: true },
-      { faults: true },
+      { problems: true },
     ]),
   ).toEqual([
     "b",
@@ -140,7 +140,7 @@ test("reloads transformed TypeScript and CommonJS files with their imports", asy
         { write: ".tackle/tool/lib/text.cjs", text: 'exports.text = "two"\n' },
         { call: "typed" },
         { call: "common" },
-        { faults: true },
+        { problems: true },
       ],
     ),
   ).toEqual(["one!", "one", "two!", "two", []])
@@ -153,7 +153,7 @@ test("reports a missing import with its file and line, and loads the tool once t
       { write: ".tackle/tool/a.ts", text: a },
       { write: ".tackle/tool/b.ts", text: says("1", '\nimport missing from "not-installed-anywhere"') },
       { ids: true },
-      { faults: true },
+      { problems: true },
       { write: ".tackle/tool/lib/text.ts", text: 'export default "there"\n' },
       { call: "a" },
     ]),
@@ -192,7 +192,7 @@ test("describes a changed program again, and loads one that becomes executable",
       { call: "p" },
       { write: ".tackle/tool/p.sh", text: program("other", "three"), executable: true },
       { ids: true },
-      { faults: true },
+      { problems: true },
     ]),
   ).toEqual([[], "one", "two", [], [expect.stringContaining('printed the name "other"')]])
 })
@@ -202,7 +202,7 @@ test("keeps the first of two files with one name and reports the second", async 
     await follow({ ".tackle/tool/a.ts": says('"first"') }, [
       { write: ".tackle/tools/a.ts", text: says('"second"') },
       { call: "a" },
-      { faults: true },
+      { problems: true },
     ]),
   ).toEqual(["first", [expect.stringContaining('there are two tools named "a"')]])
 })

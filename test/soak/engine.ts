@@ -87,7 +87,7 @@ function held(): Held {
   }
 }
 
-/** What is held once the system has done in its own time what was asked of it. */
+/** Waits until the system has closed what was released, then returns what is held. */
 async function settled(): Promise<Held> {
   for (let look = 0; look < 50; look += 1) {
     const now = held()

@@ -1,7 +1,7 @@
 import type { RecordedRequest } from "../../src/testing/model-server.ts"
 import type { Reply } from "../../src/testing/reply.ts"
 
-/** What a turn of the soak does. */
+/** The kind of a turn. */
 export type Kind =
   | "read"
   | "command"
@@ -27,7 +27,7 @@ const kinds: readonly Kind[] = [
   "talk",
 ]
 
-/** What a process holds open. */
+/** The open resources of a process. */
 export interface Held {
   /** As Node names what keeps its loop alive. */
   resources: string[]

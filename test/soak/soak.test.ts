@@ -12,7 +12,7 @@ async function soak(): Promise<SoakReport> {
   const answer = soakScript()
   const server = await startModelServer({
     script(request) {
-      // What a thousand turns sent need not stay in memory.
+      // The requests of a thousand turns need not stay in memory.
       server.requests.length = 0
       return answer(request)
     },

@@ -11,7 +11,7 @@ import {
 } from "../../src/tools/search/search-engine.ts"
 import { AbortedError } from "../../src/util/abort.ts"
 
-/** What every search engine does, whatever it is made of. */
+/** The behavior of every search engine. */
 export function searchEngineSuite(name: string, engine: SearchEngine): void {
   describe(name, () => {
     let project: TemporaryProject

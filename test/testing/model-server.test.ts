@@ -242,7 +242,7 @@ test("hang: sends no answer", async () => {
   expect(await outcome).toBe("refused")
 })
 
-/** What could be read of a stream before it broke or fell silent. */
+/** Reads a stream until it breaks or stops. */
 async function partOf(response: Response, patience = 100): Promise<{ text: string; end: string }> {
   const reader = response.body?.getReader()
   let text = ""

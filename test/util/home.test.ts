@@ -3,7 +3,7 @@ import { userInfo } from "node:os"
 import { resolve } from "node:path"
 import { expect, test } from "vitest"
 
-/** What a process whose `HOME` is this takes for the home directory. */
+/** Returns the home directory that a process with this `HOME` uses. */
 function homeWith(HOME: string): string {
   const file = resolve(import.meta.dirname, "../../src/util/paths.ts")
   const code = `import { homeDirectory } from ${JSON.stringify(file)}; process.stdout.write(homeDirectory())`
