@@ -68,7 +68,7 @@ export function collectTrustItems(worktree: string, sources: TrustSources): Foun
   const withTree = (kind: TrustItem["kind"], path: string, { lines, contents }: TreeHash) => {
     const own = hashFile(path)
     const hash = own === "" || lines.length === 0 ? own : hashLines([own, ...lines])
-    return item(kind, path, hash, own === "" ? [] : [...contents, [realPath(path), own]])
+    return item(kind, path, hash, own === "" ? [] : [[realPath(path), own], ...contents])
   }
   const codeIn = (kind: "tool" | "plugin", folder: string) => {
     const entries = directoryEntries(folder)

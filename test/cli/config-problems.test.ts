@@ -30,7 +30,7 @@ test("a mistake in a config stops no command on sessions, and is told in one lin
     [["stats"], "1 session"],
     [["permission", "list"], "Nothing was granted"],
     [["trust", "--list"], "tackle.json"],
-    [["trust", "--revoke"], "not trusted any more"],
+    [["trust", "--revoke"], "no longer trusted"],
   ] as const) {
     const ended = await machine.run([...args])
     expect(ended, args.join(" ")).toMatchObject({

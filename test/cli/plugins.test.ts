@@ -26,7 +26,7 @@ test("a package that a project names is taken from the project, once its config 
   const before = await machine.run(["tool", "list"])
   expect(before.stderr).toContain("tackle.json: plugin")
   expect(before.stderr).not.toContain("IT RAN")
-  expect((await machine.run(["trust", "--list"])).stdout).toContain("code that runs with your rights")
+  expect((await machine.run(["trust", "--list"])).stdout).toContain("code that runs with your permissions")
   expect((await machine.run(["trust", "--yes"])).stdout).toContain("Trusted npm:loud.")
   expect((await machine.run(["tool", "list"])).stderr).toContain("IT RAN")
 })
@@ -82,7 +82,7 @@ test("the packages that a package needs are held to what was trusted too, before
   await write("two/package.json", '{ "name": "two", "main": "i.cjs" }')
   await write("two/i.cjs", 'console.error("TWO RAN")')
   const trusted = await machine.run(["trust", "--yes"])
-  expect(trusted.stdout).toContain("with 2 packages that it needs, as they are installed now")
+  expect(trusted.stdout).toContain("with 2 packages that it needs, as installed now")
   expect((await machine.run(["tool", "list"])).stderr).toContain("TWO RAN")
 
   await write("one/README.md", "no code")

@@ -60,9 +60,9 @@ test("a project's tools and settings count only after trust, and no longer once 
   expect(JSON.stringify(machine.server.requests.at(-1)?.body.messages)).toContain("Speak softly.")
 
   const asked = await machine.run(["trust"])
-  expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining("no terminal to ask at") })
+  expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining("no terminal to ask") })
   expect(asked.stdout).toMatch(
-    /^\.tackle\/tool\/shout\.ts {2}\(new\)\n {2}code that runs with your rights, as the tool shout$/m,
+    /^\.tackle\/tool\/shout\.ts {2}\(new\)\n {2}code that runs with your permissions, as the tool shout$/m,
   )
   expect(asked.stdout).toMatch(
     /^tackle\.json {2}\(new\)\n {2}deny {2}bash: \*\n {2}shell = "\/bin\/sh" {3}\(the program that runs/m,
@@ -81,7 +81,7 @@ test("a project's tools and settings count only after trust, and no longer once 
     stdout: expect.stringMatching(/Trusted tackle\.json\.\n$/),
   })
   expect(callsOf(await go())).toEqual([["shout", "completed", "HEY!HEY!"]])
-  expect((await machine.run(["trust"])).stdout).toMatch(/is trusted as it is\.\n$/)
+  expect((await machine.run(["trust"])).stdout).toMatch(/is already trusted\.\n$/)
 
   await machine.project.write(".tackle/tool/shout.ts", shout("?"))
   const changed = await go()
@@ -150,8 +150,8 @@ test("trust lists item by item all that it enables, and what is hidden in it is 
   const { code, stdout } = await machine.run(["trust", "--list"])
   expect(code).toBe(0)
   expect(stdout).toBe(`.tackle/tool/x.ts  (new)
-  code that runs with your rights, as the tool x
-  may import .tackle/tool/lib/h.ts
+  code that runs with your permissions, as the tool x
+  can import .tackle/tool/lib/h.ts
 
 opencode.json  (new)
   allow bash: git *
@@ -208,7 +208,7 @@ test("items are trusted and taken back one by one, or all", async () => {
   expect(await states()).toEqual([".tackle/tool/x.ts new", "opencode.json new", "tackle.toml trusted"])
   expect(await trust("nothing.json", "--yes")).toMatchObject({ code: 2 })
   expect((await trust("--yes", "--json")).stdout).toContain('"trusted":true')
-  expect((await trust("--revoke", "opencode.json")).stdout).toBe("opencode.json is not trusted any more.\n")
+  expect((await trust("--revoke", "opencode.json")).stdout).toBe("opencode.json is no longer trusted.\n")
   await machine.project.write("tackle.toml", 'sandbox = "auto"\n')
   await rm(machine.project.path(".tackle"), { recursive: true })
   expect(await states()).toEqual(["opencode.json new", "tackle.toml changed", ".tackle/tool/x.ts gone"])
@@ -222,7 +222,7 @@ test.skipIf(!hasTmux)(
     const machine = await createMachine({ config: null, files: brought })
     const terminal = await openTerminal(machine)
     await terminal.tackle("trust")
-    await terminal.sees(/Trust these\?[\s\S]*one after the other[\s\S]*all 3/)
+    await terminal.sees(/Trust these\?[\s\S]*one by one[\s\S]*all 3/)
     await terminal.press("Enter")
     await terminal.sees("[exit 2]")
 

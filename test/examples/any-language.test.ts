@@ -14,7 +14,7 @@ test("runs no executable before it is trusted, not even with --describe", async 
   expect(before.stdout).not.toContain("disk_free")
   expect(before.stderr).toContain(".tackle/tool/spy")
   const listed = await machine.run(["trust", "--list"])
-  expect(listed.stdout).toContain("code that runs with your rights, as the tool disk_free")
+  expect(listed.stdout).toContain("code that runs with your permissions, as the tool disk_free")
   expect(existsSync(machine.project.path("ran"))).toBe(false)
 
   await machine.run(["trust", "--yes"])

@@ -14,7 +14,7 @@ test("runs no plugin of a project before it is trusted or after it changed", asy
   expect(before.stderr).toContain(".tackle/plugin/stopwatch.ts")
 
   const shown = await machine.run(["trust", "--list"])
-  expect(shown.stdout).toContain("code that runs with your rights, as a plugin")
+  expect(shown.stdout).toContain("code that runs with your permissions, as a plugin")
   expect(await machine.run(["trust", "--yes"])).toMatchObject({ code: 0 })
   expect((await machine.run(["tool", "list"])).stdout).toMatch(/^stopwatch /m)
 

@@ -60,12 +60,12 @@ export async function trustProject(names: readonly string[], flags: TrustFlags):
     return printLine(
       known.length === 0
         ? `${nothing(workspace)}: there is nothing to trust.`
-        : `${root(workspace)} is trusted as it is.`,
+        : `${root(workspace)} is already trusted.`,
     )
   }
 
   if (!json) {
-    printLine(`In ${root(workspace)} this would count from now on, until it changes:`)
+    printLine(`These items of ${root(workspace)} would take effect. After a change they must be trusted again.`)
     for (const item of known) printLine(`\n${shown(item)}`)
     printLine("")
   }
@@ -102,10 +102,10 @@ function revoke(
   else trust.revoke(worktree, had)
   const lines =
     names.length === 0
-      ? [`${root(workspace)} is not trusted any more.`]
+      ? [`${root(workspace)} is no longer trusted.`]
       : known.map(
           ({ path, state }) =>
-            `${wholeName(path)} ${state === "new" ? "was not trusted" : "is not trusted any more"}.`,
+            `${wholeName(path)} ${state === "new" ? "was not trusted" : "is no longer trusted"}.`,
         )
   if (json) printJson({ worktree, revoked: had.map(({ kind, path }) => ({ kind, path })) })
   else for (const line of lines) printLine(line)
@@ -161,7 +161,7 @@ function chosen(items: readonly ShownItem[], names: readonly string[]): ShownIte
   const unknown = names.find((name) => !items.some(({ path }) => path === name))
   if (unknown !== undefined) {
     throw new UsageError(
-      `This project brings no ${wholeName(unknown)}. \`tackle trust --list\` shows what it brings.`,
+      `This project has no item ${wholeName(unknown)}. \`tackle trust --list\` shows its items.`,
     )
   }
   return items.filter(({ path }) => names.length === 0 || names.includes(path))
@@ -169,7 +169,7 @@ function chosen(items: readonly ShownItem[], names: readonly string[]): ShownIte
 
 async function choose(items: readonly ShownItem[]): Promise<readonly ShownItem[]> {
   if (!atTerminal()) {
-    throw new UsageError("There is no terminal to ask at. `tackle trust --yes` trusts without asking.")
+    throw new UsageError("There is no terminal to ask. `tackle trust --yes` trusts without asking.")
   }
   const { chooseItems } = await import("./trust.ts")
   return chooseItems(items)
@@ -195,7 +195,7 @@ export async function chooseItems(items: readonly ShownItem[]): Promise<readonly
       initialValue: "none",
       options: [
         { value: "none", label: "no" },
-        { value: "each", label: "one after the other" },
+        { value: "each", label: "one by one" },
         { value: "all", label: `all ${items.length}` },
       ],
     }),

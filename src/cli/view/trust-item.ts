@@ -30,7 +30,7 @@ const states = {
   new: "new",
   changed: "changed since you trusted it",
   trusted: "trusted",
-  gone: "trusted, not there any more",
+  gone: "trusted, no longer exists",
 } as const
 
 function details({
@@ -44,29 +44,29 @@ function details({
   dependencies,
 }: ShownItem): string[] {
   if (state === "gone") return []
-  if (hash === "") return ["cannot be read whole, so it cannot be trusted"]
+  if (hash === "") return ["cannot be read completely, so it cannot be trusted"]
   if (kind === "config" || kind === "agent" || kind === "command")
-    return settings.length > 0 ? settings.map(describeSetting) : ["says nothing"]
+    return settings.length > 0 ? settings.map(describeSetting) : ["contains no settings"]
   const others = Object.keys(files).filter((file) => file !== path)
   if (kind === "skill") {
-    return ["instructions that models are given", ...others.map((file) => `comes with ${wholeName(file)}`)]
+    return ["instructions for the model", ...others.map((file) => `includes ${wholeName(file)}`)]
   }
   if (kind === "plugin" && path.startsWith("npm:"))
     return [
-      `code that runs with your rights, as a plugin: ${others.length} files of an installed package`,
+      `code that runs with your permissions, as a plugin: ${others.length} files of an installed package`,
       ...describeDependencies(dependencies),
     ]
   if (kind === "plugin") {
     const own = isModuleFile(path)
-      ? "code that runs with your rights, as a plugin"
-      : "no plugin itself; plugins beside it may import it"
-    return [own, ...others.map((file) => `may import ${wholeName(file)}`)]
+      ? "code that runs with your permissions, as a plugin"
+      : "not a plugin itself; plugins in this directory can import it"
+    return [own, ...others.map((file) => `can import ${wholeName(file)}`)]
   }
   const own =
     tool === undefined
-      ? "no tool itself; tools beside it may import it"
-      : `code that runs with your rights, as the tool ${wholeName(tool)}`
-  return [own, ...others.map((file) => `may import ${wholeName(file)}`)]
+      ? "not a tool itself; tools in this directory can import it"
+      : `code that runs with your permissions, as the tool ${wholeName(tool)}`
+  return [own, ...others.map((file) => `can import ${wholeName(file)}`)]
 }
 
 function describeSetting({ key, value, rule, note }: EnabledSetting): string {
@@ -91,10 +91,10 @@ function spacedJson(value: unknown): string {
 function describeDependencies({ covered, beyond }: NonNullable<ShownItem["dependencies"]> = noDependencies) {
   const number = (count: number) => (count === 1 ? "1 package" : `${count} packages`)
   return [
-    ...(covered === 0 ? [] : [`  with ${number(covered)} that it needs, as they are installed now`]),
+    ...(covered === 0 ? [] : [`  with ${number(covered)} that it needs, as installed now`]),
     ...(beyond.length === 0
       ? []
-      : [`  not covered, since they are too large: ${beyond.map(wholeName).join(", ")}`]),
+      : [`  not covered, because they are too large: ${beyond.map(wholeName).join(", ")}`]),
   ]
 }
 
