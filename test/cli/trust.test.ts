@@ -50,7 +50,7 @@ test("a project's tools and settings count only after trust, and no longer once 
   const lastOffer = () => machine.server.requests.at(-1)?.body.tools?.map((tool) => tool.function.name)
 
   const before = await go()
-  expect(callsOf(before)).toEqual([["shout", "error", expect.stringContaining("no such tool")]])
+  expect(callsOf(before)).toEqual([["shout", "error", expect.stringContaining("this tool does not exist")]])
   expect(before.stderr).toBe(
     "tackle: this project is not trusted as it is now, so these do not count: tackle.json: shell; .tackle/tool/broken.ts; " +
       ".tackle/tool/shout.ts. `tackle trust` shows and enables them.\n",
@@ -65,7 +65,7 @@ test("a project's tools and settings count only after trust, and no longer once 
     /^\.tackle\/tool\/shout\.ts {2}\(new\)\n {2}code that runs with your permissions, as the tool shout$/m,
   )
   expect(asked.stdout).toMatch(
-    /^tackle\.json {2}\(new\)\n {2}deny {2}bash: \*\n {2}shell = "\/bin\/sh" {3}\(the program that runs/m,
+    /^tackle\.json {2}\(new\)\n {2}deny {2}bash: \*\n {2}shell = "\/bin\/sh" {3}\(runs every command/m,
   )
   expect(callsOf(await go())[0]?.[1]).toBe("error")
 
@@ -181,7 +181,7 @@ test("trust does not offer --trust, which would change nothing there, and --json
   const machine = await createMachine({ config: null, files: brought })
   const help = await machine.run(["trust", "--help"])
   expect(help.stdout).not.toContain("--trust")
-  expect(help.stdout).toMatch(/^ {2}--json +the same as --format json$/m)
+  expect(help.stdout).toMatch(/^ {2}--json +same as --format json$/m)
   expect(await machine.run(["trust", "--list", "--trust"])).toMatchObject({
     code: 2,
     stdout: "",
