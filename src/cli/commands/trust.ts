@@ -65,7 +65,9 @@ export async function trustProject(names: readonly string[], flags: TrustFlags):
   }
 
   if (!json) {
-    printLine(`These items of ${root(workspace)} would take effect. After a change they must be trusted again.`)
+    printLine(
+      `These items of ${root(workspace)} would take effect. After a change they must be trusted again.`,
+    )
     for (const item of known) printLine(`\n${shown(item)}`)
     printLine("")
   }
