@@ -3,7 +3,7 @@ import { callsOf, createMachine } from "./run-tackle.ts"
 
 const bash = (command: string) => ({ name: "bash", arguments: { command, description: "do" } })
 
-test("an agent of the project works with its prompt, model and tools, once it is trusted as it is", async () => {
+test("an agent of the project works with its prompt, model and tools, once it is already trusted", async () => {
   const machine = await createMachine({
     git: true,
     files: {
@@ -22,7 +22,7 @@ test("an agent of the project works with its prompt, model and tools, once it is
   expect(shown.stdout).toContain("allow bash: *   (for the agent keeper)")
   await machine.run(["trust", "--yes"])
   const run = await machine.run(["run", "--agent", "keeper", "--format", "json", "go"])
-  // Its own allow runs what would have been asked, and lifts no deny of the person's.
+  // Its own allow runs what would have been asked, and cannot lift a deny of the person's.
   expect(callsOf(run).map(([tool, status]) => `${tool} ${status}`)).toEqual(["bash completed", "bash error"])
   const [request] = machine.server.requests
   expect(JSON.stringify(request?.body.messages[0])).toContain("You keep things.")

@@ -40,7 +40,7 @@ test("list and show tell every agent, where it comes from and what counts of it"
     prompt: "You keep.",
   })
   const text = await machine.run(["agent", "show", "keeper", "--trust"])
-  for (const part of ["tools       not bash", "lifts no deny", "You keep."])
+  for (const part of ["tools       not bash", "cannot lift a deny", "You keep."])
     expect(text.stdout).toContain(part)
   expect(await machine.run(["agent", "show", "keper"])).toMatchObject({
     code: 2,
@@ -91,21 +91,23 @@ test("create tells what is missing or wrong, and writes nothing", async () => {
     expect(code).toBe(2)
     return stderr
   }
-  expect(await told()).toContain("give name")
-  expect(await told("a")).toContain("give --description")
-  expect(await told("../a", "--description", "x")).toContain("no name of an agent")
-  expect(await told("a/../../b", "--description", "x")).toContain("no name of an agent")
+  expect(await told()).toContain("No terminal to ask at. Add name.")
+  expect(await told("a")).toContain("No terminal to ask at. Add --description.")
+  expect(await told("../a", "--description", "x")).toContain("Invalid agent name")
+  expect(await told("a/../../b", "--description", "x")).toContain("Invalid agent name")
   expect(await told("build", "--description", "x")).toContain("built in")
   expect(await told("a", "--description", "x", "--model", "sonnet")).toContain("expected provider/model")
   expect(await told("a", "--description", "x", "--temperature", "9")).toContain("temperature")
   expect(await told("a", "--description", "x", "--tools", "read, gerp")).toContain(
-    'There is no tool "gerp" (--tools). Did you mean grep?',
+    'Unknown tool "gerp" (--tools). Did you mean grep?',
   )
-  expect(await told("a", "--description", "x", "--tools", "NotebookEdit")).toMatch(/There are: read, glob, /)
+  expect(await told("a", "--description", "x", "--tools", "NotebookEdit")).toMatch(
+    /Available tools: read, glob, /,
+  )
   expect(existsSync(machine.project.path(".tackle"))).toBe(false)
 
   symlinkSync(machine.home, machine.project.path(".tackle"))
-  expect(await told("a", "--description", "x")).toContain("leads out of this project")
+  expect(await told("a", "--description", "x")).toContain("is outside this project")
   expect(existsSync(join(machine.home, "agent"))).toBe(false)
 })
 
@@ -137,9 +139,9 @@ test.skipIf(!hasTmux)("at a terminal what is missing is asked for", async () => 
   await terminal.tackle("agent", "create")
   await terminal.sees("Name of the agent")
   await terminal.press("asker", "Enter")
-  await terminal.sees("What is it for?")
+  await terminal.sees("What is its purpose?")
   await terminal.press("Asks", "Enter")
-  await terminal.sees("What is it told?")
+  await terminal.sees("System prompt?")
   await terminal.press("You ask.", "Enter")
   await terminal.sees("[exit 0]")
   expect(readFileSync(machine.project.path(".tackle/agent/asker.md"), "utf8")).toBe(

@@ -24,7 +24,7 @@ test("a key from stdin is kept for its provider and shown nowhere; logout forget
   expect((await machine.run(["auth", "logout", "openai"])).stdout).toContain("Signed out of openai")
   expect(await machine.run(["auth", "logout", "openai"])).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("There are: none"),
+    stderr: expect.stringContaining("Providers with credentials: none"),
   })
   expect(await machine.run(["auth", "login", "openai"], { stdin: "" })).toMatchObject({ code: 2 })
   expect(await machine.run(["auth", "login", "openai"], { stdin: "two words\n" })).toMatchObject({
@@ -48,7 +48,7 @@ test("a provider that nothing knows is refused with near names; one of the confi
   expect(unknown.code).toBe(2)
   expect(unknown.stderr).toContain("openai, anthropic, google, ollama")
   expect(unknown.stderr).toContain("(--trust)")
-  expect((await machine.run(["auth", "list"])).stdout).toContain("Nothing is kept")
+  expect((await machine.run(["auth", "list"])).stdout).toContain("No credentials are stored")
   expect(await logIn("mine", "--trust")).toMatchObject({ code: 0 })
   expect(await logIn("own", "--trust", "--method", "By key")).toMatchObject({ code: 0 })
 })
@@ -58,7 +58,7 @@ test("a plugin's page is shown and its tokens are kept; which way has to be said
   const unclear = await machine.run(["auth", "login", "own", "--trust"])
   expect(unclear).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("--method. In the browser, By key."),
+    stderr: expect.stringContaining("--method: In the browser, By key."),
   })
   const login = await machine.run(["auth", "login", "own", "--trust", "--method", "In the browser"])
   expect(login.stdout).toContain("https://own.test/login")

@@ -42,7 +42,7 @@ test("a tool that gets bad input says what is wrong and what to do, and changes 
     ["grep", "error", says(/regular expression|pattern|regex/i)],
     ["bash", "error", says(/nowhere/)],
     ["READ", "error", says(/filePath: expected string, got nothing/)],
-    ["shout", "error", says(/no such tool.*Available tools: .*read/s)],
+    ["shout", "error", says(/this tool does not exist.*Available tools: .*read/s)],
     ["read", "error", says(/not valid JSON/)],
     ["read", "error", says(/filePath: expected string, got .*(number|7)/)],
   ])

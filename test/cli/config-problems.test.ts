@@ -20,7 +20,7 @@ test("a mistake in a config stops no command on sessions, and is told in one lin
   await mkdir(dirname(user), { recursive: true })
   await writeFile(user, "{ nonsense")
   const line = expect.stringMatching(
-    new RegExp(`^tackle: there is a problem [^\\n]*: ${user}:1:3: [^\\n]*\\n$`),
+    new RegExp(`^tackle: the config has a problem[^\\n]*: ${user}:1:3: [^\\n]*\\n$`),
   )
   for (const [args, says] of [
     [["session", "list"], first],

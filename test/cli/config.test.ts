@@ -125,7 +125,7 @@ test("config show says which rules of an untrusted project do not count, and why
     machine.run(["config", "show", "--format", "json"]),
     machine.run(["config", "show", "--trust"]),
   ])
-  expect(text.stdout).toMatch(/^ {2}allow edit: \* .* does not count: the file is not trusted/m)
+  expect(text.stdout).toMatch(/^ {2}allow edit: \* .* ignored: the file is not trusted/m)
   expect(text.stdout).toMatch(/^ {2}deny {2}edit: notes<U\+001B>\[2J\.md {3}\(\S*tackle\.json:5\)$/m)
   expect(text.stdout).toContain("not trusted: tackle.json: allow rules")
   expect(JSON.parse(json.stdout).permission).toMatchObject({
@@ -135,7 +135,7 @@ test("config show says which rules of an untrusted project do not count, and why
       { action: "deny", counts: true },
     ],
   })
-  expect(trusted.stdout).not.toContain("does not count")
+  expect(trusted.stdout).not.toContain("ignored: the file")
 })
 
 test("config show and doctor tell of rules that never decide", async () => {

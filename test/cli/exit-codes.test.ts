@@ -40,14 +40,14 @@ test("2: what is wrong with the command line is said in a line or two, and nothi
     ],
     [["run", "--max-steps", "none", "hi"], /'none' is invalid\. It must be a whole number of at least 1\.\n/],
     [["run", "--format", "xml", "hi"], /Allowed choices are text, json\.\n/],
-    [["run"], /^tackle: The message is empty: stdin held no text\.\n$/],
+    [["run"], /^tackle: The message is empty: stdin contained no text\.\n$/],
     [
       ["run", "-s", "ses_none", "hi"],
       /^tackle: There is no session ses_none\. `tackle session list --all` shows them\.\n$/,
     ],
     [["run", "-c", "-s", "ses_x", "hi"], /'-c, --continue' cannot be used with option '-s, --session <id>'/],
-    [["run", "-c", "hi"], /^tackle: There is no session of this project to go on with\.\n$/],
-    [["run", "--agent", "nobody", "hi"], /^tackle: There is Unknown agent "nobody"\. There are: build, plan/],
+    [["run", "-c", "hi"], /^tackle: This project has no session to continue\.\n$/],
+    [["run", "--agent", "nobody", "hi"], /^tackle: Unknown agent "nobody"\. Available: build, plan/],
     [["run", "-m", "test/n", "hi"], /^tackle: There is no model test\/n\. Did you mean test\/m/],
     [["run", "-m", "nonsense", "hi"], /^tackle: "nonsense" is no model name: write provider\/model/],
     [["run", "--dir", "nowhere", "hi"], /^tackle: There is no directory \/.*\/nowhere \(--dir\)\.\n$/],
@@ -75,7 +75,7 @@ test("2: a directory that is gone is no defect", async () => {
   expect(gone).toMatchObject({ code: 2, stdout: "" })
   // Before it, the shell of bin/tackle says so in its own words.
   expect(gone.stderr).toMatch(
-    /^tackle: The directory that you are in is gone\. .*--dir \/path\/to\/project\.\n$/m,
+    /^tackle: The current directory no longer exists\. .*--dir \/path\/to\/project\.\n$/m,
   )
 })
 

@@ -57,7 +57,7 @@ test("doctor says what it took of .opencode, and what it did not understand", as
   const machine = await openFixture("opencode-project", { config: null })
   await machine.run(["trust", "--yes"])
   const { stdout } = await machine.run(["doctor"])
-  const taken = lineOf(stdout, "taken over")
+  const taken = lineOf(stdout, "other programs")
   for (const what of ["opencode.json", "reviewer.md", "changed.md", "release-notes"])
     expect(taken).toContain(what)
   for (const key of ["theme", "autoupdate", "share"]) expect(taken).toContain(key)
@@ -84,11 +84,11 @@ test("a project made for Claude Code starts as it is: its instructions, server, 
   expect(JSON.stringify(machine.server.requests.at(-1)?.body.messages.at(-1))).toContain("Mend issue 12")
 })
 
-test("doctor says what it took of .claude, and that nothing of its settings counts", async () => {
+test("doctor says what it took of .claude, and that nothing in its settings counts", async () => {
   const machine = await openFixture("claude-project")
   await machine.run(["trust", "--yes"])
   const { stdout } = await machine.run(["doctor"])
-  const taken = lineOf(stdout, "taken over")
+  const taken = lineOf(stdout, "other programs")
   for (const what of ["CLAUDE.md", ".mcp.json", "test-writer.md", "fix-issue.md", "changelog/SKILL.md"])
     expect(taken).toContain(what)
   expect(taken).toContain(

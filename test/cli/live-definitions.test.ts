@@ -55,7 +55,7 @@ test("the person's agents and skills count from the step after they were written
   expect(results?.at(2)?.content).toContain("First.")
 })
 
-test("a project's skill, agent or command that changed lapses, in one line each, until it is trusted as it is", async () => {
+test("a project's skill, agent or command that changed lapses, in one line each, until it is already trusted", async () => {
   const machine: Machine = await createMachine({
     files: {
       ".tackle/skill/one/SKILL.md": skill("one", "First."),
@@ -79,17 +79,13 @@ test("a project's skill, agent or command that changed lapses, in one line each,
   expect(told).toEqual([["helps", "one"], [], [], ["mends", "one"], ["mends", "one"]])
   const lines = run.stderr.split("\n").filter((line) => line.includes("tackle trust"))
   expect(lines).toEqual([
-    expect.stringMatching(
-      /helper\.md: it has changed, and is not trusted as it is now: the agent is not there/,
-    ),
-    expect.stringMatching(/new\.md: it is new and not trusted: the command is not there/),
-    expect.stringMatching(
-      /SKILL\.md: it has changed, and is not trusted as it is now: the skill is not there/,
-    ),
+    expect.stringMatching(/helper\.md: it has changed and is no longer trusted: the agent is unavailable/),
+    expect.stringMatching(/new\.md: it is new and not trusted: the command is unavailable/),
+    expect.stringMatching(/SKILL\.md: it has changed and is no longer trusted: the skill is unavailable/),
   ])
 })
 
-test("who works on a prompt goes on as it was when that began, and is gone for the next one", async () => {
+test("who works on a prompt continues as it was when that began, and is gone for the next one", async () => {
   const machine: Machine = await createMachine({
     files: {
       ".tackle/agent/worker.md": "---\nmode: primary\ntools:\n  bash: false\n---\nYou are the worker.\n",

@@ -50,7 +50,7 @@ test("in a long run a tool of the person's counts from the step after it was wri
   expect(run.stderr).toMatch(/mine\.ts: [^/]*\(line 2\)/)
 })
 
-test("a project's tool that is changed lapses alone, in one line, until it is trusted as it is", async () => {
+test("a project's tool that is changed lapses alone, in one line, until it is already trusted", async () => {
   const machine: Machine = await createMachine({
     files: { ".tackle/tool/a.ts": tool("one"), ".tackle/tool/b.ts": tool("b") },
     config: { permission: { "*": "allow" } },
@@ -76,7 +76,7 @@ test("a project's tool that is changed lapses alone, in one line, until it is tr
   ])
   const lines = run.stderr.split("\n").filter((line) => line.includes("tackle trust"))
   expect(lines).toEqual([
-    expect.stringMatching(/a\.ts: it has changed, and is not trusted as it is now/),
+    expect.stringMatching(/a\.ts: it has changed and is no longer trusted/),
     expect.stringMatching(/c\.ts: it is new and not trusted/),
   ])
 })
@@ -134,7 +134,9 @@ test("an import that leads nowhere is blamed on the person's file, not on one of
     },
   })
   const { stderr } = await machine.run(["tool", "list", "--trust"])
-  expect(stderr).toMatch(/a\.ts: it imports "left-pad-of-nobody" \(line 2\), but that is not installed there/)
+  expect(stderr).toMatch(
+    /a\.ts: it imports "left-pad-of-nobody" \(line 2\), but that package is not installed/,
+  )
   expect(stderr).not.toContain("dist")
 })
 

@@ -66,7 +66,7 @@ test("--tools offers these alone, also to calls that calls make", async () => {
   const { client } = await connect(machine, ["--tools", "glob,batch"])
   expect((await client.listTools()).tools.map(({ name }) => name).sort()).toEqual(["batch", "glob"])
   await expect(client.callTool({ name: "read", arguments: { filePath: "a.txt" } })).rejects.toThrow(
-    /not among the tools that were chosen.*batch/,
+    /not among the chosen tools.*batch/,
   )
   const nested = await client.callTool({
     name: "batch",
@@ -81,7 +81,7 @@ test("rejects an invalid choice at the start", async () => {
   const typo = await machine.run(["mcp", "serve", "--tools", "raed"])
   expect(typo).toMatchObject({ code: 2, stdout: "" })
   expect(typo.stderr).toContain('Unknown tool "raed"')
-  expect((await machine.run(["mcp", "serve", "--tools", "task"])).stderr).toContain("only within a session")
+  expect((await machine.run(["mcp", "serve", "--tools", "task"])).stderr).toContain("only in a session")
   expect((await machine.run(["mcp", "serve", "--agent", "nobody"])).stderr).toContain("nobody")
   expect((await machine.run(["mcp", "serve", "--port", "1"])).stderr).toContain("--http")
 })

@@ -34,7 +34,7 @@ test("a project's servers are there once it is trusted", async () => {
     files: { ".mcp.json": JSON.stringify({ mcpServers: { everything: { command } } }) },
   })
   const before = await machine.run(["mcp", "list"])
-  expect(before.stdout).toContain("No MCP servers are in use")
+  expect(before.stdout).toContain("No MCP servers are configured")
   expect(before.stderr).toContain(".mcp.json: mcp")
   await machine.run(["trust", "--yes"])
   expect((await machine.run(["mcp", "list"])).stdout).toContain("everything_echo")
@@ -54,7 +54,7 @@ describe("mcp add", () => {
     const machine = await createMachine()
     const added = await machine.run(["mcp", "add", "everything", "--env", "A=b=c", "--", command, "stdio"])
     expect(added).toMatchObject({ code: 0, stderr: "" })
-    expect(added.stdout).toContain("It counts once the project is trusted")
+    expect(added.stdout).toContain("It takes effect when you trust the project")
     expect(JSON.parse(await readFile(machine.project.path("tackle.json"), "utf8"))).toEqual({
       mcp: { everything: { type: "local", command: [command, "stdio"], environment: { A: "b=c" } } },
     })
@@ -71,7 +71,7 @@ describe("mcp add", () => {
     expect(written).toContain('"X-Team": "docs"')
     const again = await machine.run(["mcp", "add", "old", "https://tickets.example.com/mcp"])
     expect(again.code).not.toBe(0)
-    expect(again.stderr).toContain('has an MCP server "old" already')
+    expect(again.stderr).toContain('already contains an MCP server "old"')
     expect(await readFile(machine.project.path("tackle.jsonc"), "utf8")).toBe(written)
   })
 
@@ -114,7 +114,7 @@ test("mcp auth of a server that is not there says so, and what else to look at",
   const machine = await createMachine({ config: { mcp: { gone } } })
   const { code, stderr } = await machine.run(["mcp", "auth", "gone"])
   expect(code).toBe(2)
-  expect(stderr).toContain("Nobody can sign in to gone now")
+  expect(stderr).toContain("Cannot sign in to gone:")
   expect(stderr).not.toContain("defect")
 })
 
@@ -137,9 +137,9 @@ test("mcp auth prints the page and waits for the person; mcp logout forgets", as
   expect((await machine.run(["mcp", "list"])).stdout).toMatch(/^closed {2}connected, 1 tool$/m)
   expect((await machine.run(["mcp", "logout", "closed"])).stdout).toContain("Signed out of closed")
   expect((await machine.run(["mcp", "list"])).stdout).toMatch(/^closed {2}failed$/m)
-  expect((await machine.run(["mcp", "auth", "everything"])).stderr).toContain("nobody signs in to")
+  expect((await machine.run(["mcp", "auth", "everything"])).stderr).toContain("which has no sign-in")
   const unknown = (await machine.run(["mcp", "auth", "none"])).stderr
-  expect(unknown).toContain("There are: closed, everything (a program, which nobody signs in to).")
+  expect(unknown).toContain("Configured servers: closed, everything (a local program, which has no sign-in).")
   expect(unknown).toContain("tackle mcp add none https://")
 })
 
@@ -168,7 +168,7 @@ test("mcp add takes no address without its protocol for a program", async () => 
   for (const word of ["tickets.example.com/mcp", "ws://127.0.0.1:1/mcp"]) {
     expect(await machine.run(["mcp", "add", "tickets", word])).toMatchObject({
       code: 2,
-      stderr: `tackle: "${word}" is no address: write https://… or http://…. A program comes behind --.\n`,
+      stderr: `tackle: "${word}" is not a URL: write https://… or http://…. Write a program after --.\n`,
     })
   }
   expect(await machine.run(["mcp", "add", "own", "./bin/server.mjs"])).toMatchObject({ code: 0 })

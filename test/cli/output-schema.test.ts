@@ -41,7 +41,7 @@ test("a file that is missing or no schema is a mistake of the command line", asy
   const machine = await createMachine({ files: { "count.json": "[]" } })
   expect(await machine.run(args)).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("it is no object"),
+    stderr: expect.stringContaining("expected an object"),
   })
   await machine.project.write("count.json", '{"type":"strnig"}')
   expect(await machine.run(args)).toMatchObject({ code: 2, stderr: expect.stringContaining("strnig") })

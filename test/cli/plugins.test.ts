@@ -46,7 +46,7 @@ test("a package that a project names is held to the bytes that were trusted, wit
 
   await machine.project.write(`${directory}/deep/own.js`, 'console.error("IT RAN OTHERWISE")')
   const after = await machine.run(["tool", "list"])
-  expect(after.stderr).toContain("not trusted as it is installed now")
+  expect(after.stderr).toContain("not trusted in its installed form")
   expect(after.stderr).not.toContain("IT RAN")
   const listed = JSON.parse((await machine.run(["trust", "--list", "--format", "json"])).stdout)
   expect(listed.items.map(({ path, state }: Record<string, string>) => [path, state])).toEqual([
@@ -88,7 +88,7 @@ test("the packages that a package needs are held to what was trusted too, before
   await write("one/README.md", "no code")
   await write("two/i.cjs", 'console.error("TWO RAN OTHERWISE")')
   const after = await machine.run(["tool", "list"])
-  expect(after.stderr).toContain("not trusted as it is installed now")
+  expect(after.stderr).toContain("not trusted in its installed form")
   expect(after.stderr).not.toContain("TWO RAN")
   await write("two/i.cjs", 'console.error("TWO RAN")')
   expect((await machine.run(["tool", "list"])).stderr).toContain("TWO RAN")
@@ -107,7 +107,7 @@ test("a link back into the project leads out of no trust", async () => {
   await machine.project.write("lib/loud.js", loud)
   await machine.run(["trust", "--yes"])
   const { stderr } = await machine.run(["tool", "list"])
-  expect(stderr).toContain("trust covers no file outside the folders plugin/ and plugins/")
+  expect(stderr).toContain("trust covers only the folders plugin/ and plugins/")
   expect(stderr).not.toContain("IT RAN")
 })
 
@@ -117,7 +117,7 @@ test("what a project's config names by path runs only from a folder that trust c
   await machine.project.write("lib/loud.js", loud)
   await machine.run(["trust", "--yes"])
   const { stderr } = await machine.run(["tool", "list"])
-  expect(stderr).toContain("trust covers no file outside the folders plugin/ and plugins/")
+  expect(stderr).toContain("trust covers only the folders plugin/ and plugins/")
   expect(stderr).not.toContain("IT RAN")
 })
 

@@ -119,7 +119,7 @@ test("the first difference is named by its request and its place in the body, wi
   const differs = await other.run(["run", "--replay", file])
   expect(differs.code).toBe(1)
   expect(differs.stderr).toMatch(
-    /this run is not as recorded\. Request 3 differs: messages\[\d\]\.content: expected .*plum.*, got .*kiwi/,
+    /this run differs from the recording\. Request 3 differs: messages\[\d\]\.content: expected .*plum.*, got .*kiwi/,
   )
 })
 
@@ -248,7 +248,7 @@ test("a recording runs no code that it brings along", async () => {
   await writeFile(file, [JSON.stringify(line), ...rest].join("\n"))
   const again = await other.run(["run", "--replay", file])
   expect(again.code).toBe(2)
-  expect(again.stderr).toContain("asks for the provider package")
+  expect(again.stderr).toContain("uses the provider package")
   await expect(stat(mark)).rejects.toThrow("ENOENT")
 })
 
@@ -262,7 +262,7 @@ test("what is no recording, and a message beside one, are mistakes of the comman
   expect(await machine.run(["run", "--replay", "none"])).toMatchObject({ code: 2 })
   expect(await machine.run(["run", "--replay", "x.jsonl", "go"])).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("part of the recording"),
+    stderr: expect.stringContaining("recording contains the message"),
   })
   expect(await machine.run(["run", "--record", "none/x", "go"])).toMatchObject({
     code: 2,

@@ -29,7 +29,7 @@ test("in text mode the answer goes to stdout and everything about the calls to s
   expect(run.stderr).toMatch(/^! bash echo long .*… · exit 3(?: · [\d.]+ s)?$/m)
   expect(run.stderr).toMatch(/^✗ edit notes\.txt$/m)
   expect(run.stderr).toMatch(/^done · [\d.]+ s · \d+ \+ \d+ tokens$/m)
-  expect(run.stderr).toMatch(/^go on with: tackle run -s ses_\w+ "…"$/m)
+  expect(run.stderr).toMatch(/^continue with: tackle run -s ses_\w+ "…"$/m)
   expect(run.stderr).not.toContain("\u001b")
   for (const line of run.stderr.split("\n")) expect([...line].length).toBeLessThanOrEqual(120)
 })
@@ -42,7 +42,7 @@ test("a path with @ that names no file is told with what may have been meant, an
   const { code, stderr } = await machine.run(["run", "does @src/crat.js use @scope/pkg? ask me@b.de"])
   expect(code).toBe(0)
   expect(stderr.split("\n").filter((line) => line.startsWith("tackle:"))).toEqual([
-    "tackle: @src/crat.js names no file here, so nothing is attached for it. Did you mean @src/cart.js?",
+    "tackle: @src/crat.js does not match a file, so nothing is attached. Did you mean @src/cart.js?",
   ])
 })
 
@@ -79,7 +79,7 @@ test("a run that the model ends without a word says so, and one with words does 
   expect((await machine.run(["run", "hi"])).stderr).not.toContain("without an answer")
 })
 
-test("a pipe gets nothing of an answer that broke off and was asked for anew", async () => {
+test("a pipe gets nothing in an answer that broke off and was asked for anew", async () => {
   const words = "one two three four five six seven eight nine ten"
   const machine = await createMachine({
     script: [

@@ -16,7 +16,7 @@ test("a turn of an earlier process is undone, refused and done again", async () 
 
   const undone = await machine.run(["session", "undo"])
   expect(undone).toMatchObject({ code: 0 })
-  expect(undone.stdout).toBe("Undid what this changed: change it\n  restored a.txt\n  removed new.txt\n")
+  expect(undone.stdout).toBe("Undid the changes of: change it\n  restored a.txt\n  removed new.txt\n")
   expect(await readFile(path, "utf8")).toBe("A")
   expect(await machine.run(["session", "undo"])).toMatchObject({ code: 2 })
 
@@ -53,7 +53,7 @@ test("where the turn has no other file, --others is not recommended, and what he
   expect(await machine.run(["session", "undo", "--skip"])).toMatchObject({
     code: 0,
     stdout:
-      "Passed over what this changed: change it\n  left as it is: a.txt\nThe next undo goes on with the turn before it.\n",
+      "Skipped the changes of: change it\n  left unchanged: a.txt\nThe next undo continues with the turn before it.\n",
   })
   expect(await readFile(path, "utf8")).toBe("mine")
   expect(await machine.run(["session", "redo"])).toMatchObject({ code: 0 })

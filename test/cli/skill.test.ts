@@ -48,7 +48,7 @@ test("skills lie where other agents keep them; the project's count once they are
   const shown = await machine.run(["config", "show", "--dir", "sub"])
   const skills = shown.stdout.split("\n").filter((line) => line.includes("SKILL.md"))
   expect(skills).toHaveLength(8)
-  expect(skills[0]).toMatch(/\.claude\/skills\/a\/SKILL\.md \(a, does not count: a later one has its name\)$/)
+  expect(skills[0]).toMatch(/\.claude\/skills\/a\/SKILL\.md \(a, ignored: a later one has the same name\)$/)
   expect(skills.filter((line) => line.endsWith("(a)"))).toEqual([
     expect.stringContaining(".tackle/skills/a/SKILL.md"),
   ])

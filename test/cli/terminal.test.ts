@@ -57,20 +57,20 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     })
     const terminal = await openTerminal(machine)
     const choices =
-      /yes, once[\s\S]*always, in this session[\s\S]*always, in this project[\s\S]*no\n[\s\S]*no, and say why/
+      /yes, once[\s\S]*always, in this session[\s\S]*always, in this project[\s\S]*no\n[\s\S]*no, and give a reason/
     await terminal.tackle("run", "change the notes")
     const edit = await terminal.sees(choices)
     expect(edit).toMatch(/\? edit\n {4}notes\.txt\n/)
     expect(edit).toMatch(/ {3}one\n {2}-two\n {2}\+zwei\n {3}three\n/)
-    expect(edit).toContain("always would allow edit")
+    expect(edit).toContain("always allows edit")
     await terminal.press("Enter")
 
-    const shell = await terminal.sees(/\? bash[\s\S]*say why/)
+    const shell = await terminal.sees(/\? bash[\s\S]*give a reason/)
     expect(shell).toContain(`? bash\n    ${command}\n`)
     expect(shell).toMatch(/always would allow bash: factor \*/)
     await terminal.press("Down", "Enter")
     // The redirection writes a file, which is another question.
-    expect(await terminal.sees(/\? edit\n {4}made\.txt\n[\s\S]*say why/)).toContain(
+    expect(await terminal.sees(/\? edit\n {4}made\.txt\n[\s\S]*give a reason/)).toContain(
       `command: ${command.slice(0, 60)}`,
     )
     await terminal.press("Enter")
@@ -78,7 +78,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     // What "always" allowed is not asked for again; what takes a while is seen while it runs, and is gone after that.
     await terminal.sees(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] (2 calls: )?bash sleep 2\.5.* \d s/)
 
-    await terminal.sees(/\? bash\n {4}git push[\s\S]*say why/)
+    await terminal.sees(/\? bash\n {4}git push[\s\S]*give a reason/)
     await terminal.press("Up", "Enter")
     await terminal.sees("What should it do instead?")
     await terminal.press("-l", "open a pull request")
@@ -91,7 +91,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     expect(end).toMatch(/^⊘ bash git push origin branch-with.*…$/m)
     expect(end).toContain("said: open a pull request")
     expect(end).toMatch(
-      /^All done\.\ndone · .* · 1 refused\ngo on with: tackle run -s ses_\w+ "…"\n\[exit 3\]/m,
+      /^All done\.\ndone · .* · 1 refused\ncontinue with: tackle run -s ses_\w+ "…"\n\[exit 3\]/m,
     )
     expect(await machine.project.read("notes.txt")).toBe("one\nzwei\nthree\n")
     const result = machine.server.requests.at(-1)?.body.messages.at(-1)
@@ -119,7 +119,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     })
     const terminal = await openTerminal(machine)
     await terminal.tackle("run", "wait")
-    await terminal.sees("no, and say why")
+    await terminal.sees("no, and give a reason")
     await terminal.press("Enter")
     await terminal.sees(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] bash factor 6 >\/dev\/null; sleep 300 \d s/)
     await terminal.press("C-c")
@@ -135,7 +135,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     })
     const terminal = await openTerminal(machine)
     await terminal.tackle("run", "wait")
-    await terminal.sees("no, and say why")
+    await terminal.sees("no, and give a reason")
     await terminal.press("C-c")
     const asked = await terminal.sees("[exit 130]")
     expect(asked).toMatch(/^interrupted · /m)
@@ -165,14 +165,14 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     })
     const terminal = await openTerminal(machine)
     await terminal.tackle("run", "go")
-    await terminal.sees("always, but for less")
+    await terminal.sees("always, with a narrower rule")
     await terminal.press("Down", "Down", "Down", "Enter")
-    await terminal.sees("Allow bash (empty leaves it out)")
+    await terminal.sees("Allow bash (empty to skip)")
     // More than what was offered is not taken.
     await terminal.press("C-u")
     await terminal.press("-l", "s *")
     await terminal.press("Enter")
-    await terminal.sees("It has to be a part of factor *")
+    await terminal.sees("It must be part of factor *")
     await terminal.press("C-u")
     await terminal.press("-l", "factor 1 *")
     await terminal.press("Enter")
@@ -180,11 +180,11 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     await terminal.press("Down", "Enter")
 
     // The second command needs no answer any more.
-    const cut = await terminal.sees(/… \d+ more lines[\s\S]*show all of it[\s\S]*say why/)
+    const cut = await terminal.sees(/… \d+ more lines[\s\S]*show all of it[\s\S]*give a reason/)
     expect(cut).not.toContain("always, in this session")
     await terminal.press("Down", "Enter")
-    expect(await terminal.sees(/\+line 89[\s\S]*always, in this session[\s\S]*say why/)).toContain(
-      "always would allow edit: *",
+    expect(await terminal.sees(/\+line 89[\s\S]*always, in this session[\s\S]*give a reason/)).toContain(
+      "always allows edit: *",
     )
     await terminal.press("Enter")
     await terminal.sees("[exit 0]")
@@ -202,11 +202,11 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     })
     const terminal = await openTerminal(machine)
     await terminal.tackle("run", "--timeout", "3", "go")
-    await terminal.sees("no, and say why")
+    await terminal.sees("no, and give a reason")
     await terminal.sees("[exit 4]")
     expect(await terminal.cursorIsVisible()).toBe(true)
     await terminal.tackle("run", "go")
-    await terminal.sees("no, and say why")
+    await terminal.sees("no, and give a reason")
     await terminal.press("Escape")
     expect(await terminal.sees("[exit 3]")).toContain("All done.")
     expect(existsSync(machine.project.path("made"))).toBe(false)
@@ -308,8 +308,8 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
     const terminal = await openTerminal(await createMachine())
     await terminal.tackle("tool", "list", "--all")
     const screen = await terminal.sees("[exit 0]")
-    expect(screen).toMatch(/^websearch {4}not offered: .*,\n {13}\S.* or TACKLE_ENABLE_EXA$/m)
-    expect(screen).toMatch(/^tool_search {2}not offered: .*\n {13}.*\(tool_search\.maxBytes\)$/m)
+    expect(screen).toMatch(/^websearch {4}unavailable: .*,\n {13}\S.* or TACKLE_ENABLE_EXA$/m)
+    expect(screen).toMatch(/^tool_search {2}unavailable: .*\n {13}.*\(tool_search\.maxBytes\)$/m)
     expect(await terminal.broken()).toEqual([])
   })
 
@@ -377,7 +377,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
       await terminal.close()
       closed.resolve()
       const notes = join(machine.project.directory, "notes.txt")
-      await until("the end", async () => (await readFile(notes, "utf8")).includes("go on with: tackle run"))
+      await until("the end", async () => (await readFile(notes, "utf8")).includes("continue with: tackle run"))
       expect(await readFile(notes, "utf8")).not.toContain("EIO")
       expect((await machine.run(["session", "show"])).stdout).toMatch(/It is late\.[\s\S]*All done\./)
     })
@@ -397,7 +397,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
   test("mcp serve by hand says what it waits for", async () => {
     const terminal = await openTerminal(await createMachine())
     await terminal.tackle("mcp", "serve")
-    await terminal.sees("this speaks MCP on stdin and stdout")
+    await terminal.sees("this command speaks MCP on stdin and stdout")
     await terminal.press("C-d")
     await terminal.sees("[exit 0]")
   })

@@ -14,8 +14,8 @@ test("tool list shows what is offered, --all everything with the reason; tool sc
   ])
   expect(offered.stdout).toMatch(/^read +Reads a file.*\.$/m)
   expect(offered.stdout).not.toMatch(/^glob|^invalid|^todoread/m)
-  expect(all.stdout).toMatch(/^glob +not offered: .*\n/m)
-  expect(all.stdout).toMatch(/^invalid +not offered: /m)
+  expect(all.stdout).toMatch(/^glob +unavailable: .*\n/m)
+  expect(all.stdout).toMatch(/^invalid +unavailable: /m)
 
   const { tools } = JSON.parse(json.stdout)
   for (const tool of tools) {
@@ -116,7 +116,7 @@ test("a script without the right to run is told with the command that gives it, 
     },
   })
   const file = machine.project.path(".tackle/tool/it's")
-  const told = `${file}: it is a script that may not be run, so it is no tool. To make it one: chmod +x '${file.replace("'", "'\\''")}'`
+  const told = `${file}: the script is not executable, so that it is not offered as a tool. To fix this: chmod +x '${file.replace("'", "'\\''")}'`
   const list = await machine.run(["tool", "list", "--trust"])
   expect(list).toMatchObject({ code: 0, stderr: `tackle: ${told}\n` })
   const doctor = await machine.run(["doctor", "--format", "json"])

@@ -91,7 +91,7 @@ describe("§7.7 sentence by sentence", () => {
       },
     })
     expect((await machine.run(["run", "--format", "json", "hello"])).stderr).toBe(
-      "tackle: this project is not trusted as it is now, so these do not count: opencode.json: plu<U+000A>tackle: trusted, " +
+      "tackle: this project is not trusted in its current form, so that these are ignored: opencode.json: plu<U+000A>tackle: trusted, " +
         "formatter; tackle.json: shell, some instructions, allow rules; .tackle/tool/a<U+001B>[2J<U+000A>.ts. " +
         "`tackle trust` shows and enables them.\n",
     )

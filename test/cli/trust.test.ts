@@ -52,7 +52,7 @@ test("a project's tools and settings count only after trust, and no longer once 
   const before = await go()
   expect(callsOf(before)).toEqual([["shout", "error", expect.stringContaining("this tool does not exist")]])
   expect(before.stderr).toBe(
-    "tackle: this project is not trusted as it is now, so these do not count: tackle.json: shell; .tackle/tool/broken.ts; " +
+    "tackle: this project is not trusted in its current form, so that these are ignored: tackle.json: shell; .tackle/tool/broken.ts; " +
       ".tackle/tool/shout.ts. `tackle trust` shows and enables them.\n",
   )
   // What tightens, and instructions as text, count without trust.
@@ -125,7 +125,7 @@ test("a link among the instructions of an untrusted project brings nothing from 
   await symlink(secret, machine.project.path("docs/stolen.md"))
   await machine.project.write("tackle.json", JSON.stringify({ instructions: ["docs/*.md"] }))
   const first = await machine.run(["run", "hello"])
-  expect(first.stderr).toMatch(/docs\/stolen\.md leads out of this project, which is not trusted/)
+  expect(first.stderr).toMatch(/docs\/stolen\.md leads outside this project, which is not trusted/)
   const sent = () => JSON.stringify(machine.server.requests.at(-1)?.body)
   expect(sent()).toContain("the project's own words")
   expect(sent()).not.toContain("own notes")
@@ -174,7 +174,7 @@ tackle.toml  (new)
     { kind: "config", path: "opencode.json", state: "new", hash: expect.stringMatching(/^[0-9a-f]{64}$/) },
     { kind: "config", settings: [{ key: "sandbox", value: "off" }, { key: "pass_environment" }] },
   ])
-  expect(Object.keys(json.items[0].files)).toEqual([".tackle/tool/x.ts", ".tackle/tool/lib/h.ts"])
+  expect(Object.keys(json.items[0].files).sort()).toEqual([".tackle/tool/lib/h.ts", ".tackle/tool/x.ts"])
 })
 
 test("trust does not offer --trust, which would change nothing there, and --json is called what it is", async () => {

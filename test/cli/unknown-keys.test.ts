@@ -16,13 +16,13 @@ const schema = toJsonSchema(
 
 test.each([
   [{ filePath: "a", limit: 1, extra: { other: 1 }, either: { b: 1 } }, []],
-  [{ file_path: "a" }, ['it has no argument "file_path". Did you mean "filePath"?']],
-  [{ path: "a" }, ['it has no argument "path". Did you mean "filePath"?']],
+  [{ file_path: "a" }, ['unknown argument "file_path". Did you mean "filePath"?']],
+  [{ path: "a" }, ['unknown argument "path". Did you mean "filePath"?']],
   [
     { edits: [{ oldString: "" }, { old: "" }] },
-    ['it has no argument "edits[1].old". Did you mean "oldString"?'],
+    ['unknown argument "edits[1].old". Did you mean "oldString"?'],
   ],
-  [{ zzzzz: 1 }, ['it has no argument "zzzzz". There are: filePath, limit, edits, extra, either.']],
+  [{ zzzzz: 1 }, ['unknown argument "zzzzz". Arguments: filePath, limit, edits, extra, either.']],
   ["text", []],
 ])("of %j it is said: %j", (input, said) => {
   expect(unknownKeys(schema, input)).toEqual(said)
@@ -30,7 +30,7 @@ test.each([
 
 test("a tool without arguments, and one whose schema is open", () => {
   expect(unknownKeys(toJsonSchema(z.object({})), { a: 1 })).toEqual([
-    'it has no argument "a". The tool takes no arguments.',
+    'unknown argument "a". The tool takes no arguments.',
   ])
   expect(unknownKeys({ type: "object", properties: { a: {} } }, { b: 1 })).toEqual([])
   expect(unknownKeys({}, { constructor: 1 })).toEqual([])
@@ -41,13 +41,13 @@ test("tool call tells of an argument that the tool does not have, and makes the 
   const call = await machine.run(["tool", "call", "read", '{"filePath":"a.txt","ofset":1,"toString":2}'])
   expect(call).toMatchObject({ code: 0, stdout: expect.stringContaining("1→one") })
   expect(call.stderr.split("\n").slice(0, 2)).toEqual([
-    'tackle: read: it has no argument "ofset". Did you mean "offset"?',
-    'tackle: read: it has no argument "toString". There are: filePath, offset, limit.',
+    'tackle: read: unknown argument "ofset". Did you mean "offset"?',
+    'tackle: read: unknown argument "toString". Arguments: filePath, offset, limit.',
   ])
   const wrong = await machine.run(["tool", "call", "read", "-", "--format", "json"], {
     stdin: '{"path":"a.txt"}',
   })
   expect(wrong.code).toBe(2)
-  expect(wrong.stderr).toContain('no argument "path". Did you mean "filePath"?')
+  expect(wrong.stderr).toContain('unknown argument "path". Did you mean "filePath"?')
   expect(JSON.parse(wrong.stdout)).toMatchObject({ status: "error" })
 })

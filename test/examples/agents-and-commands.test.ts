@@ -25,7 +25,7 @@ test("lists the agents of both programs and reports unknown fields once", async 
   const { stdout } = await machine.run(["doctor"])
   expect(stdout).toMatch(/! agents .*finder\.md.*"haiku".*agent\.finder\.color/)
   expect(stdout).toMatch(
-    /taken over +\.claude: agents \.claude\/agents\/finder\.md\. \.opencode: commands \.opencode\/command\/where\.md/,
+    /other programs +\.claude: agents \.claude\/agents\/finder\.md\. \.opencode: commands \.opencode\/command\/where\.md/,
   )
 })
 

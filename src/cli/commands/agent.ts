@@ -116,15 +116,15 @@ export async function showAgent(name: string, flags: FormatFlags): Promise<void>
   const agent = agents.find((each) => each.name === name)
   if (!agent) {
     const known = agents.map((each) => each.name).join(", ")
-    throw new UsageError(`There is no agent "${name}". Known: ${known}.`)
+    throw new UsageError(`There is no agent "${name}". Available agents: ${known}.`)
   }
   if (flags.format === "json") return printJson(agent)
-  const { tools = {}, model = "that of the run", temperature = "that of the model" } = agent
+  const { tools = {}, model = "model of the run", temperature = "default of the model" } = agent
   const listed = Object.entries(tools).map(([id, on]) => `${on ? "" : "not "}${id}`)
   const lines: [string, unknown][] = [
     ["name", agent.name],
     ["from", sourceOf(agent, workspace)],
-    ["for", agent.description],
+    ["purpose", agent.description],
     ["mode", agent.mode],
     ["model", model],
     ["temperature", temperature],
@@ -133,7 +133,7 @@ export async function showAgent(name: string, flags: FormatFlags): Promise<void>
   ]
   for (const [key, value] of lines) printLine(`${key.padEnd(11)} ${wholeName(String(value))}`)
   for (const rule of agent.permission) printLine(describeRule(rule))
-  for (const rule of agent.projectPermission) printLine(`${describeRule(rule)}   lifts no deny`)
+  for (const rule of agent.projectPermission) printLine(`${describeRule(rule)}   cannot lift a deny`)
   for (const rule of agent.environmentPermission) printLine(describeRule(rule))
   printLine(`\n${visible(agent.prompt)}`)
 }
@@ -175,7 +175,7 @@ function shown(agent: Agent, { config }: Workspace): ShownAgent {
 
 function sourceOf({ builtin, source }: ShownAgent, { worktree }: Workspace): string {
   const file = source && displayPath(source.file, worktree)
-  if (!builtin) return file ?? "the rules of the configuration"
+  if (!builtin) return file ?? "rules of the config"
   return file === undefined ? "built in" : `built in, changed by ${file}`
 }
 
@@ -210,7 +210,7 @@ export async function createAgent(given: string | undefined, flags: AgentCreateF
   checkName(name, workspace)
   const ids = toolIDs(flags.tools)
   if (ids) await checkTools(ids, workspace)
-  const description = flags.description ?? (await ask("--description", "What is it for?"))
+  const description = flags.description ?? (await ask("--description", "What is its purpose?"))
   const prompt = flags.prompt === "-" ? await readAll(process.stdin) : (flags.prompt ?? (await askPrompt()))
   const { mode, model, temperature, steps } = flags
   const tools = ids && Object.fromEntries([["*", false], ...ids.map((id) => [id, true])])
@@ -233,25 +233,25 @@ export async function createAgent(given: string | undefined, flags: AgentCreateF
   if (flags.format === "json") return printJson({ name, file, scope })
   const shown = wholeName(displayPath(file, workspace.worktree))
   printLine(`Wrote ${shown}.`)
-  if (!flags.user) printLine(`It counts once it is trusted: tackle trust ${shown}`)
+  if (!flags.user) printLine(`It takes effect when you trust it: tackle trust ${shown}`)
 }
 
 function checkName(name: string, { config }: Workspace): void {
   if (!isMarkdownName(name)) {
     throw new UsageError(
-      `"${name}" is no name of an agent: letters, digits, ".", "_" and "-", with "/" between such words.`,
+      `Invalid agent name "${name}": use letters, digits, ".", "_" and "-", with "/" between words.`,
     )
   }
   const source = config.origin(["agent", name])
   if (source)
-    throw new UsageError(`There is an agent ${name} already: ${source.file}:${source.line}. Edit it there.`)
+    throw new UsageError(`The agent ${name} already exists: ${source.file}:${source.line}. Edit it there.`)
   if (builtinAgents().some((agent) => agent.name === name)) {
-    throw new UsageError(`The agent ${name} is built in. A file that changes it has to be written by hand.`)
+    throw new UsageError(`The agent ${name} is built in. To change it, write the file yourself.`)
   }
 }
 
 async function ask(missing: string, message: string): Promise<string> {
-  if (!atTerminal()) throw new UsageError(`There is no terminal to ask at: give ${missing}.`)
+  if (!atTerminal()) throw new UsageError(`No terminal to ask at. Add ${missing}.`)
   const validate = (value: string | undefined) => (value?.trim() ? undefined : "It cannot be empty.")
   const answer = await question(({ text }, signal) =>
     text({ message, validate, output: process.stderr, signal }),
@@ -265,7 +265,7 @@ async function askPrompt(): Promise<string> {
   if (!atTerminal()) return ""
   const answer = await question(({ text }, signal) =>
     text({
-      message: "What is it told? (Empty: what build is told. The file can be edited.)",
+      message: "System prompt? (Empty: that of build. You can edit the file later.)",
       output: process.stderr,
       signal,
     }),
@@ -291,8 +291,9 @@ async function checkTools(ids: readonly string[], workspace: Workspace): Promise
   const wrong = open.find((id) => !tools.some((tool) => wildcardMatch(tool, id)))
   if (wrong === undefined) return
   const near = nearNames(wrong, tools, Math.max(2, Math.floor(wrong.length / 3))).slice(0, 3)
-  const hint = near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `There are: ${tools.join(", ")}.`
-  throw new UsageError(`There is no tool "${wrong}" (--tools). ${hint}`)
+  const hint =
+    near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Available tools: ${tools.join(", ")}.`
+  throw new UsageError(`Unknown tool "${wrong}" (--tools). ${hint}`)
 }
 
 function offeredTools(workspace: Workspace): Promise<string[]> {
@@ -309,7 +310,7 @@ function offeredTools(workspace: Workspace): Promise<string[]> {
 /** A link in the project must not place the file elsewhere. */
 function checkInside(directory: string, worktree: string): void {
   if (isInside(realPath(directory), realPath(worktree))) return
-  throw new UsageError(`${wholeName(directory)} leads out of this project. Nothing was written.`)
+  throw new UsageError(`${wholeName(directory)} is outside this project. Nothing was written.`)
 }
 
 function write(file: string, content: string): void {
@@ -317,7 +318,7 @@ function write(file: string, content: string): void {
     mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, content, { flag: "wx" })
   } catch (error) {
-    const reason = systemCode(error) === "EEXIST" ? "it is there already" : errorMessage(error)
+    const reason = systemCode(error) === "EEXIST" ? "it already exists" : errorMessage(error)
     throw new UsageError(`${wholeName(file)} was not written: ${reason}.`, error)
   }
 }

@@ -68,7 +68,7 @@ export async function listLogins(flags: FormatFlags): Promise<void> {
   for (const provider of kept) printLine(`${visible(provider)}  signed in`)
   for (const { provider, methods } of offered)
     printLine(`${visible(provider)}  plugin: ${methods.map(visible).join(", ")}`)
-  if (kept.length === 0) printLine("Nothing is kept. To sign in: tackle auth login <provider>")
+  if (kept.length === 0) printLine("No credentials are stored. To sign in: tackle auth login <provider>")
 }
 
 /** `tackle auth logout <provider>`: deletes the stored credentials. Does not notify the provider. */
@@ -76,10 +76,12 @@ export async function logOut(provider: string, flags: WorkspaceFlags): Promise<v
   await withStore(flags, async ({ credentials }) => {
     const kept = await credentials.providers()
     if (!kept.includes(provider))
-      throw new UsageError(`Nothing is kept for "${provider}". There are: ${kept.join(", ") || "none"}.`)
+      throw new UsageError(
+        `No credentials are stored for "${provider}". Providers with credentials: ${kept.join(", ") || "none"}.`,
+      )
     await credentials.save(provider, undefined)
   })
-  printLine(`Signed out of ${visible(provider)}. The provider itself was not told.`)
+  printLine(`Signed out of ${visible(provider)}. The provider was not notified.`)
 }
 
 async function withTackle<T>(
@@ -100,11 +102,12 @@ function assertKnown(provider: string, tackle: Tackle, { config }: Workspace): v
   const known = [...new Set([...tackle.providers(), ...tackle.signIns().map((each) => each.provider)])]
   if (known.includes(provider)) return
   const near = nearNames(provider, known, Math.max(2, Math.floor(provider.length / 3))).slice(0, 3)
-  const hint = near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `There are: ${known.join(", ")}.`
+  const hint =
+    near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Available providers: ${known.join(", ")}.`
   const untrusted =
-    config.ignored.length > 0 ? " Those of this project count once it is trusted (--trust)." : ""
+    config.ignored.length > 0 ? " The project's own take effect when you trust it (--trust)." : ""
   throw new UsageError(
-    `There is no provider "${provider}". ${hint} Others are declared in the config under "provider".${untrusted}`,
+    `There is no provider "${provider}". ${hint} Declare others in the config under "provider".${untrusted}`,
   )
 }
 
@@ -114,10 +117,10 @@ async function chosenMethod(methods: readonly AuthMethod[], wanted: string | und
   if (wanted !== undefined) {
     const found = methods.find(({ label }) => label === wanted)
     if (found) return found
-    throw new UsageError(`There is no way "${wanted}" (--method). There are: ${names}.`)
+    throw new UsageError(`Unknown method "${wanted}" (--method). Available methods: ${names}.`)
   }
   if (first && others.length === 0) return first
-  if (!atTerminal()) throw new UsageError(`There are several ways: choose one with --method. ${names}.`)
+  if (!atTerminal()) throw new UsageError(`Choose a sign-in method with --method: ${names}.`)
   const options = methods.map((method) => ({ value: method, label: visible(method.label) }))
   return given(
     await question(({ select }, signal) =>
@@ -144,9 +147,9 @@ async function askForKey(): Promise<string> {
       ),
     ).trim()
   const key = (await readAll(process.stdin)).trim()
-  if (key === "") throw new UsageError("There is no terminal to ask at, and stdin held no key.")
-  const fault = keyProblem(key)
-  if (fault !== undefined) throw new UsageError(`stdin held no key. ${fault}`)
+  if (key === "") throw new UsageError("No terminal to ask at, and stdin contained no key.")
+  const problem = keyProblem(key)
+  if (problem !== undefined) throw new UsageError(`stdin contained no valid key. ${problem}`)
   return key
 }
 
@@ -154,11 +157,11 @@ async function askForKey(): Promise<string> {
 function keyProblem(key: string | undefined): string | undefined {
   const word = key?.trim() ?? ""
   if (word === "") return "It cannot be empty."
-  return /^[\x21-\x7e]+$/.test(word) ? undefined : "A key is one word of letters, digits and signs."
+  return /^[\x21-\x7e]+$/.test(word) ? undefined : "A key is one word of letters, digits and symbols."
 }
 
 async function askFor(message: string): Promise<string> {
-  if (!atTerminal()) throw new UsageError(`There is no terminal to ask at: "${message}".`)
+  if (!atTerminal()) throw new UsageError(`No terminal to ask at: "${message}".`)
   return given(
     await question(({ text }, signal) => text({ message, validate: filled, output: process.stderr, signal })),
   ).trim()
@@ -169,6 +172,6 @@ function filled(value: string | undefined): string | undefined {
 }
 
 function given<T>(answer: T | undefined): T {
-  if (answer === undefined) throw new UsageError("Nothing was kept.")
+  if (answer === undefined) throw new UsageError("Nothing was stored.")
   return answer
 }

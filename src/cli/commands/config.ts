@@ -57,18 +57,18 @@ export async function showConfig(flags: FormatFlags): Promise<void> {
       shadowed,
     })
 
-  printLine(files.length === 0 ? "No config files." : "Files, the later ones over the earlier:")
+  printLine(files.length === 0 ? "No config files." : "Files, in rising precedence:")
   for (const { path, kind, scope } of files) printLine(`  ${wholeName(path)} (${kind}, ${scope})`)
-  if (ignored.length > 0) printLine(`Not counted, since this project is not trusted: ${ignored.join("; ")}`)
+  if (ignored.length > 0) printLine(`Ignored, because this project is not trusted: ${ignored.join("; ")}`)
   if (instructions.length > 0) printLine("Instructions for the model, the nearest last:")
   for (const path of instructions) printLine(`  ${wholeName(path)}`)
-  if (skills.length > 0) printLine("Skills, of two with one name the later:")
+  if (skills.length > 0) printLine("Skills, in rising precedence:")
   for (const { name, path, counts } of skills)
     printLine(
-      `  ${wholeName(path)} (${wholeName(name)}${counts ? "" : ", does not count: a later one has its name"})`,
+      `  ${wholeName(path)} (${wholeName(name)}${counts ? "" : ", ignored: a later one has the same name"})`,
     )
   if (isRecord(config) && Object.keys(config).length > 0) printLine(`\n${JSON.stringify(config, null, 2)}`)
-  printLine("\nRules, the last that matches decides:")
+  printLine("\nRules, the last match decides:")
   for (const rule of [
     ...rules.defaults,
     ...permission.user,
@@ -103,7 +103,7 @@ export async function showSchema(): Promise<void> {
 /** Returns whether a rule of an untrusted project file is used. */
 function standing({ action }: Rule): { counts: boolean; reason?: string } {
   if (action !== "allow") return { counts: true }
-  return { counts: false, reason: "does not count: the file is not trusted, so it may only tighten" }
+  return { counts: false, reason: "ignored: the file is not trusted, so that it can only restrict" }
 }
 
 function describeRule(rule: Rule): string {

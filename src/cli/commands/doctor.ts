@@ -43,7 +43,7 @@ interface Finding {
 export async function checkHealth(flags: FormatFlags): Promise<void> {
   const workspace = await openWorkspaceWithProblems(flags)
   const findings = [
-    await check("node", () => ({ detail: `${process.version} (24.15 or newer is needed)` })),
+    await check("node", () => ({ detail: `${process.version} (24.15 or newer is required)` })),
     await check("data directory", () => checkData(workspace)),
     await check("config", () => checkConfig(workspace)),
     await check("rules", () => checkRules(workspace)),
@@ -55,7 +55,7 @@ export async function checkHealth(flags: FormatFlags): Promise<void> {
     await check("skills", () => checkSkills(workspace)),
     await check("agents", () => checkTexts(workspace, "agent")),
     await check("commands", () => checkTexts(workspace, "command")),
-    await check("taken over", () => checkForeignConfig(workspace)),
+    await check("other programs", () => checkForeignConfig(workspace)),
     await check("model", () => checkModel(workspace)),
   ]
   const sandbox = openSandbox({
@@ -75,7 +75,7 @@ export async function checkHealth(flags: FormatFlags): Promise<void> {
     const lines = detail.split("\n").map((line) => indent + line)
     printLine(`${marks[status]} ${name.padEnd(14)} ${foldedHere(lines.join("\n")).slice(indent.length)}`)
   }
-  if (probes.length > 0) printLine("\nWhat a command in the sandbox was kept from, each attempted just now:")
+  if (probes.length > 0) printLine("\nSandbox checks, each attempted just now:")
   for (const { attempt, outcome, detail } of probes)
     printLine(
       foldedHere(
@@ -117,10 +117,13 @@ function checkConfig({ config, problems }: Workspace): Outcome {
       detail: problems.map((problem) => wholeName(describeProblem(problem))).join("\n"),
     }
   if (config.typos.length > 0)
-    return { status: "warn", detail: [...config.typos, "This does not count before trust."].join("\n") }
+    return {
+      status: "warn",
+      detail: [...config.typos, "This is ignored until you trust the project."].join("\n"),
+    }
   const files = config.files.filter(({ path }) => trustKind(path) === "config")
   const names = files.map(({ path }) => path)
-  return { detail: names.length === 0 ? "no files; defaults hold" : names.join(", ") }
+  return { detail: names.length === 0 ? "no files; defaults apply" : names.join(", ") }
 }
 
 function checkRules(workspace: Workspace): Outcome {
@@ -130,11 +133,11 @@ function checkRules(workspace: Workspace): Outcome {
       `${ruleOrigin(rule)} (${rule.action} ${rule.permission}: ${rule.pattern}) never decides, ${ruleOrigin(by)} does`,
   )
   if (told.length > 0) return { status: "warn", detail: told.join("; ") }
-  return { detail: count === 0 ? "the defaults alone" : `${count} of the config, over the defaults` }
+  return { detail: count === 0 ? "defaults only" : `${count} in the config, above the defaults` }
 }
 
 function checkTrust({ untrusted, worktree }: Workspace): Outcome {
-  if (untrusted.length === 0) return { detail: `nothing of ${worktree} waits for trust` }
+  if (untrusted.length === 0) return { detail: `nothing in ${worktree} needs trust` }
   return {
     status: "warn",
     detail: `not trusted: ${untrusted.map(({ path }) => path).join(", ")} (tackle trust)`,
@@ -153,7 +156,7 @@ async function checkSearch({ directory }: Workspace): Promise<Outcome> {
   for await (const _ of defaultSearchEngine.files(query)) break
   return existsSync(rgPath)
     ? { detail: "ripgrep" }
-    : { status: "warn", detail: "ripgrep is missing; the slower engine is used" }
+    : { status: "warn", detail: "ripgrep is not installed; a slower search is used" }
 }
 
 function checkShell({ config }: Workspace): Outcome {
@@ -163,13 +166,13 @@ function checkShell({ config }: Workspace): Outcome {
     return { detail: configured }
   }
   const shell = ["/bin/bash", "/bin/sh"].find((path) => existsSync(path))
-  if (!shell) throw new Error("neither /bin/bash nor /bin/sh is there")
+  if (!shell) throw new Error("neither /bin/bash nor /bin/sh exists")
   return { detail: shell }
 }
 
 async function checkParser(): Promise<Outcome> {
   const plan = await planCommand("ls -l | wc")
-  if (plan.commands.length !== 2) throw new Error("the grammar does not read a simple pipeline")
+  if (plan.commands.length !== 2) throw new Error("the grammar cannot parse a simple pipeline")
   return { detail: "tree-sitter-bash" }
 }
 
@@ -220,10 +223,10 @@ async function checkSandbox({ mode, state }: Sandbox): Promise<Outcome> {
   if (found.works && found.limitation)
     return { status: "warn", detail: `${found.kind} (${mode}); ${found.limitation}` }
   if (found.works) return { detail: `${found.kind} (${mode})` }
-  if (mode === "require") throw new Error(`required, and none works: commands are refused. ${found.reason}`)
+  if (mode === "require") throw new Error(`required, but none works: commands are refused. ${found.reason}`)
   return {
     status: "warn",
-    detail: `commands run without one: permission rules are all there is. ${found.reason}`,
+    detail: `commands run without a sandbox, protected by permission rules only. ${found.reason}`,
   }
 }
 
@@ -231,7 +234,7 @@ async function checkSandbox({ mode, state }: Sandbox): Promise<Outcome> {
 async function checkModel(workspace: Workspace): Promise<Outcome> {
   const { config, environment, dataDirectory } = workspace
   const { model: name, provider = {} } = config.config
-  if (name === undefined) return { status: "warn", detail: "none is configured; tackle/offline stands in" }
+  if (name === undefined) return { status: "warn", detail: "none is configured; tackle/offline is used" }
   const credentials = createCredentials({ environment, authFile: dataPaths(dataDirectory).auth })
   const ref = parseModelName(name)
   const model = await createModels({ config: provider, credentials, environment }).get(ref)
@@ -242,7 +245,7 @@ async function checkModel(workspace: Workspace): Promise<Outcome> {
       tackle.signIns().some(({ provider }) => provider === ref.providerID),
     )
     if (!isSignedIn) throw error
-    return { detail: `${name}, as a plugin signs in` }
+    return { detail: `${name}, signed in by a plugin` }
   }
   return { detail: name }
 }
@@ -297,5 +300,5 @@ export function describeForeignConfig(taken: ForeignConfig): string {
         .map(([what, paths]) => `${what} ${paths.join(", ")}`)
         .join("; ")}`,
   )
-  return parts.length === 0 ? "nothing of .opencode, .claude or .agents" : parts.join(". ")
+  return parts.length === 0 ? "nothing in .opencode, .claude or .agents" : parts.join(". ")
 }

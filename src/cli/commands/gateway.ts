@@ -69,7 +69,7 @@ export async function runGateway(flags: GatewayFlags): Promise<void> {
     fetch: httpFetch,
     ...(flags.verbose && { onFailure: warn }),
   })
-  printLine(`${gateway.url} answers for ${flags.upstream}, tools: ${flags.policy}. Ctrl-C ends it.`)
+  printLine(`${gateway.url} serves ${flags.upstream}, tools: ${flags.policy}. Press Ctrl-C to stop.`)
   await interrupted(() => void gateway.close())
   await gateway.close(graceMs)
   restoreNetwork()

@@ -58,7 +58,7 @@ export async function serveMcp(flags: ServeFlags): Promise<void> {
 
 /** Shown to a user who runs it by hand. */
 const atTerminal =
-  'this speaks MCP on stdin and stdout, with the program that starts it: name "tackle" with the arguments "mcp", "serve" as a server in your client. Ctrl-D ends it; --http offers an address instead.'
+  'this command speaks MCP on stdin and stdout. Configure your client to run "tackle" with the arguments "mcp", "serve", or use --http for a URL. Press Ctrl-D to stop.'
 
 async function serveStdio(options: ConnectionOptions, signal: AbortSignal): Promise<void> {
   if (process.stdin.isTTY) warn(atTerminal)
@@ -79,7 +79,7 @@ async function serveHttp(
     ...(key ? { key } : {}),
   })
   try {
-    printLine(`${server.url} offers the tools for ${connection.tackle.worktree}. Ctrl-C ends it.`)
+    printLine(`${server.url} offers the tools for ${connection.tackle.worktree}. Press Ctrl-C to stop.`)
     if (!signal.aborted) await once(signal, "abort")
   } finally {
     await server.close()
@@ -101,5 +101,5 @@ function protocolOutput(): Writable {
 
 function assertForHttp({ http, port, host, stream, key }: ServeFlags): void {
   if (!http && [port, host, stream, key].some((flag) => flag !== undefined))
-    throw new UsageError("--port, --host, --stream and --key are for --http.")
+    throw new UsageError("--port, --host, --stream and --key require --http.")
 }

@@ -102,7 +102,7 @@ export async function listMcpServers(flags: FormatFlags): Promise<void> {
   })
   if (servers.some(({ status }) => status === "failed")) process.exitCode = exitCode.failed
   if (flags.format === "json") return printJson({ servers })
-  if (servers.length === 0) printLine('No MCP servers are in use: "mcp" in the configuration names them.')
+  if (servers.length === 0) printLine('No MCP servers are configured. Add them under "mcp" in the config.')
 }
 
 function show({ id, status, tools, problem }: McpServerStatus): void {
@@ -147,14 +147,14 @@ export async function addMcpServer(id: string, command: string[], flags: AddServ
   const workspace = await openWorkspace(flags)
   const [first = ""] = command
   if (command.length === 1 && looksLikeAddress(first)) {
-    throw new UsageError(`"${first}" is no address: write https://… or http://…. A program comes behind --.`)
+    throw new UsageError(`"${first}" is not a URL: write https://… or http://…. Write a program after --.`)
   }
   const server = /^https?:\/\//.test(first) ? remoteServer(command, flags) : localServer(command, flags)
   const parsed = McpConfig.safeParse({ [id]: server })
-  if (!parsed.success) throw new UsageError(`This is no MCP server: ${parsed.error.issues[0]?.message}`)
+  if (!parsed.success) throw new UsageError(`Invalid MCP server: ${parsed.error.issues[0]?.message}`)
   const path = await addServer(workspace, flags.user ? "user" : "project", [id, server])
   printLine(`Added ${visible(id)} to ${path}.`)
-  if (!flags.user) printLine("It counts once the project is trusted: tackle trust")
+  if (!flags.user) printLine("It takes effect when you trust the project: tackle trust")
 }
 
 /** `tackle mcp auth <id>`: signs in on the server's page and stores the tokens. */
@@ -177,7 +177,7 @@ export async function signInToServer(id: string, flags: AuthFlags): Promise<void
 function signInFailed(id: string, error: unknown): UsageError {
   const cause = error instanceof Error && error.cause !== undefined ? ` (${errorMessage(error.cause)})` : ""
   return new UsageError(
-    `Nobody can sign in to ${id} now: ${errorMessage(error)}${cause}. Look at its url in the config. One that takes a key has it in "headers", such as "Authorization": "Bearer …".`,
+    `Cannot sign in to ${id}: ${errorMessage(error)}${cause}. Check its url in the config. If the server expects a key, set it in "headers", such as "Authorization": "Bearer …".`,
     error,
   )
 }
@@ -189,7 +189,7 @@ export async function signOutOfServer(id: string, flags: WorkspaceFlags): Promis
   const { signOut } = await import("../../mcp/client/oauth/sign-in.ts")
   printLine(
     signOut(server, await tokensOf(workspace))
-      ? `Signed out of ${visible(id)}. The server itself was not told.`
+      ? `Signed out of ${visible(id)}. The server was not notified.`
       : `You were not signed in to ${visible(id)}.`,
   )
 }
@@ -203,13 +203,13 @@ function looksLikeAddress(word: string): boolean {
 }
 
 function remoteServer([url = "", ...rest]: string[], { env, header }: AddServerFlags): RemoteServer {
-  if (rest.length > 0) throw new UsageError("An address has no arguments.")
-  if (env) throw new UsageError("--env is for programs; an address has --header.")
+  if (rest.length > 0) throw new UsageError("A URL takes no arguments.")
+  if (env) throw new UsageError("--env is for programs. Use --header for a URL.")
   return { type: "remote", url, ...(header ? { headers: pairs(header, "--header") } : {}) }
 }
 
 function localServer(command: string[], { env, header }: AddServerFlags) {
-  if (header) throw new UsageError("--header is for addresses; a program has --env.")
+  if (header) throw new UsageError("--header is for URLs. Use --env for a program.")
   const environment = env ? { environment: pairs(env, "--env") } : {}
   return { type: "local" as const, command, ...environment }
 }
@@ -228,15 +228,15 @@ function remoteServerNamed(id: string, { config }: Workspace): RemoteServer {
   const servers = enabledServers(config.config.mcp)
   const found = servers.find((server) => server.id === id)
   if (found?.settings.type === "remote") return found.settings
-  if (found) throw new UsageError(`"${id}" is a program, which nobody signs in to.`)
+  if (found) throw new UsageError(`"${id}" is a local program, which has no sign-in.`)
   const names = servers.map(({ id: name, settings }) =>
-    settings.type === "remote" ? name : `${name} (a program, which nobody signs in to)`,
+    settings.type === "remote" ? name : `${name} (a local program, which has no sign-in)`,
   )
-  const known = names.length > 0 ? `There are: ${names.join(", ")}.` : "The configuration names none."
+  const known = names.length > 0 ? `Configured servers: ${names.join(", ")}.` : "The config contains none."
   const untrusted =
-    config.ignored.length > 0 ? " Those of this project count once it is trusted (--trust)." : ""
+    config.ignored.length > 0 ? " The project's own take effect when you trust it (--trust)." : ""
   throw new UsageError(
-    `There is no MCP server "${id}" that is switched on. ${known}${untrusted} To add one: tackle mcp add ${id} https://…`,
+    `There is no enabled MCP server "${id}". ${known}${untrusted} To add one: tackle mcp add ${id} https://…`,
   )
 }
 

@@ -56,7 +56,9 @@ export async function listModels(flags: ModelsFlags): Promise<void> {
     for (const { name, baseURL, models: found } of servers) {
       printLine(`${name} at ${baseURL}: ${found.length > 0 ? found.join(", ") : "no models"}`)
     }
-    printLine("\nopenai/…, anthropic/… and google/… take any model of theirs, with a key in the environment.")
+    printLine(
+      "\nopenai/…, anthropic/… and google/… accept any of their models, with a key in the environment.",
+    )
   } finally {
     await tackle.close()
   }
@@ -65,8 +67,8 @@ export async function listModels(flags: ModelsFlags): Promise<void> {
 /** A server may support tools after an update or restart. */
 function forgetTools(workspace: Workspace, name: string): void {
   const forgotten = openToolSupport(workspace.dataDirectory).forget(name === "all" ? undefined : name)
-  if (forgotten.length === 0) printLine(`Nothing is remembered of ${name === "all" ? "any model" : name}.`)
-  for (const model of forgotten) printLine(`${model} is offered tools again.`)
+  if (forgotten.length === 0) printLine(`Nothing is stored about ${name === "all" ? "any model" : name}.`)
+  for (const model of forgotten) printLine(`Tools will be offered to ${model} again.`)
 }
 
 /** Time limit for all requests: a local model may have to be loaded first. */
@@ -134,7 +136,7 @@ function printFindings(
   const callsNothing = findings.some(({ name, holds }) => name === "returns tool_calls" && holds === false)
   if (used === "native" && callsNothing) {
     printLine(
-      `The server takes tools and makes no calls. Set ${key} to "synthetic" to have them read from the text.`,
+      `The server accepts tools but returns no calls. Set ${key} to "synthetic" to read calls from the text.`,
     )
   }
 }

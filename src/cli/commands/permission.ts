@@ -68,7 +68,7 @@ export async function checkPermission(
   const workspace = await openWorkspace(flags)
   const near = nearPermission(permission, workspace)
   if (near !== undefined)
-    warn(`"${permission}" is asked for by no tool of Tackle's own. Did you mean "${near}"?`)
+    warn(`No built-in tool requests the permission "${permission}". Did you mean "${near}"?`)
   const { explanation, worktree } = await withTackle(workspace, flags, async (tackle) => ({
     explanation: await explainAll(
       askedBy({ permission, patterns }, { directory: tackle.directory, note: warn }),
@@ -127,7 +127,7 @@ export async function listGrants(flags: FormatFlags): Promise<void> {
 /** `tackle permission revoke <id…>`, or all with `--all`. */
 export async function revokeGrants(ids: string[], flags: WorkspaceFlags & { all?: boolean }): Promise<void> {
   if ((flags.all === true) === ids.length > 0)
-    throw new UsageError("Name the grants to revoke, or --all for every one.")
+    throw new UsageError("Give the ids of the grants to revoke, or --all.")
   const revoked = await withStore(flags, async (tackle) => {
     const chosen = flags.all ? (await tackle.grants()).map(({ id }) => id) : ids
     await tackle.revoke(chosen)
@@ -153,7 +153,7 @@ function readText(file: string): string {
   try {
     return readFileSync(resolve(file), "utf8")
   } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${fileReason(error)}.`, error)
+    throw new UsageError(`Cannot read ${file}: ${fileReason(error)}.`, error)
   }
 }
 
@@ -210,7 +210,7 @@ async function* askedByWebfetch(patterns: readonly string[], note: (text: string
       const { host, inside } = await resolveHost(url, AbortSignal.timeout(lookupMs))
       if (inside.length > 0) yield { permission: "private_network", patterns: [host] }
     } catch (error) {
-      note(`whether ${url.host} is of a private network cannot be told here: ${errorMessage(error)}`)
+      note(`cannot determine whether ${url.host} is in a private network: ${errorMessage(error)}`)
     }
   }
 }

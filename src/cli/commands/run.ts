@@ -75,7 +75,7 @@ export interface RunFlags extends WorkspaceFlags, TaskFlags {
 /** `tackle run`: runs one prompt to its end and sets the exit code. */
 export async function runPrompt(message: readonly string[], flags: RunFlags): Promise<void> {
   if (flags.replay !== undefined && message.length > 0)
-    throw new UsageError("The message is part of the recording: leave it out with --replay.")
+    throw new UsageError("The recording contains the message. Omit it with --replay.")
   const workspace = await openWorkspace(flags)
   const replay =
     flags.replay === undefined
@@ -170,7 +170,7 @@ async function commandOf(
   if (!("call" in found)) {
     if (found.near !== undefined)
       warn(
-        `there is no command ${shownName(prompt.split(/\s/, 1)[0] ?? "")}; did you mean /${found.near}? The text goes as it is.`,
+        `there is no command ${shownName(prompt.split(/\s/, 1)[0] ?? "")}; did you mean /${found.near}? The text is sent unchanged.`,
       )
     return undefined
   }
@@ -195,7 +195,7 @@ function serverPrompt(command: CommandCall | undefined): Pick<RunLine, "command"
 async function openSession(tackle: Tackle, task: RunTask, flags: RunFlags): Promise<SessionHandle> {
   if (!flags.fork) return findSession(tackle, task, flags)
   if (flags.session === undefined && !flags.continue) {
-    throw new UsageError("--fork needs the session to copy: -c for the last, or -s <id>.")
+    throw new UsageError("--fork requires a session to copy: -c for the last one, or -s <id>.")
   }
   const from = await findSession(tackle, task, flags)
   return (await tackle.sessions.fork(from.id)) ?? from
@@ -203,7 +203,7 @@ async function openSession(tackle: Tackle, task: RunTask, flags: RunFlags): Prom
 
 async function findSession(tackle: Tackle, task: RunTask, flags: RunFlags): Promise<SessionHandle> {
   if (flags.agent !== undefined && (flags.session !== undefined || flags.continue)) {
-    throw new UsageError("A session keeps its agent: leave out --agent, or begin a new session.")
+    throw new UsageError("A session keeps its agent. Omit --agent, or start a new session.")
   }
   if (flags.session !== undefined) {
     const session = await tackle.sessions.get(flags.session)
@@ -213,14 +213,14 @@ async function findSession(tackle: Tackle, task: RunTask, flags: RunFlags): Prom
     const { directory, worktree } = session.info()
     if (worktree !== tackle.worktree) {
       throw new UsageError(
-        `Session ${flags.session} belongs to ${directory}. Go on with it there: --dir ${directory}`,
+        `Session ${flags.session} belongs to ${directory}. Continue it there: --dir ${directory}`,
       )
     }
     return session
   }
   if (flags.continue) {
     const session = await tackle.sessions.latest()
-    if (!session) throw new UsageError("There is no session of this project to go on with.")
+    if (!session) throw new UsageError("This project has no session to continue.")
     return session
   }
   return tackle.sessions.create({

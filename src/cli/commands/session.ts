@@ -42,7 +42,7 @@ export function defineSession(session: Command): void {
   projectFlags(session.command("import"))
     .description("import an exported session into this project")
     .argument("<file>", 'file to import; "-" reads stdin')
-    .option("--copy", "use new ids, so that an existing session is no conflict")
+    .option("--copy", "use new ids, to import a session that already exists")
     .action(importSession)
   locationFlags(session.command("fork"))
     .description("create a session with the history of another")
@@ -89,7 +89,7 @@ export interface SessionExportFlags extends WorkspaceFlags {
   sanitize?: boolean
 }
 
-/** `copy`: uses new ids, so that an existing session is no conflict. */
+/** `copy`: uses new ids, to import a session that already exists. */
 export interface SessionImportFlags extends WorkspaceFlags {
   copy?: boolean
 }
@@ -149,7 +149,7 @@ export async function importSession(file: string, flags: SessionImportFlags): Pr
   await withTackle(flags, async (tackle) => {
     const archive = await readArchive(file)
     const session = await tackle.sessions.import(archive, { copy: flags.copy ?? false }).catch(naming(file))
-    printLine(`Imported as ${session.id}. Go on with it: tackle run -s ${session.id} "…"`)
+    printLine(`Imported as ${session.id}. Continue it: tackle run -s ${session.id} "…"`)
   })
 }
 
@@ -159,7 +159,7 @@ export async function forkSession(id: string | undefined, flags: SessionForkFlag
     const from = await namedOrLast(tackle, id)
     const fork = await tackle.sessions.fork(from, flags.at === undefined ? {} : { at: flags.at })
     if (!fork) throw noSession(from)
-    printLine(`Forked ${from} as ${fork.id}. Go on with it: tackle run -s ${fork.id} "…"`)
+    printLine(`Forked ${from} as ${fork.id}. Continue it: tackle run -s ${fork.id} "…"`)
   })
 }
 
@@ -188,10 +188,10 @@ export async function withTackle(
   }
 }
 
-/** Returns the given id, or that of the project's last session. Throws `UsageError` if there is none. */
+/** Returns the given id, or that of the project's last session. Throws `UsageError` if the project has no session. */
 export async function namedOrLast(tackle: Tackle, id: string | undefined): Promise<string> {
   const found = id ?? (await tackle.sessions.latest())?.id
-  if (found === undefined) throw new UsageError("There is no session of this project yet.")
+  if (found === undefined) throw new UsageError("This project has no session yet.")
   return found
 }
 
@@ -207,7 +207,7 @@ async function readArchive(file: string): Promise<unknown> {
   const name = file === "-" ? "stdin" : file
   const parsed = parseJson(await readInput(file))
   if (parsed.ok) return parsed.value
-  throw new UsageError(`${name} is no session of \`tackle session export\`: ${parsed.error}.`)
+  throw new UsageError(`${name} is not an export of \`tackle session export\`: ${parsed.error}.`)
 }
 
 async function readInput(file: string): Promise<string> {
@@ -269,9 +269,10 @@ export async function compactSession(id: string | undefined, flags: FormatFlags)
     const { before, after, pruned, summarized } = result
     if (pruned === 0 && !summarized)
       return printLine(
-        `There is nothing to compact in ${sessionID} yet: a summary would be no shorter than its ${before} characters.`,
+        `Nothing to compact in ${sessionID}: a summary would not be shorter than its ${before} characters.`,
       )
-    const outputs = pruned === 0 ? "" : `, with ${pruned} old ${pruned === 1 ? "output" : "outputs"} in files`
+    const outputs =
+      pruned === 0 ? "" : `, with ${pruned} old ${pruned === 1 ? "output" : "outputs"} moved to files`
     printLine(`Compacted ${sessionID}: the model reads ${after} instead of ${before} characters${outputs}.`)
   })
 }
@@ -297,7 +298,7 @@ export async function pruneSessions(flags: SessionPruneFlags): Promise<void> {
     if (flags.format === "json") return printJson({ dryRun, deleted, held })
     for (const { id, title, time } of deleted)
       printLine(`${id}  ${localMinute(time.updated)}  ${oneLine(title || "(no prompt yet)", 60)}`)
-    for (const { id } of held) printLine(`${id} stays: a run works on it.`)
+    for (const { id } of held) printLine(`${id} is kept: a run is using it.`)
     printLine(
       `${dryRun ? "Would delete" : "Deleted"} ${deleted.length} session${deleted.length === 1 ? "" : "s"}.`,
     )
@@ -323,14 +324,14 @@ export async function undoSession(
     if (!result) throw noSession(sessionID)
     if (flags.format === "json") return printJson({ sessionID, ...result })
 
-    const done = `${skip ? "Passed over" : way === "undo" ? "Undid" : "Did again"} what this changed: `
+    const done = `${skip ? "Skipped" : way === "undo" ? "Undid" : "Redid"} the changes of: `
     const room = process.stdout.isTTY ? process.stdout.columns - done.length : 60
     printLine(`${done}${oneLine(result.prompt, room)}`)
     const show = (path: string) => visible(displayPath(path, tackle.worktree))
     for (const { path, kind } of result.files) printLine(`  ${kind} ${show(path)}`)
-    if (result.files.length === 0 && !skip) printLine("  Every file was so already.")
-    for (const { path } of result.refused) printLine(`  left as it is: ${show(path)}`)
-    for (const note of result.unseen) printLine(`  not seen whole: ${visible(note)}`)
-    if (skip) printLine(`The next ${way} goes on with the turn ${way === "undo" ? "before" : "after"} it.`)
+    if (result.files.length === 0 && !skip) printLine("  All files were already unchanged.")
+    for (const { path } of result.refused) printLine(`  left unchanged: ${show(path)}`)
+    for (const note of result.unseen) printLine(`  not fully tracked: ${visible(note)}`)
+    if (skip) printLine(`The next ${way} continues with the turn ${way === "undo" ? "before" : "after"} it.`)
   })
 }

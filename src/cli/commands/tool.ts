@@ -73,7 +73,7 @@ function textOf({ description, offered, reason, source }: ToolListing, room: num
   const origin = source === "builtin" ? "" : ` [${source}]`
   return offered
     ? [oneLine(`${firstSentence(description)}${origin}`, room)]
-    : wrapped(`not offered: ${reason}${origin}`, room)
+    : wrapped(`unavailable: ${reason}${origin}`, room)
 }
 
 /** `tackle tool schema <id>`. */
@@ -188,7 +188,7 @@ export function unknownKeys(schema: JsonSchema, input: unknown, path = ""): stri
     const inner = Object.hasOwn(properties, key) ? properties[key] : undefined
     if (isRecord(inner)) return unknownKeys(inner, value, here)
     if (inner !== undefined || schema.additionalProperties !== false) return []
-    return [`it has no argument "${here}". ${suggestion(key, known)}`]
+    return [`unknown argument "${here}". ${suggestion(key, known)}`]
   })
 }
 
@@ -196,5 +196,5 @@ function suggestion(key: string, known: readonly string[]): string {
   const [near] = nearNames(key, known, Math.ceil(key.length / 3))
   const meant = near ?? known.find((name) => name.toLowerCase().includes(key.toLowerCase()))
   if (meant !== undefined) return `Did you mean "${meant}"?`
-  return known.length > 0 ? `There are: ${known.join(", ")}.` : "The tool takes no arguments."
+  return known.length > 0 ? `Arguments: ${known.join(", ")}.` : "The tool takes no arguments."
 }

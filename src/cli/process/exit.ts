@@ -20,7 +20,7 @@ export function reportError(error: unknown, options: { verbose: boolean }): void
   const stack = error instanceof Error ? error.stack : undefined
   const text = known || !options.verbose ? errorMessage(error) : (stack ?? errorMessage(error))
   warn(text)
-  if (!known && !options.verbose) warn("this is a defect. --verbose shows where it happened.")
+  if (!known && !options.verbose) warn("this is a bug in Tackle. --verbose shows where it happened.")
   process.exitCode = error instanceof UsageError ? exitCode.usage : exitCode.failed
 }
 

@@ -72,7 +72,7 @@ export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
   tackle.on("permission.asked", (request) => {
     const next = options.auto || !terminal ? answer(request) : last.then(() => answer(request))
     last = next.catch((error: unknown) => {
-      warn(`the question could not be asked: ${errorMessage(error)}`)
+      warn(`cannot show the question: ${errorMessage(error)}`)
       return give(request, { reply: "reject" }, "no-terminal")
     })
   })
@@ -81,7 +81,7 @@ export function answerRequests(tackle: Tackle, options: AnswerOptions): void {
     last = last
       .then(() => answerQuestion(request))
       .catch((error: unknown) => {
-        warn(`the question could not be asked: ${errorMessage(error)}`)
+        warn(`cannot show the question: ${errorMessage(error)}`)
         request.reject()
       })
   })

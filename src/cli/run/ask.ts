@@ -45,10 +45,10 @@ function choose(
     options.push(
       { value: "session", label: "always, in this session" },
       { value: "project", label: "always, in this project", hint: worktree },
-      { value: "narrow", label: "always, but for less" },
+      { value: "narrow", label: "always, with a narrower rule" },
     )
   }
-  options.push({ value: "reject", label: "no" }, { value: "feedback", label: "no, and say why" })
+  options.push({ value: "reject", label: "no" }, { value: "feedback", label: "no, and give a reason" })
   const ask = ({ select }: Clack, stop: AbortSignal) =>
     select({ message: "Allow this?", output: process.stderr, signal: stop, options })
   return question(ask, signal)
@@ -63,12 +63,12 @@ async function askNarrower(
   for (const offered of always) {
     const ask = ({ text }: Clack, stop: AbortSignal) =>
       text({
-        message: `Allow ${permission} (empty leaves it out):`,
+        message: `Allow ${permission} (empty to skip):`,
         initialValue: offered,
         output: process.stderr,
         signal: stop,
         validate: (given) =>
-          !given || wildcardCovers(offered, given) ? undefined : `It has to be a part of ${offered}`,
+          !given || wildcardCovers(offered, given) ? undefined : `It must be part of ${offered}`,
       })
     const pattern = await question(ask, signal)
     if (pattern === undefined) return undefined

@@ -57,8 +57,8 @@ export async function reportMissingMentions(
 function describe({ name, outside, near }: MissingMention): string {
   const word = `@${shownName(name)}`
   if (outside)
-    return `${word} lies outside of this project, so it is not attached. To attach it: --file ${shownName(name)}`
+    return `${word} is outside this project and is not attached. To attach it: --file ${shownName(name)}`
   const hint =
     near.length > 0 ? ` Did you mean ${near.map((path) => `@${shownName(path)}`).join(" or ")}?` : ""
-  return `${word} names no file here, so nothing is attached for it.${hint}`
+  return `${word} does not match a file, so nothing is attached.${hint}`
 }

@@ -58,7 +58,7 @@ function remember(workspace: Workspace, server: LocalServer, model: string): str
     process.stderr.write(`To keep this choice, add to ${path}:\n${text}\n`)
   } else {
     write(path, config)
-    process.stderr.write(`Remembered in ${path}.\n`)
+    process.stderr.write(`Saved in ${path}.\n`)
   }
   Object.assign(workspace.config.config, {
     provider: { ...workspace.config.config.provider, ...config.provider },

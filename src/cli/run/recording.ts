@@ -124,7 +124,7 @@ export function openReplay(file: string, workspace: Workspace): StartedReplay {
       const difference = replay.end()
       const counts = `${counted(exchanges.length, "request")}, ${counted(tools.length, "call")}`
       if (difference === undefined) warn(`as recorded: ${counts}.`)
-      else warn(`this run is not as recorded. ${difference}`)
+      else warn(`this run differs from the recording. ${difference}`)
       return difference === undefined
     },
   }
@@ -162,7 +162,7 @@ function checkPackages(recorded: RunLine["providers"], own: Readonly<Record<stri
   for (const [id, { npm }] of Object.entries(recorded)) {
     if (npm === undefined || shippedPackages.has(npm) || known.has(npm)) continue
     throw new UsageError(
-      `The recording asks for the provider package ${shownName(npm)}, which does not come with Tackle. If you know it, name it in your configuration: provider.${shownName(id)}.npm.`,
+      `The recording uses the provider package ${shownName(npm)}, which is not part of Tackle. If you trust it, add it to your config: provider.${shownName(id)}.npm.`,
     )
   }
 }

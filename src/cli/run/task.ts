@@ -88,10 +88,10 @@ async function readPrompt(message: readonly string[]): Promise<string> {
   const given = message.join(" ").trim()
   const fromStdin = given === "-" || given === ""
   if (given === "" && process.stdin.isTTY) {
-    throw new UsageError('There is no message. Write what to do: tackle run "list the files".')
+    throw new UsageError('The message is missing. Example: tackle run "list the files".')
   }
   const prompt = fromStdin ? (await readAll(process.stdin)).trim() : given
-  if (prompt === "") throw new UsageError("The message is empty: stdin held no text.")
+  if (prompt === "") throw new UsageError("The message is empty: stdin contained no text.")
   return prompt
 }
 
@@ -104,8 +104,8 @@ async function readSchema(file: string): Promise<Record<string, unknown>> {
   }
   const parsed = parseJson(text)
   if (parsed.ok && isRecord(parsed.value)) return usable(parsed.value, file)
-  const problem = parsed.ok ? "it is no object" : parsed.error
-  throw new UsageError(`${file} (--output-schema) is no JSON Schema: ${problem}.`)
+  const problem = parsed.ok ? "expected an object" : parsed.error
+  throw new UsageError(`Invalid JSON Schema in ${file} (--output-schema): ${problem}.`)
 }
 
 /** Checks the schema before a session is created. */

@@ -19,7 +19,7 @@ export function allowHint(asked: readonly Asked[]): string | undefined {
     patterns.filter(isShort).map((pattern) => `--allow ${quoted(`${permission}:${pattern}`)}`),
   )
   const flags = [...new Set(rules)].slice(0, maxRules)
-  return flags.length === 0 ? undefined : `nobody could be asked; this would allow it: ${flags.join(" ")}`
+  return flags.length === 0 ? undefined : `no user could be asked; to allow it: ${flags.join(" ")}`
 }
 
 function isShort(pattern: string): boolean {

@@ -63,7 +63,7 @@ function subject({ tool, state }: ToolPart, worktree: string): string {
 function detailsOf(tool: string, { metadata, output }: ToolStateCompleted): string[] {
   const details: string[] = []
   if (typeof metadata.exit === "number") details.push(`exit ${metadata.exit}`)
-  if (typeof metadata.jobID === "string") details.push(`goes on as ${metadata.jobID}`)
+  if (typeof metadata.jobID === "string") details.push(`continues as ${metadata.jobID}`)
   if (typeof metadata.diff === "string") details.push(diffCount(metadata.diff))
   if (typeof metadata.matches === "number") details.push(plural(metadata.matches, "match", "matches"))
   if (tool === "task" && typeof metadata.count === "number")

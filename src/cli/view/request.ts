@@ -28,10 +28,10 @@ export function describeRequest(
     lines.push(...[`  ${name}: ${first.trimStart()}`, ...more].map(style.dim))
   }
   if (metadata.invisibleCharacters)
-    lines.push(style.yellow("  It holds characters that cannot be seen; they are shown as <…>."))
+    lines.push(style.yellow("  It contains invisible characters, shown as <…>."))
   if (always.length > 0 && whole) {
     const rules = always.map((pattern) => `${permission}: ${showInvisible(pattern)}`)
-    lines.push(style.dim(`  always would allow ${rules.join(", ")}`))
+    lines.push(style.dim(`  always allows ${rules.join(", ")}`))
   }
   return lines.join("\n")
 }

@@ -81,7 +81,7 @@ export function createTextView(options: { output: Output; notes: WriteStream; wo
   function callFor(part: ToolPart): void {
     const { status: state } = part.state
     if (state === "pending") {
-      page.setActivity({ kind: "model", text: `writing a call of ${part.tool}` })
+      page.setActivity({ kind: "model", text: `writing a call to ${part.tool}` })
       return
     }
     if (state === "running") {
@@ -192,7 +192,7 @@ export function retryText({ attempt, delayMs, error }: RetryPart): string {
 /** Warns that the model's context is almost full. */
 export function fillingText({ used, room }: EventOf<"context.filling">): string {
   const share = `${Math.round((used / room) * 100)} % of the model's context is used (${used} of ${room} tokens)`
-  return `! ${share}: older parts will be replaced by a summary when it is full`
+  return `! ${share}: older parts are replaced by a summary when it is full`
 }
 
 /**
@@ -211,6 +211,6 @@ export function summary(event: EventOf<"run.completed">): string[] {
     ...(status === "completed" && text.trim() === "" ? ["the model ended without an answer"] : []),
     words.join(" · "),
     ...(hint === undefined ? [] : [hint]),
-    `go on with: tackle run -s ${sessionID} "…"`,
+    `continue with: tackle run -s ${sessionID} "…"`,
   ]
 }

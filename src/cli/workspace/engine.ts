@@ -47,7 +47,7 @@ function reportIgnored({ config, untrusted }: Workspace): void {
   const ignored = [...config.ignored, ...files]
   if (ignored.length === 0) return
   warn(
-    `this project is not trusted as it is now, so these do not count: ${ignored.join("; ")}. \`tackle trust\` shows and enables them.`,
+    `this project is not trusted in its current form, so that these are ignored: ${ignored.join("; ")}. \`tackle trust\` shows and enables them.`,
   )
 }
 
@@ -85,7 +85,7 @@ export function reportProblems([first, ...others]: readonly Problem[]): void {
   if (first === undefined) return
   const more = others.length > 0 ? ` (And ${others.length} more: \`tackle doctor\` shows them.)` : ""
   warn(
-    `there is a problem in the config, and that part of it does not count: ${wholeName(describeProblem(first))}${more}`,
+    `the config has a problem, and that part of it is ignored: ${wholeName(describeProblem(first))}${more}`,
   )
 }
 

@@ -31,7 +31,7 @@ export async function readInstructions(
   const texts = new Map<string, string>()
   const paths = named.flatMap((entry) => {
     if (!isAddress(entry)) return expand(entry)
-    warn(`instructions: ${wholeName(entry)} is not fetched; name a file.`)
+    warn(`instructions: ${wholeName(entry)} is not fetched. Use a file.`)
     return []
   })
   for (const path of [...found, ...paths]) {
@@ -74,9 +74,9 @@ async function readOne(
 ): Promise<FoundInstructions | undefined> {
   try {
     const real = realPath(path)
-    const fault = trusted ? undefined : linkProblem({ path, real, worktree })
-    if (fault !== undefined) {
-      warn(`instructions: ${wholeName(path)} ${fault}, which is not trusted; it is left out.`)
+    const problem = trusted ? undefined : linkProblem({ path, real, worktree })
+    if (problem !== undefined) {
+      warn(`instructions: ${wholeName(path)} ${problem}, which is not trusted; it is ignored.`)
       return undefined
     }
     const text = await readStart(real, maxBytes)
@@ -91,10 +91,10 @@ async function readOne(
 /** Returns why an untrusted project must not send this text: it is outside the project or may contain secrets. */
 function linkProblem({ path, real, worktree }: { path: string; real: string; worktree: string }) {
   if (!isInside(path, worktree)) return undefined
-  if (!isInside(real, realPath(worktree))) return "leads out of this project"
+  if (!isInside(real, realPath(worktree))) return "leads outside this project"
   return /\.(md|mdc|markdown|txt)$/i.test(real)
     ? undefined
-    : `leads to ${wholeName(basename(real))} of this project`
+    : `leads to ${wholeName(basename(real))} in this project`
 }
 
 /** Returns the text, or its beginning with a note. */
@@ -106,7 +106,7 @@ async function readStart(path: string, maxBytes: number): Promise<string> {
     // A character that the limit splits is left out.
     const text = new TextDecoder().decode(buffer.subarray(0, bytesRead), { stream: true }).trim()
     if (size <= maxBytes) return text
-    return `${text}\n(Cut here: these are the first ${maxBytes} of ${size} bytes. Read the file for the rest.)`
+    return `${text}\n(Cut: these are the first ${maxBytes} of ${size} bytes. Read the file for the rest.)`
   } finally {
     await file.close()
   }

@@ -39,7 +39,7 @@ export function trustedPlugins(workspace: Workspace, trusted: readonly FoundItem
     if (scope !== "project" || !ofProject) return { name: path, path }
     if (allowed.has(path)) return { name: path, path, pinned }
     throw new UsageError(
-      "trust covers no file outside the folders plugin/ and plugins/ of .tackle and .opencode: put it there.",
+      "trust covers only the folders plugin/ and plugins/ of .tackle and .opencode. Move the file there.",
     )
   }
 
@@ -48,7 +48,7 @@ export function trustedPlugins(workspace: Workspace, trusted: readonly FoundItem
     const item = trusted.find(({ path }) => path === packageItem(source.name))
     if (item) return { ...source, pinned: item.contents, ...heldBy(item) }
     throw new UsageError(
-      "the package is not trusted as it is installed now. `tackle trust` shows and enables it.",
+      "the package is not trusted in its installed form. `tackle trust` shows and enables it.",
     )
   }
 
@@ -116,8 +116,8 @@ export function watchPlugins(workspace: Workspace, loaded: readonly PluginSource
         const before = begun.get(file)
         const now = fileStamp(file)
         if (before === now) return []
-        const what = before === undefined ? "it is new" : now === "" ? "it is gone" : "it has changed"
-        return [{ file, message: `${what}. Plugins are loaded once: that counts from the next start on.` }]
+        const what = before === undefined ? "it is new" : now === "" ? "it was removed" : "it has changed"
+        return [{ file, message: `${what}. Plugins are loaded once: this takes effect at the next start.` }]
       }),
   }
 }

@@ -5,7 +5,7 @@ import type { FoundItem, TrustItem } from "../../permission/trust-items.ts"
 import { warn } from "../process/notice.ts"
 import type { Workspace } from "./workspace.ts"
 
-/** What is trusted of a project at this time. */
+/** The trusted items of a project at this time. */
 export interface CurrentTrust {
   /** Trusted items of the requested kinds, as they are now. */
   trusted: FoundItem[]
@@ -52,7 +52,7 @@ export async function recheckTrust(
 
 /** Returns the beginning of a message about the item. */
 export function describeChange({ changed }: UntrustedChange): string {
-  return changed ? "it has changed, and is not trusted as it is now" : "it is new and not trusted"
+  return changed ? "it has changed and is no longer trusted" : "it is new and not trusted"
 }
 
 /** The end of such a message. */

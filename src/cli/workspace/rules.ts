@@ -66,7 +66,7 @@ export const knownPermissions: readonly string[] = (
 ).split(" ")
 
 /**
- * Returns a warning for each name in the rules that is almost a permission, such as `bsh`. It is no error, since a
+ * Returns a warning for each name in the rules that is almost a permission, such as `bsh`. This is a warning, since a
  * custom tool, an MCP server or a plugin may have this name.
  */
 export function misspeltPermissions(workspace: Workspace, flags: RuleFlags): string[] {
@@ -108,7 +108,7 @@ function describe(rule: Rule): string[] {
   const near = nearest(permission)
   if (near === undefined) return []
   return [
-    `${prefix}the rule for "${permission}" holds for a tool of that name alone. Did you mean "${near}"?`,
+    `${prefix}the rule for "${permission}" applies only to a tool with that name. Did you mean "${near}"?`,
   ]
 }
 

@@ -43,12 +43,12 @@ function notExecutable(workspace: Workspace): RegistryProblem[] {
   const directories = configDirectories(workspace).map(({ path }) => path)
   return nonExecutableScripts(directories).map((file) => ({
     file,
-    message: `it is a script that may not be run, so it is no tool. To make it one: chmod +x ${/^[\w./-]+$/.test(file) ? file : quoted(file)}`,
+    message: `the script is not executable, so that it is not offered as a tool. To fix this: chmod +x ${/^[\w./-]+$/.test(file) ? file : quoted(file)}`,
   }))
 }
 
 function untrustedProblem(news: UntrustedChange): RegistryProblem {
-  return { file: news.item.file, message: `${describeChange(news)}: its tools are not there. ${trustHint}` }
+  return { file: news.item.file, message: `${describeChange(news)}: its tools are unavailable. ${trustHint}` }
 }
 
 function filesOf(workspace: Workspace, trusted: readonly FoundItem[]): ToolFile[] {

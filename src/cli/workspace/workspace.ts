@@ -117,7 +117,7 @@ export async function openWorkspaceWithProblems(flags: WorkspaceFlags): Promise<
 export function directoryOf(given: string | undefined): string {
   const directory = fromHere(given ?? ".")
   if (!existsSync(directory)) throw new UsageError(`There is no directory ${directory} (--dir).`)
-  if (!statSync(directory).isDirectory()) throw new UsageError(`${directory} is no directory (--dir).`)
+  if (!statSync(directory).isDirectory()) throw new UsageError(`${directory} is not a directory (--dir).`)
   return realpathSync(directory)
 }
 
@@ -126,7 +126,7 @@ function fromHere(path: string): string {
     return resolve(path)
   } catch (error) {
     throw new UsageError(
-      "The directory that you are in is gone. Go to one that is there, or name it: --dir /path/to/project.",
+      "The current directory no longer exists. Change to an existing one, or use --dir /path/to/project.",
       error,
     )
   }

@@ -43,9 +43,9 @@ test("shows the program and the URL that the user is asked to trust", async () =
     {
       key: "mcp.a.command",
       value: ["mcp-server", "--stdio"],
-      note: expect.stringContaining("program that is started"),
+      note: expect.stringContaining("program that runs"),
     },
-    { key: "mcp.b.url", value: "http://example.test/", note: expect.stringContaining("goes there") },
+    { key: "mcp.b.url", value: "http://example.test/", note: expect.stringContaining("receives their arguments") },
   ])
 })
 
@@ -104,6 +104,6 @@ test("uses .mcp.json only after trust, and shows its servers for it", async () =
   expect(await enabledSettings(file, JSON.stringify(claudeServers))).toContainEqual({
     key: "mcp.files.command",
     value: ["npx", "-y", "server", "{env:ROOT}"],
-    note: expect.stringMatching(/program that is started.*includes the variable ROOT/),
+    note: expect.stringMatching(/program that runs.*includes the variable ROOT/),
   })
 })
