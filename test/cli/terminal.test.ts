@@ -377,7 +377,9 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", () => {
       await terminal.close()
       closed.resolve()
       const notes = join(machine.project.directory, "notes.txt")
-      await until("the end", async () => (await readFile(notes, "utf8")).includes("continue with: tackle run"))
+      await until("the end", async () =>
+        (await readFile(notes, "utf8")).includes("continue with: tackle run"),
+      )
       expect(await readFile(notes, "utf8")).not.toContain("EIO")
       expect((await machine.run(["session", "show"])).stdout).toMatch(/It is late\.[\s\S]*All done\./)
     })

@@ -45,7 +45,11 @@ test("shows the program and the URL that the user is asked to trust", async () =
       value: ["mcp-server", "--stdio"],
       note: expect.stringContaining("program that runs"),
     },
-    { key: "mcp.b.url", value: "http://example.test/", note: expect.stringContaining("receives their arguments") },
+    {
+      key: "mcp.b.url",
+      value: "http://example.test/",
+      note: expect.stringContaining("receives their arguments"),
+    },
   ])
 })
 
