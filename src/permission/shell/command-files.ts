@@ -3,16 +3,16 @@ import { externalChecks, fileChecks, isWithinScope, pathExists, relativeToWorktr
 import { judge, type Policy } from "../policy.ts"
 import { namesProtected, protectionOf } from "../protected-files.ts"
 import type { Check } from "../request.ts"
-import { type CommandPlace, coversAll, expandWord, tableName } from "./command-forms.ts"
-import { deniesOf, kindOf, possibleBelow } from "./directory-checks.ts"
+import { type CommandScope, coversAll, expandWord, tableName } from "./command-forms.ts"
+import { deniesOf, kindOf, possibleFilesBelow } from "./directory-checks.ts"
 import { innerCommands } from "./inner-commands.ts"
 import {
+  absolutePaths,
   candidates,
   globDirectory,
   globFiles,
   isPossibleName,
   looksLikePath,
-  placesOf,
   withoutTextWords,
 } from "./named-paths.ts"
 import {
@@ -39,10 +39,10 @@ const harmlessDevice = /^\/dev\/(?:null|zero|stdin|stdout|stderr|fd\/\d+)$/
 export async function commandFileChecks(
   command: PlannedCommand,
   directories: readonly string[] | undefined,
-  place: CommandPlace,
+  scope: CommandScope,
 ): Promise<Check[]> {
   const [program, ...words] = command.argv
-  const name = program ? tableName(program, place) : ""
+  const name = program ? tableName(program, scope) : ""
   if (!program || takesText(name)) return []
   const somewhere = directories ? [] : [unknownPlace(command), unknownRead(command.pattern)]
   // What a wrapper runs is in the plan as a command of its own, with these same words.
@@ -52,8 +52,8 @@ export async function commandFileChecks(
   // Where all options are known the script is not among them any more.
   const texts = operands === words ? withoutTextWords(name, words) : operands
   const considered = wraps ? [] : texts
-  const checks = await wordsChecks(considered, { name, directories, place })
-  return [...somewhere, ...checks, ...scriptChecks(basename(name), words, directories, place)]
+  const checks = await wordsChecks(considered, { name, directories, scope })
+  return [...somewhere, ...checks, ...scriptChecks(basename(name), words, directories, scope)]
 }
 
 /**
@@ -64,22 +64,22 @@ export async function commandFileChecks(
 export async function writeChecks(
   command: PlannedCommand,
   directories: readonly string[] | undefined,
-  place: CommandPlace,
+  scope: CommandScope,
   policy: Policy,
 ): Promise<Check[]> {
   const [program, ...words] = command.argv
   if (!program || deniesOf(policy, "edit").length === 0) return []
-  const written = writtenWords(basename(tableName(program, place)), words)
+  const written = writtenWords(basename(tableName(program, scope)), words)
   const checks: Check[] = []
   for (const each of written) {
     const { word } = each
-    const paths = word.dynamic ? undefined : await writtenPaths(each, directories, place)
+    const paths = word.dynamic ? undefined : await writtenPaths(each, directories, scope)
     if (!paths) checks.push({ ...unknownRead(word.text), permission: "edit" })
     for (const path of paths ?? []) {
-      const edits = fileChecks("edit", path, place).filter(({ permission }) => permission === "edit")
+      const edits = fileChecks("edit", path, scope).filter(({ permission }) => permission === "edit")
       checks.push(...edits.filter(({ forms }) => judge(policy, "edit", forms).action === "deny"))
-      if (changesBelow(path, each, directories, place))
-        checks.push(...possibleBelow(path, place, policy, "edit"))
+      if (changesBelow(path, each, directories, scope))
+        checks.push(...possibleFilesBelow(path, scope, policy, "edit"))
     }
   }
   return checks
@@ -89,9 +89,9 @@ export async function writeChecks(
 async function writtenPaths(
   { word, from }: WrittenWord,
   directories: readonly string[] | undefined,
-  place: CommandPlace,
+  scope: CommandScope,
 ): Promise<string[] | undefined> {
-  const text = expandWord(word, place.home)
+  const text = expandWord(word, scope.home)
   if (harmlessDevice.test(text) || /^(?:[A-Za-z][\w+.-]*:\/\/|[^/]*:)/.test(text)) return []
   if (word.glob) {
     const found = await Promise.all((directories ?? []).map((directory) => globFiles(text, directory)))
@@ -100,7 +100,7 @@ async function writtenPaths(
       ? found.flatMap((files, at) => (files ?? []).map((file) => resolve(directories[at] ?? "/", file)))
       : undefined
   }
-  const paths = placesOf(text, word, directories)
+  const paths = absolutePaths(text, word, directories)
   if (!from) return paths
   if (from.dynamic || from.glob)
     return paths?.some((path) => kindOf(path) === "directory") ? undefined : paths
@@ -112,10 +112,10 @@ function changesBelow(
   path: string,
   { from }: WrittenWord,
   directories: readonly string[] | undefined,
-  place: CommandPlace,
+  scope: CommandScope,
 ): boolean {
   if (!from) return kindOf(path) === "directory"
-  const sources = placesOf(expandWord(from, place.home), from, directories)
+  const sources = absolutePaths(expandWord(from, scope.home), from, directories)
   return sources?.every((source) => kindOf(source) === "file") !== true
 }
 
@@ -124,7 +124,7 @@ function scriptChecks(
   name: string,
   words: readonly Word[],
   directories: readonly string[] | undefined,
-  place: CommandPlace,
+  scope: CommandScope,
 ): Check[] {
   if (risksOf(name, words).length === 0) return []
   const texts = words.filter(({ text }) => /[\s()'"{}]/.test(text) || /^\d*[rR]/.test(text))
@@ -135,8 +135,8 @@ function scriptChecks(
   return [...new Set(mentioned)]
     .slice(0, maxMentioned)
     .filter(isPossibleName)
-    .flatMap((each) => placesOf(each, literalWord(each), directories) ?? [])
-    .flatMap((path) => fileChecks("read", path, place).filter((check) => check.permission === "read"))
+    .flatMap((each) => absolutePaths(each, literalWord(each), directories) ?? [])
+    .flatMap((path) => fileChecks("read", path, scope).filter((check) => check.permission === "read"))
 }
 
 /** So many names in the text of a program are looked at. */
@@ -146,22 +146,22 @@ const maxMentioned = 50
 export async function plannedFileChecks(
   { kind, target }: PlannedFile,
   directories: readonly string[] | undefined,
-  place: CommandPlace,
+  scope: CommandScope,
 ): Promise<Check[]> {
-  if (kind === "mention") return wordsChecks([target], { name: "", directories, place })
+  if (kind === "mention") return wordsChecks([target], { name: "", directories, scope })
   const access = kind === "read" ? "read" : "edit"
   if (harmlessDevice.test(target.text) && !target.dynamic) return []
   if (target.dynamic || target.glob)
     return [unknownFile(access, target), unknownFile("external_directory", target)]
-  const paths = placesOf(expandWord(target, place.home), target, directories)
+  const paths = absolutePaths(expandWord(target, scope.home), target, directories)
   if (!paths) return [unknownFile(access, target), unknownFile("external_directory", target)]
-  return paths.flatMap((path) => fileChecks(access, path, place))
+  return paths.flatMap((path) => fileChecks(access, path, scope))
 }
 
 interface WordContext {
   name: string
   directories: readonly string[] | undefined
-  place: CommandPlace
+  scope: CommandScope
 }
 
 async function wordsChecks(words: readonly Word[], context: WordContext): Promise<Check[]> {
@@ -171,55 +171,55 @@ async function wordsChecks(words: readonly Word[], context: WordContext): Promis
     if (word.dynamic)
       checks.push(unknownFile("external_directory", word), unknownRead(word.text), ...knownByName(word))
     else
-      for (const text of candidates(word, context.place.home))
+      for (const text of candidates(word, context.scope.home))
         checks.push(...(await textChecks(text, word, context)))
   }
   return checks
 }
 
 async function textChecks(text: string, word: Word, context: WordContext): Promise<Check[]> {
-  const { name, directories, place } = context
+  const { name, directories, scope } = context
   if (/^[A-Za-z][\w+.-]*:\/\//.test(text) || harmlessDevice.test(text)) return []
   // Where the command runs is not known: that asks once for all of its words.
   const start = word.glob ? globDirectory(text) : text
-  const paths = start === undefined ? undefined : placesOf(start, literalWord(start), directories)
+  const paths = start === undefined ? undefined : absolutePaths(start, literalWord(start), directories)
   if (start !== undefined && !paths) return []
   if (!paths) return [unknownFile("external_directory", word)]
-  if (!word.glob) return paths.flatMap((path) => pathChecks(path, text, name, place))
+  if (!word.glob) return paths.flatMap((path) => pathChecks(path, text, name, scope))
 
   const checks = paths.flatMap((path) => [
-    ...externalChecks(path, place),
-    possibleFile(text, word, path, place),
+    ...externalChecks(path, scope),
+    possibleFile(text, word, path, scope),
   ])
   for (const directory of isAbsolute(text) ? ["/"] : (directories ?? [])) {
     const files = await globFiles(text, directory)
     if (!files) checks.push(unknownFile("read", word))
-    for (const file of files ?? []) checks.push(...pathChecks(resolve(directory, file), file, name, place))
+    for (const file of files ?? []) checks.push(...pathChecks(resolve(directory, file), file, name, scope))
   }
   return checks
 }
 
-function pathChecks(path: string, text: string, name: string, place: CommandPlace): Check[] {
-  const relative = relativeToWorktree(path, place)
+function pathChecks(path: string, text: string, name: string, scope: CommandScope): Check[] {
+  const relative = relativeToWorktree(path, scope)
   const mentioned =
     looksLikePath(text) ||
     isReader(name) ||
     isWriter(name) ||
     protectionOf(relative, "edit") !== undefined ||
-    pathExists(path, place)
-  if (!mentioned && isWithinScope(path, place)) return []
-  const checks = fileChecks("read", path, place)
+    pathExists(path, scope)
+  if (!mentioned && isWithinScope(path, scope)) return []
+  const checks = fileChecks("read", path, scope)
   const changes = isWriter(name) || (!isReader(name) && name !== "" && name !== "git")
   if (!changes) return checks
-  const edits = fileChecks("edit", path, place).filter((check) => check.permission === "edit")
+  const edits = fileChecks("edit", path, scope).filter((check) => check.permission === "edit")
   return [...checks, ...edits.filter((check) => isWriter(name) || check.protection !== undefined)]
 }
 
 /** A deny that may hold for one of the files that a pattern stands for makes it ask, whether the file is there or not. */
-function possibleFile(text: string, word: Word, directory: string, place: CommandPlace): Check {
+function possibleFile(text: string, word: Word, directory: string, scope: CommandScope): Check {
   const span = join(directory, (word.span.split("/").at(-1) ?? "*") || "*")
   const deep = text.slice(text.search(/[*?[]/)).includes("/") ? join(directory, "*") : span
-  const relative = relativeToWorktree(deep, place)
+  const relative = relativeToWorktree(deep, scope)
   return {
     permission: "read",
     pattern: text,

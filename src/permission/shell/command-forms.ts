@@ -12,22 +12,22 @@ import type { PlannedCommand } from "./shell-plan.ts"
 import type { Word } from "./words.ts"
 
 /** What is known of the place where commands run. */
-export interface CommandPlace extends ResolvedScope {
+export interface CommandScope extends ResolvedScope {
   home: string
   /** Where programs are looked for, in order. None where all of them lie elsewhere than in the worktree. */
   programDirectories: readonly string[]
 }
 
 /** The place as its commands see it. `searchPath` is their `PATH`, where it is known. */
-export function commandPlace(
-  place: ResolvedScope,
+export function commandScope(
+  scope: ResolvedScope,
   home: string,
   searchPath: string | undefined,
-): CommandPlace {
+): CommandScope {
   const directories = searchPath?.split(":") ?? []
-  const mayShadow = directories.some((each) => !isAbsolute(each) || isOf(place, each))
+  const mayShadow = directories.some((each) => !isAbsolute(each) || isOf(scope, each))
   // The usual case costs no look at the disk.
-  return { ...place, home, programDirectories: mayShadow ? directories : [] }
+  return { ...scope, home, programDirectories: mayShadow ? directories : [] }
 }
 
 function isOf({ worktree, realWorktree }: ResolvedScope, directory: string): boolean {
@@ -47,13 +47,13 @@ export interface CommandForms {
 const systemDirectories = ["/bin", "/usr/bin", "/usr/local/bin"]
 
 /** The spellings of a planned command. */
-export function commandForms(command: PlannedCommand, place: CommandPlace): CommandForms {
+export function commandForms(command: PlannedCommand, scope: CommandScope): CommandForms {
   const { argv, opaque } = command
   const [program, ...words] = argv
-  const written = program ? expandWord(program, place.home) : ""
-  const path = shadowingPath(written, place) ?? written
+  const written = program ? expandWord(program, scope.home) : ""
+  const path = shadowingPath(written, scope) ?? written
   const name = basename(path)
-  const rest = [words.map((word) => word.text), words.map((word) => expandWord(word, place.home))]
+  const rest = [words.map((word) => word.text), words.map((word) => expandWord(word, scope.home))]
   const spell = (first: string) => [...new Set(rest.map((tail) => [first, ...tail].join(" ")))]
 
   const genuine = isGenuine(path)
@@ -65,7 +65,7 @@ export function commandForms(command: PlannedCommand, place: CommandPlace): Comm
   const others = otherSpellings(name, words)
   const risks = risksOf(name, words)
   const within = risks.length > 0 ? words.flatMap((word) => commandsWithin(word.text)) : []
-  const straight = words.map((word) => straighten(expandWord(word, place.home))).join(" ")
+  const straight = words.map((word) => straighten(expandWord(word, scope.home))).join(" ")
   const straightForms = [path, name].map((first) => [first, straight].join(" "))
   options.denyForms = [...(options.denyForms ?? []), ...others, ...within, ...straightForms]
   const unknown = argv.some((word) => word.dynamic || word.glob)
@@ -142,9 +142,9 @@ const maxLeadingOptions = 24
  * The name under which the tables may know a program. One that lies elsewhere than the system's has its whole path, which
  * is in none of them: a copy of another program under the name of `ls` does what that one does.
  */
-export function tableName(program: Word, place: CommandPlace): string {
-  const written = expandWord(program, place.home)
-  const path = shadowingPath(written, place) ?? written
+export function tableName(program: Word, scope: CommandScope): string {
+  const written = expandWord(program, scope.home)
+  const path = shadowingPath(written, scope) ?? written
   return isGenuine(path) ? basename(path) : path
 }
 
@@ -162,12 +162,12 @@ function isGenuine(path: string): boolean {
  * The path behind a plain name that is found in the worktree, or relative to wherever the command runs, before
  * anywhere else: rules for the name mean another program.
  */
-function shadowingPath(name: string, place: CommandPlace): string | undefined {
+function shadowingPath(name: string, scope: CommandScope): string | undefined {
   if (name === "" || name.includes("/")) return undefined
-  for (const directory of place.programDirectories) {
+  for (const directory of scope.programDirectories) {
     if (!isAbsolute(directory)) return `./${directory}/${name}`
     const path = join(directory, name)
-    if (isExecutable(path)) return isOf(place, directory) ? path : undefined
+    if (isExecutable(path)) return isOf(scope, directory) ? path : undefined
   }
   return undefined
 }

@@ -11,13 +11,13 @@ export type Directories = readonly string[] | undefined
 export const startDirectories: Directories = ["."]
 
 /** More places than this are not followed. */
-const maxPlaces = 8
+const maxDirectories = 8
 
 /** All places of both. */
 export function union(a: Directories, b: Directories): Directories {
   if (!a || !b) return undefined
   const all = [...new Set([...a, ...b])]
-  return all.length > maxPlaces ? undefined : all
+  return all.length > maxDirectories ? undefined : all
 }
 
 /** Where `cd` with these words leads to. Only literal names without `..` are followed: that is up to the links there. */

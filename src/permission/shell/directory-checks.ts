@@ -1,4 +1,4 @@
-import { statSync } from "node:fs"
+import { existsSync, statSync } from "node:fs"
 import { basename, normalize } from "node:path"
 import type { Rule } from "../../schema/permission.ts"
 import { fileChecks, type ResolvedScope, relativeToWorktree } from "../path-checks.ts"
@@ -6,54 +6,113 @@ import { judge, type Policy } from "../policy.ts"
 import { protectionOf } from "../protected-files.ts"
 import type { Check } from "../request.ts"
 import { concerns } from "../rules.ts"
-import { type CommandPlace, tableName } from "./command-forms.ts"
-import { filesNeedingLeave, followingLinks } from "./directory-files.ts"
-import { candidates, placesOf } from "./named-paths.ts"
-import { fileOperands, isReader, takesText } from "./operands.ts"
+import { type CommandScope, expandWord, tableName } from "./command-forms.ts"
+import {
+  filesNeedingPermission,
+  followingLinks,
+  type RecursiveReading,
+  unhiddenAbove,
+} from "./directory-files.ts"
+import { absolutePaths, candidates } from "./named-paths.ts"
+import {
+  fileOperands,
+  followsLinks,
+  isReader,
+  readsDirectories,
+  takesText,
+  type WholeReading,
+} from "./operands.ts"
 import { findProgram } from "./program-table.ts"
-import { followsLinks, readsDirectories } from "./read-only.ts"
 import type { PlannedCommand } from "./shell-plan.ts"
 import { literalWord, type Word } from "./words.ts"
 
 /**
- * The reads of a command that was allowed by a rule, not proved, in the directories that it names: of those that it
- * sweeps the files that need leave, of all others the ones that a rule denies. A directory that is not there is judged
- * by what may come to lie in it.
+ * The `read` checks for the directories that a command names, where a rule allows the command and nothing proves that it
+ * only reads. A program that reads whole directories asks for each file that needs permission. Any other program asks for
+ * the files that a rule denies. A directory that does not exist is judged by the files that it may contain later.
  */
-export async function sweepChecks(
+export async function directoryChecks(
   command: PlannedCommand,
   directories: readonly string[] | undefined,
-  place: CommandPlace,
+  scope: CommandScope,
   policy: Policy,
 ): Promise<Check[]> {
   const [program, ...words] = command.argv
-  const name = program ? tableName(program, place) : ""
+  const name = program ? tableName(program, scope) : ""
   const entry = findProgram(basename(name)) ?? {}
-  const sweeps = readsDirectories(entry, words)
-  if (!directories || takesText(name) || (isReader(name) && !sweeps)) return []
-  if (!sweeps && deniesOf(policy, "read").length === 0) return []
+  const readsAll = readsDirectories(entry, words)
+  if (!directories || takesText(name) || (isReader(name) && !readsAll)) return []
+  if (!readsAll && deniesOf(policy, "read").length === 0) return []
 
-  const operands = fileOperands(name, words).filter((word) => !word.dynamic && !word.glob)
-  const named = operands.flatMap((word) => pathsOf(word, directories, place))
-  const here = sweeps && entry.directories?.own && named.every((path) => kindOf(path) === undefined)
-  const roots = here ? [...named, ...directories] : named
-  const needsLeave = (path: string) => needsSome(path, place, policy, sweeps)
-  const follows = sweeps && followsLinks(entry, words)
-  const reading = { hidden: true, needsLeave, ...(follows ? followingLinks(needsLeave, place) : {}) }
+  const named = fileOperands(name, words)
+    .filter((word) => !word.dynamic && !word.glob)
+    .flatMap((word) => candidates(word, scope.home))
+    .flatMap((text) => absolutePaths(text, literalWord(text), directories) ?? [])
+  const ownToo = readsAll && entry.directories?.own && named.every((path) => kindOf(path) === undefined)
+  const needsPermission = readsAll ? needsReadPermission(scope, policy) : isDenied(scope, policy)
+  const follows = readsAll && followsLinks(entry, words)
+  const reading: RecursiveReading = {
+    hidden: true,
+    needsPermission,
+    ...(follows && followingLinks(needsPermission, scope)),
+  }
   const checks: Check[] = []
-  for (const root of new Set(roots)) {
+  for (const root of new Set(ownToo ? [...named, ...directories] : named)) {
     const kind = kindOf(root)
     if (kind === "file") continue
-    if (kind === undefined) {
-      checks.push(...possibleBelow(root, place, policy))
-      continue
-    }
-    // A directory too large to look through is left to the rules for the command, unless something must not be read.
-    const found = await filesNeedingLeave(root, reading)
-    if (!found && sweeps) checks.push(...possibleBelow(root, place, policy))
-    checks.push(...(found ?? []).flatMap((path) => fileChecks("read", path, place)))
+    const found = kind === undefined ? undefined : await filesNeedingPermission(root, reading)
+    // A directory with too many entries is left to the rules for the command, unless something in it may not be read.
+    if (!found && (readsAll || kind === undefined)) checks.push(...possibleFilesBelow(root, scope, policy))
+    checks.push(...(found ?? []).flatMap((path) => fileChecks("read", path, scope)))
   }
   return checks
+}
+
+/** The checks for files below the directories that a proved command reads. Undefined where they are not known. */
+export async function wholeReadChecks(search: {
+  /** The directories. None: the one where the command runs. */
+  words: readonly Word[]
+  reading: WholeReading
+  directories: readonly string[] | undefined
+  scope: CommandScope
+  policy: Policy
+}): Promise<Check[] | undefined> {
+  const { directories, scope, policy } = search
+  if (!directories) return undefined
+  const { hidden, unhidden, followsLinks } = search.reading
+  const needsPermission = needsReadPermission(scope, policy)
+  const reading: RecursiveReading = {
+    hidden,
+    needsPermission,
+    ...(followsLinks && followingLinks(needsPermission, scope)),
+  }
+  const words = search.words.length > 0 ? search.words : [literalWord(".")]
+  const checks: Check[] = []
+  for (const root of words.flatMap(
+    (word) => absolutePaths(expandWord(word, scope.home), word, directories) ?? [],
+  )) {
+    if (!existsSync(root)) checks.push(...possibleFilesBelow(root, scope, policy))
+    if (unhidden) reading.unhidden = [...unhidden, ...(await unhiddenAbove(root, scope.realWorktree))]
+    const found = await filesNeedingPermission(root, reading)
+    if (!found) return undefined
+    checks.push(...found.flatMap((path) => fileChecks("read", path, scope)))
+  }
+  return checks
+}
+
+/** Returns a test for files that cannot be read without asking. */
+export function needsReadPermission(scope: ResolvedScope, policy: Policy): (path: string) => boolean {
+  return (path) => {
+    const relative = relativeToWorktree(path, scope)
+    return (
+      protectionOf(relative, "read") !== undefined ||
+      judge(policy, "read", [relative, path]).action !== "allow"
+    )
+  }
+}
+
+function isDenied(scope: ResolvedScope, policy: Policy): (path: string) => boolean {
+  return (path) => judge(policy, "read", [relativeToWorktree(path, scope), path]).action === "deny"
 }
 
 /** The rules that deny reading or changing something. */
@@ -63,28 +122,17 @@ export function deniesOf({ layers, ceiling = [], bound }: Policy, access: "read"
   return bound ? [...own, ...deniesOf(bound, access)] : own
 }
 
-function pathsOf(word: Word, directories: readonly string[], place: CommandPlace): string[] {
-  return candidates(word, place.home).flatMap((text) => placesOf(text, literalWord(text), directories) ?? [])
-}
-
-function needsSome(path: string, place: ResolvedScope, policy: Policy, anyLeave: boolean): boolean {
-  const relative = relativeToWorktree(path, place)
-  const { action } = judge(policy, "read", [relative, path])
-  if (action === "deny") return true
-  return anyLeave && (action !== "allow" || protectionOf(relative, "read") !== undefined)
-}
-
 /**
  * The check for a directory with contents that are not known: a deny for a path in it makes the command ask. In the root
  * of the worktree every deny counts.
  */
-export function possibleBelow(
+export function possibleFilesBelow(
   directory: string,
-  place: ResolvedScope,
+  scope: ResolvedScope,
   policy: Policy,
   access: "read" | "edit" = "read",
 ): Check[] {
-  const relative = relativeToWorktree(normalize(directory), place).replace(/\/$/, "")
+  const relative = relativeToWorktree(normalize(directory), scope).replace(/\/$/, "")
   const root = relative === "" || relative === "."
   const isAbout = ({ pattern }: Rule) =>
     root || [pattern, pattern.replace(/^(?:\*+\/)+/, "")].some((text) => text.startsWith(`${relative}/`))

@@ -23,14 +23,14 @@ export interface RecursiveReading {
   unhidden?: readonly string[]
   /** Links are followed; those to directories for which it holds are gone through. */
   followsTo?: (directory: string) => boolean
-  needsLeave: (path: string) => boolean
+  needsPermission: (path: string) => boolean
 }
 
 /**
- * The files below a directory for which `needsLeave` holds, at most ten; undefined where there are too many entries to
+ * The files below a directory for which `needsPermission` holds, at most ten; undefined where there are too many entries to
  * look at. What is no directory has none.
  */
-export async function filesNeedingLeave(
+export async function filesNeedingPermission(
   directory: string,
   reading: RecursiveReading,
 ): Promise<string[] | undefined> {
@@ -39,7 +39,7 @@ export async function filesNeedingLeave(
   if (!files) return undefined
   const found: string[] = []
   for (const path of files) {
-    if (reading.needsLeave(path)) found.push(path)
+    if (reading.needsPermission(path)) found.push(path)
     if (found.length === maxFound) break
   }
   return found
@@ -47,16 +47,16 @@ export async function filesNeedingLeave(
 
 /** The same for a program that follows links: what lies behind one is judged, too, and what lies outside needs leave. */
 export function followingLinks(
-  needsLeave: (path: string) => boolean,
+  needsPermission: (path: string) => boolean,
   place: ResolvedScope,
-): Required<Pick<RecursiveReading, "followsTo" | "needsLeave">> {
+): Required<Pick<RecursiveReading, "followsTo" | "needsPermission">> {
   const inside = (path: string) => isInside(path, place.realWorktree)
   return {
     followsTo: inside,
-    needsLeave: (path) => {
+    needsPermission: (path) => {
       const followed = place.follow(path)
-      if (needsLeave(path) || "problem" in followed) return true
-      return followed.real !== path && (!inside(followed.real) || needsLeave(followed.real))
+      if (needsPermission(path) || "problem" in followed) return true
+      return followed.real !== path && (!inside(followed.real) || needsPermission(followed.real))
     },
   }
 }

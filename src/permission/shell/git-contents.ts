@@ -1,9 +1,78 @@
+import { basename, join } from "node:path"
+import { relativeToWorktree } from "../path-checks.ts"
+import { judge, type Policy } from "../policy.ts"
+import type { Check } from "../request.ts"
+import type { CommandScope } from "./command-forms.ts"
+import { needsReadPermission, possibleFilesBelow } from "./directory-checks.ts"
+import { trackedPaths } from "./git-index.ts"
+import { findRepository } from "./git-repository.ts"
 import { findProgram, findSubcommand } from "./program-table.ts"
+import type { PlannedCommand } from "./shell-plan.ts"
 import type { Word } from "./words.ts"
 
 /**
- * True where lines of files may be among what git prints, and not just their names or counts. `words` are those behind
- * `git`; options that the command does not have may count as some that it has.
+ * The checks for files that git may show although a rule denies reading them, even if a rule allows the command. Such a
+ * command asks, because the files that it shows are not known.
+ */
+export async function deniedTrackedFiles(
+  command: PlannedCommand,
+  directories: readonly string[] | undefined,
+  scope: CommandScope,
+  policy: Policy,
+): Promise<Check[]> {
+  const [program, ...words] = command.argv
+  if (basename(program?.text ?? "") !== "git" || !showsContents(words)) return []
+  const checks: Check[] = []
+  for (const { root, paths } of await trackedFiles(directories)) {
+    if (!paths) checks.push(...possibleFilesBelow(root, scope, policy))
+    const denied = paths?.find(
+      (path) => judge(policy, "read", [relativeToWorktree(path, scope), path]).action === "deny",
+    )
+    if (denied === undefined) continue
+    const span = relativeToWorktree(denied, scope)
+    checks.push({
+      permission: "read",
+      pattern: span,
+      forms: [],
+      options: { span, spanRefusals: ["deny"] },
+      reason: "git may show it",
+    })
+  }
+  return checks
+}
+
+/**
+ * True where git tracks a file that needs permission to be read, or where the tracked files are not known. A past commit
+ * may contain files that are no longer tracked.
+ */
+export async function mayShowProtectedFile(
+  directories: readonly string[] | undefined,
+  scope: CommandScope,
+  policy: Policy,
+): Promise<boolean> {
+  const needsPermission = needsReadPermission(scope, policy)
+  const repositories = await trackedFiles(directories)
+  return repositories.some(({ paths }) => !paths || paths.some(needsPermission))
+}
+
+/** The repositories of the directories, with the absolute paths that they track, where these are known. */
+async function trackedFiles(
+  directories: readonly string[] = [],
+): Promise<{ root: string; paths: string[] | undefined }[]> {
+  const found = []
+  for (const directory of directories) {
+    const repository = await findRepository(directory)
+    if (!repository) continue
+    const { root, gitDirectory } = repository
+    const tracked = gitDirectory === undefined ? undefined : await trackedPaths(gitDirectory)
+    found.push({ root, paths: tracked?.map((path) => join(root, path)) })
+  }
+  return found
+}
+
+/**
+ * True where git may print lines of files, and not only their names or counts. `words` follow `git`. An option that the
+ * subcommand does not have may count as one that it has.
  */
 export function showsContents(words: readonly Word[]): boolean {
   const rest = subcommand(words.map(({ text }) => text))
@@ -59,7 +128,7 @@ const valued = new Set([
   "--super-prefix",
 ])
 
-/** From the subcommand on. */
+/** The words from the subcommand on. */
 function subcommand(words: readonly string[]): readonly string[] {
   const [first, ...rest] = words
   if (first === undefined || !first.startsWith("-")) return words

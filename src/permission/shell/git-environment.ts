@@ -5,7 +5,7 @@ import { needsHardenedGit } from "./read-only.ts"
  * Settings for a git that only reads, so that the configuration of the repository at hand cannot make it run anything:
  * no file system monitor, hooks, external diff, signing program, pager, editor, prompt or transport, no configuration
  * but the repository's own, no locks and no look into submodules. Drivers of filters and text conversion have names of
- * their own and cannot be switched off here: see `repositoryFault`.
+ * their own and cannot be switched off here: see `repositoryProblem`.
  */
 export function hardenedGitEnvironment(): Record<string, string> {
   const environment: Record<string, string> = {

@@ -11,16 +11,16 @@ import { readIndex } from "./git-index.ts"
  * something. A section of its configuration that is not known to be harmless counts, as do submodules, which have
  * configurations of their own.
  */
-export async function repositoryFault(directory: string): Promise<string | undefined> {
+export async function repositoryProblem(directory: string): Promise<string | undefined> {
   for (let place = resolve(directory); ; place = dirname(place)) {
     const gitDirectory = await findGitDirectory(place)
     if (gitDirectory === "unclear") return `the .git of ${place} is not understood`
     if (gitDirectory !== undefined) {
       if (entryAt(join(place, ".gitmodules"))) return "the repository has submodules"
       return (
-        (await belongingFault(place, gitDirectory)) ??
-        (await configurationFault(gitDirectory)) ??
-        (await indexFault(gitDirectory))
+        (await belongingProblem(place, gitDirectory)) ??
+        (await configurationProblem(gitDirectory)) ??
+        (await indexProblem(gitDirectory))
       )
     }
     // A bare repository needs no `.git`: git takes any directory that looks like one.
@@ -28,6 +28,13 @@ export async function repositoryFault(directory: string): Promise<string | undef
       return `${place} looks like a repository`
     if (place === dirname(place)) return undefined
   }
+}
+
+/** True where git runs nothing in any of the directories. False where they are not known. */
+export async function isPlainRepository(directories: readonly string[] | undefined): Promise<boolean> {
+  for (const directory of directories ?? [])
+    if ((await repositoryProblem(directory)) !== undefined) return false
+  return directories !== undefined
 }
 
 /** The root of a repository, and its `.git` directory, which is undefined where it is not understood. */
@@ -75,7 +82,7 @@ const harmlessSections = new Set([
 const harmfulKeys =
   /(?:^|\])\s*(?:alternaterefscommand|gitproxy|worktree|vcs|partialclonefilter|promisor|diff|external)\b/im
 
-async function configurationFault(gitDirectory: string): Promise<string | undefined> {
+async function configurationProblem(gitDirectory: string): Promise<string | undefined> {
   const common = await commonDirectory(gitDirectory)
   const places = common === gitDirectory ? [gitDirectory] : [gitDirectory, common]
   for (const place of places) {
@@ -96,7 +103,7 @@ async function configurationFault(gitDirectory: string): Promise<string | undefi
  * Why what git shows there may be another repository's: its directory or its objects lie elsewhere, and it is no work
  * tree that the other one knows of.
  */
-async function belongingFault(place: string, gitDirectory: string): Promise<string | undefined> {
+async function belongingProblem(place: string, gitDirectory: string): Promise<string | undefined> {
   const common = await commonDirectory(gitDirectory)
   const objects = join(common, "objects")
   const within = [gitDirectory, common].every((each) => isInside(realPath(each), realPath(place)))
@@ -120,7 +127,7 @@ async function isLinkedWorktree(place: string, gitDirectory: string, common: str
 }
 
 /** What is in the index decides whether git looks into a submodule; its `.gitmodules` may be there alone. */
-async function indexFault(gitDirectory: string): Promise<string | undefined> {
+async function indexProblem(gitDirectory: string): Promise<string | undefined> {
   const index = await readIndex(gitDirectory)
   if (!index) return "the index of the repository is not understood"
   return index.submodules ? "the repository has submodules" : undefined

@@ -53,7 +53,7 @@ export function globDirectory(text: string): string | undefined {
 }
 
 /** The absolute paths that a text may name. `..` stays in it. Undefined for a relative one where no directory is known. */
-export function placesOf(
+export function absolutePaths(
   text: string,
   word: Word,
   directories: readonly string[] | undefined,

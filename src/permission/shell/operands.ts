@@ -1,8 +1,16 @@
 import { basename } from "node:path"
-import { type Arguments, readArguments } from "./arguments.ts"
+import { type Arguments, type GivenOption, readArguments } from "./arguments.ts"
+import { unhiddenByOptions } from "./directory-files.ts"
 import type { OperandRole, Program } from "./program.ts"
 import { findProgram, findSubcommand } from "./program-table.ts"
 import type { Word } from "./words.ts"
+
+/** How a command reads directories: as in {@link RecursiveReading}. */
+export interface WholeReading {
+  hidden: boolean
+  unhidden?: readonly string[]
+  followsLinks?: boolean
+}
 
 /** True for programs whose operands are only ever read, whatever their options: `risksOf` knows the options that write. */
 export function isReader(name: string): boolean {
@@ -100,6 +108,37 @@ function givesScript({ script }: Program, { options }: Arguments): boolean {
 
 function afterPrefix(word: Word, prefix: string): WrittenWord[] {
   return word.text.startsWith(prefix) ? [{ word: { ...word, text: word.text.slice(prefix.length) } }] : []
+}
+
+/** True where a program reads what is in the directories that it is given, or in its own. */
+export function readsDirectories({ directories }: Program, words: readonly Word[]): boolean {
+  if (!directories) return false
+  const { when } = directories
+  return !when || words.some((word) => when.test(word.text))
+}
+
+/** True where a program reads what the links in a directory lead to. */
+export function followsLinks({ directories }: Program, words: readonly Word[]): boolean {
+  if (!directories) return false
+  const has = (option: RegExp) => words.some((word) => option.test(word.text))
+  const { followsUnless, follows = usualFollows } = directories
+  return followsUnless ? !has(followsUnless) : has(follows)
+}
+
+const usualFollows = /^-(?:[A-Za-z]*L|-(?:copy-links|deref|follow))/
+
+/** How the command reads directories, with these options. */
+export function wholeReading(
+  program: Program,
+  words: readonly Word[],
+  options: readonly GivenOption[],
+): WholeReading {
+  const { hidden, unhides } = program.directories ?? {}
+  return {
+    hidden: hidden === undefined || options.some(({ name }) => hidden.includes(name)),
+    unhidden: unhides ? unhiddenByOptions(options) : undefined,
+    followsLinks: followsLinks(program, words),
+  }
 }
 
 const onlyRead: ReadonlySet<OperandRole> = new Set<OperandRole>(["reads", "text", "pattern"])

@@ -94,11 +94,11 @@ function toPlain(node: Node, depth: number): ShellNode {
  * than any shell: it takes control characters for blanks and splits words at a line continuation. So every character
  * has to belong to a token or to be a blank that all shells agree on.
  */
-export function layoutFault(tree: ShellNode, text: string): string | undefined {
+export function layoutProblem(tree: ShellNode, text: string): string | undefined {
   if (/(?![\t\n])\p{Cc}/u.test(text)) return "it holds control characters"
   if (tree.start > 0 && !isBlank(text.slice(0, tree.start))) return "its beginning is not understood"
   if (!isBlank(text.slice(tree.end))) return "its end is not understood"
-  return gapFault(tree, text)
+  return gapProblem(tree, text)
 }
 
 /**
@@ -130,14 +130,14 @@ const sequences = new Set([
   "case_item",
 ])
 
-function gapFault(node: ShellNode, text: string): string | undefined {
+function gapProblem(node: ShellNode, text: string): string | undefined {
   if (node.type === "ERROR" || node.type === "MISSING") return "its syntax is not understood"
   if (node.type === "too-deep") return "it is nested too deeply"
   const tokens = !opaqueToLayout.has(node.type)
   let previous: ShellNode | undefined
   for (const child of node.children) {
-    const fault = gapFault(child, text)
-    if (fault !== undefined) return fault
+    const problem = gapProblem(child, text)
+    if (problem !== undefined) return problem
     if (tokens && previous) {
       const gap = text.slice(previous.end, child.start)
       if (!isBlank(gap)) return "characters between its words are not understood"

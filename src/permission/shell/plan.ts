@@ -1,6 +1,6 @@
 import { crudeForms } from "./crude-forms.ts"
 import { compose } from "./directories.ts"
-import { joinContinuations, layoutFault, parseShell, type ShellNode } from "./parse.ts"
+import { joinContinuations, layoutProblem, parseShell, type ShellNode } from "./parse.ts"
 import type { ShellPlan } from "./shell-plan.ts"
 import { walkCommands } from "./walk.ts"
 
@@ -55,9 +55,9 @@ async function planAt(original: string, depth: number): Promise<ShellPlan> {
   for (const command of found.commands) if (command.runsInput) command.denyForms.push(...crudeForms(text))
   plan.commands.push(...found.commands)
   plan.files.push(...found.files)
-  const misread = layoutFault(tree, text)
-  const fault = misread ?? found.fault
-  if (fault !== undefined) plan.opaque = fault
+  const misread = layoutProblem(tree, text)
+  const problem = misread ?? found.problem
+  if (problem !== undefined) plan.opaque = problem
   plan.garbled = misread !== undefined || found.garbled
 
   for (const inner of found.texts) {

@@ -1,19 +1,11 @@
-import { type GivenOption, readArguments } from "./arguments.ts"
-import { unhiddenByOptions } from "./directory-files.ts"
+import { readArguments } from "./arguments.ts"
 import { showsContents } from "./git-contents.ts"
-import { givesPattern, isKnown } from "./operands.ts"
+import { givesPattern, isKnown, readsDirectories, type WholeReading, wholeReading } from "./operands.ts"
 import { planCommand } from "./plan.ts"
 import type { Program } from "./program.ts"
 import { findProgram, findSubcommand, gnuName } from "./program-table.ts"
 import type { PlannedCommand, ShellPlan } from "./shell-plan.ts"
 import type { Word } from "./words.ts"
-
-/** How a command reads directories: as in {@link RecursiveReading}. */
-export interface WholeReading {
-  hidden: boolean
-  unhidden?: readonly string[]
-  followsLinks?: boolean
-}
 
 /** What a command reads that is proved to only read. */
 export interface Proof {
@@ -52,23 +44,6 @@ export function needsHardenedGit(plan: ShellPlan): boolean {
   )
 }
 
-/** True where a program reads what is in the directories that it is given, or in its own. */
-export function readsDirectories({ directories }: Program, words: readonly Word[]): boolean {
-  if (!directories) return false
-  const { when } = directories
-  return !when || words.some((word) => when.test(word.text))
-}
-
-/** True where a program reads what the links in a directory lead to. */
-export function followsLinks({ directories }: Program, words: readonly Word[]): boolean {
-  if (!directories) return false
-  const has = (option: RegExp) => words.some((word) => option.test(word.text))
-  const { followsUnless, follows = usualFollows } = directories
-  return followsUnless ? !has(followsUnless) : has(follows)
-}
-
-const usualFollows = /^-(?:[A-Za-z]*L|-(?:copy-links|deref|follow))/
-
 function prove(program: Program, words: readonly Word[]): Proof | undefined {
   if (program.readOnly === undefined) return undefined
   const readOnly = typeof program.readOnly === "string" ? { options: program.readOnly } : program.readOnly
@@ -88,19 +63,6 @@ function prove(program: Program, words: readonly Word[]): Proof | undefined {
   return readsDirectories(program, words)
     ? { files, recursive: wholeReading(program, words, options), git: false }
     : { files, git: false }
-}
-
-function wholeReading(
-  program: Program,
-  words: readonly Word[],
-  options: readonly GivenOption[],
-): WholeReading {
-  const { hidden, unhides } = program.directories ?? {}
-  return {
-    hidden: hidden === undefined || options.some(({ name }) => hidden.includes(name)),
-    unhidden: unhides ? unhiddenByOptions(options) : undefined,
-    followsLinks: followsLinks(program, words),
-  }
 }
 
 function proveSubcommand(program: Program, words: readonly Word[]): Proof | undefined {

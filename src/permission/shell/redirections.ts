@@ -13,27 +13,27 @@ export function readRedirection(walk: Walk, node: ShellNode, at: Directories): S
   if (operator === ">&-" || operator === "<&-") return words
   const [target, ...extra] = words
   if (!target) {
-    walk.fault("a redirection has no target")
+    walk.problem("a redirection has no target")
     return []
   }
   const word = walk.readWord(target, at)
-  if (word.fault !== undefined) walk.fault(word.fault)
+  if (word.problem !== undefined) walk.problem(word.problem)
   // `{name}>file` puts a number into a variable.
-  if (walk.between(node.start - 1, node.start) === "}") walk.fault("a redirection sets a variable")
+  if (walk.between(node.start - 1, node.start) === "}") walk.problem("a redirection sets a variable")
   // For some shells `&>` is an `&`, and what follows the target a command of its own.
   if (operator.startsWith("&") && !endsCommand.test(walk.between(target.end, Number.POSITIVE_INFINITY))) {
-    walk.fault("shells read a redirection of it differently")
+    walk.problem("shells read a redirection of it differently")
   }
   if (operator === "<<<") return extra
   // No file of the disk: bash connects to a host.
-  if (/^\/dev\/(?:tcp|udp)\//.test(word.text)) walk.fault("a redirection opens a connection")
+  if (/^\/dev\/(?:tcp|udp)\//.test(word.text)) walk.problem("a redirection opens a connection")
 
   const duplicates = /^(?:\d+-?|-)$/.test(word.text) && !word.dynamic
   if (operator === "<") walk.found.files.push({ kind: "read", target: word, directories: at })
   else if (writing.has(operator) || (operator === ">&" && !duplicates)) {
     walk.found.files.push({ kind: "write", target: word, directories: at })
   } else if (!duplicates || !duplicating.has(operator))
-    walk.fault(`the redirection ${operator} is not understood`)
+    walk.problem(`the redirection ${operator} is not understood`)
   return extra
 }
 
@@ -60,7 +60,7 @@ function readHereDocument(walk: Walk, node: ShellNode, at: Directories): ShellNo
   const child = (type: string) => node.children.find((entry) => entry.type === type)
   const [start, body, end] = [child("heredoc_start"), child("heredoc_body"), child("heredoc_end")]
   if (!start || !body || !end) {
-    walk.fault("a here-document is not understood")
+    walk.problem("a here-document is not understood")
     return []
   }
   const mark = walk.source(start)
@@ -70,12 +70,12 @@ function readHereDocument(walk: Walk, node: ShellNode, at: Directories): ShellNo
   const lines = content.split("\n").slice(0, -1)
   const endsEarlier = lines.some((line) => line.replace(/^\t+/, "") === name)
   if (name === undefined || walk.source(end).trim() !== name || endsEarlier) {
-    walk.fault("the end of a here-document is not clear")
+    walk.problem("the end of a here-document is not clear")
   }
   if (name === mark) {
     walk.substitutionsIn(body, at)
     // The grammar overlooks some of the commands in such a text.
-    if (/`|\$[^\w\s]|\\/.test(content)) walk.fault("a here-document runs commands")
+    if (/`|\$[^\w\s]|\\/.test(content)) walk.problem("a here-document runs commands")
   }
   const redirects = node.children.filter((entry) => redirectTypes.has(entry.type))
   const words = node.children.filter((entry) => entry.named && wordTypes.has(entry.type))

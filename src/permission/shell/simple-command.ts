@@ -22,7 +22,7 @@ export function readSimpleCommand(
   for (const child of node?.children ?? []) {
     if (child.type === "variable_assignment") {
       assigns = true
-      reason ??= assignmentFault(walk, child, at)
+      reason ??= assignmentProblem(walk, child, at)
     } else if (redirectTypes.has(child.type)) {
       parts.push(...readRedirection(walk, child, at))
     } else if (child.type === "command_name" || wordTypes.has(child.type)) parts.push(child)
@@ -51,7 +51,7 @@ export function readSimpleCommand(
 }
 
 /** Why an assignment may change what commands do, or nothing. */
-export function assignmentFault(walk: Walk, node: ShellNode, at: Directories): string | undefined {
+export function assignmentProblem(walk: Walk, node: ShellNode, at: Directories): string | undefined {
   const [name, , value] = node.children
   walk.substitutionsIn(node, at)
   const harmless =
@@ -120,7 +120,7 @@ function addCommand(walk: Walk, command: Found): Exit {
     ...(at ? { directories: at } : {}),
   }
   walk.found.commands.push(planned)
-  const opaque = reason ?? wordsFault(program, argv) ?? builtinReason(name, words)
+  const opaque = reason ?? wordsProblem(program, argv) ?? builtinReason(name, words)
   if (opaque !== undefined) planned.opaque = opaque
   if (isReservedWord(name)) {
     walk.found.garbled = true
@@ -170,11 +170,11 @@ function innerCommand(
   }
 }
 
-function wordsFault(program: Word, argv: readonly Word[]): string | undefined {
+function wordsProblem(program: Word, argv: readonly Word[]): string | undefined {
   if (program.dynamic || (program.glob && program.text !== "[")) {
     return "which program it runs is known only when it runs"
   }
-  return argv.find((word) => word.fault !== undefined)?.fault
+  return argv.find((word) => word.problem !== undefined)?.problem
 }
 
 function areSeparate(walk: Walk, parts: readonly ShellNode[]): boolean {

@@ -3,12 +3,12 @@ import type { ShellNode } from "./parse.ts"
 import type { PlannedCommand, PlannedFile } from "./shell-plan.ts"
 import { type Word, wordOf } from "./words.ts"
 
-/** What a tree holds. `texts` are for further shells; `fault`: why the whole is not understood. */
+/** What a tree holds. `texts` are for further shells; `problem`: why the whole is not understood. */
 export interface Walked {
   commands: PlannedCommand[]
   files: PlannedFile[]
   texts: { text: string; directories: Directories }[]
-  fault?: string
+  problem?: string
   /** Where commands begin and end is not certain: some may have been missed. */
   garbled: boolean
 }
@@ -27,7 +27,7 @@ export interface Walk {
   /** The text from one index to another. */
   between(start: number, end: number): string
   /** Notes why the whole is not understood. The first reason stays. */
-  fault(reason: string): void
+  problem(reason: string): void
   /** Follows a statement that starts in these places. */
   visit(node: ShellNode, at: Directories): Exit
   /** The word of a node; the commands that make it are followed. */
@@ -51,7 +51,7 @@ export function createWalk(
   function substitute(node: ShellNode, at: Directories): void {
     const written = walk.source(node).trimStart()
     if (written.startsWith("`") && written.includes("\\"))
-      walk.fault("escapes within backticks are not understood")
+      walk.problem("escapes within backticks are not understood")
     parts.statements(node, at, walk)
   }
 
@@ -59,8 +59,8 @@ export function createWalk(
     found,
     source: (node) => text.slice(node.start, node.end),
     between: (start, end) => text.slice(start, end),
-    fault(reason) {
-      found.fault ??= reason
+    problem(reason) {
+      found.problem ??= reason
     },
     visit: parts.visit,
     readWord(node, at) {

@@ -2,7 +2,7 @@ import { isHarmlessLoopVariable } from "./builtins.ts"
 import { type Directories, startDirectories, union } from "./directories.ts"
 import type { ShellNode } from "./parse.ts"
 import { readRedirection, statementsAfterMark } from "./redirections.ts"
-import { assignmentFault, readShellCommand, readSimpleCommand, readTest } from "./simple-command.ts"
+import { assignmentProblem, readShellCommand, readSimpleCommand, readTest } from "./simple-command.ts"
 import {
   createWalk,
   type Exit,
@@ -46,7 +46,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
       // `$(<file)` is a redirection and nothing else.
       case "file_redirect":
         readRedirection(walk, node, at)
-        walk.fault("a redirection stands alone")
+        walk.problem("a redirection stands alone")
         return exitAt(at)
       case "list":
         return list(node, at)
@@ -112,7 +112,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
   function loop(node: ShellNode, at: Directories): Exit {
     const start = /\b(?:cd|chdir|pushd|popd)\b/.test(walk.source(node)) ? undefined : at
     const exit = branches(node.children, start)
-    if (exit.success?.join("\n") !== start?.join("\n")) walk.fault("a loop in it changes its directory")
+    if (exit.success?.join("\n") !== start?.join("\n")) walk.problem("a loop in it changes its directory")
     return exit
   }
 
@@ -120,12 +120,12 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     const [variable, ...rest] = statementsOf(node.children)
     const name = variable ? walk.source(variable) : ""
     if (variable?.type !== "variable_name" || !isHarmlessLoopVariable(name))
-      walk.fault(`a loop in it sets ${name}`)
+      walk.problem(`a loop in it sets ${name}`)
     const body = rest.pop()
     if (body?.type !== "do_group") return notUnderstood(node, at)
     for (const value of rest) {
       const word = walk.readWord(value, at)
-      if (word.fault !== undefined) walk.fault(word.fault)
+      if (word.problem !== undefined) walk.problem(word.problem)
       walk.found.files.push({ kind: "mention", target: word, directories: at })
     }
     return visit(body, at)
@@ -137,16 +137,16 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
       (child) => child.type === (node.type === "case_item" ? ")" : "in"),
     )
     for (const word of statementsOf(node.children.slice(0, delimiter))) {
-      const { fault } = walk.readWord(word, at)
-      if (fault !== undefined) walk.fault(fault)
+      const { problem } = walk.readWord(word, at)
+      if (problem !== undefined) walk.problem(problem)
     }
     return branches(node.children.slice(delimiter + 1), at)
   }
 
   function assignments(node: ShellNode, at: Directories): Exit {
     for (const assignment of node.type === "variable_assignments" ? node.children : [node]) {
-      const fault = assignmentFault(walk, assignment, at)
-      if (fault !== undefined) walk.fault(fault)
+      const problem = assignmentProblem(walk, assignment, at)
+      if (problem !== undefined) walk.problem(problem)
     }
     return exitAt(at)
   }
@@ -160,7 +160,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     if (!body || body.type === "command") {
       if (body || extra.length > 0) exit = readSimpleCommand(walk, body, extra, at)
     } else {
-      if (extra.length > 0) walk.fault("words after a redirection are not understood")
+      if (extra.length > 0) walk.problem("words after a redirection are not understood")
       exit = visit(body, at)
     }
     for (const statement of redirections.flatMap(statementsAfterMark)) {
@@ -172,7 +172,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
 
   /** Whatever it is: the commands in it are found, for denies, and the whole counts as not understood. */
   function notUnderstood(node: ShellNode, at: Directories): Exit {
-    walk.fault(reasonFor(node.type))
+    walk.problem(reasonFor(node.type))
     if (!statementTypes.has(node.type)) walk.found.garbled = true
     for (const child of node.children) {
       if (statementTypes.has(child.type)) visit(child, undefined)

@@ -20,10 +20,10 @@ export interface Word {
   /** Commands that run to make the word. */
   substitutions: ShellNode[]
   /** Why it is not understood, where it is not. */
-  fault?: string
+  problem?: string
 }
 
-/** The word that a node of the tree stands for. Never throws: what is not understood has a `fault`. */
+/** The word that a node of the tree stands for. Never throws: what is not understood has a `problem`. */
 export function wordOf(node: ShellNode, text: string): Word {
   return finish(draftOf(node, text))
 }
@@ -65,7 +65,7 @@ function finish(draft: Draft): Word {
     word.base = draft.base
     word.tail = text.slice(draft.baseLength ?? 0)
   }
-  if (draft.fault !== undefined) word.fault = draft.fault
+  if (draft.problem !== undefined) word.problem = draft.problem
   return word
 }
 
@@ -101,7 +101,7 @@ export interface Draft {
   base?: "home" | "directory"
   baseLength?: number
   substitutions: ShellNode[]
-  fault?: string
+  problem?: string
 }
 
 /** In a mask: a character that the shell takes as it is. */
@@ -132,7 +132,7 @@ function read(node: ShellNode, text: string, draft: Draft, inQuotes: boolean): v
       break
     case "simple_expansion":
     case "expansion":
-      draft.fault ??= expansionFault(node, text)
+      draft.problem ??= expansionProblem(node, text)
       addExpansion(draft, node, source.trimStart(), inQuotes)
       break
     case "number":
@@ -140,8 +140,8 @@ function read(node: ShellNode, text: string, draft: Draft, inQuotes: boolean): v
       else addUnknown(draft, node, source, inQuotes)
       break
     default: {
-      const fault = unknownFault(node.type, source)
-      if (fault !== undefined) draft.fault ??= fault
+      const problem = unknownProblem(node.type, source)
+      if (problem !== undefined) draft.problem ??= problem
 
       addUnknown(draft, node, source.trimStart(), inQuotes)
     }
@@ -149,8 +149,8 @@ function read(node: ShellNode, text: string, draft: Draft, inQuotes: boolean): v
 }
 
 /** Parts whose value is made when the command runs. */
-function unknownFault(type: string, source: string): string | undefined {
-  if (type === "arithmetic_expansion") return arithmeticFault(source)
+function unknownProblem(type: string, source: string): string | undefined {
+  if (type === "arithmetic_expansion") return arithmeticProblem(source)
   const known = [
     "command_substitution",
     "process_substitution",
@@ -168,7 +168,7 @@ function readString(node: ShellNode, text: string, draft: Draft): void {
     const source = text.slice(position, to)
     // What the grammar took for plain text must not be an expansion for a shell.
     if (/`|\$[\w({[@*#?!$-]/.test(source.replaceAll(/\\./gs, "")))
-      draft.fault ??= "a quoted part is not understood"
+      draft.problem ??= "a quoted part is not understood"
     addQuoted(draft, unescapeQuoted(source))
   }
   for (const child of node.children) {
@@ -189,7 +189,7 @@ function addUnquoted(draft: Draft, source: string): void {
     draft.mask += source
     return
   }
-  if (/[`"'|&;()<>\s]|\$./s.test(source.replaceAll(/\\./gs, ""))) draft.fault ??= "a word is not understood"
+  if (/[`"'|&;()<>\s]|\$./s.test(source.replaceAll(/\\./gs, ""))) draft.problem ??= "a word is not understood"
   for (let index = 0; index < source.length; index++) {
     const character = source[index] ?? ""
     if (character !== "\\") {
@@ -209,8 +209,8 @@ function addQuoted(draft: Draft, text: string): void {
 }
 
 function addAnsi(draft: Draft, source: string): void {
-  const { text, fault } = decodeAnsi(source)
-  if (fault !== undefined) draft.fault ??= fault
+  const { text, problem } = decodeAnsi(source)
+  if (problem !== undefined) draft.problem ??= problem
   addQuoted(draft, text)
 }
 
@@ -243,9 +243,9 @@ function unescapeQuoted(text: string): string {
   return text.replaceAll(/\\([$`"\\\n])/g, (_, next: string) => (next === "\n" ? "" : next))
 }
 
-/** The text of a string in `$'…'`. `fault`: why it is not understood; the escape then stands in it as written. */
-export function decodeAnsi(text: string): { text: string; fault?: string } {
-  let fault: string | undefined
+/** The text of a string in `$'…'`. `problem`: why it is not understood; the escape then stands in it as written. */
+export function decodeAnsi(text: string): { text: string; problem?: string } {
+  let problem: string | undefined
   const escapes = /\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))/gs
   const decoded = text.replaceAll(escapes, (whole, hex, short, long, octal, letter: string | undefined) => {
     if (letter !== undefined && Object.hasOwn(ansiEscapes, letter)) return ansiEscapes[letter] ?? whole
@@ -254,12 +254,12 @@ export function decodeAnsi(text: string): { text: string; fault?: string } {
     // Bytes above 127 make characters only together with their neighbours, and a zero ends the string.
     const bytes = hex !== undefined || octal !== undefined
     if (!(code > 0 && code <= 0x10ffff) || (bytes && code > 127)) {
-      fault ??= `the escape ${whole} is not understood`
+      problem ??= `the escape ${whole} is not understood`
       return whole
     }
     return String.fromCodePoint(code)
   })
-  return fault === undefined ? { text: decoded } : { text: decoded, fault }
+  return problem === undefined ? { text: decoded } : { text: decoded, problem }
 }
 
 const ansiEscapes: Readonly<Record<string, string>> = {
@@ -283,7 +283,7 @@ const ansiEscapes: Readonly<Record<string, string>> = {
  * expansions within it, and text that the grammar took for plain and a shell does not. `text` is the whole that the
  * node's positions are in.
  */
-export function expansionFault(node: ShellNode, text: string): string | undefined {
+export function expansionProblem(node: ShellNode, text: string): string | undefined {
   const source = text.slice(node.start, node.end).trimStart()
   if (!harmlessExpansion.test(source)) return `${source.slice(0, 40)} can do more than look up a value`
   const parts = partsOf(node)
@@ -299,14 +299,14 @@ export function expansionFault(node: ShellNode, text: string): string | undefine
     return `a part of ${source.slice(0, 40)} is not understood`
   }
   for (const part of parts) {
-    const fault = partFault(part, text)
-    if (fault !== undefined) return fault
+    const problem = partProblem(part, text)
+    if (problem !== undefined) return problem
   }
   return undefined
 }
 
 /** Why arithmetic may run commands, or nothing: names in it are evaluated, so only numbers pass. */
-export function arithmeticFault(source: string): string | undefined {
+export function arithmeticProblem(source: string): string | undefined {
   return /[^\s\d+*/%()$[\]-]/.test(source) ? "its arithmetic can run commands" : undefined
 }
 
@@ -327,7 +327,7 @@ function partsOf(node: ShellNode): ShellNode[] {
 }
 
 /** Commands of substitutions are followed elsewhere. */
-function partFault(part: ShellNode, text: string): string | undefined {
-  if (part.type === "arithmetic_expansion") return arithmeticFault(text.slice(part.start, part.end))
-  return part.type.endsWith("substitution") ? undefined : expansionFault(part, text)
+function partProblem(part: ShellNode, text: string): string | undefined {
+  if (part.type === "arithmetic_expansion") return arithmeticProblem(text.slice(part.start, part.end))
+  return part.type.endsWith("substitution") ? undefined : expansionProblem(part, text)
 }

@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, symlinkSync, w
 import { join } from "node:path"
 import { expect, test } from "vitest"
 import { commandEnvironment, hardenedGitEnvironment } from "../../../src/permission/shell/git-environment.ts"
-import { repositoryFault } from "../../../src/permission/shell/git-repository.ts"
+import { repositoryProblem } from "../../../src/permission/shell/git-repository.ts"
 import { temporaryDirectory } from "../support.ts"
 
 const base = { PATH: process.env.PATH ?? "", HOME: "/nonexistent" }
@@ -147,8 +147,8 @@ test.each(hostile)(
 
     const repository = createRepository()
     arrange(repository)
-    const fault = await repositoryFault(repository.directory)
-    if (fault === undefined) expect(runAll(repository, hardenedGitEnvironment())).toBe(false)
+    const problem = await repositoryProblem(repository.directory)
+    if (problem === undefined) expect(runAll(repository, hardenedGitEnvironment())).toBe(false)
   },
 )
 
@@ -158,12 +158,12 @@ test("a plain repository is plain, also below its root and from a linked worktre
   git("worktree", "add", "-q", join(directory, "linked"))
   mkdirSync(join(directory, "src"))
   for (const place of [directory, join(directory, "src"), join(directory, "linked")]) {
-    expect(await repositoryFault(place)).toBeUndefined()
+    expect(await repositoryProblem(place)).toBeUndefined()
   }
 })
 
 test("no repository at all has nothing to run", async () => {
-  expect(await repositoryFault(temporaryDirectory())).toBeUndefined()
+  expect(await repositoryProblem(temporaryDirectory())).toBeUndefined()
 })
 
 test.each([
@@ -178,7 +178,7 @@ test.each([
 ])("%s is not plain", async (_, arrange) => {
   const directory = temporaryDirectory()
   arrange(directory)
-  expect(await repositoryFault(directory)).toBeTypeOf("string")
+  expect(await repositoryProblem(directory)).toBeTypeOf("string")
 })
 
 /** A repository in which git runs a filter that leaves the marker, whatever the environment. */
@@ -245,7 +245,7 @@ const misleading: [name: string, arrange: (directory: string, marker: string) =>
 test.each(misleading)("%s is not taken for plain", async (_, arrange) => {
   const marker = join(temporaryDirectory(), "marker")
   const place = arrange(temporaryDirectory(), marker)
-  expect(await repositoryFault(place)).toBeTypeOf("string")
+  expect(await repositoryProblem(place)).toBeTypeOf("string")
   spawnSync("git", ["status"], { cwd: place, env: { ...base, ...hardenedGitEnvironment() } })
   expect(existsSync(marker)).toBe(true)
 })
@@ -292,7 +292,7 @@ test.each(foreign)("another repository's files are not shown by %s", async (_, a
   const { directory } = createRepository()
   const place = temporaryDirectory()
   arrange(place, join(directory, ".git"))
-  expect(await repositoryFault(place)).toBeTypeOf("string")
+  expect(await repositoryProblem(place)).toBeTypeOf("string")
 })
 
 test("the hardened git still does its work", () => {

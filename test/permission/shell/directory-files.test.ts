@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { filesNeedingLeave } from "../../../src/permission/shell/directory-files.ts"
+import { filesNeedingPermission } from "../../../src/permission/shell/directory-files.ts"
 
 let root: string
 
@@ -17,7 +17,7 @@ function put(path: string): void {
 }
 
 const secrets = (hidden: boolean) =>
-  filesNeedingLeave(root, { hidden, needsLeave: (path) => basename(path) === "secret" })
+  filesNeedingPermission(root, { hidden, needsPermission: (path) => basename(path) === "secret" })
 
 test("files in whatever depth are found, in hidden places where those are asked for", async () => {
   const places = Array.from({ length: 100 }, (_, index) => `d${index}/e`)
@@ -39,13 +39,17 @@ test("of what is too much nothing is judged", async () => {
   for (let index = 0; index < 11; index++)
     for (let file = 0; file < 1_000; file++) put(`d${index}/${file === 7 ? "secret" : file}`)
   let judged = 0
-  const found = await filesNeedingLeave(root, { hidden: true, needsLeave: () => ++judged > 0 })
+  const found = await filesNeedingPermission(root, { hidden: true, needsPermission: () => ++judged > 0 })
   expect(found).toBeUndefined()
   expect(judged).toBe(0)
 })
 
 test("what is no directory has none", async () => {
   put("secret")
-  expect(await filesNeedingLeave(join(root, "secret"), { hidden: true, needsLeave: () => true })).toEqual([])
-  expect(await filesNeedingLeave(join(root, "none"), { hidden: true, needsLeave: () => true })).toEqual([])
+  expect(
+    await filesNeedingPermission(join(root, "secret"), { hidden: true, needsPermission: () => true }),
+  ).toEqual([])
+  expect(
+    await filesNeedingPermission(join(root, "none"), { hidden: true, needsPermission: () => true }),
+  ).toEqual([])
 })
