@@ -1,7 +1,7 @@
 import type { Program, WordStyle } from "./program.ts"
 import type { Word } from "./words.ts"
 
-/** What an option does. `uncertain`: the word is known only when the command runs, and may be any option. */
+/** The effect of an option. `uncertain`: the word is known only when the command runs, and may be any option. */
 export type OptionRole =
   | "harmless"
   | "writes"
@@ -24,19 +24,20 @@ export interface GivenOption {
   value?: Word
 }
 
-/** The words after a program's name, told apart. */
+/** The arguments of a command, split into options and operands. */
 export interface Arguments {
   options: GivenOption[]
   operands: Word[]
-  /** The first option that the table does not have. What follows is read all the same. */
+  /** The first option that the table does not have. The arguments after it are read too. */
   unknown?: Word
   /** The rest belongs to another program. */
   stopped: boolean
 }
 
 /**
- * Tells options and operands apart by the table. Options that a rule has to name are also recognized abbreviated and
- * misspelt, and within a bundle of unknown letters; all others only by their exact names.
+ * Splits arguments into options and operands. Options that a rule has to name are also recognized when they are
+ * abbreviated or misspelt, and in a bundle with unknown letters. All others are recognized only by their exact
+ * names.
  */
 export function readArguments(words: readonly Word[], program: Program): Arguments {
   const table = tableOf(program)
@@ -93,7 +94,7 @@ interface KnownOption {
 
 interface OptionTable {
   byName: ReadonlyMap<string, KnownOption>
-  /** Those that are recognized in other spellings. */
+  /** Options that are recognized in other spellings. */
   risky: readonly KnownOption[]
   harmless: ReadonlySet<string>
 }

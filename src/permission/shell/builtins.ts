@@ -2,11 +2,11 @@ import { findProgram } from "./program-table.ts"
 import type { Word } from "./words.ts"
 
 /**
- * Why a command of the shell itself cannot be judged by its words: it changes how later commands are found, named or
+ * Returns why a shell builtin cannot be judged by its arguments: it changes how later commands are found, named or
  * expanded, or evaluates its arguments. Undefined for all others.
  */
 export function builtinReason(name: string, words: readonly Word[]): string | undefined {
-  if (reserved.has(name)) return `${name} is a word of the shell's grammar`
+  if (reserved.has(name)) return `${name} is a keyword of the shell's grammar`
   const builtin = findProgram(name)?.builtin
   if (builtin === "evaluates") return `${name} runs text that is made when it runs`
   if (builtin === "changes") return `${name} changes what later commands mean`
@@ -15,7 +15,7 @@ export function builtinReason(name: string, words: readonly Word[]): string | un
     : undefined
 }
 
-/** The text that a builtin runs as a command, where the words give it: a deny then holds on it too. */
+/** Returns the text that a builtin runs as a command, where the words contain it. A deny then applies to it too. */
 export function evaluatedText(name: string, words: readonly Word[]): string | undefined {
   const texts = words.map((word) => word.text)
   if (name === "eval") return texts.join(" ")
@@ -23,22 +23,22 @@ export function evaluatedText(name: string, words: readonly Word[]): string | un
   return undefined
 }
 
-/** True for words of the shell's grammar: where one stands as a command, the grammar was misread. */
+/** True for keywords of the shell's grammar. The grammar was misread where one is a command. */
 export function isReservedWord(name: string): boolean {
   return reserved.has(name)
 }
 
-/** True for builtins after which the shell may stand anywhere. */
+/** True for builtins after which the shell may be in any directory. */
 export function mayMove(name: string): boolean {
   return findProgram(name)?.builtin === "evaluates" || name === "pushd" || name === "popd"
 }
 
-/** True for a variable that no program or shell is known to obey in a way that runs, loads or redirects anything. */
+/** True for a variable with which no known program or shell runs, loads or redirects anything. */
 export function isHarmlessVariable(name: string): boolean {
   return harmlessVariables.has(name)
 }
 
-/** True for a loop's variable: lower case, and none that a shell or a program obeys. */
+/** True for a loop variable in lower case that no shell or program uses. */
 export function isHarmlessLoopVariable(name: string): boolean {
   return /^[a-z][a-z0-9_]*$/.test(name) && !name.endsWith("_proxy") && !specialLowerCase.has(name)
 }
@@ -94,7 +94,7 @@ const harmlessVariables = new Set([
   "DEBIAN_FRONTEND",
 ])
 
-/** Variables of zsh that stand for upper-case ones, and its own. */
+/** Variables that zsh ties to upper-case ones or uses itself. */
 const specialLowerCase = new Set([
   "path",
   "fpath",

@@ -28,13 +28,13 @@ import { risksOf } from "./risks.ts"
 import type { PlannedCommand, PlannedFile } from "./shell-plan.ts"
 import { literalWord, type Word } from "./words.ts"
 
-/** Devices that hold nothing and lead nowhere. */
+/** Devices without contents. */
 const harmlessDevice = /^\/dev\/(?:null|zero|stdin|stdout|stderr|fd\/\d+)$/
 
 /**
- * What the words of a command ask for as files: `read` for each that names a file, `edit` for protected ones and for
- * what it is known to write, `external_directory` for what lies outside or cannot be told. `directories` are the places
- * it may run in, absolute; undefined where that is not known.
+ * The checks for the words of a command: `read` for each word that names a file, `edit` for protected files and for
+ * files that the program is known to replace, `external_directory` for paths outside the worktree and unknown
+ * paths. `directories` are those where the command may run, absolute, or undefined where they are not known.
  */
 export async function commandFileChecks(
   command: PlannedCommand,
@@ -45,11 +45,11 @@ export async function commandFileChecks(
   const name = program ? tableName(program, scope) : ""
   if (!program || takesText(name)) return []
   const somewhere = directories ? [] : [unknownPlace(command), unknownRead(command.pattern)]
-  // What a wrapper runs is in the plan as a command of its own, with these same words.
+  // The plan contains the inner command of a wrapper as a command of its own, with the same words.
   const wraps =
     name !== "find" && innerCommands(name, words).some(({ kind }) => kind === "argv" || kind === "shell")
   const operands = fileOperands(name, words)
-  // Where all options are known the script is not among them any more.
+  // Where all options are known, the operands do not include the script.
   const texts = operands === words ? withoutTextWords(name, words) : operands
   const considered = wraps ? [] : texts
   const checks = await wordsChecks(considered, { name, directories, scope })
@@ -57,9 +57,9 @@ export async function commandFileChecks(
 }
 
 /**
- * The `edit` checks for what a command writes by its words, where a rule denies it: a rule that allows the command does
- * not allow that. A directory asks where a rule denies something in it, and so does a word that is known only when the
- * command runs.
+ * The `edit` checks for the paths that a command writes, where a rule denies the edit. A rule that allows the
+ * command does not allow these. The command asks where a rule denies a path in a directory that it changes, and
+ * where a path is known only when the command runs.
  */
 export async function writeChecks(
   command: PlannedCommand,
@@ -107,7 +107,7 @@ async function writtenPaths(
   return paths?.map((path) => (kindOf(path) === "directory" ? join(path, nameWithin(from)) : path))
 }
 
-/** False where nothing but the path itself is written: it is a file, or a file is copied to it. */
+/** False where the command writes only the path itself: it is a file, or the source is a file. */
 function changesBelow(
   path: string,
   { from }: WrittenWord,
@@ -119,7 +119,10 @@ function changesBelow(
   return sources?.every((source) => kindOf(source) === "file") !== true
 }
 
-/** Reads of the files whose names stand in the text of a program: as far as one can see, for that text may make names. */
+/**
+ * The `read` checks for file names in the code that a program is given. Code can also build names, so this list is
+ * not complete.
+ */
 function scriptChecks(
   name: string,
   words: readonly Word[],
@@ -139,10 +142,10 @@ function scriptChecks(
     .flatMap((path) => fileChecks("read", path, scope).filter((check) => check.permission === "read"))
 }
 
-/** So many names in the text of a program are looked at. */
+/** The number of names that are checked in the code of a program. */
 const maxMentioned = 50
 
-/** What the shell itself opens, and what a loop goes through. */
+/** The checks for a file that the shell itself opens, and for the values of a loop. */
 export async function plannedFileChecks(
   { kind, target }: PlannedFile,
   directories: readonly string[] | undefined,
@@ -180,7 +183,7 @@ async function wordsChecks(words: readonly Word[], context: WordContext): Promis
 async function textChecks(text: string, word: Word, context: WordContext): Promise<Check[]> {
   const { name, directories, scope } = context
   if (/^[A-Za-z][\w+.-]*:\/\//.test(text) || harmlessDevice.test(text)) return []
-  // Where the command runs is not known: that asks once for all of its words.
+  // An unknown directory asks once for all words of the command.
   const start = word.glob ? globDirectory(text) : text
   const paths = start === undefined ? undefined : absolutePaths(start, literalWord(start), directories)
   if (start !== undefined && !paths) return []
@@ -215,7 +218,7 @@ function pathChecks(path: string, text: string, name: string, scope: CommandScop
   return [...checks, ...edits.filter((check) => isWriter(name) || check.protection !== undefined)]
 }
 
-/** A deny that may hold for one of the files that a pattern stands for makes it ask, whether the file is there or not. */
+/** Asks where a deny may match a file that the pattern stands for, whether the file exists or not. */
 function possibleFile(text: string, word: Word, directory: string, scope: CommandScope): Check {
   const span = join(directory, (word.span.split("/").at(-1) ?? "*") || "*")
   const deep = text.slice(text.search(/[*?[]/)).includes("/") ? join(directory, "*") : span
@@ -228,18 +231,18 @@ function possibleFile(text: string, word: Word, directory: string, scope: Comman
   }
 }
 
-/** Which file it is will be known only when the command runs: only a rule for all files allows it. */
+/** A file that is known only when the command runs. Only a rule for all files allows it. */
 function unknownFile(permission: string, word: Word): Check {
   return {
     permission,
     pattern: word.text,
     forms: [word.text],
     options: { counts: coversAll, span: "*" },
-    reason: "which file it is will be known only when the command runs",
+    reason: "the file is known only when the command runs",
   }
 }
 
-/** Wherever it lies: its name says that it is protected, as in `$DIR/.env` and `/proc/$PPID/environ`. */
+/** A file with a protected name in an unknown directory, such as `$DIR/.env` and `/proc/$PPID/environ`. */
 function knownByName(word: Word): Check[] {
   const protection = protectionOf(word.span, "read")
   if (!protection) return []
@@ -254,14 +257,14 @@ function knownByName(word: Word): Check[] {
   ]
 }
 
-/** It may be any file: a rule that denies reading one makes it ask. */
+/** A read that may be of any file: a rule that denies reading one makes it ask. */
 function unknownRead(pattern: string): Check {
   return {
     permission: "read",
     pattern,
     forms: [pattern],
     options: { span: "*", spanRefusals: ["deny"] },
-    reason: "which file it is will be known only when the command runs",
+    reason: "the file is known only when the command runs",
   }
 }
 
@@ -271,6 +274,6 @@ function unknownPlace(command: PlannedCommand): Check {
     pattern: command.pattern,
     forms: [command.pattern],
     options: { counts: coversAll, span: "*" },
-    reason: "where it runs cannot be told",
+    reason: "the directory where it runs is not known",
   }
 }

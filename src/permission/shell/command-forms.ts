@@ -11,14 +11,14 @@ import { namesRisk, risksOf } from "./risks.ts"
 import type { PlannedCommand } from "./shell-plan.ts"
 import type { Word } from "./words.ts"
 
-/** What is known of the place where commands run. */
+/** The scope of a request, with what its commands depend on. */
 export interface CommandScope extends ResolvedScope {
   home: string
-  /** Where programs are looked for, in order. None where all of them lie elsewhere than in the worktree. */
+  /** The directories of `PATH`, in order. Empty where none of them is in the worktree. */
   programDirectories: readonly string[]
 }
 
-/** The place as its commands see it. `searchPath` is their `PATH`, where it is known. */
+/** Adds the search path of the commands to a scope. `searchPath` is their `PATH`, where it is known. */
 export function commandScope(
   scope: ResolvedScope,
   home: string,
@@ -26,7 +26,7 @@ export function commandScope(
 ): CommandScope {
   const directories = searchPath?.split(":") ?? []
   const mayShadow = directories.some((each) => !isAbsolute(each) || isOf(scope, each))
-  // The usual case costs no look at the disk.
+  // In the usual case nothing has to be looked up on disk.
   return { ...scope, home, programDirectories: mayShadow ? directories : [] }
 }
 
@@ -34,19 +34,22 @@ function isOf({ worktree, realWorktree }: ResolvedScope, directory: string): boo
   return isInside(directory, worktree) || isInside(directory, realWorktree)
 }
 
-/** How rules see a command: its spellings, and what an allow needs. */
+/** The spellings of a command that rules match, and what an allow needs. */
 export interface CommandForms {
   forms: string[]
   options: JudgeOptions
-  /** It is called by its plain name or from a system directory, so a rule for the name means this program. */
+  /**
+   * The command is called by a plain name or from a system directory, so that a rule for the name means this
+   * program.
+   */
   genuine: boolean
   reason?: string
 }
 
-/** Programs from here are what their names say. */
+/** Directories in which a program is what its name says. */
 const systemDirectories = ["/bin", "/usr/bin", "/usr/local/bin"]
 
-/** The spellings of a planned command. */
+/** Returns the spellings of a planned command. */
 export function commandForms(command: PlannedCommand, scope: CommandScope): CommandForms {
   const { argv, opaque } = command
   const [program, ...words] = argv
@@ -59,7 +62,7 @@ export function commandForms(command: PlannedCommand, scope: CommandScope): Comm
   const genuine = isGenuine(path)
   const forms = genuine ? [...spell(path), ...spell(name)] : spell(path)
   const options: JudgeOptions = {
-    // On some file systems the case of a program's name makes no difference.
+    // Some file systems ignore the case of names.
     denyForms: [...command.denyForms, ...spell(name), ...spell(name.toLowerCase())],
   }
   const others = otherSpellings(name, words)
@@ -83,40 +86,40 @@ export function commandForms(command: PlannedCommand, scope: CommandScope): Comm
     if (unknown) options.span = argv.map((word) => word.span).join(" ")
   }
   const reason =
-    opaque ?? (risks.length > 0 ? `${name} can run a program or write a file this way` : undefined)
+    opaque ?? (risks.length > 0 ? `${name} can run a program or write a file with these options` : undefined)
   return { forms: [...new Set(forms)], options, genuine, ...(reason === undefined ? {} : { reason }) }
 }
 
-/** A step back within a path: `build/../src`. */
+/** A step up within a path: `build/../src`. */
 const climbs = /[^/]\/+(?:\.\/+)*\.\.(?:\/|$)/
 
 /**
- * True where a rule means the command also without its steps back: `rm build/*` does not mean `rm build/../src`. A rule
- * that names steps back means them, and one without wildcards means what it says.
+ * True where a rule also matches the command without its steps up: `rm build/*` does not mean `rm build/../src`. A
+ * rule that contains `..` or has no wildcards is taken as it is.
  */
 function reaches({ pattern }: Rule, straightForms: readonly string[]): boolean {
   if (pattern.includes("..") || !/[*?]/.test(pattern)) return true
   return straightForms.some((form) => wildcardMatch(form, pattern))
 }
 
-/** The path that a word is, without steps that lead nowhere or back. */
+/** The word as a normalized path. */
 function straighten(text: string): string {
   return text.includes("/") && !text.includes("://") ? normalize(text) : text
 }
 
-/** True for rules without any limit on the pattern. */
+/** True for a rule that matches everything. */
 export function coversAll(rule: Rule): boolean {
   return wildcardCovers(rule.pattern, "*")
 }
 
-/** The word with a leading home directory written out. */
+/** Returns the word with a leading home directory written out. */
 export function expandWord(word: Word, home: string): string {
   return word.base === "home" ? `${home}${word.tail ?? ""}` : word.text
 }
 
 /**
- * The same command as a deny may name it: without the options in front of its subcommand, whose values cannot be told
- * from it, and by the name that the program is also known by.
+ * Other spellings that a deny may match: without the options before the subcommand, whose values are not known, and
+ * by another name of the program.
  */
 function otherSpellings(name: string, words: readonly Word[]): string[] {
   const plain = gnuName(name.replace(/^=/, "").replace(/\.exe$/i, ""))
@@ -135,12 +138,12 @@ function otherSpellings(name: string, words: readonly Word[]): string[] {
   return spellings
 }
 
-/** More options do not stand in front of a subcommand. */
+/** The number of options before a subcommand that are tried. */
 const maxLeadingOptions = 24
 
 /**
- * The name under which the tables may know a program. One that lies elsewhere than the system's has its whole path, which
- * is in none of them: a copy of another program under the name of `ls` does what that one does.
+ * Returns the name to look up in the program table. A program outside the system directories has its whole path,
+ * which is not in the table: a copy of another program with the name `ls` does what that program does.
  */
 export function tableName(program: Word, scope: CommandScope): string {
   const written = expandWord(program, scope.home)
@@ -148,7 +151,7 @@ export function tableName(program: Word, scope: CommandScope): string {
   return isGenuine(path) ? basename(path) : path
 }
 
-/** What a word that holds a program's text, or names what to run, may hold of commands. */
+/** The commands that may be in a word that contains code or names a program. */
 function commandsWithin(text: string): string[] {
   return /[\s=!:'"+,]/.test(text) ? crudeForms(text.replaceAll(/[=!:"'+,[\]]/g, "\n")) : []
 }
@@ -159,8 +162,8 @@ function isGenuine(path: string): boolean {
 }
 
 /**
- * The path behind a plain name that is found in the worktree, or relative to wherever the command runs, before
- * anywhere else: rules for the name mean another program.
+ * The path of a program in the worktree, or in a relative directory, that a plain name leads to before any other.
+ * Rules for the name mean another program.
  */
 function shadowingPath(name: string, scope: CommandScope): string | undefined {
   if (name === "" || name.includes("/")) return undefined
@@ -177,7 +180,7 @@ function isExecutable(path: string): boolean {
     accessSync(path, constants.X_OK)
     return true
   } catch {
-    // Whatever the reason, the shell cannot run it either and looks further.
+    // The shell cannot run it either, and continues its search.
     return false
   }
 }

@@ -1,14 +1,15 @@
 import { basename } from "node:path"
 
-/** So many spellings of one text are tried at most. */
+/** The maximum number of spellings of one text. */
 const maxForms = 2_000
 
-/** A command starts rarely more words into a piece than this. */
+/** The number of words of a piece at which a command may start. */
 const maxWords = 24
 
 /**
- * Everything in a text that may be a command, for a text whose grammar is not understood: pieces between operators,
- * without quotes, from each word on. For denies alone, since some of it will be no command at all.
+ * Returns everything in a text that may be a command, for a text whose grammar is not understood: the pieces
+ * between operators, without quotes, from each word on. Only denies may match these, since some of them are not
+ * commands.
  */
 export function crudeForms(text: string): string[] {
   const forms = new Set<string>()

@@ -2,25 +2,28 @@ import { isAbsolute, join } from "node:path"
 import type { Word } from "./words.ts"
 
 /**
- * Where a command may run: relative to where the text starts (`.`), absolute, or under `~`. Undefined: it cannot be
- * told.
+ * The directories where a command may run: relative to where the text starts (`.`), absolute, or under `~`.
+ * Undefined where they are not known.
  */
 export type Directories = readonly string[] | undefined
 
-/** Where every text starts. */
+/** The directory where every text starts. */
 export const startDirectories: Directories = ["."]
 
-/** More places than this are not followed. */
+/** The number of directories that are followed. */
 const maxDirectories = 8
 
-/** All places of both. */
+/** Returns all directories of both. */
 export function union(a: Directories, b: Directories): Directories {
   if (!a || !b) return undefined
   const all = [...new Set([...a, ...b])]
   return all.length > maxDirectories ? undefined : all
 }
 
-/** Where `cd` with these words leads to. Only literal names without `..` are followed: that is up to the links there. */
+/**
+ * Returns where `cd` with these words leads. Only literal names without `..` are followed, because `..` depends on
+ * links.
+ */
 export function enter(from: Directories, words: readonly Word[]): Directories {
   const [target, ...more] = words.filter((word) => word.text !== "--")
   if (!target) return ["~"]
@@ -31,19 +34,19 @@ export function enter(from: Directories, words: readonly Word[]): Directories {
   return compose(from, [name])
 }
 
-/** The places that `inner` names when it starts at `outer`. */
+/** Returns the directories that `inner` names when it starts in `outer`. */
 export function compose(outer: Directories, inner: Directories): Directories {
   if (!inner) return undefined
-  const fixed = inner.filter((place) => isFixed(place))
+  const fixed = inner.filter((directory) => isFixed(directory))
   if (fixed.length === inner.length) return inner
   if (!outer) return undefined
-  const moving = inner.filter((place) => !isFixed(place))
-  const joined = outer.flatMap((place) =>
-    moving.map((name) => (place.startsWith("~") ? `${place}/${name}` : join(place, name))),
+  const moving = inner.filter((directory) => !isFixed(directory))
+  const joined = outer.flatMap((directory) =>
+    moving.map((name) => (directory.startsWith("~") ? `${directory}/${name}` : join(directory, name))),
   )
   return union(fixed, joined)
 }
 
-function isFixed(place: string): boolean {
-  return isAbsolute(place) || place === "~" || place.startsWith("~/")
+function isFixed(directory: string): boolean {
+  return isAbsolute(directory) || directory === "~" || directory.startsWith("~/")
 }

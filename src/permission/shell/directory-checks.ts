@@ -149,7 +149,7 @@ export function possibleFilesBelow(
   ]
 }
 
-/** What a path leads to. Undefined where it does not exist. */
+/** Returns whether a path is a file or a directory. Undefined where it does not exist. */
 export function kindOf(path: string): "file" | "directory" | undefined {
   const found = statSync(path, { throwIfNoEntry: false })
   return found && (found.isDirectory() ? "directory" : "file")

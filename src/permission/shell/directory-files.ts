@@ -7,34 +7,37 @@ import { wildcardMatch } from "../../util/wildcard.ts"
 import type { ResolvedScope } from "../path-checks.ts"
 import type { GivenOption } from "./arguments.ts"
 
-/** A directory with more entries than this is not looked through. */
+/** A directory with more entries than this is not searched. */
 export const maxEntries = 10_000
 
-/** So many directories are listed side by side: one after the other each would wait for the one before. */
+/** The number of directories that are listed at the same time. */
 const maxAtOnce = 32
 
 const maxFound = 10
 
-/** What is read of a directory. */
+/** The files of a directory that are read. */
 export interface RecursiveReading {
-  /** Names that start with a dot are read, too. */
+  /** Files whose names start with a dot are read too. */
   hidden: boolean
-  /** Of those only these, and what ignore files take in again: patterns as {@link isUnhidden} takes them. */
+  /**
+   * Of the hidden files only these are read, and those that ignore files include again. Patterns as for {@link
+   * isUnhidden}.
+   */
   unhidden?: readonly string[]
-  /** Links are followed; those to directories for which it holds are gone through. */
+  /** Links are followed. A link to a directory is followed if this returns true. */
   followsTo?: (directory: string) => boolean
   needsPermission: (path: string) => boolean
 }
 
 /**
- * The files below a directory for which `needsPermission` holds, at most ten; undefined where there are too many entries to
- * look at. What is no directory has none.
+ * Returns the files below a directory for which `needsPermission` is true, at most ten. Undefined where the
+ * directory has too many entries. A file contains none.
  */
 export async function filesNeedingPermission(
   directory: string,
   reading: RecursiveReading,
 ): Promise<string[] | undefined> {
-  // All are listed before one is judged: where they are too many, none has to be.
+  // All files are listed before one is judged: a directory with too many needs no judgement.
   const files = await filesBelow(directory, reading)
   if (!files) return undefined
   const found: string[] = []
@@ -45,16 +48,19 @@ export async function filesNeedingPermission(
   return found
 }
 
-/** The same for a program that follows links: what lies behind one is judged, too, and what lies outside needs leave. */
+/**
+ * The settings for a program that follows links: the target of a link is judged too, and a target outside the
+ * worktree needs permission.
+ */
 export function followingLinks(
   needsPermission: (path: string) => boolean,
-  place: ResolvedScope,
+  scope: ResolvedScope,
 ): Required<Pick<RecursiveReading, "followsTo" | "needsPermission">> {
-  const inside = (path: string) => isInside(path, place.realWorktree)
+  const inside = (path: string) => isInside(path, scope.realWorktree)
   return {
     followsTo: inside,
     needsPermission: (path) => {
-      const followed = place.follow(path)
+      const followed = scope.follow(path)
       if (needsPermission(path) || "problem" in followed) return true
       return followed.real !== path && (!inside(followed.real) || needsPermission(followed.real))
     },
@@ -71,15 +77,15 @@ async function filesBelow(
   const takenIn = [...(unhidden ?? [])]
   let seen = 0
   while (waiting.length > 0) {
-    const places = waiting.splice(-maxAtOnce).reverse()
-    const listed = await Promise.all(places.map(directoryEntries))
+    const directories = waiting.splice(-maxAtOnce).reverse()
+    const listed = await Promise.all(directories.map(directoryEntries))
     for (const [index, entries] of listed.entries()) {
-      const place = places[index] ?? directory
+      const current = directories[index] ?? directory
       seen += entries.length
       if (seen > maxEntries) return undefined
-      if (unhidden && !hidden) takenIn.push(...(await takenInBy(place, entries)))
+      if (unhidden && !hidden) takenIn.push(...(await takenInBy(current, entries)))
       for (const entry of entries) {
-        const path = join(place, entry.name)
+        const path = join(current, entry.name)
         if (!hidden && entry.name.startsWith(".") && !isUnhidden(path, takenIn)) continue
         if (entry.isDirectory() || (entry.isSymbolicLink() && leadsOn(path, followsTo, followed)))
           waiting.push(path)
@@ -95,7 +101,10 @@ async function takenInBy(directory: string, entries: readonly Dirent[]): Promise
   return names.length === 0 ? [] : unhiddenIn(directory, names)
 }
 
-/** True for a link to a directory that is to be gone through, once for each directory: links may lead in circles. */
+/**
+ * True for a link to a directory that is followed. Each directory is followed once, because links may lead in
+ * circles.
+ */
 function leadsOn(path: string, followsTo: RecursiveReading["followsTo"], followed: Set<string>): boolean {
   if (!followsTo || statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return false
   const real = realPath(path)
@@ -104,21 +113,20 @@ function leadsOn(path: string, followsTo: RecursiveReading["followsTo"], followe
   return true
 }
 
+const unlistable: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "EACCES", "EINVAL", "ESRCH"])
+
 async function directoryEntries(directory: string): Promise<Dirent[]> {
   try {
     return await readdir(directory, { withFileTypes: true })
   } catch (error) {
     const code = systemCode(error)
-    // What cannot be listed cannot be searched by the command either.
-    if (code === "ENOENT" || code === "ENOTDIR" || code === "EACCES") return []
+    // The command cannot search such a directory either. The directory of a process that ended is invalid.
+    if (code !== undefined && unlistable.has(code)) return []
     throw error
   }
 }
 
-/**
- * Patterns over the files that ripgrep is told to search by name: those it takes although they are hidden. As
- * {@link isUnhidden} takes them.
- */
+/** Patterns for the hidden files that options of ripgrep include by name. See {@link isUnhidden}. */
 export function unhiddenByOptions(options: readonly GivenOption[]): string[] {
   return options.flatMap(({ name, value }) => {
     const text = value?.text ?? ""
@@ -132,10 +140,10 @@ const typeOptions = new Set(["-t", "--type"])
 /** Types of ripgrep (14.1, `--type-list`) with `.env` among their files; `all` is every type. */
 const typesWithSecrets = new Set(["sh", "all"])
 
-/** Files whose lines with a `!` in front take hidden files in. */
+/** Files in which a line that starts with `!` includes hidden files. */
 export const ignoreFiles: readonly string[] = [".gitignore", ".ignore", ".rgignore"]
 
-/** Patterns over what the ignore files of a directory take in again although it is hidden. */
+/** Patterns for the hidden files that the ignore files of a directory include again. */
 export async function unhiddenIn(
   directory: string,
   names: readonly string[] = ignoreFiles,
@@ -148,7 +156,7 @@ export async function unhiddenIn(
   return found
 }
 
-/** The same of all directories above one, up to the root of the worktree. */
+/** The same for all directories above, up to the root of the worktree. */
 export async function unhiddenAbove(directory: string, worktree: string): Promise<string[]> {
   const found: string[] = await unhiddenIn(worktree, [".git/info/exclude"])
   for (let above = dirname(directory); isInside(above, worktree); above = dirname(above))
@@ -156,12 +164,12 @@ export async function unhiddenAbove(directory: string, worktree: string): Promis
   return found
 }
 
-/** True where one of the patterns takes the file or directory in. It may say so too often, and never too rarely. */
+/** True where one of the patterns may include the file or directory. */
 export function isUnhidden(path: string, patterns: readonly string[]): boolean {
   return patterns.some((pattern) => wildcardMatch(path.toLowerCase(), pattern))
 }
 
-/** A glob as a wildcard over absolute paths, wherever it is anchored. */
+/** Returns a glob as a wildcard for absolute paths, wherever the glob is anchored. */
 function overPaths(glob: string): string {
   const wide = glob
     .replace(/\{.*\}/s, "*")
@@ -171,7 +179,7 @@ function overPaths(glob: string): string {
 }
 
 function ifUnreadable(error: unknown): string {
-  // What is not there or cannot be read takes nothing in.
+  // A missing or unreadable file includes nothing.
   if (systemCode(error) === undefined) throw error
   return ""
 }

@@ -2,9 +2,9 @@ import { planCommand } from "./plan.ts"
 import { needsHardenedGit } from "./read-only.ts"
 
 /**
- * Settings for a git that only reads, so that the configuration of the repository at hand cannot make it run anything:
- * no file system monitor, hooks, external diff, signing program, pager, editor, prompt or transport, no configuration
- * but the repository's own, no locks and no look into submodules. Drivers of filters and text conversion have names of
+ * Settings with which git only reads, so that the configuration of a repository cannot make it run anything: no
+ * file system monitor, hooks, external diff, signing program, pager, editor, prompt or transport, no configuration
+ * but that of the repository, no locks and no submodules. Drivers of filters and text conversion have names of
  * their own and cannot be switched off here: see `repositoryProblem`.
  */
 export function hardenedGitEnvironment(): Record<string, string> {
@@ -47,12 +47,12 @@ const settings: readonly (readonly [string, string])[] = [
 ]
 
 /**
- * What a command gets beside the usual variables. A text that only reads, and reads through git, may have been allowed
- * on that proof alone: it runs in the environment that the proof rests on. Everything else gets nothing, so that hooks,
- * transports and the person's own configuration work where git was allowed for what it does.
+ * Returns the variables that a command gets in addition to the usual ones. A text that only reads, with git, may
+ * have been allowed on that proof alone, so it runs in the environment that the proof needs. Any other text gets
+ * none, so that hooks, transports and the configuration of the user work.
  */
 export async function commandEnvironment(text: string): Promise<Record<string, string>> {
-  // Most commands name no git and need not be parsed a second time. Within quotes the name may be taken apart.
+  // Most commands do not contain `git` and need no second parse. Quotes may split the name.
   if (!text.includes("git") && !/["'\\]/.test(text)) return {}
   return needsHardenedGit(await planCommand(text)) ? hardenedGitEnvironment() : {}
 }

@@ -2,33 +2,33 @@ import { readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { systemCode } from "../../util/errors.ts"
 
-/** A larger index is not read, in bytes: about half a million files. */
+/** The size of an index that is still read, in bytes: about half a million files. */
 const maxBytes = 64 * 1024 * 1024
 
 /** Stat fields, a SHA-1 and the flags of an entry, in bytes (gitformat-index, versions 2 to 4). */
 const entryHead = 62
 const extendedFlag = 0x4000
-/** Where the mode of an entry stands, and its type for a commit of another repository. */
+/** Offset of the mode in an entry, and its type for a commit of another repository. */
 const modeOffset = 24
 const submoduleType = 0b1110
-/** The bits of the flags that hold the length of the name; all of them set: so long or longer. */
+/** The bits of the flags that contain the length of the name. All of them are set for this length or more. */
 const nameLengths = 0xfff
 
-/** What a repository tracks: its paths from the root, and whether other repositories are among them. */
+/** The paths that a repository tracks, relative to its root, and whether it has submodules. */
 export interface GitIndex {
   paths: string[]
   submodules: boolean
 }
 
 /**
- * The paths that a repository tracks, from its root: what git may show of the present state. Empty where nothing was
- * ever added; undefined where the index cannot be read or is of a kind that is not understood.
+ * Returns the paths that a repository tracks, relative to its root. Empty where nothing was ever added. Undefined
+ * where the index cannot be read or is not understood.
  */
 export async function trackedPaths(gitDirectory: string): Promise<string[] | undefined> {
   return (await readIndex(gitDirectory))?.paths
 }
 
-/** What a repository tracks; undefined where the index cannot be read or is of a kind that is not understood. */
+/** Reads the index of a repository. Undefined where it cannot be read or is not understood. */
 export async function readIndex(gitDirectory: string): Promise<GitIndex | undefined> {
   const file = join(gitDirectory, "index")
   try {
@@ -41,7 +41,7 @@ export async function readIndex(gitDirectory: string): Promise<GitIndex | undefi
   }
 }
 
-/** Throws `RangeError` where the bytes end too early. */
+/** Throws `RangeError` if the bytes end too early. */
 function parseIndex(bytes: Buffer): GitIndex | undefined {
   const version = bytes.readUInt32BE(4)
   if (bytes.toString("latin1", 0, 4) !== "DIRC" || version < 2 || version > 4) return undefined
@@ -64,16 +64,16 @@ function parseIndex(bytes: Buffer): GitIndex | undefined {
     const end = bytes.indexOf(0, position)
     if (end === -1 || kept < 0) return undefined
     name = Buffer.concat([name.subarray(0, kept), bytes.subarray(position, end)])
-    // A hash of another length shifts everything: then the length that the flags tell is not that of the name.
+    // With a hash of another length, the name does not have the length in the flags.
     if (name.length === 0 || Math.min(name.length, nameLengths) !== (flags & nameLengths)) return undefined
     paths.push(name.toString("utf8"))
     position = version === 4 ? end + 1 : start + Math.ceil((end + 1 - start) / 8) * 8
   }
-  // A split index keeps most of its entries in another file.
+  // A split index stores most of its entries in another file.
   return bytes.toString("latin1", position, position + 4) === "link" ? undefined : { paths, submodules }
 }
 
-/** A number of seven bits a byte, as in pack files: each further byte counts one more. */
+/** Reads a number of seven bits per byte, as in pack files: each further byte adds one. */
 function readOffset(bytes: Buffer, from: number): { value: number; next: number } {
   let next = from
   let byte = bytes.readUInt8(next++)

@@ -6,27 +6,27 @@ import { isInside, realPath } from "../../util/paths.ts"
 import { readIndex } from "./git-index.ts"
 
 /**
- * Why git in this directory could run a program even with the hardened environment, or show what belongs to another
- * repository, or nothing. The files of the repository are read here; git is not asked, since that alone could run
- * something. A section of its configuration that is not known to be harmless counts, as do submodules, which have
- * configurations of their own.
+ * Returns why git in this directory could run a program even with the hardened environment, or show files of
+ * another repository. This reads the files of the repository and does not run git, since that alone could run
+ * something. A section of the configuration that is not known to be harmless is a problem, and so are submodules,
+ * which have configurations of their own.
  */
 export async function repositoryProblem(directory: string): Promise<string | undefined> {
-  for (let place = resolve(directory); ; place = dirname(place)) {
-    const gitDirectory = await findGitDirectory(place)
-    if (gitDirectory === "unclear") return `the .git of ${place} is not understood`
+  for (let root = resolve(directory); ; root = dirname(root)) {
+    const gitDirectory = await findGitDirectory(root)
+    if (gitDirectory === "unclear") return `the .git of ${root} is not understood`
     if (gitDirectory !== undefined) {
-      if (entryAt(join(place, ".gitmodules"))) return "the repository has submodules"
+      if (entryAt(join(root, ".gitmodules"))) return "the repository has submodules"
       return (
-        (await belongingProblem(place, gitDirectory)) ??
+        (await belongingProblem(root, gitDirectory)) ??
         (await configurationProblem(gitDirectory)) ??
         (await indexProblem(gitDirectory))
       )
     }
-    // A bare repository needs no `.git`: git takes any directory that looks like one.
-    if (entryAt(join(place, "HEAD")) && entryAt(join(place, "objects")))
-      return `${place} looks like a repository`
-    if (place === dirname(place)) return undefined
+    // A bare repository has no `.git`: git accepts any directory that looks like one.
+    if (entryAt(join(root, "HEAD")) && entryAt(join(root, "objects")))
+      return `${root} looks like a repository`
+    if (root === dirname(root)) return undefined
   }
 }
 
@@ -37,22 +37,22 @@ export async function isPlainRepository(directories: readonly string[] | undefin
   return directories !== undefined
 }
 
-/** The root of a repository, and its `.git` directory, which is undefined where it is not understood. */
+/** The root of a repository, and its `.git` directory where that is understood. */
 export interface FoundRepository {
   root: string
   gitDirectory: string | undefined
 }
 
-/** The repository that a directory belongs to; undefined where there is none. */
+/** Returns the repository of a directory. Undefined outside a repository. */
 export async function findRepository(directory: string): Promise<FoundRepository | undefined> {
-  for (let place = resolve(directory); ; place = dirname(place)) {
-    const found = await findGitDirectory(place)
-    if (found !== undefined) return { root: place, gitDirectory: found === "unclear" ? undefined : found }
-    if (place === dirname(place)) return undefined
+  for (let root = resolve(directory); ; root = dirname(root)) {
+    const found = await findGitDirectory(root)
+    if (found !== undefined) return { root, gitDirectory: found === "unclear" ? undefined : found }
+    if (root === dirname(root)) return undefined
   }
 }
 
-/** Sections that hold no names of programs, or only those that the hardened environment overrides. */
+/** Sections without names of programs, or only with those that the hardened environment overrides. */
 const harmlessSections = new Set([
   "advice",
   "apply",
@@ -84,10 +84,10 @@ const harmfulKeys =
 
 async function configurationProblem(gitDirectory: string): Promise<string | undefined> {
   const common = await commonDirectory(gitDirectory)
-  const places = common === gitDirectory ? [gitDirectory] : [gitDirectory, common]
-  for (const place of places) {
+  const gitDirectories = common === gitDirectory ? [gitDirectory] : [gitDirectory, common]
+  for (const root of gitDirectories) {
     for (const name of ["config", "config.worktree"]) {
-      const text = await readIfThere(join(place, name))
+      const text = await readIfThere(join(root, name))
       if (text === undefined) continue
       const section = [...text.matchAll(/\[\s*([^\]\s".]*)/g)].map((match) => (match[1] ?? "").toLowerCase())
       const unknown = section.find((entry) => !harmlessSections.has(entry))
@@ -100,33 +100,35 @@ async function configurationProblem(gitDirectory: string): Promise<string | unde
 }
 
 /**
- * Why what git shows there may be another repository's: its directory or its objects lie elsewhere, and it is no work
- * tree that the other one knows of.
+ * Returns why git may show files of another repository: the directory or the objects are outside, and it is not a
+ * worktree of the other repository.
  */
-async function belongingProblem(place: string, gitDirectory: string): Promise<string | undefined> {
+async function belongingProblem(root: string, gitDirectory: string): Promise<string | undefined> {
   const common = await commonDirectory(gitDirectory)
   const objects = join(common, "objects")
-  const within = [gitDirectory, common].every((each) => isInside(realPath(each), realPath(place)))
-  if (!within && !(await isLinkedWorktree(place, gitDirectory, common)))
-    return `the repository of ${place} lies elsewhere`
+  const within = [gitDirectory, common].every((each) => isInside(realPath(each), realPath(root)))
+  if (!within && !(await isLinkedWorktree(root, gitDirectory, common)))
+    return `the repository is outside ${root}`
   if (entryAt(join(objects, "info", "alternates"))) return "the repository borrows the objects of another one"
   const entries = [...(await directoryEntries(objects)), ...(await directoryEntries(join(objects, "pack")))]
   const leadsAway =
     realPath(objects) !== join(realPath(common), "objects") || entries.some((entry) => entry.isSymbolicLink())
-  return leadsAway ? "the objects of the repository lie elsewhere" : undefined
+  return leadsAway ? "the objects of the repository are outside it" : undefined
 }
 
-/** As `git worktree add` leaves it: the repository keeps a directory for the work tree, which names the `.git` there. */
-async function isLinkedWorktree(place: string, gitDirectory: string, common: string): Promise<boolean> {
+/**
+ * True for a worktree that `git worktree add` created: the repository has a directory for it that names its `.git`.
+ */
+async function isLinkedWorktree(root: string, gitDirectory: string, common: string): Promise<boolean> {
   const real = realPath(gitDirectory)
   const kept = basename(dirname(real)) === "worktrees" && dirname(dirname(real)) === realPath(common)
   const back = kept ? await readIfThere(join(real, "gitdir")) : undefined
   return (
-    back !== undefined && realPath(resolve(real, back.replace(/\n$/, ""))) === realPath(join(place, ".git"))
+    back !== undefined && realPath(resolve(real, back.replace(/\n$/, ""))) === realPath(join(root, ".git"))
   )
 }
 
-/** What is in the index decides whether git looks into a submodule; its `.gitmodules` may be there alone. */
+/** The index decides whether git looks into a submodule. A `.gitmodules` file alone does not. */
 async function indexProblem(gitDirectory: string): Promise<string | undefined> {
   const index = await readIndex(gitDirectory)
   if (!index) return "the index of the repository is not understood"
@@ -134,24 +136,24 @@ async function indexProblem(gitDirectory: string): Promise<string | undefined> {
 }
 
 /**
- * The repository's directory that stands at `.git` or is named there. Undefined where git passes over what stands there
- * and looks further up; `unclear` where that cannot be told.
+ * Returns the repository directory at `.git`, or the one that the file `.git` names. Undefined where git ignores it
+ * and continues above. `unclear` where it is not understood.
  */
-async function findGitDirectory(place: string): Promise<string | "unclear" | undefined> {
-  const path = join(place, ".git")
+async function findGitDirectory(root: string): Promise<string | "unclear" | undefined> {
+  const path = join(root, ".git")
   const found = entryAt(path)
   if (!found) return undefined
   if (!found.isDirectory()) {
     const target = /^gitdir: ([^\r\n\0]+)\n?$/.exec((await readIfThere(path)) ?? "")?.[1]
     if (target === undefined) return "unclear"
-    const named = resolve(place, target)
+    const named = resolve(root, target)
     return (await isRepository(named)) ? named : "unclear"
   }
   if (!entryAt(join(path, "HEAD"))) return undefined
   return (await isRepository(path)) ? path : "unclear"
 }
 
-/** True for what every git takes for a repository. */
+/** True for a directory that every git accepts as a repository. */
 async function isRepository(directory: string): Promise<boolean> {
   const head = (await readIfThere(join(directory, "HEAD"))) ?? ""
   if (!/^(?:ref: refs\/\S+|[0-9a-f]{40}|[0-9a-f]{64})\n?$/.test(head)) return false
@@ -159,7 +161,7 @@ async function isRepository(directory: string): Promise<boolean> {
   return ["objects", "refs"].every((name) => entryAt(join(common, name))?.isDirectory() === true)
 }
 
-/** Where a linked work tree has its configuration and objects; any other repository in its own directory. */
+/** Returns the directory of configuration and objects. A linked worktree shares that of its repository. */
 async function commonDirectory(gitDirectory: string): Promise<string> {
   const text = await readIfThere(join(gitDirectory, "commondir"))
   return text === undefined ? gitDirectory : resolve(gitDirectory, text.replace(/[\r\n]+$/, ""))
@@ -172,7 +174,7 @@ async function directoryEntries(directory: string): Promise<Dirent[]> {
   })
 }
 
-/** At once: a turn through the pool of threads costs more than all the looks from a directory up to the root. */
+/** Synchronous: one round through the thread pool costs more than all lookups up to the root. */
 function entryAt(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false })

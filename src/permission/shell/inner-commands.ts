@@ -4,8 +4,8 @@ import { findProgram, gnuName } from "./program-table.ts"
 import { literalWord, unknownWord, type Word } from "./words.ts"
 
 /**
- * What a program runs in its turn: another command, a text for a shell, something that cannot be told from the words,
- * or a command that begins somewhere among them. `moved`: the inner command may start in another directory.
+ * A command that a program runs: its words, a text for a shell, something that the words do not say, or a command
+ * that begins somewhere among the words. `moved`: it may start in another directory.
  */
 export type Inner =
   | { kind: "argv"; argv: Word[]; moved: boolean; assignments: Word[] }
@@ -13,11 +13,11 @@ export type Inner =
   | { kind: "uncertain"; reason: string; fromInput?: true }
   | { kind: "among"; words: readonly Word[] }
 
-/** The commands that a command runs, by its words alone. None for ordinary programs. */
+/** Returns the commands that a command runs, according to its arguments. Ordinary programs run none. */
 export function innerCommands(called: string, words: readonly Word[]): Inner[] {
   const name = gnuName(called)
   const { wraps, runsAfter } = findProgram(name.startsWith("ld-") ? "ld.so" : name) ?? {}
-  if (wraps === "unknown") return [uncertainty(`what ${name} runs cannot be told from its words`)]
+  if (wraps === "unknown") return [uncertainty(`what ${name} runs is not known from its words`)]
   if (wraps === "shell") return fromShell(name, words)
   if (wraps === "find") return fromFind(words)
   if (wraps === "fd") return fromFd(words)
@@ -25,7 +25,7 @@ export function innerCommands(called: string, words: readonly Word[]): Inner[] {
   return runsAfter === undefined ? [] : fromRunner(runsAfter, words)
 }
 
-/** The words that the command is among, which a program runs that it is given after one of the marks. */
+/** The words after a mark, where the command that the program runs begins. */
 function fromRunner(runsAfter: string, words: readonly Word[]): Inner[] {
   if (runsAfter === "") return [{ kind: "among", words }]
   const marks = runsAfter.split("|")
@@ -39,7 +39,7 @@ function fromRunner(runsAfter: string, words: readonly Word[]): Inner[] {
 
 const asPrograms = new WeakMap<Wrapping, Program>()
 
-/** The words before the inner command, as a program of their own. */
+/** A program with the words before the inner command. */
 function asProgram(wrapping: Wrapping): Program {
   const known = asPrograms.get(wrapping)
   if (known) return known
@@ -78,7 +78,7 @@ function fromWrapper(name: string, words: readonly Word[], wrapper: Wrapping): I
   return [{ ...argv(wrapper.appends ? [...filled, unknownWord("…")] : filled), moved, assignments }]
 }
 
-/** The text of `env -S`, in any spelling, with the words behind it. `env` splits it by rules of its own, close to a shell's. */
+/** The text of `env -S`, in any spelling, with the words after it. `env` splits it almost as a shell does. */
 function splitString(words: readonly Word[]): string | undefined {
   for (const [index, { text }] of words.entries()) {
     const [, attached] = /^(?:-[A-Za-z0]*?S|--s[a-z-]*(?:=|$))(.*)$/s.exec(text) ?? []
@@ -92,7 +92,10 @@ function splitString(words: readonly Word[]): string | undefined {
   return undefined
 }
 
-/** `sh -c text`, with the options that change nothing about what is run. A script's name is an ordinary operand. */
+/**
+ * `sh -c text`, with the options that do not change which commands run. The name of a script is an ordinary
+ * operand.
+ */
 function fromShell(name: string, words: readonly Word[]): Inner[] {
   let index = 0
   let command = false
@@ -148,7 +151,10 @@ function fromFd(words: readonly Word[]): Inner[] {
   return attached ? [uncertainty(`the option ${attached.text} of fd is not known`)] : []
 }
 
-/** A word that `find` makes from a file's name. It never starts with a dash: the names start with the path given. */
+/**
+ * A word that `find` builds from a file name. It never starts with a dash, because the names start with the given
+ * path.
+ */
 function unknownFile(word: Word): Word {
   return { ...word, span: word.span.replaceAll("{}", "*"), dynamic: true, contained: true }
 }

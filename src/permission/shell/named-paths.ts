@@ -4,7 +4,7 @@ import { expandWord } from "./command-forms.ts"
 import { findProgram } from "./program-table.ts"
 import type { Word } from "./words.ts"
 
-/** The word itself and the parts of it that an option may take as a path. */
+/** Returns the word and the parts of it that an option may take as a path. */
 export function candidates(word: Word, home: string): string[] {
   const text = word.base === "directory" ? `.${word.tail ?? ""}` : expandWord(word, home)
   if (text === "" || text === "-" || text === "--") return []
@@ -14,13 +14,13 @@ export function candidates(word: Word, home: string): string[] {
   if (/^-[^-]/.test(text) && equals === -1) {
     const attached = text.slice(2)
     if (looksLikePath(attached)) found.push(attached)
-    // Behind a bundle of options: `curl -sT.env`.
+    // After a bundle of options: `curl -sT.env`.
     if (/^[A-Za-z]+\./.test(attached)) found.push(attached.slice(attached.indexOf(".")))
     if (attached.includes("/")) found.push(text.slice(text.indexOf("/")))
   }
   const address = /^file:(?:\/\/[^/]*)?(\/.*)$/is.exec(text)?.[1]
   if (address !== undefined) found.push(address)
-  // `name=@file`, `from:to`, `type=bind,src=place`: whatever stands between such marks may be a path.
+  // `name=@file`, `from:to`, `type=bind,src=path`: any text between these marks may be a path.
   else if (!text.includes("://") && /[:@,=]/.test(text)) {
     const parts = text.split(/[=:,@]+/)
     found.push(
@@ -33,18 +33,18 @@ export function candidates(word: Word, home: string): string[] {
     .map((part) => (part === "~" || part.startsWith("~/") ? `${home}${part.slice(1)}` : part))
 }
 
-/** What follows the mark of this number, marks and all: file names may hold them too. */
+/** The text after the mark with this number. File names may contain marks too. */
 function tailAfter(text: string, number: number): string {
   const mark = [...text.matchAll(/[=:,@]+/g)][number]
   return mark ? text.slice(mark.index + mark[0].length) : ""
 }
 
-/** False for a longer text than systems take as a path (Linux: PATH_MAX), or as a name within it (NAME_MAX). */
+/** False for a text longer than a path (Linux: PATH_MAX) or with a name longer than NAME_MAX. */
 export function isPossibleName(text: string): boolean {
   return text.length <= 4_096 && text.split("/").every((segment) => Buffer.byteLength(segment) <= 255)
 }
 
-/** The directory in which a pattern of file names starts; undefined where it climbs out again after its first star. */
+/** Returns the directory in which a pattern of file names starts. Undefined where `..` follows its first wildcard. */
 export function globDirectory(text: string): string | undefined {
   const at = text.search(/[*?[]/)
   if (text.slice(at).split("/").includes("..")) return undefined
@@ -52,7 +52,10 @@ export function globDirectory(text: string): string | undefined {
   return slash === -1 ? "." : text.slice(0, slash) || "/"
 }
 
-/** The absolute paths that a text may name. `..` stays in it. Undefined for a relative one where no directory is known. */
+/**
+ * Returns the absolute paths that a text may name. `..` is not resolved. Undefined for a relative text without a
+ * known directory.
+ */
 export function absolutePaths(
   text: string,
   word: Word,
@@ -63,16 +66,16 @@ export function absolutePaths(
   return directories?.map((directory) => `${directory}/${own}`)
 }
 
-/** Where a process stands, by the name that the system gives it: for the command that is not where the engine stands. */
+/** The working directory of a process under `/proc`: for the command it is not that of the engine. */
 const ownDirectory =
   /^\/+(?:\.\/+)*proc\/+(?:\.\/+)*(?:thread-)?self\/+(?:\.\/+)*(?:task\/+\d+\/+)?cwd(?:\/+|$)/
 
-/** Whoever writes such a word mostly means a file, whether there is one or not. */
+/** True for a word that usually means a file, whether the file exists or not. */
 export function looksLikePath(text: string): boolean {
   return text.includes("/") || text.startsWith(".")
 }
 
-/** The words of a command without those that are texts for people or a script, which may look like paths and are none. */
+/** Returns the words of a command without texts and scripts, which may look like paths. */
 export function withoutTextWords(name: string, words: readonly Word[]): readonly Word[] {
   return withoutScript(name, withoutTexts(name, words))
 }
@@ -83,14 +86,14 @@ function withoutTexts(name: string, words: readonly Word[]): readonly Word[] {
   return words.filter((_, index) => !options.includes(words[index - 1]?.text ?? ""))
 }
 
-/** The script of `sed` and `awk` looks like a path and is none. */
+/** The script of `sed` and `awk` may look like a path. */
 function withoutScript(name: string, words: readonly Word[]): readonly Word[] {
   if (!findProgram(name)?.script) return words
   const given = words.some((word) => /^-(?:-expression|-source|-file|[A-Za-z]*[ef])/.test(word.text))
   const isScript = ({ text }: Word, index: number) =>
     !text.startsWith("-") && !/^-[vF]$/.test(words[index - 1]?.text ?? "")
   const first = given ? undefined : words.find(isScript)
-  // A word that may become several holds more than the script.
+  // A word that may become several words contains more than the script.
   const script = first?.splits || first?.glob ? undefined : first
   return words.filter(
     (word, index) =>
@@ -98,12 +101,12 @@ function withoutScript(name: string, words: readonly Word[]): readonly Word[] {
   )
 }
 
-/** More matches than this are not looked at one by one. */
+/** The number of matches that are checked one by one. */
 const maxMatches = 300
 
 /**
- * The files that a pattern of names stands for in a directory, absolute or relative to it as the pattern is; undefined
- * where there are too many. More generous than a shell: names that start with a dot are among them.
+ * Returns the files that match a pattern in a directory, absolute or relative as the pattern is. Undefined where
+ * there are too many. Unlike a shell, it includes names that start with a dot.
  */
 export async function globFiles(pattern: string, directory: string): Promise<string[] | undefined> {
   const found: string[] = []

@@ -29,8 +29,8 @@ export function takesText(name: string): boolean {
 }
 
 /**
- * The words that may name files: the operands where all options of the program are known, without the pattern of
- * `grep`. Otherwise every word.
+ * Returns the words that may name files: the operands where all options of the program are known, without the
+ * pattern of `grep`. Otherwise every word.
  */
 export function fileOperands(name: string, words: readonly Word[]): readonly Word[] {
   const program = findProgram(name)
@@ -43,11 +43,14 @@ export function fileOperands(name: string, words: readonly Word[]): readonly Wor
 /** A file or directory that a command writes, creates, moves or removes. */
 export interface WrittenWord {
   word: Word
-  /** What it is copied or moved from: where the word is a directory, its name is the one written there. */
+  /** The source of a copy or move. In a directory, its name is the one that is written. */
   from?: Word
 }
 
-/** The words that name what a command writes, by its options and operands. Whatever else it writes is not among them. */
+/**
+ * Returns the words that name what a command writes, by its options and operands. A program may write other files
+ * too.
+ */
 export function writtenWords(name: string, words: readonly Word[]): WrittenWord[] {
   const program = findProgram(name)
   return program ? writtenBy(program, words) : []

@@ -12,15 +12,15 @@ export interface ShellNode {
   readonly children: readonly ShellNode[]
 }
 
-/** Deeper nesting is cut off: what lies below has the type `too-deep`. */
+/** Nodes below this depth get the type `too-deep`. */
 const maxDepth = 200
 
-/** A text that takes longer than this to parse, in milliseconds, is not understood. */
+/** The time limit for parsing a text, in milliseconds. */
 const maxParseMs = 2_000
 
 /**
- * The syntax tree of a text in the language of bash, or nothing where it could not be made in time. Faults in the text
- * are nodes of the types `ERROR` and `MISSING`. The parser is loaded by the first call.
+ * Returns the syntax tree of a text in the language of bash, or undefined after the time limit. Syntax errors are
+ * nodes of the types `ERROR` and `MISSING`. The first call loads the parser.
  */
 export async function parseShell(text: string): Promise<ShellNode | undefined> {
   loaded ??= loadParser()
@@ -41,9 +41,9 @@ export async function parseShell(text: string): Promise<ShellNode | undefined> {
 let loaded: Promise<TreeSitterParser> | undefined
 
 /**
- * The grammar is one giant function. V8's optimising compiler would take 500 MB of memory and both cores for it, in the
- * background of the first commands; the baseline code parses one in well under a millisecond. A module keeps the budget
- * with which it is compiled, so the setting is back to V8's default for whatever comes after.
+ * Loads the parser. The grammar is one very large function. V8's optimizing compiler would use 500 MB of memory and
+ * both cores for it, in the background of the first commands. The baseline code parses a command in well under a
+ * millisecond. A module keeps the budget that it is compiled with, so the setting is restored afterwards.
  */
 async function loadParser(): Promise<TreeSitterParser> {
   const [{ Language, Parser }, { setFlagsFromString }] = await Promise.all([
@@ -58,7 +58,7 @@ async function loadParser(): Promise<TreeSitterParser> {
   }
 }
 
-/** As many bytes of code have to run before V8 optimises: the largest it takes, and what it has by default. */
+/** The bytes of code that run before V8 optimizes: the largest value that it takes, and its default. */
 const neverOptimised = 2_000_000_000
 const defaultTieringBudget = 13_000_000
 
@@ -75,7 +75,7 @@ async function openParser(
   return new Parser().setLanguage(language)
 }
 
-/** The bundle has its copy beside it; the sources use the one in the package. */
+/** Returns the path of a file beside the bundle, or in the package when running from source. */
 function locate(file: string, inPackage: string): string {
   const beside = fileURLToPath(new URL(`./${file}`, import.meta.url))
   return existsSync(beside) ? beside : createRequire(import.meta.url).resolve(inPackage)
@@ -90,9 +90,9 @@ function toPlain(node: Node, depth: number): ShellNode {
 }
 
 /**
- * Why the tree cannot be trusted to read the text as a shell does, or nothing. The grammar skips blanks more freely
- * than any shell: it takes control characters for blanks and splits words at a line continuation. So every character
- * has to belong to a token or to be a blank that all shells agree on.
+ * Returns why the tree may differ from what a shell reads. The grammar skips blanks more freely than any shell: it
+ * takes control characters for blanks and splits words at a line continuation. So every character has to belong to
+ * a token, or to be a blank that all shells agree on.
  */
 export function layoutProblem(tree: ShellNode, text: string): string | undefined {
   if (/(?![\t\n])\p{Cc}/u.test(text)) return "it holds control characters"
@@ -102,15 +102,15 @@ export function layoutProblem(tree: ShellNode, text: string): string | undefined
 }
 
 /**
- * Takes line continuations out where that cannot change a quoted text, a comment or a here-document, so that a word
- * broken over two lines is one word as it is for the shell.
+ * Removes line continuations where that cannot change quoted text, a comment or a here-document, so that a word on
+ * two lines is one word, as it is for the shell.
  */
 export function joinContinuations(text: string): string {
   if (!text.includes("\\\n") || /['#]|<</.test(text)) return text
   return text.replaceAll(/\\(.)/gs, (pair, next: string) => (next === "\n" ? "" : pair))
 }
 
-/** Text inside these is not made of tokens; only the commands within them are looked at. */
+/** Nodes whose text is not made of tokens. Only the commands in them are looked at. */
 const opaqueToLayout = new Set([
   "string",
   "heredoc_body",
@@ -120,7 +120,7 @@ const opaqueToLayout = new Set([
   "comment",
 ])
 
-/** Their children are statements: two without a separator between them need a line end there. */
+/** Nodes whose children are statements. Two of them without a separator need a line end between them. */
 const sequences = new Set([
   "program",
   "subshell",
@@ -143,7 +143,7 @@ function gapProblem(node: ShellNode, text: string): string | undefined {
       if (!isBlank(gap)) return "characters between its words are not understood"
       const separate = sequences.has(node.type) && isStatement(previous) && isStatement(child)
       if (separate && !gap.includes("\n") && !text.slice(previous.start, previous.end).endsWith("\n")) {
-        return "two commands stand in one place"
+        return "two commands have no separator"
       }
     }
     previous = child
@@ -155,7 +155,7 @@ function isStatement(node: ShellNode): boolean {
   return node.named && node.type !== "comment"
 }
 
-/** Blanks and line ends, and a line continuation that stands beside one: alone it would join two words. */
+/** Blanks and line ends, and a line continuation next to one: alone it would join two words. */
 function isBlank(gap: string): boolean {
   if (gap === "" || gap === " ") return true
   return /^(?:[ \t\n]|\\\n)*$/.test(gap) && gap.replaceAll("\\\n", "") !== ""

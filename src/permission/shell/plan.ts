@@ -4,28 +4,31 @@ import { joinContinuations, layoutProblem, parseShell, type ShellNode } from "./
 import type { ShellPlan } from "./shell-plan.ts"
 import { walkCommands } from "./walk.ts"
 
-/** Longer texts are not analysed, in characters. */
+/** The length of a text that is still analysed, in characters. */
 export const maxCommandLength = 262_144
 
-/** How deep texts for further shells are followed. */
+/** The nesting of texts for further shells that is followed. */
 const maxShellDepth = 8
 
 const tooSlow = "it takes too long to analyse"
 
-/** So many plans are kept, of texts of so many characters at most. Eight calls side by side are usual. */
+/**
+ * The number of plans in the cache, and the length of their texts in characters. Eight calls at the same time are
+ * usual.
+ */
 const maxKept = 16
 const maxKeptLength = 4_096
 
 /**
- * The plans of the last texts. A call's command is planned by whoever judges it, judges it again after an answer, chooses
- * its environment and watches its files; the plan hangs on the text alone.
+ * The plans of the last texts. One call plans its command several times: for permission, again after a reply, for
+ * its environment and for the files to watch.
  */
 const kept = new Map<string, Promise<Readonly<ShellPlan>>>()
 
 /**
- * Reads a command text as a shell would and lists every command in it: in pipelines, lists, substitutions, subshells,
- * control flow and functions, and those that wrappers run. Never throws for what the text holds. Others may be given the
- * same plan: nobody changes it.
+ * Reads a command text as a shell would, and lists every command in it: in pipelines, lists, substitutions,
+ * subshells, control flow and functions, and those that wrappers run. Never throws because of the text. Plans are
+ * shared and must not be changed.
  */
 export function planCommand(text: string): Promise<Readonly<ShellPlan>> {
   if (text.length > maxKeptLength) return planAt(text, 0)
@@ -37,7 +40,7 @@ export function planCommand(text: string): Promise<Readonly<ShellPlan>> {
     if (kept.size <= maxKept) break
     kept.delete(oldest)
   }
-  // What depends on more than the text: a busy machine, a grammar that could not be loaded.
+  // These results depend on more than the text: on the load of the machine, and on loading the grammar.
   const forget = () => kept.delete(text)
   plan.then(({ opaque }) => opaque === tooSlow && forget(), forget)
   return plan
@@ -62,14 +65,14 @@ async function planAt(original: string, depth: number): Promise<ShellPlan> {
 
   for (const inner of found.texts) {
     const nested = await planAt(inner.text, depth + 1)
-    // Its directories start where the outer command stands, which only the outer text knows.
+    // The directories of the inner text start in that of the outer command.
     const within = <T extends { directories?: readonly string[] }>(entry: T): T => ({
       ...entry,
       directories: compose(inner.directories, entry.directories),
     })
     plan.commands.push(...nested.commands.map(within))
     plan.files.push(...nested.files.map(within))
-    // That it depends on the machine has to be known, whatever else is wrong.
+    // This reason wins, because it depends on the machine.
     if (nested.opaque === tooSlow) plan.opaque = tooSlow
     else if (nested.opaque !== undefined) plan.opaque ??= nested.opaque
     plan.garbled ||= nested.garbled

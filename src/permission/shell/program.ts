@@ -2,13 +2,11 @@
 export type ProgramTable = readonly (readonly [names: string, program: Program])[]
 
 /**
- * What a program does with its words. Every question about a program is answered from its entry: whether a command only
- * reads, which files it reads and writes, which options a rule must name, which command it runs, and what "always"
- * remembers.
- *
- * Options are written in one line, separated by blanks. `|` joins the names of one option. In `readOnly`, `-n:` and
- * `--lines=` take a value, `-i?` and `--color?` may have one attached, and others take none. In the other lists a `*` at
- * the end means that the value is attached.
+ * How a program uses its arguments. Every question about a program is answered from its entry: whether a command
+ * only reads, which files it reads and writes, which options a rule must name, which command it runs, and the
+ * pattern that "always" remembers. Options are listed in one line, separated by blanks. `|` joins the names of one
+ * option. In `readOnly`, `-n:` and `--lines=` take a value, `-i?` and `--color?` may have one attached, and others
+ * take none. In the other lists, a `*` at the end means that the value is attached.
  */
 export interface Program extends WordStyle {
   /** Options with which the program only reads. Without this list no command of the program is proved to only read. */
@@ -74,13 +72,14 @@ export interface Program extends WordStyle {
 }
 
 /**
- * What the operands are: files that are read; text; a pattern and then files that are read; files whose contents are
- * replaced, which asks like an edit; files that are changed in any other way; sources that are read and a destination that
- * is written; sources that are moved to a destination.
+ * The role of the operands. `reads`: files that are read. `text`: not files. `pattern`: a pattern, then files that
+ * are read. `edits`: files whose contents are replaced, which asks like an edit. `changes`: files that are changed
+ * in another way. `copies`: sources that are read, then a destination that is written. `moves`: sources that are
+ * moved to a destination.
  */
 export type OperandRole = "reads" | "text" | "pattern" | "edits" | "changes" | "copies" | "moves"
 
-/** How words are told apart. */
+/** How arguments are split into options and operands. */
 export interface WordStyle {
   /** Options with one dash are whole words, as with `find`. Two dashes mean the same. */
   singleDash?: boolean
@@ -90,9 +89,9 @@ export interface WordStyle {
   numbers?: boolean
   /** The first word is a bundle of short options even without a dash, as with `tar`. */
   leadingBundle?: boolean
-  /** What follows the first operand belongs to the script or command that it names. */
+  /** The arguments after the first operand belong to the script or command that it names. */
   stopsAtOperand?: boolean
-  /** What follows a word that starts like this belongs to another program. */
+  /** The arguments after a word with this prefix belong to another program. */
   stopsAfter?: string
 }
 

@@ -7,7 +7,7 @@ import { findProgram, findSubcommand, gnuName } from "./program-table.ts"
 import type { PlannedCommand, ShellPlan } from "./shell-plan.ts"
 import type { Word } from "./words.ts"
 
-/** What a command reads that is proved to only read. */
+/** The files that a proved command reads. */
 export interface Proof {
   /** Operands that may name files. */
   files: Word[]
@@ -20,9 +20,9 @@ export interface Proof {
 }
 
 /**
- * The proof that a command writes nothing, starts nothing and uses no network. Undefined where the table cannot give one:
- * every option has to be known, every word but `$HOME` and `$PWD` at a word's start literal, and the program called by a
- * plain name. What the command reads is judged as `read`.
+ * Proves that a command writes nothing, starts nothing and uses no network. Undefined where the table does not
+ * prove it: every option has to be known, every word literal except for `$HOME` and `$PWD` at its start, and the
+ * program called by a plain name. The files that it reads are judged as `read`.
  */
 export function proveReadOnly(command: PlannedCommand): Proof | undefined {
   const [program, ...words] = command.argv
@@ -36,7 +36,7 @@ export function proveReadOnly(command: PlannedCommand): Proof | undefined {
   return proof && name === "git" ? { ...proof, git: true, showsTracked: showsContents(words) } : proof
 }
 
-/** True for a text of nothing but proved commands, with git among them: only such a text has git allowed by proof. */
+/** True for a text of proved commands with git among them. Only there a proof allows git. */
 export function needsHardenedGit(plan: ShellPlan): boolean {
   const proofs = plan.commands.map(proveReadOnly)
   return (
@@ -77,18 +77,18 @@ function proveSubcommand(program: Program, words: readonly Word[]): Proof | unde
   return { ...proof, files: [...proof.files, ...inside] }
 }
 
-/** What is known of all programs of a text. */
+/** Properties of all programs of a text. */
 export interface KnownPrograms {
-  /** They only read, or are git: what they read was judged before they run. */
+  /** They only read, or are git: their reads were judged before they run. */
   known: boolean
-  /** Git may change the repository, and nothing else of the text changes anything. */
+  /** Git may change the repository, and nothing else in the text changes anything. */
   git: boolean
 }
 
 /**
- * Looks whether a text is made of git and of commands that are proved to only read: `git add -A && git commit -m …`.
- * Subcommands of git that run programs by their arguments do not count, nor does anything that sets options or variables
- * for it.
+ * Checks whether a text consists of git and of commands that are proved to only read: `git add -A && git commit -m
+ * …`. Subcommands of git that run programs by their arguments do not count, nor do commands that set options or
+ * variables.
  */
 export async function knownPrograms(text: string): Promise<KnownPrograms> {
   const plan = await planCommand(text)

@@ -3,8 +3,8 @@ import type { ShellNode } from "./parse.ts"
 import { redirectTypes, type Walk, wordTypes } from "./walk-context.ts"
 
 /**
- * Notes what a redirection opens. Returns the words after its target: the grammar takes them in, for a shell they are
- * words of the command.
+ * Records the file that a redirection opens. Returns the words after its target: the grammar makes them part of the
+ * redirection, but for a shell they are words of the command.
  */
 export function readRedirection(walk: Walk, node: ShellNode, at: Directories): ShellNode[] {
   if (node.type === "heredoc_redirect") return readHereDocument(walk, node, at)
@@ -18,14 +18,14 @@ export function readRedirection(walk: Walk, node: ShellNode, at: Directories): S
   }
   const word = walk.readWord(target, at)
   if (word.problem !== undefined) walk.problem(word.problem)
-  // `{name}>file` puts a number into a variable.
+  // `{name}>file` stores a number in a variable.
   if (walk.between(node.start - 1, node.start) === "}") walk.problem("a redirection sets a variable")
-  // For some shells `&>` is an `&`, and what follows the target a command of its own.
+  // Some shells read `&>` as `&`, and the words after the target as a command of their own.
   if (operator.startsWith("&") && !endsCommand.test(walk.between(target.end, Number.POSITIVE_INFINITY))) {
-    walk.problem("shells read a redirection of it differently")
+    walk.problem("shells read one of its redirections differently")
   }
   if (operator === "<<<") return extra
-  // No file of the disk: bash connects to a host.
+  // Not a file: bash connects to a host.
   if (/^\/dev\/(?:tcp|udp)\//.test(word.text)) walk.problem("a redirection opens a connection")
 
   const duplicates = /^(?:\d+-?|-)$/.test(word.text) && !word.dynamic
@@ -37,7 +37,7 @@ export function readRedirection(walk: Walk, node: ShellNode, at: Directories): S
   return extra
 }
 
-/** The statements on the line of a here-document after its mark: they hang below it in the tree. Others have none. */
+/** Returns the statements on the line of a here-document after its mark, which are below it in the tree. */
 export function statementsAfterMark(node: ShellNode): ShellNode[] {
   if (node.type !== "heredoc_redirect") return []
   const start = node.children.findIndex((child) => child.type === "heredoc_start")
@@ -55,7 +55,7 @@ const endsCommand = /^[ \t]*(?:$|[\n;&|)])/
 const writing = new Set([">", ">>", ">|", "&>", "&>>"])
 const duplicating = new Set([">&", "<&"])
 
-/** A here-document is understood where its end is where a shell would see it and its text cannot run commands. */
+/** A here-document is understood if it ends where a shell would end it and its text cannot run commands. */
 function readHereDocument(walk: Walk, node: ShellNode, at: Directories): ShellNode[] {
   const child = (type: string) => node.children.find((entry) => entry.type === type)
   const [start, body, end] = [child("heredoc_start"), child("heredoc_body"), child("heredoc_end")]
@@ -74,7 +74,7 @@ function readHereDocument(walk: Walk, node: ShellNode, at: Directories): ShellNo
   }
   if (name === mark) {
     walk.substitutionsIn(body, at)
-    // The grammar overlooks some of the commands in such a text.
+    // The grammar misses some of the commands in such a text.
     if (/`|\$[^\w\s]|\\/.test(content)) walk.problem("a here-document runs commands")
   }
   const redirects = node.children.filter((entry) => redirectTypes.has(entry.type))

@@ -4,8 +4,9 @@ import { findProgram, findSubcommand } from "./program-table.ts"
 import type { Word } from "./words.ts"
 
 /**
- * The groups of names of which a rule has to contain one each before it allows the command: one group for every option
- * that runs a program or writes a named file, in whatever spelling. A group without names can only be allowed by `*`.
+ * Returns one group of names for every option that runs a program or writes a named file, in any spelling. A rule
+ * has to contain a name of each group before it allows the command. A group without names can only be allowed by
+ * `*`.
  */
 export function risksOf(name: string, words: readonly Word[]): string[][] {
   const program = findProgram(name)
@@ -16,7 +17,7 @@ export function risksOf(name: string, words: readonly Word[]): string[][] {
   return [...risksIn(unlisted, known), ...(program ? risksIn(program, known) : [])]
 }
 
-/** True if the rule's pattern names one of the group, as a word of its own. */
+/** True if the pattern of a rule contains a name of the group, as a separate word. */
 export function namesRisk(pattern: string, group: readonly string[]): boolean {
   const words = pattern.split(/[\s*?=]+/)
   return group.some((name) => words.includes(name) || (name.includes(" ") && pattern.includes(name)))

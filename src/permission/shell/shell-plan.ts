@@ -8,32 +8,32 @@ export interface PlannedCommand {
   source: string
   /** The words joined by single blanks: what rules match. */
   pattern: string
-  /** Why no rule narrower than `*` may allow it. */
+  /** The reason why no rule narrower than `*` may allow it. */
   opaque?: string
-  /** Spellings that only a deny may match: what it may run where that is not certain. */
+  /** Spellings that only a deny may match: the commands that it may run. */
   denyForms: string[]
-  /** It may run what it is given as input, which may stand anywhere in the text. */
+  /** It may run its input, which may be anywhere in the text. */
   runsInput?: true
-  /** Where it may run: relative to where the text starts, absolute, or under `~`. Undefined: anywhere. */
+  /** The directories where it may run: relative to where the text starts, absolute, or under `~`. Undefined: any. */
   directories?: readonly string[]
   /** Variables are set for it. */
   assigns: boolean
-  /** Another command of the plan runs it: its words may be files that the other one names. */
+  /** Another command of the plan runs it. Its words may be files that the other command names. */
   wrapped: boolean
 }
 
-/** A file that the shell itself opens, or a word whose files a loop goes through. */
+/** A file that the shell itself opens, or a value of a loop. */
 export interface PlannedFile {
   kind: "read" | "write" | "mention"
   target: Word
   directories?: readonly string[]
 }
 
-/** All that a text would do, as far as its words tell. */
+/** The commands and files of a text. */
 export interface ShellPlan {
   readonly commands: PlannedCommand[]
   readonly files: PlannedFile[]
-  /** Why the text as a whole is not understood: then its commands are those that were found all the same. */
+  /** The reason why the text is not understood. Its commands are then those that were found nevertheless. */
   opaque?: string
   /** Where commands begin and end is not certain: some may have been missed. */
   garbled: boolean

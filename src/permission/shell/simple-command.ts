@@ -9,7 +9,9 @@ import type { PlannedCommand } from "./shell-plan.ts"
 import { type Exit, exitAt, redirectTypes, type Walk, wordTypes } from "./walk-context.ts"
 import { type Word, wordOf } from "./words.ts"
 
-/** A command with its words, wherever in the tree they hang. `extra` are words that the grammar put elsewhere. */
+/**
+ * Reads a command with its words, wherever they are in the tree. `extra` are words that the grammar put elsewhere.
+ */
 export function readSimpleCommand(
   walk: Walk,
   node: ShellNode | undefined,
@@ -50,7 +52,7 @@ export function readSimpleCommand(
   })
 }
 
-/** Why an assignment may change what commands do, or nothing. */
+/** Returns why an assignment may change what commands do. */
 export function assignmentProblem(walk: Walk, node: ShellNode, at: Directories): string | undefined {
   const [name, , value] = node.children
   walk.substitutionsIn(node, at)
@@ -61,7 +63,7 @@ export function assignmentProblem(walk: Walk, node: ShellNode, at: Directories):
   return harmless ? undefined : `it sets ${name ? walk.source(name) : "a variable"}`
 }
 
-/** `export`, `declare`, `unset`: their words, for denies; they change too much for an allow. */
+/** Reads `export`, `declare` and `unset`. Denies match their words. They change too much for an allow. */
 export function readShellCommand(walk: Walk, node: ShellNode, at: Directories): Exit {
   const argv = node.children.map((child) => {
     if (child.named && child.type !== "variable_assignment") return walk.readWord(child, at)
@@ -81,7 +83,7 @@ export function readShellCommand(walk: Walk, node: ShellNode, at: Directories): 
   })
 }
 
-/** `[ … ]` where it is made of plain words and operators. False where it is more than that. */
+/** Reads `[ … ]` of plain words and operators. False for anything else. */
 export function readTest(walk: Walk, node: ShellNode, at: Directories): boolean {
   const words = node.children[0]?.type === "[" ? testWords(node) : undefined
   if (!words) return false
@@ -90,7 +92,7 @@ export function readTest(walk: Walk, node: ShellNode, at: Directories): boolean 
   return true
 }
 
-/** Commands that wrappers run are followed this deep. */
+/** The nesting of wrappers that is followed. */
 const maxWrapping = 12
 
 interface Found {
@@ -98,9 +100,9 @@ interface Found {
   source: string
   at: Directories
   assigns: boolean
-  /** Why it is not understood, as far as is known before its words are looked at. */
+  /** The reason why it is not understood, without a look at its words. */
   reason: string | undefined
-  /** How many wrappers are around it. */
+  /** The number of wrappers around it. */
   depth: number
 }
 
@@ -148,7 +150,7 @@ function addCommand(walk: Walk, command: Found): Exit {
   return exitAt(moved ? undefined : command.at)
 }
 
-/** Where a program starts that is told to go elsewhere first: `git -C here -C there`. */
+/** Returns the directories where a program starts that changes its directory first: `git -C here -C there`. */
 function startOf(at: Directories, words: readonly Word[]): Directories {
   const index = words.findIndex(({ text }) => text.startsWith("-C"))
   const word = words[index]
@@ -199,12 +201,12 @@ function testWords(node: ShellNode): ShellNode[] | undefined {
   return words
 }
 
-/** Every command that may begin at one of the words or stand within one. */
+/** Every command that may begin at one of the words or be within one. */
 function possibleCommands(words: readonly Word[]): string[] {
   return [...tails(words), ...words.flatMap(({ text }) => (/[\s;&|]/.test(text) ? crudeForms(text) : []))]
 }
 
-/** Every tail of the words: one of them is the command that an unknown wrapper runs. */
+/** Every tail of the words. One of them is the command that an unknown wrapper runs. */
 function tails(words: readonly Word[]): string[] {
   const forms: string[] = []
   for (let from = 0; from < Math.min(words.length, maxTails); from++) {
@@ -217,7 +219,7 @@ function tails(words: readonly Word[]): string[] {
   return forms
 }
 
-/** An unknown wrapper has rarely more words of its own than this. */
+/** The number of words that an unknown wrapper may have of its own. */
 const maxTails = 24
 
 function joinWords(words: readonly Word[]): string {

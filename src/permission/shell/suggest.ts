@@ -4,10 +4,10 @@ import { findProgram } from "./program-table.ts"
 import type { PlannedCommand } from "./shell-plan.ts"
 
 /**
- * The pattern that "always" would remember for a command: its program and the words that say what it does, such as
- * `git push *` or `npm run build *`. For programs that run or remove whatever they are given it is the command as it
- * stands. Undefined where no pattern would mean just this: the command is not understood, is made of parts known only
- * when it runs, or holds a `*` or `?` that would become a wildcard.
+ * Returns the pattern that "always" remembers for a command: the program and the words that say what it does, such
+ * as `git push *` or `npm run build *`. For a program that runs or removes what it is given, it is the whole
+ * command. Undefined where no pattern means just this command: it is not understood, has parts that are known only
+ * when it runs, or contains a `*` or `?` that would become a wildcard.
  */
 export function rememberedPattern(command: PlannedCommand): string | undefined {
   const { argv, pattern, opaque, assigns } = command
@@ -21,7 +21,7 @@ export function rememberedPattern(command: PlannedCommand): string | undefined {
   return words.slice(1).some((word) => !/^[\w:@.][\w:@./+-]*$/.test(word)) ? pattern : `${words.join(" ")} *`
 }
 
-/** How many words say what a command does. */
+/** The number of words that say what a command does. */
 function prefixLength([program = "", subcommand = ""]: readonly string[]): number {
   const { remember, longer } = findProgram(program) ?? {}
   const length = typeof remember === "number" ? remember : 1

@@ -3,7 +3,10 @@ import type { ShellNode } from "./parse.ts"
 import type { PlannedCommand, PlannedFile } from "./shell-plan.ts"
 import { type Word, wordOf } from "./words.ts"
 
-/** What a tree holds. `texts` are for further shells; `problem`: why the whole is not understood. */
+/**
+ * The commands and files of a tree. `texts` are for further shells. `problem` is the reason why the text is not
+ * understood.
+ */
 export interface Walked {
   commands: PlannedCommand[]
   files: PlannedFile[]
@@ -13,35 +16,35 @@ export interface Walked {
   garbled: boolean
 }
 
-/** Where the shell stands after a statement, by how the statement ended. */
+/** The directories of the shell after a statement, by its exit status. */
 export interface Exit {
   success: Directories
   failure: Directories
 }
 
-/** What the parts of the walk over a tree share. */
+/** The context that the parts of a walk share. */
 export interface Walk {
   readonly found: Walked
   /** The text of a node as written. */
   source(node: ShellNode): string
   /** The text from one index to another. */
   between(start: number, end: number): string
-  /** Notes why the whole is not understood. The first reason stays. */
+  /** Records why the text is not understood. The first reason wins. */
   problem(reason: string): void
-  /** Follows a statement that starts in these places. */
+  /** Follows a statement that starts in these directories. */
   visit(node: ShellNode, at: Directories): Exit
-  /** The word of a node; the commands that make it are followed. */
+  /** Returns the word of a node, and follows the commands in it. */
   readWord(node: ShellNode, at: Directories): Word
-  /** Follows the commands that stand anywhere below a node within a word. */
+  /** Follows the commands in substitutions below a node. */
   substitutionsIn(node: ShellNode, at: Directories): void
 }
 
-/** Both ways out lead to the same places. */
-export function exitAt(places: Directories): Exit {
-  return { success: places, failure: places }
+/** Returns an exit with the same directories for both outcomes. */
+export function exitAt(directories: Directories): Exit {
+  return { success: directories, failure: directories }
 }
 
-/** The context of one tree. `statements` follows the children of a substitution. */
+/** Creates the context of one tree. `statements` follows the children of a substitution. */
 export function createWalk(
   text: string,
   parts: Pick<Walk, "visit"> & { statements(node: ShellNode, at: Directories, walk: Walk): void },
@@ -76,10 +79,10 @@ export function createWalk(
   return walk
 }
 
-/** Nodes that lead the input or output of a command elsewhere. */
+/** Nodes that redirect the input or output of a command. */
 export const redirectTypes = new Set(["file_redirect", "heredoc_redirect", "herestring_redirect"])
 
-/** Nodes that stand for what commands in them print. */
+/** Nodes that are replaced by the output of commands. */
 export const substitutionTypes = new Set(["command_substitution", "process_substitution"])
 
 /** Nodes that are words of a command. */

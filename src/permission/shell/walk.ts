@@ -13,8 +13,8 @@ import {
 } from "./walk-context.ts"
 
 /**
- * Lists every command of the tree, in the order of the text, and the files that the shell itself opens. Where the
- * shell stands is followed through `cd`, with every place it may have come to.
+ * Lists every command of the tree, in the order of the text, and the files that the shell itself opens. Follows the
+ * working directory of the shell through `cd`, with every directory that it may be in.
  */
 export function walkCommands(tree: ShellNode, text: string): Walked {
   const walk = createWalk(text, { visit, statements: (node, at) => sequence(node.children, at) })
@@ -27,14 +27,14 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     return exit
   }
 
-  /** Parts of which some may be left out: every place they may lead to is kept. */
+  /** Follows statements of which some may not run. */
   function branches(nodes: readonly ShellNode[], start: Directories): Exit {
-    let places = start
+    let directories = start
     for (const node of statementsOf(nodes)) {
-      const { success, failure } = visit(node, places)
-      places = union(places, union(success, failure))
+      const { success, failure } = visit(node, directories)
+      directories = union(directories, union(success, failure))
     }
-    return exitAt(places)
+    return exitAt(directories)
   }
 
   function visit(node: ShellNode, at: Directories): Exit {
@@ -43,10 +43,10 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
         return readSimpleCommand(walk, node, [], at)
       case "redirected_statement":
         return redirected(node, at)
-      // `$(<file)` is a redirection and nothing else.
+      // `$(<file)` is only a redirection.
       case "file_redirect":
         readRedirection(walk, node, at)
-        walk.problem("a redirection stands alone")
+        walk.problem("it has a redirection without a command")
         return exitAt(at)
       case "list":
         return list(node, at)
@@ -98,17 +98,17 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     return { success: union(first.success, second.success), failure: second.failure }
   }
 
-  /** Each command runs in a shell of its own, but for the last one with some shells. */
+  /** Each command runs in a shell of its own, except the last one in some shells. */
   function pipeline(node: ShellNode, at: Directories): Exit {
-    let places = at
+    let directories = at
     for (const child of statementsOf(node.children)) {
       const { success, failure } = visit(child, at)
-      places = union(at, union(success, failure))
+      directories = union(at, union(success, failure))
     }
-    return exitAt(places)
+    return exitAt(directories)
   }
 
-  /** A round may start where the one before ended: a loop that changes its place could be anywhere. */
+  /** An iteration may start where the one before ended: a loop that changes its directory could be anywhere. */
   function loop(node: ShellNode, at: Directories): Exit {
     const start = /\b(?:cd|chdir|pushd|popd)\b/.test(walk.source(node)) ? undefined : at
     const exit = branches(node.children, start)
@@ -131,7 +131,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     return visit(body, at)
   }
 
-  /** The words before the delimiter are compared, the statements after it run. */
+  /** The words before the delimiter are compared. The statements after it run. */
   function caseParts(node: ShellNode, at: Directories): Exit {
     const delimiter = node.children.findIndex(
       (child) => child.type === (node.type === "case_item" ? ")" : "in"),
@@ -170,7 +170,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
     return exit
   }
 
-  /** Whatever it is: the commands in it are found, for denies, and the whole counts as not understood. */
+  /** Finds the commands in a node that is not understood, for denies. */
   function notUnderstood(node: ShellNode, at: Directories): Exit {
     walk.problem(reasonFor(node.type))
     if (!statementTypes.has(node.type)) walk.found.garbled = true
@@ -184,7 +184,7 @@ export function walkCommands(tree: ShellNode, text: string): Walked {
   }
 }
 
-/** The grammar lets a redirection follow a whole list; for a shell it belongs to the last command. */
+/** The grammar attaches a redirection to a whole list. For a shell it belongs to the last command. */
 function moveToLast(body: ShellNode, redirected: ShellNode): ShellNode {
   const at = body.children.findLastIndex((child) => child.named && child.type !== "comment")
   const last = body.children[at]

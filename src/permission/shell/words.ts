@@ -2,33 +2,33 @@ import type { ShellNode } from "./parse.ts"
 
 /** One word of a command after the shell removed its quotes. */
 export interface Word {
-  /** What the program gets; parts known only when the command runs stand as they are written. */
+  /** The text that the program gets. Parts that are known only when the command runs are as written. */
   text: string
-  /** A pattern over all that the word may become: `*` for every unknown part. */
+  /** A pattern for all that the word may become, with `*` for every unknown part. */
   span: string
-  /** Some part is known only when the command runs. `$HOME`, `$PWD` and `~` at the start are known. */
+  /** A part is known only when the command runs. `$HOME`, `$PWD` and `~` at the start are known. */
   dynamic: boolean
-  /** It may become several words, or none, or an option: an unknown part stands outside quotes. */
+  /** It may become several words, none, or an option: an unknown part is not quoted. */
   splits: boolean
-  /** File names are put in for unquoted `*`, `?` or `[`. */
+  /** The shell replaces an unquoted `*`, `?` or `[` by file names. */
   glob: boolean
-  /** It starts with the home directory or the current one, and `tail` is the rest. */
+  /** It starts with the home directory or the current one. `tail` is the rest. */
   base?: "home" | "directory"
   tail?: string
-  /** Unknown, but a file below a path that another command names. */
+  /** An unknown file below a path that another command names. */
   contained?: boolean
   /** Commands that run to make the word. */
   substitutions: ShellNode[]
-  /** Why it is not understood, where it is not. */
+  /** The reason why it is not understood. */
   problem?: string
 }
 
-/** The word that a node of the tree stands for. Never throws: what is not understood has a `problem`. */
+/** Returns the word of a node. Never throws: a word that is not understood has a `problem`. */
 export function wordOf(node: ShellNode, text: string): Word {
   return finish(draftOf(node, text))
 }
 
-/** A word made of known text. */
+/** Creates a literal word. */
 export function literalWord(text: string): Word {
   return {
     text,
@@ -40,7 +40,7 @@ export function literalWord(text: string): Word {
   }
 }
 
-/** A word that may be anything. */
+/** Creates a word that may be anything. */
 export function unknownWord(text: string): Word {
   return { text, span: "*", dynamic: true, splits: true, glob: false, substitutions: [] }
 }
@@ -69,7 +69,7 @@ function finish(draft: Draft): Word {
   return word
 }
 
-/** Quoted wildcards stand for themselves: `?` is near enough. From a bracket or brace on anything may follow. */
+/** Quoted wildcards become `?`. Anything may follow a bracket or brace. */
 function spanOf(text: string, mask: string): string {
   let span = ""
   for (let index = 0; index < text.length; index++) {
@@ -82,7 +82,7 @@ function spanOf(text: string, mask: string): string {
   return span
 }
 
-/** What a node of the tree makes of a word, without a judgement on it. Never throws. */
+/** Reads the draft of a word. Never throws. */
 export function draftOf(node: ShellNode, text: string): Draft {
   const draft: Draft = { text: "", mask: "", dynamic: false, splits: false, substitutions: [] }
   read(node, text, draft, false)
@@ -90,8 +90,8 @@ export function draftOf(node: ShellNode, text: string): Draft {
 }
 
 /**
- * A word while it is read. `mask` is as long as `text` and holds only what the shell still interprets: quoted characters
- * are {@link quoted} in it, unknown ones {@link unknown}.
+ * A word while it is read. `mask` has the length of `text` and contains only the characters that the shell still
+ * interprets: quoted ones are {@link quoted} in it, unknown ones {@link unknown}.
  */
 export interface Draft {
   text: string
@@ -104,7 +104,7 @@ export interface Draft {
   problem?: string
 }
 
-/** In a mask: a character that the shell takes as it is. */
+/** In a mask: a literal character. */
 export const quoted = "\u0000"
 /** In a mask: a character that is not known before the command runs. */
 export const unknown = "\u0001"
@@ -148,7 +148,7 @@ function read(node: ShellNode, text: string, draft: Draft, inQuotes: boolean): v
   }
 }
 
-/** Parts whose value is made when the command runs. */
+/** The problem of a part whose value is known only when the command runs. */
 function unknownProblem(type: string, source: string): string | undefined {
   if (type === "arithmetic_expansion") return arithmeticProblem(source)
   const known = [
@@ -166,14 +166,14 @@ function readString(node: ShellNode, text: string, draft: Draft): void {
   let position = node.start + 1
   const literal = (to: number) => {
     const source = text.slice(position, to)
-    // What the grammar took for plain text must not be an expansion for a shell.
+    // Plain text of the grammar must not be an expansion for a shell.
     if (/`|\$[\w({[@*#?!$-]/.test(source.replaceAll(/\\./gs, "")))
       draft.problem ??= "a quoted part is not understood"
     addQuoted(draft, unescapeQuoted(source))
   }
   for (const child of node.children) {
     if (!child.named || child.type === "string_content") continue
-    // The grammar counts blanks before an expansion as part of it.
+    // For the grammar, blanks before an expansion are part of it.
     const start = child.start + (/^\s*/.exec(text.slice(child.start, child.end))?.[0].length ?? 0)
     literal(start)
     read(child, text, draft, true)
@@ -183,7 +183,7 @@ function readString(node: ShellNode, text: string, draft: Draft): void {
 }
 
 function addUnquoted(draft: Draft, source: string): void {
-  // As most words are: nothing in them means anything to a shell but file names.
+  // Most words contain nothing that a shell interprets, except wildcards.
   if (!/[\\`"'|&;()<>\s$]/.test(source)) {
     draft.text += source
     draft.mask += source
@@ -243,7 +243,9 @@ function unescapeQuoted(text: string): string {
   return text.replaceAll(/\\([$`"\\\n])/g, (_, next: string) => (next === "\n" ? "" : next))
 }
 
-/** The text of a string in `$'…'`. `problem`: why it is not understood; the escape then stands in it as written. */
+/**
+ * Decodes a string in `$'…'`. `problem` is the reason why it is not understood. The escape is then left as written.
+ */
 export function decodeAnsi(text: string): { text: string; problem?: string } {
   let problem: string | undefined
   const escapes = /\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))/gs
@@ -251,7 +253,7 @@ export function decodeAnsi(text: string): { text: string; problem?: string } {
     if (letter !== undefined && Object.hasOwn(ansiEscapes, letter)) return ansiEscapes[letter] ?? whole
     const code =
       octal === undefined ? Number.parseInt(hex ?? short ?? long ?? "", 16) : Number.parseInt(octal, 8)
-    // Bytes above 127 make characters only together with their neighbours, and a zero ends the string.
+    // A byte above 127 is only part of a character, and a zero ends the string.
     const bytes = hex !== undefined || octal !== undefined
     if (!(code > 0 && code <= 0x10ffff) || (bytes && code > 127)) {
       problem ??= `the escape ${whole} is not understood`
@@ -279,15 +281,14 @@ const ansiEscapes: Readonly<Record<string, string>> = {
 }
 
 /**
- * Why an expansion may do more than look something up, or nothing. Whatever stands in its operand is held to the same:
- * expansions within it, and text that the grammar took for plain and a shell does not. `text` is the whole that the
- * node's positions are in.
+ * Returns why an expansion may do more than look something up. Its operand must not do more either: expansions in
+ * it, and text that only the grammar takes for plain. `text` is the whole that the positions of the node refer to.
  */
 export function expansionProblem(node: ShellNode, text: string): string | undefined {
   const source = text.slice(node.start, node.end).trimStart()
   if (!harmlessExpansion.test(source)) return `${source.slice(0, 40)} can do more than look up a value`
   const parts = partsOf(node)
-  // What is left has no parts that the grammar knows to run: then nothing in it may look like one.
+  // The rest has no parts that run for the grammar, so nothing in it may look like one.
   let position = node.end - source.length + 1
   let plain = ""
   for (const part of parts) {
@@ -305,7 +306,7 @@ export function expansionProblem(node: ShellNode, text: string): string | undefi
   return undefined
 }
 
-/** Why arithmetic may run commands, or nothing: names in it are evaluated, so only numbers pass. */
+/** Returns why arithmetic may run commands. Names in it are evaluated, so only numbers are allowed. */
 export function arithmeticProblem(source: string): string | undefined {
   return /[^\s\d+*/%()$[\]-]/.test(source) ? "its arithmetic can run commands" : undefined
 }
